@@ -1,0 +1,68 @@
+/**
+ * Bytes and their text forms. Every decoder refuses what its encoder would not write, so that one value
+ * has one spelling: two texts that decode to the same bytes cannot pass for two signatures or two keys.
+ */
+import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, concatBytes, hexToBytes } from "@noble/hashes/utils.js";
+
+export { concatBytes };
+
+const textEncoder = new TextEncoder();
+const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export function utf8Encode(text: string): Uint8Array {
+  return textEncoder.encode(text);
+}
+
+/** Throws TypeError where the bytes are not UTF-8. */
+export function utf8Decode(bytes: Uint8Array): string {
+  return textDecoder.decode(bytes);
+}
+
+/** 32 bytes. */
+export function sha256(bytes: Uint8Array): Uint8Array {
+  return nobleSha256(bytes);
+}
+
+/** Lower case, without `0x`. */
+export function hexEncode(bytes: Uint8Array): string {
+  return bytesToHex(bytes);
+}
+
+/** Lower-case hex of even length without `0x`; throws RangeError otherwise. */
+export function hexDecode(hex: string): Uint8Array {
+  if (!/^(?:[0-9a-f]{2})*$/.test(hex)) throw new RangeError("not lower-case hex");
+  return hexToBytes(hex);
+}
+
+/** RFC 4648 section 4, padded. */
+export function base64Encode(bytes: Uint8Array): string {
+  let binary = "";
+  for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return btoa(binary);
+}
+
+/** RFC 4648 section 4, padded, no white space, zero trailing bits; throws RangeError otherwise. */
+export function base64Decode(text: string): Uint8Array {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw new RangeError("not base64");
+  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  if (base64Encode(bytes) !== text) throw new RangeError("not canonical base64");
+  return bytes;
+}
+
+/** RFC 4648 section 5, without padding. */
+export function base64UrlEncode(bytes: Uint8Array): string {
+  return base64Encode(bytes).replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_");
+}
+
+/** RFC 4648 section 5, without padding; throws RangeError otherwise. */
+export function base64UrlDecode(text: string): Uint8Array {
+  if (!/^[A-Za-z0-9_-]*$/.test(text)) throw new RangeError("not base64url");
+  const padded = text.replaceAll("-", "+").replaceAll("_", "/");
+  return base64Decode(padded + "=".repeat((4 - (padded.length % 4)) % 4));
+}
+
+/** For values that are public: not constant-time. */
+export function bytesEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}

@@ -1,0 +1,12 @@
+/** Unit and service tests. `COUNTERSIGN_TEST_DATABASE` (set by .ci/test.mjs) names the PostgreSQL that service tests use beside the embedded one. */
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["lib/**/*.test.ts", "components/**/*.test.tsx", "app/**/*.test.ts", "e2e/http/**/*.test.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    pool: "forks",
+    maxWorkers: 2,
+  },
+});
