@@ -1,0 +1,73 @@
+/**
+ * The three checks of api.md section 2, as pure functions of what was asked and what was registered: the
+ * service draws its verdicts with them and every verifier draws them again from the signed bytes.
+ */
+import { base64Decode, hexEncode, sha256 } from "./bytes";
+import { canonicalBytes, type JsonObject } from "./canonical-json";
+import type { RegisteredIdentity, Verdict, Verdicts } from "./statement";
+import { parseCanonical } from "./statement";
+
+export type Ed25519Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
+
+function decode(text: string, length: number): Uint8Array | null {
+  try {
+    const bytes = base64Decode(text);
+    return bytes.length === length ? bytes : null;
+  } catch {
+    return null;
+  }
+}
+
+export function checkAgentSignature(
+  request: JsonObject,
+  agentSignature: string | undefined,
+  agentPublicKey: string | null,
+  verify: Ed25519Verify,
+): Verdict {
+  if (agentSignature === undefined || agentPublicKey === null) return null;
+  const signature = decode(agentSignature, 64);
+  const publicKey = decode(agentPublicKey, 32);
+  return signature !== null && publicKey !== null && verify(signature, canonicalBytes(request), publicKey);
+}
+
+export function checkCodeHash(request: JsonObject, registered: string | null): Verdict {
+  const claimed = request["code_hash"];
+  return typeof claimed === "string" && registered !== null ? claimed === registered : null;
+}
+
+/** The canonical bytes of a tool manifest; `tool_manifest_hash` is their hex SHA-256. */
+export function buildToolManifest(tools: string[], descriptions: Record<string, string> | null): Uint8Array {
+  return canonicalBytes(descriptions === null ? { tools } : { tools, tool_descriptions: descriptions });
+}
+
+export function toolsOfManifest(manifest: Uint8Array): string[] | null {
+  const tools = parseCanonical(manifest)?.["tools"];
+  return Array.isArray(tools) && tools.every((tool) => typeof tool === "string") ? tools : null;
+}
+
+/** `manifest`: the bytes kept under the registered hash; a manifest that does not have that hash gives false. */
+export function checkTools(
+  request: JsonObject,
+  manifestHash: string | null,
+  manifest: Uint8Array | null,
+): Verdict {
+  const used = request["tools_used"];
+  if (!Array.isArray(used) || manifestHash === null) return null;
+  if (manifest === null || hexEncode(sha256(manifest)) !== manifestHash) return false;
+  const allowed = toolsOfManifest(manifest);
+  return allowed !== null && used.every((tool) => typeof tool === "string" && allowed.includes(tool));
+}
+
+export function drawVerdicts(
+  request: JsonObject,
+  agentSignature: string | undefined,
+  registered: RegisteredIdentity,
+  manifest: Uint8Array | null,
+  verify: Ed25519Verify,
+): Verdicts {
+  return {
+    agent_authenticated: checkAgentSignature(request, agentSignature, registered.agent_public_key, verify),
+    code_hash_verified: checkCodeHash(request, registered.code_hash),
+    tools_authorized: checkTools(request, registered.tool_manifest_hash, manifest),
+  };
+}

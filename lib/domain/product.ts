@@ -1,0 +1,3 @@
+/** Constants of the product, the same on every deployment. */
+
+export const PRODUCT_URI = "https://countersign.dev";

@@ -1,0 +1,189 @@
+/**
+ * What is signed (api.md section 3): an in-toto Statement v1 in RFC 8785 form.
+ * `predicate.request` is what the agent asked and what its own signature covers.
+ */
+import { hexEncode, sha256, utf8Decode } from "./bytes";
+import {
+  canonicalBytes,
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "./canonical-json";
+import { PRODUCT_URI } from "./product";
+
+export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
+export const STATEMENT_MEDIA_TYPE = "application/vnd.in-toto+json";
+export const AGENT_ACTION_PREDICATE = `${PRODUCT_URI}/agent-action/v1`;
+export const DECISION_PREDICATE = `${PRODUCT_URI}/authorization-decision/v1`;
+export const KEY_EVENT_PREDICATE = `${PRODUCT_URI}/key-event/v1`;
+export const EPOCH_PREDICATE = `${PRODUCT_URI}/log-epoch/v1`;
+
+export type Verdict = boolean | null;
+
+export interface Verdicts {
+  agent_authenticated: Verdict;
+  code_hash_verified: Verdict;
+  tools_authorized: Verdict;
+}
+
+/** What the agent's claims are compared with, as it was registered at that moment; null where nothing was. */
+export interface RegisteredIdentity {
+  /** base64 of the raw 32 bytes */
+  agent_public_key: string | null;
+  code_hash: string | null;
+  /** hex SHA-256 of the canonical manifest */
+  tool_manifest_hash: string | null;
+}
+
+export type HumanApproval =
+  | { method: "none" }
+  | { method: "hash"; approver_hash: string | null }
+  | {
+      method: "proof_of_personhood";
+      level: string;
+      request_hash: string;
+      authorization_hash: string;
+      nullifier_hashes: string[];
+      environment: string;
+      inputs_bound: boolean;
+    };
+
+export interface ActionPredicate {
+  attestation_id: string;
+  timestamp: string;
+  key_id: string;
+  organization: string;
+  is_public: boolean;
+  /** base64 of 16 random bytes: it makes payload_hash hiding */
+  salt: string;
+  zk?: { suite: string; schema: string; kid: string };
+  request: JsonObject;
+  agent_signature?: string;
+  registered: RegisteredIdentity;
+  verdicts: Verdicts;
+  human_approval: HumanApproval;
+}
+
+export interface ActionStatement {
+  _type: typeof STATEMENT_TYPE;
+  subject: [{ name: "inputs"; digest: Record<string, string> }];
+  predicateType: typeof AGENT_ACTION_PREDICATE;
+  predicate: ActionPredicate;
+}
+
+/** `sha256` where the value is 64 hex digits, bare or after `sha256:`; else the value as it stands. */
+export function subjectDigest(inputsHash: string): Record<string, string> {
+  const match = /^(?:sha256:)?([0-9a-fA-F]{64})$/.exec(inputsHash);
+  return match?.[1] ? { sha256: match[1].toLowerCase() } : { inputs_hash: inputsHash };
+}
+
+/** Hex SHA-256 of the canonical JSON. */
+export function canonicalHash(value: JsonValue): string {
+  return hexEncode(sha256(canonicalBytes(value)));
+}
+
+/**
+ * The request body without nulls and `agent_signature`, `human_authorization` by its hash. Its canonical
+ * bytes are what `agent_signature` signs.
+ */
+export function signedRequest(body: JsonObject): JsonObject {
+  const request: JsonObject = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || name === "agent_signature") continue;
+    if (name === "human_authorization") request["human_authorization_hash"] = canonicalHash(value);
+    else request[name] = value;
+  }
+  return request;
+}
+
+export function buildActionStatement(predicate: ActionPredicate): Uint8Array {
+  const inputsHash = predicate.request["inputs_hash"];
+  if (typeof inputsHash !== "string") throw new TypeError("inputs_hash missing");
+  const statement: ActionStatement = {
+    _type: STATEMENT_TYPE,
+    subject: [{ name: "inputs", digest: subjectDigest(inputsHash) }],
+    predicateType: AGENT_ACTION_PREDICATE,
+    predicate,
+  };
+  return canonicalBytes(statement as unknown as JsonObject);
+}
+
+/** Statements about something other than an action: key events, decisions, log epochs. `digest` is hex SHA-256. */
+export function buildStatement(
+  predicateType: string,
+  subjectName: string,
+  digestHex: string,
+  predicate: JsonObject,
+): Uint8Array {
+  return canonicalBytes({
+    _type: STATEMENT_TYPE,
+    subject: [{ name: subjectName, digest: { sha256: digestHex } }],
+    predicateType,
+    predicate,
+  });
+}
+
+/** The JSON of canonical bytes; null for anything that is not the one canonical spelling of an object. */
+export function parseCanonical(bytes: Uint8Array): JsonObject | null {
+  try {
+    const text = utf8Decode(bytes);
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) && canonicalJson(value) === text ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const isVerdict = (value: unknown): value is Verdict => value === null || typeof value === "boolean";
+const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === "string";
+
+function isHumanApproval(value: unknown): value is HumanApproval {
+  if (!isJsonObject(value)) return false;
+  if (value["method"] === "none") return true;
+  if (value["method"] === "hash") return isTextOrNull(value["approver_hash"]);
+  return (
+    value["method"] === "proof_of_personhood" &&
+    ["level", "request_hash", "authorization_hash", "environment"].every(
+      (name) => typeof value[name] === "string",
+    ) &&
+    typeof value["inputs_bound"] === "boolean" &&
+    Array.isArray(value["nullifier_hashes"]) &&
+    value["nullifier_hashes"].every((hash) => typeof hash === "string")
+  );
+}
+
+function isActionPredicate(value: JsonValue | undefined): boolean {
+  if (!isJsonObject(value) || !isJsonObject(value["request"]) || !isJsonObject(value["registered"]))
+    return false;
+  const { request, registered, verdicts } = value;
+  return (
+    ["attestation_id", "timestamp", "key_id", "organization", "salt"].every(
+      (name) => typeof value[name] === "string",
+    ) &&
+    typeof value["is_public"] === "boolean" &&
+    ["agent_slug", "action", "inputs_hash"].every(
+      (name) => isJsonObject(request) && typeof request[name] === "string",
+    ) &&
+    (value["agent_signature"] === undefined || typeof value["agent_signature"] === "string") &&
+    ["agent_public_key", "code_hash", "tool_manifest_hash"].every(
+      (name) => isJsonObject(registered) && isTextOrNull(registered[name]),
+    ) &&
+    isJsonObject(verdicts) &&
+    ["agent_authenticated", "code_hash_verified", "tools_authorized"].every((name) =>
+      isVerdict(verdicts[name]),
+    ) &&
+    isHumanApproval(value["human_approval"])
+  );
+}
+
+/** Null for bytes that are not the canonical form of an action statement with a subject that fits. */
+export function parseActionStatement(bytes: Uint8Array): ActionStatement | null {
+  const statement = parseCanonical(bytes);
+  if (statement === null || statement["_type"] !== STATEMENT_TYPE) return null;
+  if (statement["predicateType"] !== AGENT_ACTION_PREDICATE || !isActionPredicate(statement["predicate"]))
+    return null;
+  const typed = statement as unknown as ActionStatement;
+  const subject = [{ name: "inputs", digest: subjectDigest(String(typed.predicate.request["inputs_hash"])) }];
+  return canonicalJson(statement["subject"] ?? null) === canonicalJson(subject) ? typed : null;
+}

@@ -1,0 +1,129 @@
+/**
+ * The settings (api.md section 13), read once at start and checked with messages that name the variable.
+ * The local World ID stand-in and the development mailbox exist only while nothing is configured and the
+ * public address is loopback.
+ */
+import { z } from "zod";
+
+const limit = (value: number) => z.coerce.number().int().min(1).max(10_000_000).default(value);
+const text = z.string().trim().min(1).optional();
+
+const schema = z.object({
+  PORT: z.coerce.number().int().min(1).max(65_535).default(3000),
+  PUBLIC_BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATA_DIR: z.string().min(1).default("./data"),
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  AUTH_SECRET: z.string().min(32, "must be at least 32 characters").optional(),
+  SIGNING_KEY: text,
+  LOG_SIGNING_KEY: text,
+  ZK_SIGNING_KEY: text,
+  LOG_ORIGIN: z
+    .string()
+    .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
+    .optional(),
+  WITNESSES: text,
+  RESEND_API_KEY: text,
+  RESEND_BASE_URL: z.url().optional(),
+  SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
+  MAIL_FROM: text,
+  WORLD_APP_ID: z
+    .string()
+    .regex(/^app_[a-z0-9_]+$/, "must look like app_…")
+    .optional(),
+  WORLD_RP_ID: z
+    .string()
+    .regex(/^rp_[a-z0-9_]+$/, "must look like rp_…")
+    .optional(),
+  WORLD_RP_SIGNING_KEY: z
+    .string()
+    .regex(/^(0x)?[0-9a-fA-F]{64}$/, "must be 32 bytes in hex")
+    .optional(),
+  WORLD_ENVIRONMENT: z.enum(["production", "staging"]).default("production"),
+  WORLD_PORTAL_URL: z.url().default("https://developer.world.org"),
+  WORLD_ID_V4_VERIFYING_KEY: text,
+  WORLD_CHAIN_RPC_URL: z.url().optional(),
+  TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  LIMIT_ATTEST_PER_MINUTE: limit(100),
+  LIMIT_ATTEST_PER_DAY: limit(1000),
+  LIMIT_VERIFY_PER_MINUTE: limit(1000),
+  LIMIT_FEED_PER_MINUTE: limit(100),
+  LIMIT_AUTHORIZE_PER_MINUTE: limit(60),
+  LIMIT_AUTHORIZE_PENDING: limit(50),
+  LIMIT_READ_AUTHORIZATION_PER_MINUTE: limit(1200),
+  LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: limit(5),
+  LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: limit(20),
+  LIMIT_PUBLIC_READ_PER_MINUTE: limit(1000),
+  LIMIT_KEYED_PER_MINUTE: limit(1000),
+  LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
+});
+
+type Settings = z.infer<typeof schema>;
+
+export interface Env extends Settings {
+  /** Without a slash at its end. */
+  baseUrl: string;
+  isLoopback: boolean;
+  worldId: "local" | "portal";
+  mail: "mailbox" | "smtp" | "resend";
+}
+
+/** Nobody sees the tests' logs; a wrong value is reported by parseEnv, not here. */
+export function logLevel(): string {
+  return process.env["LOG_LEVEL"] ?? (process.env["VITEST"] ? "silent" : "info");
+}
+
+const worldNames = ["WORLD_APP_ID", "WORLD_RP_ID", "WORLD_RP_SIGNING_KEY"] as const;
+
+function isLoopbackUrl(url: string): boolean {
+  const { hostname } = new URL(url);
+  return /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+}
+
+function missingSettings(settings: Settings, isLoopback: boolean): string[] {
+  const world = worldNames.filter((name) => settings[name] === undefined);
+  const problems: string[] = [];
+  if (world.length > 0 && (world.length < worldNames.length || !isLoopback)) {
+    problems.push(`${world.join(", ")}: must be set, so that approvals are real World ID proofs`);
+  }
+  const hasMail = settings.RESEND_API_KEY !== undefined || settings.SMTP_URL !== undefined;
+  if (!hasMail && !isLoopback) problems.push("RESEND_API_KEY or SMTP_URL: must be set, so that mail is sent");
+  if (hasMail && settings.MAIL_FROM === undefined)
+    problems.push("MAIL_FROM: must be set with RESEND_API_KEY or SMTP_URL");
+  if (problems.length > 0 && !isLoopback) {
+    problems.push(
+      "(PUBLIC_BASE_URL is not a loopback address: the local World ID stand-in and the development mailbox run on loopback only)",
+    );
+  }
+  return problems;
+}
+
+/** Throws an Error whose message has one line for each variable that is wrong. */
+export function parseEnv(variables: Record<string, string | undefined>): Env {
+  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+    throw new Error(`Countersign cannot start, these settings are wrong:\n${lines.join("\n")}`);
+  }
+  const settings = parsed.data;
+  const baseUrl = (settings.PUBLIC_BASE_URL ?? `http://localhost:${settings.PORT}`).replace(/\/+$/, "");
+  const isLoopback = isLoopbackUrl(baseUrl);
+  const problems = missingSettings(settings, isLoopback);
+  if (problems.length > 0) {
+    throw new Error(
+      `Countersign cannot start, settings are missing:\n${problems.map((p) => `  ${p}`).join("\n")}`,
+    );
+  }
+  return {
+    ...settings,
+    baseUrl,
+    isLoopback,
+    worldId: settings.WORLD_APP_ID === undefined ? "local" : "portal",
+    mail: settings.RESEND_API_KEY ? "resend" : settings.SMTP_URL ? "smtp" : "mailbox",
+  };
+}
+
+export function readEnv(): Env {
+  return parseEnv(process.env);
+}

@@ -1,0 +1,78 @@
+/** The closed table of errors (api.md section 1): what may leave the service, under which status, title and code. */
+
+const table = {
+  bad_request: { status: 400, title: "Bad request" },
+  missing_authorization: { status: 401, title: "Missing Authorization" },
+  invalid_api_key: { status: 401, title: "Invalid API key" },
+  invalid_code: { status: 401, title: "Invalid code" },
+  insufficient_scope: { status: 403, title: "Insufficient scope" },
+  forbidden: { status: 403, title: "Forbidden" },
+  not_found: { status: 404, title: "Not found" },
+  attestation_not_found: { status: 404, title: "Attestation not found", code: "not_found" },
+  agent_not_found: { status: 404, title: "Agent not found", code: "not_found" },
+  authorization_not_found: { status: 404, title: "Authorization request not found", code: "not_found" },
+  method_not_allowed: { status: 405, title: "Method not allowed" },
+  idempotency_conflict: { status: 409, title: "Conflict" },
+  authorization_not_pending: { status: 409, title: "Conflict" },
+  already_approved: { status: 409, title: "Conflict" },
+  attestation_erased: { status: 409, title: "Conflict" },
+  too_many_pending: { status: 409, title: "Conflict" },
+  payload_too_large: { status: 413, title: "Payload too large" },
+  validation_error: { status: 422, title: "Validation error" },
+  agent_slug_taken: { status: 422, title: "Validation error" },
+  agent_signature_replayed: { status: 422, title: "Validation error" },
+  authorization_unknown: { status: 422, title: "Validation error" },
+  authorization_altered: { status: 422, title: "Validation error" },
+  authorization_mismatch: { status: 422, title: "Validation error" },
+  authorization_already_used: { status: 422, title: "Validation error" },
+  approval_refused: { status: 422, title: "Validation error" },
+  idempotency_key_reused: { status: 422, title: "Validation error" },
+  rate_limit_exceeded: { status: 429, title: "Rate limit exceeded" },
+  daily_limit_exceeded: { status: 429, title: "Rate limit exceeded" },
+  server_error: { status: 500, title: "Server error" },
+  service_unavailable: { status: 503, title: "Service unavailable" },
+} as const satisfies Record<string, { status: number; title: string; code?: string }>;
+
+export type ErrorName = keyof typeof table;
+
+export interface FieldError {
+  /** RFC 6901 */
+  pointer: string;
+  message: string;
+}
+
+interface ErrorOptions {
+  /** Only logged, never shown. */
+  cause?: unknown;
+  errors?: FieldError[];
+  headers?: Record<string, string>;
+}
+
+export function describeError(name: ErrorName): { status: number; title: string; code: string } {
+  return { code: name, ...table[name] };
+}
+
+export const errorNames = Object.keys(table) as ErrorName[];
+
+/** `detail` is shown to the caller as it is. */
+export class AppError extends Error {
+  readonly errorName: ErrorName;
+  readonly detail: string;
+  readonly errors: FieldError[] | undefined;
+  readonly headers: Record<string, string>;
+
+  constructor(name: ErrorName, detail: string, options: ErrorOptions = {}) {
+    super(`${name}: ${detail}`, { cause: options.cause });
+    this.name = "AppError";
+    this.errorName = name;
+    this.detail = detail;
+    this.errors = options.errors;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** A single field that is wrong, in the one form that 422 answers have. */
+export function fieldError(name: ErrorName, field: string, message: string, cause?: unknown): AppError {
+  const pointer = `/${field.replaceAll(".", "/")}`;
+  return new AppError(name, `${field}: ${message}`, { errors: [{ pointer, message }], cause });
+}
