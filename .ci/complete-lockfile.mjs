@@ -1,0 +1,101 @@
+/**
+ * Completes package-lock.json with the optional packages of other platforms. npm leaves out those its registry does
+ * not offer, and then `npm ci` refuses the lockfile (EUSAGE, "Missing … from lock file"), here and everywhere else.
+ * The entries are made from the names (`…-linux-arm64-musl`): the integrity of a package that the registry at hand
+ * does not offer cannot be known; npm writes it on the first install that has it.
+ *
+ *   node .ci/complete-lockfile.mjs          adds what is missing
+ *   node .ci/complete-lockfile.mjs --check  only tells, exit code 1 when something is missing
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const lockPath = fileURLToPath(new URL("../package-lock.json", import.meta.url));
+const systems = [
+  "aix",
+  "android",
+  "darwin",
+  "freebsd",
+  "linux",
+  "netbsd",
+  "openbsd",
+  "openharmony",
+  "sunos",
+  "win32",
+];
+const processors = [
+  "arm64",
+  "arm",
+  "ia32",
+  "loong64",
+  "mips64el",
+  "ppc64",
+  "riscv64",
+  "s390x",
+  "wasm32",
+  "x64",
+];
+
+/** Whether `name` has an entry that the package at `from` would load, searched as node does. */
+function isLocked(packages, from, name) {
+  const parent = from.slice(0, Math.max(0, from.lastIndexOf("/node_modules/")));
+  if (packages[`${from ? `${from}/` : ""}node_modules/${name}`]) return true;
+  return from !== "" && isLocked(packages, parent, name);
+}
+
+function platformOf(name) {
+  const words = name.split("/").at(-1).split("-");
+  const os = systems.find((word) => words.includes(word));
+  const cpu = processors.find((word) => words.includes(word));
+  const libcWord = words.find((word) => /^(gnu|musl)/.test(word));
+  const libc = os === "linux" && libcWord ? [libcWord.startsWith("musl") ? "musl" : "glibc"] : undefined;
+  if (!cpu) throw new Error(`no platform is named by ${name}: complete the lockfile by hand`);
+  return { cpu: [cpu], libc, os: os && [os] };
+}
+
+/** Adds an entry for every optional dependency that has none, beside the package that asks for it. */
+function complete(packages) {
+  const added = [];
+  for (const [from, entry] of Object.entries(packages)) {
+    for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
+      if (isLocked(packages, from, name)) continue;
+      if (!/^\d+\.\d+\.\d+[\w.+-]*$/.test(version))
+        throw new Error(`${name}@${version} is not an exact version`);
+      const { cpu, libc, os } = platformOf(name);
+      // In npm's own order of fields, so that `npm install` leaves the file as it is.
+      packages[`node_modules/${name}`] = {
+        version,
+        cpu,
+        ...(entry.dev && { dev: true }),
+        ...(entry.devOptional && { devOptional: true }),
+        ...(libc && { libc }),
+        optional: true,
+        ...(os && { os }),
+      };
+      added.push(`${name}@${version}`);
+    }
+  }
+  return added;
+}
+
+const lock = JSON.parse(readFileSync(lockPath, "utf8"));
+const added = complete(lock.packages);
+const remote = Object.values(lock.packages).filter((entry) => entry.resolved).length;
+if (remote > 0) {
+  console.error(
+    `package-lock.json names a registry in ${remote} entries: run npm install with this folder's .npmrc`,
+  );
+  process.exit(1);
+}
+if (process.argv.includes("--check")) {
+  if (added.length > 0) {
+    console.error(`package-lock.json lacks ${added.join(", ")}: run node .ci/complete-lockfile.mjs`);
+    process.exit(1);
+  }
+} else if (added.length > 0) {
+  const [root, ...others] = Object.entries(lock.packages);
+  others.sort(([a], [b]) => a.localeCompare(b, "en"));
+  lock.packages = Object.fromEntries([root, ...others]);
+  writeFileSync(lockPath, `${JSON.stringify(lock, null, 2)}\n`);
+  console.log(`package-lock.json: added ${added.length} optional packages of other platforms`);
+}
