@@ -1,0 +1,32 @@
+"use client";
+/** A page that failed. The cause is in the server's log under the digest, never on the page. */
+import { Button } from "#components/ui/button";
+import { ButtonLink } from "#components/ui/button-link";
+
+interface ErrorPageProps {
+  readonly error: Error & { readonly digest?: string };
+  readonly reset: () => void;
+}
+
+export default function ErrorPage({ error, reset }: ErrorPageProps) {
+  return (
+    <section className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
+      <h1 className="font-semibold text-3xl">This page could not be made</h1>
+      <p className="mt-4 text-lg text-muted">
+        The fault is on our side, and nothing was decided, signed or deleted by it. Try again; if it stays,
+        tell the operator of this instance.
+      </p>
+      {error.digest ? (
+        <p className="mt-4 text-muted text-sm">
+          Reference for the operator: <code className="font-mono text-ink">{error.digest}</code>
+        </p>
+      ) : null}
+      <div className="mt-8 flex flex-wrap gap-3">
+        <Button onClick={reset}>Try again</Button>
+        <ButtonLink href="/" variant="secondary">
+          Go to the start
+        </ButtonLink>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,58 @@
+/** The frame of every page: fonts (self-hosted), colour theme, skip link, header and footer. */
+import { GeistMono } from "geist/font/mono";
+import { GeistSans } from "geist/font/sans";
+import type { Metadata, Viewport } from "next";
+import { cookies } from "next/headers";
+import type { ReactNode } from "react";
+import { SiteFooter } from "#components/site-footer";
+import { SiteHeader } from "#components/site-header";
+import { parseTheme, themeCookieName } from "#components/ui/theme";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+import "./globals.css";
+
+const description =
+  "Signed, publicly verifiable records of what software agents did, and proof that a human approved it.";
+
+export function generateMetadata(): Metadata {
+  return {
+    metadataBase: new URL(publicBaseUrl()),
+    title: { default: "Countersign", template: "%s · Countersign" },
+    description,
+    applicationName: "Countersign",
+    formatDetection: { telephone: false, date: false, address: false, email: false },
+  };
+}
+
+export const viewport: Viewport = {
+  colorScheme: "light dark",
+  themeColor: [
+    { media: "(prefers-color-scheme: light)", color: "#fafaf8" },
+    { media: "(prefers-color-scheme: dark)", color: "#0f1216" },
+  ],
+};
+
+/** Reading the cookie here renders every page per request, which its CSP nonce needs anyway. */
+export default async function RootLayout({ children }: { readonly children: ReactNode }) {
+  const theme = parseTheme((await cookies()).get(themeCookieName)?.value);
+  return (
+    <html
+      lang="en"
+      className={`${GeistSans.variable} ${GeistMono.variable}`}
+      {...(theme === "system" ? {} : { "data-theme": theme })}
+    >
+      <body className="flex flex-col bg-canvas font-sans text-ink antialiased">
+        <a
+          href="#main"
+          className="sr-only focus:not-sr-only focus:fixed focus:top-3 focus:left-3 focus:z-50 focus:rounded-md focus:bg-surface focus:px-4 focus:py-2"
+        >
+          Skip to the content
+        </a>
+        <SiteHeader theme={theme} />
+        <main id="main" tabIndex={-1} className="w-full flex-1 outline-none">
+          {children}
+        </main>
+        <SiteFooter />
+      </body>
+    </html>
+  );
+}

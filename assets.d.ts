@@ -1,0 +1,6 @@
+/** What is imported besides code: guides as text (next.config.ts, turbopack.rules), and the style sheet. */
+declare module "*.md" {
+  const text: string;
+  export default text;
+}
+declare module "*.css";

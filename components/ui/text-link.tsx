@@ -1,0 +1,20 @@
+/** A link in running text. Another host opens in the same tab, without telling it where the visitor came from. */
+import Link from "next/link";
+import type { ReactNode } from "react";
+
+export function TextLink({ href, children }: { readonly href: string; readonly children: ReactNode }) {
+  const className =
+    "text-accent underline decoration-1 underline-offset-[3px] hover:decoration-2 [overflow-wrap:anywhere]";
+  if (/^https?:/.test(href)) {
+    return (
+      <a href={href} rel="noreferrer" className={className}>
+        {children}
+      </a>
+    );
+  }
+  return (
+    <Link href={href} prefetch={false} className={className}>
+      {children}
+    </Link>
+  );
+}

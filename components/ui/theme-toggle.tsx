@@ -1,0 +1,40 @@
+"use client";
+/** Steps through system, light and dark. Without JavaScript the system's setting applies. */
+import { Monitor, Moon, Sun } from "lucide-react";
+import { useEffect, useState } from "react";
+import { type Theme, themeCookieName } from "./theme";
+
+const next = { system: "light", light: "dark", dark: "system" } as const;
+const icons = { system: Monitor, light: Sun, dark: Moon } as const;
+const names = { system: "as the system", light: "light", dark: "dark" } as const;
+const yearSeconds = 31_536_000;
+
+function applyTheme(theme: Theme): void {
+  const root = document.documentElement;
+  if (theme === "system") root.removeAttribute("data-theme");
+  else root.setAttribute("data-theme", theme);
+  // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in Safari before 18.4
+  document.cookie = `${themeCookieName}=${theme}; Path=/; Max-Age=${yearSeconds}; SameSite=Lax`;
+}
+
+export function ThemeToggle({ initial }: { readonly initial: Theme }) {
+  const [theme, setTheme] = useState<Theme>(initial);
+  const [ready, setReady] = useState(false);
+  useEffect(() => setReady(true), []);
+  const Icon = icons[theme];
+  return (
+    <button
+      type="button"
+      hidden={!ready}
+      className="inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink"
+      aria-label={`Colours: ${names[theme]}. Change to ${names[next[theme]]}`}
+      title={`Colours: ${names[theme]}`}
+      onClick={() => {
+        applyTheme(next[theme]);
+        setTheme(next[theme]);
+      }}
+    >
+      <Icon aria-hidden="true" className="size-[18px]" />
+    </button>
+  );
+}

@@ -1,0 +1,8 @@
+/** `{base}` of api.md: the address that the service prints in links and commands, without a trailing slash. */
+
+/** PUBLIC_BASE_URL, or http://localhost:PORT. Read at each call: one build serves any address. */
+export function publicBaseUrl(): string {
+  // biome-ignore lint/style/noProcessEnv: proxy.ts runs apart from the app and must not load the whole environment
+  const { PUBLIC_BASE_URL, PORT } = process.env;
+  return (PUBLIC_BASE_URL || `http://localhost:${PORT || "3000"}`).replace(/\/+$/, "");
+}

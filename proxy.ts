@@ -1,0 +1,31 @@
+/**
+ * Gives every page a Content-Security-Policy with a fresh nonce. Pages only: the matcher leaves out /v1, the log,
+ * badges and static files, which have fixed headers (next.config.ts) and must not pay for this.
+ */
+import { type NextRequest, NextResponse } from "next/server";
+import { buildContentSecurityPolicy } from "#lib/http/content-security-policy";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+
+export function proxy(request: NextRequest): NextResponse {
+  const secure = publicBaseUrl().startsWith("https://");
+  const policy = buildContentSecurityPolicy({
+    nonce: Buffer.from(crypto.getRandomValues(new Uint8Array(18))).toString("base64"),
+    allowWorldId: request.nextUrl.pathname.startsWith("/approve/"),
+    secure,
+    // biome-ignore lint/style/noProcessEnv: set by Next itself and inlined at build
+    development: process.env.NODE_ENV === "development",
+  });
+  const headers = new Headers(request.headers);
+  // Next reads the nonce from this request header and puts it on the scripts and styles that it writes.
+  headers.set("Content-Security-Policy", policy);
+  const response = NextResponse.next({ request: { headers } });
+  response.headers.set("Content-Security-Policy", policy);
+  if (secure) response.headers.set("Strict-Transport-Security", "max-age=63072000; includeSubDomains");
+  return response;
+}
+
+export const config = {
+  matcher: [
+    "/((?!v1/|log/|badge/|_next/|\\.well-known/|docs/[a-z-]+\\.md$|llms\\.txt$|verify\\.mjs$|robots\\.txt$|favicon\\.ico$|icon\\.svg$).*)",
+  ],
+};
