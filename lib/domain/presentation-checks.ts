@@ -1,0 +1,206 @@
+/**
+ * The steps of verifying a presentation, one function each. The presentation is attacker-controlled in
+ * every field: a step may throw (the BBS library does on points off the curve), its caller reads that as a fail.
+ */
+import { verifyProof } from "@digitalbazaar/bbs-signatures";
+import { base64UrlEncode, bytesEqual, utf8Encode } from "./bytes";
+import type { JsonValue } from "./canonical-json";
+import {
+  BBS_CIPHERSUITE,
+  BBS_PUBLIC_KEY_BYTES,
+  BLINDING_INDEX,
+  DISCLOSURE_HEADER,
+  DISCLOSURE_SCHEMA,
+  MESSAGE_COUNT,
+  MESSAGE_NAMES,
+  type MessageName,
+  PUBLIC_MESSAGE_NAMES,
+  proofLengthBytes,
+  ZK_PROOF_TYPE,
+  zkKeyId,
+} from "./disclosure";
+import { disclosureMessages, parseMessage } from "./disclosure-messages";
+import type { ZkProof } from "./presentation";
+import { decodePresentationHeader, type PresentationHeader } from "./presentation-header";
+import { decodeOrNull, parseZkProof } from "./presentation-shape";
+import { parseActionStatement } from "./statement";
+
+export interface PresentationExpectation {
+  attestationId?: string;
+  /** "public" asks for the public proof. */
+  audience?: string;
+  nonce?: string;
+  /** Unix seconds; without it the validity period is shown, not judged. */
+  nowSeconds?: number;
+  /** The canonical payload, whose own signature the caller has verified: every disclosed message must follow from it. */
+  payload?: Uint8Array;
+}
+
+export interface DisclosedMessage {
+  index: number;
+  name: MessageName;
+  value: JsonValue;
+}
+
+/** `not_run`: an earlier check failed. */
+export interface Outcome {
+  status: "pass" | "fail" | "not_applicable" | "not_run";
+  detail: string;
+}
+/** A step reads only what the steps before it have put here. */
+export interface State {
+  value: unknown;
+  pinnedKeys: readonly Uint8Array[];
+  expected: PresentationExpectation;
+  zkProof: ZkProof;
+  publicKey: Uint8Array;
+  proof: Uint8Array;
+  presentationHeaderBytes: Uint8Array;
+  presentationHeader: PresentationHeader;
+  disclosed: (DisclosedMessage & { text: string })[];
+}
+
+/** Seconds that the clock of an honest prover may be ahead. */
+const CLOCK_SKEW_SECONDS = 60;
+
+const pass = (detail: string): Outcome => ({ status: "pass", detail });
+const fail = (detail: string): Outcome => ({ status: "fail", detail });
+const notApplicable = (detail: string): Outcome => ({ status: "not_applicable", detail });
+
+export function checkShape(state: State): Outcome {
+  const parsed = parseZkProof(state.value);
+  if (typeof parsed === "string") return fail(parsed);
+  state.zkProof = parsed;
+  return pass("every field is known and within its bounds");
+}
+
+export function checkSuite({ zkProof }: State): Outcome {
+  const known =
+    zkProof.type === ZK_PROOF_TYPE &&
+    zkProof.ciphersuite === BBS_CIPHERSUITE &&
+    zkProof.schema === DISCLOSURE_SCHEMA;
+  return known
+    ? pass(`${BBS_CIPHERSUITE}, ${DISCLOSURE_SCHEMA}`)
+    : fail("unknown type, ciphersuite or schema");
+}
+
+export function checkPinnedKey(state: State): Outcome {
+  const { kid, public_key: publicKeyText } = state.zkProof;
+  const pinned = state.pinnedKeys.find((key) => zkKeyId(key) === kid);
+  if (pinned?.length !== BBS_PUBLIC_KEY_BYTES) return fail("the key is none of the pinned keys");
+  if (base64UrlEncode(pinned) !== publicKeyText) return fail("public_key is not the key that kid names");
+  state.publicKey = Uint8Array.from(pinned);
+  return pass(`made under the pinned key ${kid}`);
+}
+
+export function checkHeaders(state: State): Outcome {
+  const header = decodeOrNull(state.zkProof.header);
+  if (header === null || !bytesEqual(header, DISCLOSURE_HEADER)) return fail("not the header of this schema");
+  const bytes = decodeOrNull(state.zkProof.presentation_header);
+  const presentationHeader = bytes && decodePresentationHeader(bytes);
+  if (!presentationHeader) return fail("not a presentation header");
+  state.presentationHeaderBytes = bytes;
+  state.presentationHeader = presentationHeader;
+  return pass("the header is the constant of this schema");
+}
+
+export function checkLength(state: State): Outcome {
+  const { total_messages: total, disclosed, proof: text } = state.zkProof;
+  if (total !== MESSAGE_COUNT) return fail(`not ${MESSAGE_COUNT} messages in total`);
+  const proof = decodeOrNull(text);
+  const wanted = proofLengthBytes(Object.keys(disclosed).length);
+  if (proof?.length !== wanted) return fail(`the proof does not have ${wanted} bytes`);
+  state.proof = proof;
+  return pass(`${wanted} bytes for ${MESSAGE_COUNT} messages`);
+}
+
+export function checkIndexes(state: State): Outcome {
+  let previous = -1;
+  for (const [key, text] of Object.entries(state.zkProof.disclosed)) {
+    const index = Number(key);
+    const name = MESSAGE_NAMES[index];
+    // One spelling for each index: "01" and "1.0" would be a second entry for the same message.
+    if (name === undefined || String(index) !== key) return fail("an index is not one of 0 to 23");
+    if (index <= previous) return fail("the indexes do not ascend strictly");
+    if (index === BLINDING_INDEX) return fail("the blinding message is never disclosed");
+    previous = index;
+    state.disclosed.push({ index, name, value: null, text });
+  }
+  if (state.presentationHeader.kind === "public") {
+    const names = state.disclosed.map(({ name }) => name).join();
+    if (names !== PUBLIC_MESSAGE_NAMES.join()) return fail("not exactly the messages of a public proof");
+  }
+  return pass(`${state.disclosed.length} of ${MESSAGE_COUNT} messages are disclosed`);
+}
+
+export function checkMessages(state: State): Outcome {
+  for (const message of state.disclosed) {
+    const value = parseMessage(message.index, message.text);
+    if (value === undefined)
+      return fail(`message ${message.index} is not the canonical ["${message.name}",value]`);
+    message.value = value;
+  }
+  return pass("every message is canonical and stands at its index");
+}
+
+export function checkAudience({ presentationHeader: header, expected }: State): Outcome {
+  const audience = header.kind === "public" ? "public" : header.audience;
+  if (expected.audience === undefined) return notApplicable(`made for "${audience}"; none was asked for`);
+  return audience === expected.audience ? pass("made for this audience") : fail("made for another audience");
+}
+
+export function checkNonce({ presentationHeader: header, expected }: State): Outcome {
+  if (expected.nonce === undefined) return notApplicable("no nonce was asked for");
+  const matches = header.kind === "audience" && header.nonce === expected.nonce;
+  return matches ? pass("answers this nonce") : fail("does not answer this nonce");
+}
+
+export function checkValidityPeriod({ presentationHeader: header, expected }: State): Outcome {
+  if (header.kind === "public") return notApplicable("a public proof does not expire");
+  const { nowSeconds } = expected;
+  if (nowSeconds === undefined) return notApplicable("no time was given to judge by");
+  if (header.issuedAtSeconds > nowSeconds + CLOCK_SKEW_SECONDS) return fail("made in the future");
+  return nowSeconds < header.expiresAtSeconds ? pass("not expired") : fail("expired");
+}
+
+export async function checkProof(state: State): Promise<Outcome> {
+  if (hasZeroScalar(state.proof)) return fail("the proof does not verify");
+  const verified = await verifyProof({
+    publicKey: state.publicKey,
+    proof: state.proof,
+    header: DISCLOSURE_HEADER,
+    presentationHeader: state.presentationHeaderBytes,
+    disclosedMessages: state.disclosed.map(({ text }) => utf8Encode(text)),
+    disclosedMessageIndexes: state.disclosed.map(({ index }) => index),
+    ciphersuite: BBS_CIPHERSUITE,
+  });
+  return verified ? pass("the proof verifies") : fail("the proof does not verify");
+}
+
+/** The draft refuses scalars of zero; the library means to, but compares a BigInt with a Number. */
+function hasZeroScalar(proof: Uint8Array): boolean {
+  for (let start = 144; start < proof.length; start += 32) {
+    if (proof.subarray(start, start + 32).every((byte) => byte === 0)) return true;
+  }
+  return false;
+}
+
+export function checkAttestationId({ disclosed, presentationHeader: header, expected }: State): Outcome {
+  const value = disclosed.find(({ name }) => name === "attestation_id")?.value;
+  if (header.kind === "public" && header.attestationId !== value) return fail("made for another attestation");
+  if (expected.attestationId === undefined) return notApplicable("no attestation was asked for");
+  return value === expected.attestationId
+    ? pass("about this attestation")
+    : fail("not about the attestation that was asked for");
+}
+
+export function checkPayload({ disclosed, zkProof, expected }: State): Outcome {
+  if (expected.payload === undefined) return notApplicable("the payload is not shown here");
+  const messages = disclosureMessages(expected.payload);
+  if (parseActionStatement(expected.payload)?.predicate.zk?.kid !== zkProof.kid)
+    return fail("the payload names another BBS key");
+  const differing = disclosed.find(({ index, text }) => messages[index] !== text);
+  return differing
+    ? fail(`${differing.name} differs from the payload`)
+    : pass("every message follows from the payload");
+}
