@@ -1,12 +1,75 @@
 /**
  * Makes a clone ready: installs from the lockfile and builds, each only when it is stale. Runs before `npm start` and
- * `npm test`, where node_modules may be missing: until the install is done it uses nothing but Node itself.
+ * `npm test`, where node_modules may be missing: it uses nothing but Node itself until the install is done.
  *
  *   node .ci/prepare.mjs build|test [--force]
  *
- * `build` installs development packages only when it has to build, so a production install (`npm ci --omit=dev` after
- * a build) starts as it is. Two prepares at once wait for each other.
+ * `build` asks for the development packages only when it has to build, so that a production install
+ * (`npm ci --omit=dev` after a build) starts as it is. Two prepares at once wait for each other.
  */
-import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createBuildHash, isBuilt, stampBuild, unstampBuild } from "./build-stamp.mjs";
+import { withLock } from "./lock.mjs";
+import { root, runStep } from "./step.mjs";
+
+const oldestNode = [20, 15];
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1])) return;
+  console.error(
+    `Countersign needs Node.js ${oldestNode.join(".")} or later; this is ${process.versions.node}.`,
+  );
+  process.exit(1);
+}
+
+const readPackages = (path) => JSON.parse(readFileSync(`${root}/${path}`, "utf8")).packages;
+
+/** Whether node_modules holds what package-lock.json says, by npm's own record, which an interrupted install lacks. */
+function isInstalled(withDevelopment) {
+  if (!existsSync(`${root}/node_modules/.package-lock.json`)) return false;
+  const installed = readPackages("node_modules/.package-lock.json");
+  return Object.entries(readPackages("package-lock.json")).every(([path, wanted]) => {
+    const skipped = path === "" || wanted.optional || wanted.devOptional || (wanted.dev && !withDevelopment);
+    return skipped || installed[path]?.version === wanted.version;
+  });
+}
+
+function install() {
+  // Install scripts stay off: no dependency needs one here, and they are the usual way in for a poisoned package.
+  runStep("install", "npm", [
+    "ci",
+    "--include=dev",
+    "--include=optional",
+    "--ignore-scripts",
+    "--loglevel=error",
+  ]);
+}
+
+function build(hash) {
+  unstampBuild();
+  const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" };
+  runStep("build pages", process.execPath, ["node_modules/next/dist/bin/next", "build"], { env });
+  runStep("build server", process.execPath, [".ci/bundle.mjs"], { env });
+  stampBuild(hash);
+}
+
+function prepare(mode, force) {
+  const hash = createBuildHash();
+  const mustBuild = force || !isBuilt(hash);
+  if (!isInstalled(mustBuild || mode === "test")) install();
+  if (mustBuild) build(hash);
+}
+
+function isReady(mode) {
+  return isBuilt(createBuildHash()) && isInstalled(mode === "test");
+}
+
+checkNode();
+const [mode, ...flags] = process.argv.slice(2);
+if ((mode !== "build" && mode !== "test") || flags.some((flag) => flag !== "--force")) {
+  console.error("usage: node .ci/prepare.mjs build|test [--force]");
+  process.exit(2);
+}
+const force = flags.includes("--force");
+if (force || !isReady(mode)) await withLock("prepare", () => prepare(mode, force));
