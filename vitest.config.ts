@@ -1,4 +1,4 @@
-/** Unit and service tests. `COUNTERSIGN_TEST_DATABASE` (set by .ci/test.mjs) names the PostgreSQL that service tests use beside the embedded one. */
+/** Unit and service tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) names the PostgreSQL that service tests use beside the embedded one. */
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({

@@ -1,0 +1,157 @@
+/**
+ * A PostgreSQL server for one test run: binaries found or, as root on Debian, installed; a cluster in a temporary
+ * folder, on a free port of 127.0.0.1, without fsync; stopped and removed at the end.
+ */
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { installPackage } from "./debian.mjs";
+
+const debianFolder = "/usr/lib/postgresql";
+const clusterSettings = "/etc/postgresql-common/createcluster.conf";
+
+function findBinaries() {
+  const versions = existsSync(debianFolder) ? readdirSync(debianFolder) : [];
+  versions.sort((a, b) => Number(b) - Number(a));
+  const folders = [
+    ...versions.map((version) => path.join(debianFolder, version, "bin")),
+    ...(process.env.PATH ?? "").split(path.delimiter),
+  ];
+  return folders.find((folder) =>
+    ["initdb", "postgres"].every((name) => existsSync(path.join(folder, name))),
+  );
+}
+
+/** Installs the server without the system cluster that Debian would make and start: the tests bring their own. */
+function installServer() {
+  if (!installPackage("postgresql-common")) return;
+  const before = readFileSync(clusterSettings, "utf8");
+  writeFileSync(clusterSettings, `${before}\ncreate_main_cluster = false\n`);
+  try {
+    installPackage("postgresql");
+  } finally {
+    writeFileSync(clusterSettings, before);
+  }
+}
+
+/** The server refuses to run as root: as root, finds an unprivileged user for it. */
+function findUser() {
+  if (process.getuid?.() !== 0) return {};
+  for (const name of ["postgres", "nobody"]) {
+    const ids = ["-u", "-g"].map((flag) => spawnSync("id", [flag, name], { encoding: "utf8" }));
+    const [uid, gid] = ids.map((id) => (id.status === 0 ? Number(id.stdout) : Number.NaN));
+    if (uid && gid) return { uid, gid };
+  }
+  throw new Error("PostgreSQL does not run as root, and there is no user postgres or nobody to run it as");
+}
+
+export function findFreePort() {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer().on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+function waitUntilReady(server) {
+  return new Promise((resolve, reject) => {
+    let log = "";
+    server.stderr.setEncoding("utf8").on("data", (chunk) => {
+      log = (log + chunk).slice(-20_000);
+      if (log.includes("database system is ready to accept connections")) resolve();
+    });
+    server.on("error", reject);
+    server.on("exit", (code) => reject(new Error(`PostgreSQL stopped with code ${code}:\n${log}`)));
+  });
+}
+
+function initialise(binaries, folder, password, user) {
+  const passwordFile = path.join(folder, "password");
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (user.uid) for (const file of [folder, passwordFile]) chownSync(file, user.uid, user.gid);
+  execFileSync(
+    path.join(binaries, "initdb"),
+    [
+      "-D",
+      path.join(folder, "data"),
+      "-U",
+      "postgres",
+      "-A",
+      "scram-sha-256",
+      `--pwfile=${passwordFile}`,
+    ].concat(["-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"]),
+    { ...user, cwd: folder, stdio: ["ignore", "ignore", "pipe"] },
+  );
+}
+
+async function startServer(binaries, folder, user) {
+  // A password, not trust: a superuser of the cluster can run commands as its system user.
+  const password = randomBytes(16).toString("hex");
+  initialise(binaries, folder, password, user);
+  const port = await findFreePort();
+  const settings = [
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "max_connections=200",
+  ].flatMap((setting) => ["-c", setting]);
+  const server = spawn(
+    path.join(binaries, "postgres"),
+    ["-D", path.join(folder, "data"), "-p", String(port), ...settings],
+    { ...user, cwd: folder, stdio: ["ignore", "ignore", "pipe"] },
+  );
+  return { server, url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
+}
+
+/**
+ * Gives `{url, stop}`: the superuser's address (each test makes its own database there), and what ends it.
+ * TEST_DATABASE_URL names a server to use instead.
+ */
+export async function startPostgres() {
+  if (process.env.TEST_DATABASE_URL) return { url: process.env.TEST_DATABASE_URL, stop: async () => {} };
+  if (!findBinaries()) installServer();
+  const binaries = findBinaries();
+  if (!binaries) {
+    throw new Error(
+      "PostgreSQL is needed by the tests and is not installed: run `apt-get install postgresql` as root, or set TEST_DATABASE_URL to a superuser's address",
+    );
+  }
+  const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-postgres-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const { server, url } = await startServer(binaries, folder, findUser());
+    const exited = new Promise((resolve) => server.on("exit", resolve));
+    // The last resort, when this process ends without stop(): SIGQUIT ends the server at once.
+    const end = () => {
+      server.kill("SIGQUIT");
+      remove();
+    };
+    process.on("exit", end);
+    await waitUntilReady(server);
+    const stop = async () => {
+      server.kill("SIGINT");
+      await exited;
+      process.off("exit", end);
+      remove();
+    };
+    return { url, stop };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Runs every check and test and ends with one line, "N passed, N failed". `npm test` comes here after the build.
+ *
+ *   npm test                                    checks, then unit, service and route tests, then the browser's
+ *   npm test -- --only checks|unit|e2e [filter…]  one part; filters go to its test runner
+ */
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { findChromium } from "./chromium.mjs";
+import { findFreePort, startPostgres } from "./postgres.mjs";
+import { root, seconds } from "./step.mjs";
+
+const parts = ["checks", "unit", "e2e"];
+const bin = (name) => path.join(root, "node_modules", ".bin", name);
+const totals = { passed: 0, failed: 0, skipped: 0 };
+const scratch = mkdtempSync(path.join(os.tmpdir(), "countersign-test-"));
+let child;
+let interrupted = false;
+
+/** The environment without the service's own settings: a developer's DATABASE_URL must not reach a test. */
+function cleanEnvironment() {
+  const env = { ...process.env };
+  const example = path.join(root, ".env.example");
+  const text = existsSync(example) ? readFileSync(example, "utf8") : "";
+  for (const [, name] of text.matchAll(/^#?\s*([A-Z][A-Z0-9_]+)=/gm)) delete env[name];
+  return env;
+}
+
+function run(command, args, env = {}) {
+  return new Promise((resolve) => {
+    child = spawn(command, args, {
+      cwd: root,
+      env: { ...cleanEnvironment(), ...env },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    child.on("error", (error) => {
+      console.error(error.message);
+      resolve(127);
+    });
+    child.on("exit", (code) => resolve(code ?? 1));
+  });
+}
+
+function tell(name, counts, startedMs) {
+  for (const key of Object.keys(totals)) totals[key] += counts[key] ?? 0;
+  console.log(`${name}: ${describe(counts)} (${seconds(startedMs)})`);
+}
+
+function describe({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
+}
+
+/** Runs one part; what it throws is told and counts as one failure. */
+async function runPart(name, work) {
+  if (interrupted) return;
+  const startedMs = Date.now();
+  let counts;
+  try {
+    counts = await work();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    counts = { passed: 0, failed: 1 };
+  }
+  tell(name, counts, startedMs);
+}
+
+const check = (name, command, args) =>
+  runPart(name, async () =>
+    (await run(command, args)) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 },
+  );
+
+async function runChecks() {
+  await check("lockfile", process.execPath, [".ci/complete-lockfile.mjs", "--check"]);
+  await check("types", bin("tsc"), ["--noEmit"]);
+  await check("lint", bin("biome"), ["check", "."]);
+  await check("dead code", bin("knip"), []);
+}
+
+/** A runner that ended badly, or ran nothing, has failed, whatever it counted. */
+function judge(counts, code) {
+  const sound = code === 0 && counts.passed > 0;
+  return sound || counts.failed > 0 ? counts : { ...counts, failed: 1 };
+}
+
+const readReport = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined);
+
+function countUnit(report) {
+  // A file that does not even load has no test to count.
+  const unloaded = report.testResults.filter(
+    (file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed"),
+  );
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests + unloaded.length,
+    skipped: report.numPendingTests + report.numTodoTests,
+  };
+}
+
+async function runUnit(filters) {
+  const postgres = await startPostgres();
+  try {
+    const file = path.join(scratch, "unit.json");
+    const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+    const code = await run(bin("vitest"), ["run", ...reporters, ...filters], {
+      TEST_DATABASE_URL: postgres.url,
+    });
+    const report = readReport(file);
+    return judge(report ? countUnit(report) : { passed: 0, failed: 0 }, code);
+  } finally {
+    await postgres.stop();
+  }
+}
+
+async function runE2e(filters) {
+  const file = path.join(scratch, "e2e.json");
+  const code = await run(bin("playwright"), ["test", ...filters], {
+    CHROME_PATH: await findChromium(),
+    E2E_DATA_DIR: path.join(scratch, "data"),
+    E2E_PORT: String(await findFreePort()),
+    E2E_REPORT: file,
+  });
+  const stats = readReport(file)?.stats ?? { expected: 0, flaky: 0, unexpected: 0, skipped: 0 };
+  return judge(
+    { passed: stats.expected + stats.flaky, failed: stats.unexpected, skipped: stats.skipped },
+    code,
+  );
+}
+
+function readArguments() {
+  const args = process.argv.slice(2);
+  const at = args.indexOf("--only");
+  const only = at < 0 ? undefined : args.splice(at, 2)[1];
+  if ((at >= 0 && !parts.includes(only)) || (at < 0 && args.length > 0)) {
+    console.error(`usage: npm test -- [--only ${parts.join("|")} [filter…]]`);
+    process.exit(2);
+  }
+  return { only, filters: args };
+}
+
+const { only, filters } = readArguments();
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => {
+    interrupted = true;
+    child?.kill(signal);
+  });
+}
+
+const wants = (part) => only === undefined || only === part;
+if (wants("checks")) await runChecks();
+if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(filters));
+if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
+if (interrupted) totals.failed += 1;
+console.log(describe(totals));
+process.exit(totals.failed > 0 || totals.passed === 0 ? 1 : 0);

@@ -1,0 +1,56 @@
+/**
+ * The browser tests, against the built app with a fresh embedded database. `npm test` gives the port, the data folder,
+ * the browser and the report's file; alone (`npx playwright test`, after `npm run build`) the defaults below hold.
+ */
+import { existsSync, mkdtempSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { defineConfig } from "@playwright/test";
+
+const port = Number(process.env["E2E_PORT"] ?? 3210);
+const baseURL = `http://localhost:${port}`;
+const report = process.env["E2E_REPORT"];
+const chromium = process.env["CHROME_PATH"] ?? ["/usr/bin/chromium"].find((place) => existsSync(place));
+// Workers load this file too and inherit the variable: one folder for the whole run.
+process.env["E2E_DATA_DIR"] ??= mkdtempSync(path.join(os.tmpdir(), "countersign-e2e-"));
+
+export default defineConfig({
+  testDir: "e2e",
+  testMatch: "**/*.spec.ts",
+  outputDir: "test-results",
+  workers: 1,
+  forbidOnly: Boolean(process.env["CI"]),
+  timeout: 60_000,
+  reporter: report ? [["line"], ["json", { outputFile: report }]] : "list",
+  use: {
+    baseURL,
+    trace: "off",
+    launchOptions: {
+      ...(chromium && { executablePath: chromium }),
+      args: [
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+  webServer: {
+    command: "node dist/server.mjs",
+    url: `${baseURL}/v1/health`,
+    timeout: 60_000,
+    reuseExistingServer: false,
+    gracefulShutdown: { signal: "SIGTERM", timeout: 5_000 },
+    stdout: "ignore",
+    stderr: "pipe",
+    env: {
+      PORT: String(port),
+      PUBLIC_BASE_URL: baseURL,
+      DATA_DIR: process.env["E2E_DATA_DIR"],
+      NODE_ENV: "production",
+    },
+  },
+});
