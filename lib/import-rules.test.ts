@@ -1,0 +1,176 @@
+/**
+ * The import rules of biome.json, shown to fire: forbidden imports of every form are planted in each room of a copy
+ * of the house, and Biome must refuse each; what a room may import passes. A rule that stopped working would
+ * otherwise look like a clean tree.
+ */
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+type Override = { includes: string[]; linter: { rules: Record<string, Record<string, unknown>> } };
+type Diagnostic = { category: string; location: { path: string } };
+
+const root = process.cwd();
+const overrides = (
+  JSON.parse(readFileSync(path.join(root, "biome.json"), "utf8")) as { overrides: Override[] }
+).overrides;
+const importRule = "lint/style/noRestrictedImports";
+
+/** For each room: a room and a package that it may not import, and two imports that it may. */
+const rooms: Record<string, { forbidden: [string, string]; allowed: [string, string] }> = {
+  "lib/domain": {
+    forbidden: ["#lib/db/client", "node:fs"],
+    allowed: ["@noble/hashes/sha2.js", "canonicalize"],
+  },
+  "lib/contract": {
+    forbidden: ["#lib/services/attest", "next/headers"],
+    allowed: ["zod", "#lib/domain/bytes"],
+  },
+  "lib/verifier": {
+    forbidden: ["#lib/services/attest", "zod"],
+    allowed: ["#lib/contract/x", "#lib/domain/bytes"],
+  },
+  "lib/client": { forbidden: ["#lib/db/client", "pino"], allowed: ["#lib/contract/x", "#lib/domain/bytes"] },
+  "lib/db": { forbidden: ["#lib/services/attest", "next/headers"], allowed: ["drizzle-orm", "#lib/env"] },
+  "lib/providers": {
+    forbidden: ["#lib/services/attest", "drizzle-orm"],
+    allowed: ["resend", "#lib/domain/bytes"],
+  },
+  "lib/services": {
+    forbidden: ["#lib/http/route", "next/headers"],
+    allowed: ["drizzle-orm", "#lib/db/client"],
+  },
+  "lib/http": { forbidden: ["#components/badge", "drizzle-orm"], allowed: ["zod", "#lib/services/attest"] },
+  components: { forbidden: ["#lib/services/attest", "postgres"], allowed: ["react", "#components/badge"] },
+  app: {
+    forbidden: ["#lib/db/client", "#lib/providers/mailer"],
+    allowed: ["next/headers", "#components/badge"],
+  },
+};
+
+const forms: Record<string, (from: string) => string> = {
+  named: (from) => `import { a } from "${from}";\nexport const b = a;\n`,
+  "type-only": (from) => `import type { A } from "${from}";\nexport type B = A;\n`,
+  "side effect": (from) => `import "${from}";\n`,
+  "re-export": (from) => `export { a } from "${from}";\n`,
+  "star re-export": (from) => `export * from "${from}";\n`,
+  dynamic: (from) => `export const load = () => import("${from}");\n`,
+};
+
+type Plant = { file: string; source: string; rule: string; refused: boolean; what: string; form: string };
+
+function plantImports(): Plant[] {
+  return Object.entries(rooms).flatMap(([room, { forbidden, allowed }], at) => {
+    const up = "../".repeat(room.split("/").length);
+    const [alias] = forbidden;
+    const relative = `${up}${alias.replace(/^#/, "")}`;
+    const refused = [...forbidden, relative, `./${relative}`, "./inner/../../other"];
+    const kinds = [
+      ...refused.map((from) => ({ from, refused: true })),
+      ...[...allowed, "./sibling"].map((from) => ({ from, refused: false })),
+    ];
+    return kinds.flatMap(({ from, refused }, kind) =>
+      Object.entries(forms).map(([form, write], number) => ({
+        file: `${room}/plant-${at}-${kind}-${number}.ts`,
+        source: write(from),
+        rule: importRule,
+        refused,
+        form,
+        what: `${room} ${refused ? "may not" : "may"} import ${from}`,
+      })),
+    );
+  });
+}
+
+function plantOthers(): Plant[] {
+  const environment = 'export const value = process.env["NAME"];\n';
+  const assertion = "export const first = (values: string[]): string => values[0]!;\n";
+  const plain = "export const value = 1;\n";
+  const plant = (rule: string, file: string, source: string, refused: boolean): Plant => ({
+    file,
+    source,
+    rule,
+    refused,
+    form: rule,
+    what: `${file} ${refused ? "breaks" : "keeps"} ${rule}`,
+  });
+  const environmentRule = "lint/style/noProcessEnv";
+  const nameRule = "lint/style/useFilenamingConvention";
+  const assertionRule = "lint/style/noNonNullAssertion";
+  return [
+    plant(importRule, "lib/outside.ts", forms["named"]?.("../server") ?? "", true),
+    plant(importRule, "lib/outside-alias.ts", forms["named"]?.("#lib/errors") ?? "", false),
+    plant(environmentRule, "lib/services/reads-env.ts", environment, true),
+    plant(environmentRule, "app/reads-env.ts", environment, true),
+    ...[
+      "lib/env.ts",
+      "lib/db/testing.ts",
+      "lib/http/env.test.ts",
+      "e2e/env.ts",
+      "bench/env.ts",
+      ".ci/env.mjs",
+      "next.config.ts",
+    ].map((file) => plant(environmentRule, file, environment, false)),
+    plant(nameRule, "lib/services/camelCase.ts", plain, true),
+    plant(nameRule, "app/[keyId]/page.ts", plain, false),
+    plant(assertionRule, "lib/services/asserts.ts", assertion, true),
+    ...["lib/verifier/asserts.ts", "lib/domain/asserts.test.ts", "e2e/asserts.ts", "bench/asserts.ts"].map(
+      (file) => plant(assertionRule, file, assertion, false),
+    ),
+  ];
+}
+
+const plants = [...plantImports(), ...plantOthers()];
+const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-import-rules-"));
+const refusals = new Map<string, Set<string>>();
+
+beforeAll(() => {
+  for (const file of ["biome.json", "package.json", ".gitignore"]) {
+    copyFileSync(path.join(root, file), path.join(folder, file));
+  }
+  for (const { file, source } of plants) {
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    writeFileSync(path.join(folder, file), source);
+  }
+  const biome = path.join(root, "node_modules", ".bin", "biome");
+  const run = spawnSync(biome, ["lint", "--reporter=json", "--max-diagnostics=none", "."], {
+    cwd: folder,
+    encoding: "utf8",
+    maxBuffer: 256 * 1024 * 1024,
+  });
+  const { diagnostics, summary } = JSON.parse(run.stdout) as {
+    diagnostics: Diagnostic[];
+    summary: { unchanged: number; changed: number };
+  };
+  expect(summary.unchanged + summary.changed, "files that Biome read").toBeGreaterThanOrEqual(plants.length);
+  for (const { category, location } of diagnostics) {
+    const file = location.path.split(path.sep).join("/");
+    refusals.set(file, (refusals.get(file) ?? new Set()).add(category));
+  }
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("import rules", () => {
+  it.each([...new Set(plants.map(({ what }) => what))])("%s", (what) => {
+    const group = plants.filter((plant) => plant.what === what);
+    const hits = group.filter(({ file, rule }) => refusals.get(file)?.has(rule)).map(({ form }) => form);
+    expect(hits).toEqual(group.filter(({ refused }) => refused).map(({ form }) => form));
+  });
+
+  it("covers every override of biome.json", () => {
+    const restricted = overrides.filter(({ linter }) => linter.rules["style"]?.["noRestrictedImports"]);
+    expect(restricted.map(({ includes }) => includes[0]).sort()).toEqual(
+      Object.keys(rooms)
+        .map((room) => `${room}/**`)
+        .sort(),
+    );
+    const ruleNames = overrides.flatMap(({ linter }) =>
+      Object.values(linter.rules).flatMap((group) => Object.keys(group)),
+    );
+    const planted = new Set(plants.map(({ rule }) => rule.split("/").at(-1)));
+    expect(ruleNames.filter((name) => !planted.has(name))).toEqual([]);
+  });
+});
