@@ -1,0 +1,92 @@
+/**
+ * Runs the jobs of lib/services/zk-worker.ts off the request thread, in few threads and with a bounded
+ * queue: a caller beyond the bound gets 503 at once instead of a place in a line that only grows.
+ */
+import { createHash } from "node:crypto";
+import { serialize } from "node:v8";
+import { Piscina } from "piscina";
+import { AppError } from "#lib/errors";
+import { createBoundedMemo } from "./bounded-memo";
+import type * as zkWorker from "./zk-worker";
+
+type JobTable = Record<string, (input: never) => unknown>;
+type Result<Job extends JobTable[string]> = Promise<Awaited<ReturnType<Job>>>;
+
+export interface WorkerPool<Jobs extends JobTable> {
+  run<Name extends keyof Jobs & string>(name: Name, input: Parameters<Jobs[Name]>[0]): Result<Jobs[Name]>;
+  /**
+   * For pure jobs: the result is remembered under the SHA-256 of the job's name and all of its input. So
+   * leave the time out of it. The result is shared: do not change it.
+   */
+  runRemembered<Name extends keyof Jobs & string>(
+    name: Name,
+    input: Parameters<Jobs[Name]>[0],
+  ): Result<Jobs[Name]>;
+  threadCount(): number;
+  /** Ends the threads after the jobs that were accepted. */
+  close(): Promise<void>;
+}
+
+export type ZkPool = WorkerPool<typeof zkWorker>;
+
+export interface PoolOptions {
+  /** Absolute path of the bundled worker (dist/zk-worker.mjs). */
+  workerFile: string;
+  maxThreads?: number;
+  /** Jobs that may wait while all threads work. */
+  maxQueued?: number;
+  maxRemembered?: number;
+  /** Seconds after which a thread without work ends. */
+  idleSeconds?: number;
+}
+
+/** Starts no thread before the first job. */
+export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
+  options: PoolOptions,
+): WorkerPool<Jobs> {
+  const { workerFile, maxThreads = 1, maxQueued = 32, maxRemembered = 1_000, idleSeconds = 60 } = options;
+  const piscina = new Piscina({
+    filename: workerFile,
+    minThreads: 0,
+    maxThreads,
+    idleTimeout: idleSeconds * 1_000,
+    resourceLimits: { maxOldGenerationSizeMb: 256 },
+  });
+  const memo = createBoundedMemo(maxRemembered);
+  const accepted = new Set<Promise<unknown>>();
+  let closing = false;
+
+  const pool: WorkerPool<Jobs> = {
+    async run(name, input) {
+      if (closing) throw new AppError("service_unavailable", "this instance is shutting down");
+      if (accepted.size >= maxThreads + maxQueued) throw busy();
+      const job = piscina.run(input, { name });
+      accepted.add(job);
+      try {
+        return await job;
+      } finally {
+        accepted.delete(job);
+      }
+    },
+    runRemembered(name, input) {
+      const key = createHash("sha256")
+        .update(serialize([name, input]))
+        .digest("base64");
+      return memo.get(key, () => pool.run(name, input));
+    },
+    threadCount: () => piscina.threads.length,
+    async close() {
+      closing = true;
+      // Piscina's own close() drops the jobs that still wait for a thread.
+      await Promise.allSettled(accepted);
+      await piscina.destroy();
+    },
+  };
+  return pool;
+}
+
+function busy(): AppError {
+  return new AppError("service_unavailable", "too many proofs are being made or checked at this moment", {
+    headers: { "Retry-After": "2" },
+  });
+}

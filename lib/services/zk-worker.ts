@@ -1,0 +1,50 @@
+/**
+ * What runs in the worker thread: the costly proofs, a fifth of a second each. Bundled to
+ * dist/zk-worker.mjs; every exported function is a job that the pool can run under its name, with one
+ * argument and a result that structured clone can carry.
+ */
+import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
+import { disclosureMessages } from "#lib/domain/disclosure-messages";
+import {
+  derivePresentation as derive,
+  derivePublicProof,
+  signMessages,
+  type ZkCredential,
+  type ZkProof,
+} from "#lib/domain/presentation";
+import type { PresentationExpectation } from "#lib/domain/presentation-checks";
+import type { PresentationHeader } from "#lib/domain/presentation-header";
+import { type PresentationReport, verifyPresentation as verify } from "#lib/domain/presentation-verify";
+
+/** Signs the messages of a payload, derives the public proof and verifies it; throws unless it verifies. */
+export async function issueZkProof(input: {
+  keyPair: ZkKeyPair;
+  payload: Uint8Array;
+}): Promise<{ zkProof: ZkProof; credential: ZkCredential }> {
+  const { keyPair, payload } = input;
+  const credential = await signMessages(keyPair, disclosureMessages(payload));
+  const zkProof = await derivePublicProof(credential);
+  const report = await verify(zkProof, {
+    pinnedKeys: [keyPair.publicKey],
+    expected: { audience: "public", payload },
+  });
+  const failed = report.checks.find(({ status }) => status === "fail");
+  if (!report.ok) throw new Error(`the new proof does not verify: ${failed?.name}, ${failed?.detail}`);
+  return { zkProof, credential };
+}
+
+export function derivePresentation(input: {
+  credential: ZkCredential;
+  disclose: readonly MessageName[];
+  header: PresentationHeader;
+}): Promise<ZkProof> {
+  return derive(input.credential, input.disclose, input.header);
+}
+
+export function verifyPresentation(input: {
+  zkProof: unknown;
+  pinnedKeys: readonly Uint8Array[];
+  expected: PresentationExpectation;
+}): Promise<PresentationReport> {
+  return verify(input.zkProof, input);
+}
