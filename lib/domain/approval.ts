@@ -1,0 +1,143 @@
+/**
+ * Human authorization (api.md section 10): from what is asked to what a World ID proof covers, and the signed
+ * object that stands alone. request → request_hash → world_action and signal → public inputs of the proof, so
+ * that the proof covers exactly what the human saw.
+ */
+import { hexDecode, hexEncode, sha256 } from "./bytes";
+import { canonicalBytes, type JsonObject } from "./canonical-json";
+import type { WorldEnvironment } from "./world-id-keys";
+import {
+  hashToField,
+  type RequiredLevel,
+  type WorldProofV3,
+  type WorldProofV4,
+  wordHex,
+} from "./world-id-proof";
+
+export interface ApprovalRequest {
+  request_id: string;
+  /** The service's public address. */
+  origin: string;
+  organization: string;
+  agent_slug: string;
+  /** base64 of the raw 32 bytes; null where the agent has registered no key. */
+  agent_public_key: string | null;
+  action: string;
+  context_hash: string;
+  inputs_hash?: string;
+  required_level: RequiredLevel;
+  approvals_required: number;
+  created_at: string;
+  expires_at: string;
+  /** base64 of 16 random bytes */
+  salt: string;
+}
+
+export interface ApprovalBinding {
+  /** Hex SHA-256 of the canonical request. */
+  request_hash: string;
+  world_action: string;
+  signal: string;
+  signal_hash: string;
+}
+
+/** Where on which chain the root (and for v4 the keys) stood when the approval was accepted. */
+export interface Anchor {
+  chain_id: number;
+  block_number: number;
+  block_hash: string;
+  /** Address of the contract that answered for the root. */
+  registry: string;
+  root: string;
+  issuer_public_key?: [string, string];
+  oprf_public_key?: [string, string];
+}
+
+export type ApprovalCheckName = "groth16-local" | "world-portal-v4" | "world-chain";
+
+interface ApprovalRecord {
+  environment: WorldEnvironment;
+  verified_at: string;
+  verified_by: ApprovalCheckName[];
+  anchor?: Anchor;
+}
+
+export type Approval = (WorldProofV3 & ApprovalRecord) | (WorldProofV4 & ApprovalRecord);
+
+export interface UnsignedAuthorization {
+  type: "human_authorization";
+  version: 1;
+  request: ApprovalRequest;
+  binding: ApprovalBinding;
+  approvals: Approval[];
+  approved_at: string;
+  key_id: string;
+}
+
+export interface HumanAuthorization extends UnsignedAuthorization {
+  /** base64 Ed25519 by the service over `authorizationSigningBytes`. */
+  signature: string;
+  /** The decision's entry in the log; outside the signature. */
+  log?: JsonObject;
+}
+
+/** Hides the context from whoever does not hold the salt. */
+export function contextHash(contextSalt: string, context: Record<string, string>): string {
+  return hexEncode(sha256(canonicalBytes([contextSalt, context])));
+}
+
+export function requestHash(request: ApprovalRequest): string {
+  return hexEncode(sha256(canonicalBytes({ ...request })));
+}
+
+/** Everything that the page, the wallet and the proof name, from the hash alone. */
+export function bindRequest(request: ApprovalRequest): ApprovalBinding {
+  const hash = requestHash(request);
+  return {
+    request_hash: hash,
+    world_action: `authz-${base32Lower(hexDecode(hash)).slice(0, 26)}`,
+    signal: `0x${hash}`,
+    signal_hash: wordHex(hashToField(hexDecode(hash))),
+  };
+}
+
+export function buildAuthorization(
+  request: ApprovalRequest,
+  approvals: Approval[],
+  approvedAt: string,
+  keyId: string,
+): UnsignedAuthorization {
+  return {
+    type: "human_authorization",
+    version: 1,
+    request,
+    binding: bindRequest(request),
+    approvals,
+    approved_at: approvedAt,
+    key_id: keyId,
+  };
+}
+
+/** What the service signs: the canonical object without `signature` and `log`. */
+export function authorizationSigningBytes(authorization: UnsignedAuthorization): Uint8Array {
+  const { signature: _signature, log: _log, ...signed } = authorization as HumanAuthorization;
+  return canonicalBytes(signed as unknown as JsonObject);
+}
+
+/** `signature`: base64. */
+export function assembleAuthorization(
+  unsigned: UnsignedAuthorization,
+  signature: string,
+  log?: JsonObject,
+): HumanAuthorization {
+  return { ...unsigned, signature, ...(log === undefined ? {} : { log }) };
+}
+
+/** RFC 4648 section 6 without padding, in lower case: World's portal wants `[a-z0-9-]` in actions. */
+function base32Lower(bytes: Uint8Array): string {
+  const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, "0")).join("");
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map((five) => alphabet[Number.parseInt(five.padEnd(5, "0"), 2)])
+    .join("");
+}

@@ -1,0 +1,176 @@
+import { describe, expect, it } from "vitest";
+import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
+import { buildAuthorization, type HumanAuthorization } from "./approval";
+import {
+  makeTestApproval,
+  makeTestAuthorization,
+  signForTest,
+  testKeyId,
+  testRequest,
+  testVerifyOptions,
+} from "./human-authorization-testing";
+import { authorizationCheckNames, verifyHumanAuthorization } from "./verify-human-authorization";
+
+const authorization = makeTestAuthorization();
+const verify = (value: HumanAuthorization, options = testVerifyOptions) =>
+  verifyHumanAuthorization(value, options);
+const failed = (value: HumanAuthorization) =>
+  verify(value)
+    .checks.filter((check) => check.status === "fail")
+    .map((check) => check.name);
+
+/** Re-signed by the service, so that the named checks and not only the signature must catch it. */
+function resign(change: (copy: HumanAuthorization) => void): HumanAuthorization {
+  const copy = structuredClone(authorization);
+  change(copy);
+  return signForTest(copy);
+}
+
+describe("verifyHumanAuthorization", () => {
+  it("proves an untouched object, by the whole fixed list of checks", () => {
+    const report = verify(authorization);
+    expect(report.checks.map((check) => check.name)).toEqual(authorizationCheckNames);
+    expect(report.checks.every((check) => check.status === "pass")).toBe(true);
+    expect(report).toMatchObject({ ok: true, grade: "proven", grade_text: "Proof of personhood" });
+    expect(humanAuthorizationSchema.parse(authorization)).toEqual(authorization);
+  });
+
+  it("fails when any single field is changed, added or dropped", () => {
+    const { signature, ...signed } = authorization;
+    const paths = leafPaths(signed);
+    expect(paths.length).toBeGreaterThan(60);
+    let verified = 0;
+    for (const path of paths) {
+      for (const mutate of [changeLeaf, dropLeaf]) {
+        const copy = structuredClone(authorization);
+        mutate(copy, path);
+        if (!humanAuthorizationSchema.safeParse(copy).success) continue; // refused before it is verified
+        expect(verify(copy).ok, path.join(".")).toBe(false);
+        verified += 1;
+      }
+    }
+    expect(verified).toBeGreaterThan(50);
+    expect(verify({ ...authorization, signature: `${"A".repeat(86)}==` }).ok).toBe(false);
+    expect(verify({ ...authorization, signature: "*" }).ok).toBe(false);
+    expect(humanAuthorizationSchema.safeParse({ ...authorization, extra: 1 }).success).toBe(false);
+    expect(verify({ ...authorization, extra: 1 } as HumanAuthorization).ok).toBe(false);
+    expect(signature).toHaveLength(88);
+  });
+
+  it("catches by name what even the service's own signature would cover", () => {
+    expect(failed(resign((a) => (a.request.action = "Pay 120,000 EUR")))).toEqual([
+      "request_hash",
+      "world_action",
+      "signal",
+    ]);
+    expect(failed(resign((a) => (a.binding.signal = `0x${"0".repeat(64)}`)))).toEqual(["signal"]);
+    expect(failed(resign((a) => (a.binding.world_action = `authz-${"a".repeat(26)}`)))).toEqual([
+      "world_action",
+      "proofs",
+    ]);
+    expect(failed(resign((a) => a.approvals.pop()))).toEqual(["approval_count"]);
+    expect(failed(resign((a) => (a.approvals = [])))).toContain("proofs");
+    expect(failed(resign((a) => (a.approved_at = "2026-11-21T08:30:00.001Z")))).toEqual(["times"]);
+    expect(failed(resign((a) => set(a.approvals[1], "verified_at", "2026-11-21T07:59:59.999Z")))).toEqual([
+      "times",
+    ]);
+    expect(failed(resign((a) => set(a.approvals[1], "environment", "staging")))).toEqual(["environment"]);
+    expect(failed(resign((a) => set(a.approvals[1], "app_id", "app_other")))).toEqual(["environment"]);
+    expect(failed(resign((a) => set(a.approvals[1], "nonce", a.approvals[0]?.nonce)))).toEqual(["proofs"]);
+    expect(failed(resign((a) => set(a.approvals[1]?.anchor, "root", a.approvals[1]?.nonce)))).toEqual([
+      "anchors",
+    ]);
+    expect(failed(resign((a) => (a.key_id = "0000000000000000")))).toEqual(["service_signature"]);
+  });
+
+  it("counts a human once, also by another proof of the same nullifier or another version", () => {
+    const twice = resign(
+      (a) => (a.approvals = [makeTestApproval(testRequest, 21n), makeTestApproval(testRequest, 21n)]),
+    );
+    expect(failed(twice)).toEqual(["distinct_humans"]);
+    const mixed = resign((a) => {
+      set(a.approvals[1], "protocol_version", "3.0");
+      set(a.approvals[1], "proof", `0x${"0".repeat(512)}`);
+    });
+    expect(failed(mixed)).toEqual(["distinct_humans", "proofs"]);
+  });
+
+  it("refuses a device where an Orb was required", () => {
+    expect(failed(resign((a) => set(a.approvals[0], "level", "device")))).toEqual(["level"]);
+  });
+
+  it("says that World alone checked it where the v4 key or the anchor is missing", () => {
+    const { v4Key: _v4Key, ...withoutKey } = testVerifyOptions;
+    const report = verify(authorization, withoutKey);
+    expect(report).toMatchObject({ ok: true, grade: "checked_by_world" });
+    expect(report.checks.find((check) => check.name === "proofs")?.status).toBe("not_applicable");
+    expect(report.grade_text).toContain("cannot be checked again independently");
+    const unanchored = resign((a) => {
+      for (const approval of a.approvals) delete approval.anchor;
+    });
+    expect(verify(unanchored)).toMatchObject({ ok: true, grade: "checked_by_world" });
+  });
+
+  it("marks everything outside production as TEST", () => {
+    for (const environment of ["staging", "local"]) {
+      const test = resign((a) => {
+        for (const approval of a.approvals) set(approval, "environment", environment);
+      });
+      expect(verify(test)).toMatchObject({
+        ok: true,
+        grade: "test",
+        grade_text: "TEST: not a World ID proof",
+      });
+    }
+  });
+
+  it("takes a proof for this request only", () => {
+    const other = { ...testRequest, salt: "AAAAAAAAAAAAAAAAAAAAAQ==" };
+    const moved = signForTest(
+      buildAuthorization(other, authorization.approvals, authorization.approved_at, testKeyId),
+    );
+    expect(failed(moved)).toEqual(["proofs"]);
+  });
+});
+
+function set(target: object | undefined, field: string, value: unknown): void {
+  if (target === undefined) throw new TypeError("nothing to change");
+  Object.assign(target, { [field]: value });
+}
+
+type Path = (string | number)[];
+
+function leafPaths(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  return Object.entries(value).flatMap(([name, child]) => leafPaths(child, [...path, name]));
+}
+
+function parentOf(root: unknown, path: Path): Record<string, unknown> {
+  return path
+    .slice(0, -1)
+    .reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], root) as Record<
+    string,
+    unknown
+  >;
+}
+
+function changeLeaf(root: unknown, path: Path): void {
+  const parent = parentOf(root, path);
+  const name = String(path.at(-1));
+  const value = parent[name];
+  if (typeof value === "number") parent[name] = value + 1;
+  else if (value === null) parent[name] = "x";
+  else parent[name] = flipLastCharacter(String(value));
+}
+
+/** Keeps the shape, so that most changes get past the schema. */
+function flipLastCharacter(text: string): string {
+  if (/Z$/.test(text)) return text.replace(/.Z$/, (end) => `${(Number(end[0]) + 1) % 10}Z`);
+  return text.slice(0, -1) + (text.endsWith("0") ? "1" : "0");
+}
+
+function dropLeaf(root: unknown, path: Path): void {
+  const parent = parentOf(root, path);
+  if (Array.isArray(parent)) parent.splice(Number(path.at(-1)), 1);
+  else delete parent[String(path.at(-1))];
+}
