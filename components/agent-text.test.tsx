@@ -1,0 +1,48 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import { AgentText } from "./agent-text";
+
+const render = (value: string, isName = false) =>
+  renderToStaticMarkup(<AgentText value={value} isName={isName} />);
+
+describe("agent-supplied text on a page", () => {
+  it("is text whatever it says: no element, no link, no Markdown", () => {
+    const html = render(`<img src=x onerror=alert(1)> [a](javascript:alert(1)) **b** https://evil.example`);
+    expect(html).toContain("&lt;img src=x onerror=alert(1)&gt;");
+    expect(html).not.toMatch(/<(img|a|strong|script)\b/);
+  });
+
+  it("stands in a left-to-right isolate", () => {
+    expect(render("abc")).toBe('<bdi dir="ltr" class="agent-text ">abc</bdi>');
+  });
+
+  it("shows hidden characters and lets none through", () => {
+    const html = render("pay \u202E001\u202C\u200B to\u00A0Bob\u0000");
+    for (const label of ["U+202E", "U+202C", "U+200B", "U+00A0", "U+0000"])
+      expect(html).toContain(`⟨${label}⟩`);
+    expect(html).not.toMatch(/[\u202E\u202C\u200B\u00A0\0]/);
+  });
+
+  it("keeps line breaks and says that they are there", () => {
+    expect(render("a\nb")).toMatch(/⟨U\+000A⟩<\/span>\nb<\/bdi>/);
+  });
+
+  it("warns in words, and shows hidden characters in the warning too", () => {
+    expect(render("p\u0430ypal")).toContain("(Latin, Cyrillic)");
+    const warning = render("p\u200B\u0430ypal").split("Careful")[1];
+    expect(warning).toContain("⟨U+200B⟩");
+    expect(warning).not.toContain("\u200B");
+    expect(render("transfer to Иван")).not.toContain("Careful");
+    expect(render("transfer to Иван", true)).toContain("Careful");
+  });
+
+  it("stays bounded for a hostile string", () => {
+    const html = render("p\u0430 q\u0430 r\u0430 s\u0430 t\u0430 u\u0430 v\u0430");
+    expect(html.match(/Careful/g)).toHaveLength(5);
+    expect(html).toContain("and 2 more");
+  });
+
+  it("says that an empty string is empty", () => {
+    expect(render("")).toContain("(empty)");
+  });
+});

@@ -1,0 +1,65 @@
+/**
+ * One check of an attestation: what the server says, what this browser found by itself, what was checked and how to
+ * repeat it. Put rows into a <ul>. A disagreement between the two is loud.
+ */
+import type { ReactNode } from "react";
+import { Callout } from "./ui/callout";
+import { StatusPill, type Tone } from "./ui/status-pill";
+
+export type ServerStatus = "pass" | "fail" | "not_applicable";
+/** `waiting`: not begun or running. `unavailable`: this browser cannot run it; `detail` should say why. */
+export type BrowserStatus = ServerStatus | "waiting" | "unavailable";
+
+interface ChecklistRowProps {
+  /** The check's name in the API: "log_inclusion". */
+  readonly name: string;
+  readonly title: string;
+  readonly server: ServerStatus;
+  readonly browser: BrowserStatus;
+  readonly detail: ReactNode;
+  readonly howToRepeat?: ReactNode;
+}
+
+const words: Record<BrowserStatus, { tone: Tone; text: string }> = {
+  pass: { tone: "pass", text: "passes" },
+  fail: { tone: "fail", text: "fails" },
+  not_applicable: { tone: "neutral", text: "does not apply" },
+  waiting: { tone: "pending", text: "not checked yet" },
+  unavailable: { tone: "unknown", text: "cannot check this" },
+};
+
+export function isDisagreement(server: ServerStatus, browser: BrowserStatus): boolean {
+  return browser !== "waiting" && browser !== "unavailable" && browser !== server;
+}
+
+export function ChecklistRow(props: ChecklistRowProps) {
+  const { name, title, server, browser, detail, howToRepeat } = props;
+  return (
+    <li id={`check-${name}`} className="keep-together border-line border-b py-4 last:border-0">
+      <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
+        <h3 className="font-medium">{title}</h3>
+        <div className="flex flex-wrap gap-2">
+          <StatusPill tone={words[server].tone}>Server: {words[server].text}</StatusPill>
+          <StatusPill tone={words[browser].tone}>Your browser: {words[browser].text}</StatusPill>
+        </div>
+      </div>
+      <div className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">{detail}</div>
+      {isDisagreement(server, browser) ? (
+        <div className="mt-3">
+          <Callout tone="fail" alert title="Your browser does not agree with this server">
+            The same bytes gave two different results. Do not rely on the server's verdict: download the files
+            and run the offline verifier.
+          </Callout>
+        </div>
+      ) : null}
+      {howToRepeat ? (
+        <details className="mt-2">
+          <summary className="inline-flex min-h-8 items-center text-accent text-sm underline decoration-1 underline-offset-[3px]">
+            How to repeat this check
+          </summary>
+          <div className="mt-2 text-[15px]">{howToRepeat}</div>
+        </details>
+      ) : null}
+    </li>
+  );
+}

@@ -1,0 +1,29 @@
+/** Newer and older by cursor. There are no page numbers: entries arrive while one reads. */
+import { ButtonLink } from "./button-link";
+
+interface CursorPaginationProps {
+  /** What is paged: "attestations". */
+  readonly label: string;
+  /** Back to the newest; absent on the first page. */
+  readonly firstHref?: string;
+  /** Absent at the end. */
+  readonly nextHref?: string;
+}
+
+export function CursorPagination({ label, firstHref, nextHref }: CursorPaginationProps) {
+  if (!firstHref && !nextHref) return null;
+  return (
+    <nav aria-label={`Pages of ${label}`} className="no-print mt-4 flex flex-wrap gap-3">
+      {firstHref ? (
+        <ButtonLink href={firstHref} variant="secondary" size="small">
+          Newest {label}
+        </ButtonLink>
+      ) : null}
+      {nextHref ? (
+        <ButtonLink href={nextHref} variant="secondary" size="small" rel="next">
+          Older {label}
+        </ButtonLink>
+      ) : null}
+    </nav>
+  );
+}

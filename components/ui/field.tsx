@@ -1,0 +1,79 @@
+/** Form fields on plain HTML controls, so that a form works before and without JavaScript. */
+import type { ComponentProps, ReactNode } from "react";
+
+interface FieldProps {
+  /** The control's id; hint and error are `${id}-hint` and `${id}-error`. */
+  readonly id: string;
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+  readonly error?: string;
+  readonly children: ReactNode;
+}
+
+export function Field({ id, label, hint, error, children }: FieldProps) {
+  return (
+    <div className="flex flex-col gap-1.5">
+      <label htmlFor={id} className="font-medium text-[15px]">
+        {label}
+      </label>
+      {hint ? (
+        <p id={`${id}-hint`} className="text-muted text-sm">
+          {hint}
+        </p>
+      ) : null}
+      {children}
+      {error ? (
+        <p id={`${id}-error`} className="font-medium text-fail text-sm">
+          Not accepted: {error}
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+/** What a control inside a Field needs for its hint and error to be read out. */
+export function describeControl(id: string, parts: { hint?: boolean; error?: boolean }) {
+  const ids = [parts.hint ? `${id}-hint` : "", parts.error ? `${id}-error` : ""].filter(Boolean).join(" ");
+  return {
+    id,
+    ...(ids ? { "aria-describedby": ids } : {}),
+    ...(parts.error ? { "aria-invalid": true } : {}),
+  };
+}
+
+// 16 px text: smaller makes phones zoom in on focus.
+const control =
+  "min-h-11 w-full rounded-md border border-line-strong bg-surface px-3 text-base text-ink placeholder:text-muted aria-[invalid]:border-fail disabled:opacity-60";
+
+export function Input({ className = "", ...rest }: ComponentProps<"input">) {
+  return <input {...rest} className={`${control} ${className}`} />;
+}
+
+export function Textarea({ className = "", ...rest }: ComponentProps<"textarea">) {
+  return <textarea {...rest} className={`${control} py-2 ${className}`} />;
+}
+
+export function Select({ className = "", ...rest }: ComponentProps<"select">) {
+  return <select {...rest} className={`${control} ${className}`} />;
+}
+
+interface CheckboxProps extends Omit<ComponentProps<"input">, "type"> {
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+}
+
+export function Checkbox({ label, hint, className = "", ...rest }: CheckboxProps) {
+  return (
+    <label className="flex min-h-11 cursor-pointer items-start gap-3 py-2">
+      <input
+        {...rest}
+        type="checkbox"
+        className={`mt-0.5 size-5 shrink-0 accent-[var(--accent-fill)] ${className}`}
+      />
+      <span>
+        <span className="block text-[15px]">{label}</span>
+        {hint ? <span className="block text-muted text-sm">{hint}</span> : null}
+      </span>
+    </label>
+  );
+}

@@ -1,0 +1,63 @@
+/** A state in an icon and words, never by colour alone. */
+import {
+  Ban,
+  CircleCheck,
+  CircleHelp,
+  CircleMinus,
+  CircleX,
+  Clock,
+  FlaskConical,
+  Info,
+  Lock,
+  TriangleAlert,
+} from "lucide-react";
+import type { ReactNode } from "react";
+
+export type Tone =
+  | "pass"
+  | "fail"
+  | "warn"
+  | "neutral"
+  | "pending"
+  | "unknown"
+  | "private"
+  | "test"
+  | "cancelled"
+  | "info";
+
+const tones = {
+  pass: { Icon: CircleCheck, className: "bg-pass-soft text-pass" },
+  fail: { Icon: CircleX, className: "bg-fail-soft text-fail" },
+  warn: { Icon: TriangleAlert, className: "bg-warn-soft text-warn" },
+  neutral: { Icon: CircleMinus, className: "bg-sunken text-muted" },
+  pending: { Icon: Clock, className: "bg-accent-soft text-accent" },
+  unknown: { Icon: CircleHelp, className: "bg-sunken text-muted" },
+  private: { Icon: Lock, className: "bg-sunken text-ink" },
+  test: { Icon: FlaskConical, className: "bg-test-soft text-test" },
+  cancelled: { Icon: Ban, className: "bg-sunken text-muted" },
+  info: { Icon: Info, className: "bg-accent-soft text-accent" },
+} as const;
+
+interface StatusPillProps {
+  readonly tone: Tone;
+  readonly children: ReactNode;
+  readonly large?: boolean;
+}
+
+export function StatusPill({ tone, children, large = false }: StatusPillProps) {
+  const { Icon, className } = tones[tone];
+  const size = large ? "px-3 py-1.5 text-base" : "px-2 py-0.5 text-[13px]";
+  return (
+    <span
+      className={`inline-flex items-center gap-1.5 whitespace-nowrap rounded-full border border-current/25 font-medium ${size} ${className}`}
+    >
+      <Icon aria-hidden="true" className={large ? "size-5" : "size-4"} />
+      {children}
+    </span>
+  );
+}
+
+/** The mark that anything from the World ID stand-in or staging carries, everywhere, for ever. */
+export function TestMark() {
+  return <StatusPill tone="test">TEST approval, not a real person</StatusPill>;
+}

@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { codePointLabel, isHiddenCharacter, segmentText } from "./display-text";
+
+/** DerivedCoreProperties.txt, Default_Ignorable_Code_Point: written out, so that the test does not ask the engine alone. */
+const defaultIgnorable: readonly (readonly [number, number])[] = [
+  [0x00ad, 0x00ad],
+  [0x034f, 0x034f],
+  [0x061c, 0x061c],
+  [0x115f, 0x1160],
+  [0x17b4, 0x17b5],
+  [0x180b, 0x180f],
+  [0x200b, 0x200f],
+  [0x202a, 0x202e],
+  [0x2060, 0x206f],
+  [0x3164, 0x3164],
+  [0xfe00, 0xfe0f],
+  [0xfeff, 0xfeff],
+  [0xffa0, 0xffa0],
+  [0xfff0, 0xfff8],
+  [0x1bca0, 0x1bca3],
+  [0x1d173, 0x1d17a],
+  [0xe0000, 0xe0fff],
+];
+
+const range = ([from, to]: readonly [number, number]) =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const allCodePoints = range([0, 0x10ffff]);
+const having = (property: RegExp) =>
+  allCodePoints.filter((code) => property.test(String.fromCodePoint(code)));
+
+/** Each set with its size in Unicode 17 or, where new versions add to it, the least it must hold. */
+const sets: readonly { name: string; codePoints: number[]; atLeast: number }[] = [
+  { name: "Default_Ignorable_Code_Point", codePoints: defaultIgnorable.flatMap(range), atLeast: 4_174 },
+  { name: "Cc", codePoints: having(/\p{Cc}/u), atLeast: 65 },
+  { name: "Cf", codePoints: having(/\p{Cf}/u), atLeast: 170 },
+  { name: "Zl", codePoints: having(/\p{Zl}/u), atLeast: 1 },
+  { name: "Zp", codePoints: having(/\p{Zp}/u), atLeast: 1 },
+  { name: "Co", codePoints: having(/\p{Co}/u), atLeast: 137_468 },
+  { name: "Cs (lone surrogates)", codePoints: having(/\p{Cs}/u), atLeast: 2_048 },
+  { name: "Zs but U+0020", codePoints: having(/\p{Zs}/u).filter((code) => code !== 0x20), atLeast: 16 },
+  { name: "noncharacters", codePoints: having(/\p{Noncharacter_Code_Point}/u), atLeast: 66 },
+  { name: "blank letters", codePoints: [0x2800, 0xfffc, 0x16fe4, 0x1d159], atLeast: 4 },
+];
+
+describe("characters that a page must not hide", () => {
+  it.each(sets)("every code point of $name becomes a segment of its own", ({ codePoints, atLeast }) => {
+    expect(codePoints.length).toBeGreaterThanOrEqual(atLeast);
+    const missed = codePoints.filter((code) => {
+      const value = String.fromCodePoint(code);
+      const segments = segmentText(`a${value}b`);
+      return !(
+        segments.length === 3 &&
+        segments[0]?.value === "a" &&
+        segments[1]?.kind === "hidden" &&
+        segments[1].value === value &&
+        segments[1].label === codePointLabel(value) &&
+        segments[2]?.value === "b"
+      );
+    });
+    expect(missed.map((code) => code.toString(16))).toEqual([]);
+  });
+
+  it("leaves all other characters as they are", () => {
+    const hidden = new Set(sets.flatMap((set) => set.codePoints));
+    const wrong = allCodePoints.filter(
+      (code) => isHiddenCharacter(String.fromCodePoint(code)) !== hidden.has(code),
+    );
+    expect(wrong.map((code) => code.toString(16))).toEqual([]);
+  });
+
+  it("loses and changes no character of any string", () => {
+    const anyString = fc.string({
+      unit: fc.integer({ min: 0, max: 0xffff }).map((u) => String.fromCharCode(u)),
+    });
+    fc.assert(
+      fc.property(anyString, (text) => {
+        expect(
+          segmentText(text)
+            .map((segment) => segment.value)
+            .join(""),
+        ).toBe(text);
+      }),
+    );
+  });
+
+  it("shows spaces at the ends, keeps those inside", () => {
+    expect(segmentText(" pay  Bob ").map((s) => (s.kind === "hidden" ? s.label : s.value))).toEqual([
+      "U+0020",
+      "pay  Bob",
+      "U+0020",
+    ]);
+    expect(segmentText("   ").every((segment) => segment.kind === "hidden")).toBe(true);
+  });
+
+  it("shows marks that would attach themselves to the page, and piles of them", () => {
+    expect(segmentText("\u0338100")[0]).toEqual({ kind: "hidden", value: "\u0338", label: "U+0338" });
+    expect(segmentText("e\u0301")).toEqual([{ kind: "text", value: "e\u0301" }]);
+    const pile = segmentText(`a${"\u0301".repeat(50)}`);
+    expect(pile[0]).toEqual({ kind: "text", value: `a${"\u0301".repeat(6)}` });
+    expect(pile.slice(1)).toHaveLength(44);
+    expect(pile.slice(1).every((segment) => segment.kind === "hidden")).toBe(true);
+  });
+
+  it("treats an empty string as nothing", () => {
+    expect(segmentText("")).toEqual([]);
+    expect(() => codePointLabel("")).toThrow(RangeError);
+  });
+});

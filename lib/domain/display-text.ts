@@ -1,0 +1,65 @@
+/**
+ * What a person must see of a string that an agent supplied (pages.md, "one display component"): characters that a
+ * font would hide, merge or reorder become segments of their own, and names that mix scripts are reported.
+ * The signed hash covers the raw characters; nothing here changes them.
+ */
+
+export type DisplaySegment =
+  | { readonly kind: "text"; readonly value: string }
+  /** `label` is `U+202E`; `value` is the raw character, so that joining all values gives the string back. */
+  | { readonly kind: "hidden"; readonly value: string; readonly label: string };
+
+/**
+ * Control, format, private use, lone surrogates, line and paragraph separators, noncharacters and everything that
+ * Unicode calls default-ignorable (Hangul fillers, variation selectors, tags …).
+ */
+const invisible =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]/u;
+/** Spaces that look like U+0020 and are not. */
+const unusualSpace = /\p{Zs}/u;
+/** Assigned, not default-ignorable, and yet blank: Braille blank, object replacement, Khitan filler, null notehead. */
+const blank = /[\u2800\uFFFC\u{16FE4}\u{1D159}]/u;
+const mark = /\p{M}/u;
+/** Living languages stack up to about five marks; more is drawn over the neighbouring lines. */
+const marksAllowed = 6;
+
+/** `U+` and at least four hex digits. */
+export function codePointLabel(character: string): string {
+  const codePoint = character.codePointAt(0);
+  if (codePoint === undefined) throw new RangeError("codePointLabel: empty string");
+  return `U+${codePoint.toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/** True for a character that is never shown as itself, wherever it stands. */
+export function isHiddenCharacter(character: string): boolean {
+  if (character === " ") return false;
+  return invisible.test(character) || unusualSpace.test(character) || blank.test(character);
+}
+
+/** The string in order, as visible text and hidden characters. Spaces at either end count as hidden: nobody sees them. */
+export function segmentText(text: string): DisplaySegment[] {
+  const segments: DisplaySegment[] = [];
+  const firstInk = text.length - text.trimStart().length;
+  const lastInk = text.trimEnd().length;
+  let plain = "";
+  let marks = marksAllowed;
+  let offset = 0;
+  for (const character of text) {
+    const isMark = mark.test(character);
+    const isEdgeSpace = character === " " && (offset < firstInk || offset >= lastInk);
+    offset += character.length;
+    // A mark with nothing of its own before it would attach itself to whatever stands there on the page.
+    const isLooseMark = isMark && marks >= marksAllowed;
+    if (isHiddenCharacter(character) || isEdgeSpace || isLooseMark) {
+      if (plain !== "") segments.push({ kind: "text", value: plain });
+      plain = "";
+      marks = marksAllowed;
+      segments.push({ kind: "hidden", value: character, label: codePointLabel(character) });
+    } else {
+      plain += character;
+      marks = isMark ? marks + 1 : 0;
+    }
+  }
+  if (plain !== "") segments.push({ kind: "text", value: plain });
+  return segments;
+}
