@@ -9,7 +9,7 @@ import { canonicalBytes, canonicalJson, isJsonObject, type JsonValue } from "./c
 
 export const MAX_AUDIENCE_LENGTH = 512;
 export const MAX_NONCE_LENGTH = 256;
-const PUBLIC_AUDIENCE = "public";
+export const PUBLIC_AUDIENCE = "public";
 
 export interface PublicHeader {
   kind: "public";
