@@ -2,7 +2,7 @@
  * The browser tests, against the built app with a fresh embedded database. `npm test` gives the port, the data folder,
  * the browser and the report's file; alone (`npx playwright test`, after `npm run build`) the defaults below hold.
  */
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { defineConfig } from "@playwright/test";
@@ -12,7 +12,7 @@ const baseURL = `http://localhost:${port}`;
 const report = process.env["E2E_REPORT"];
 const chromium = process.env["CHROME_PATH"] ?? ["/usr/bin/chromium"].find((place) => existsSync(place));
 // Workers load this file too and inherit the variable: one folder for the whole run.
-process.env["E2E_DATA_DIR"] ??= mkdtempSync(path.join(os.tmpdir(), "countersign-e2e-"));
+process.env["E2E_DATA_DIR"] ??= path.join(os.tmpdir(), `countersign-e2e-${process.pid}`);
 
 export default defineConfig({
   testDir: "e2e",
