@@ -1,0 +1,57 @@
+/**
+ * Ed25519 (RFC 8032) as strictly as any verifier in use: whatever passes here passes in OpenSSL, Go and
+ * noble too, and no key can make two of them disagree. Needed because libraries differ on non-canonical
+ * encodings and on points with a torsion part, and Node accepts one signature for every message under the
+ * identity key.
+ */
+import { ed25519 } from "@noble/curves/ed25519.js";
+
+export const PUBLIC_KEY_BYTES = 32;
+export const SIGNATURE_BYTES = 64;
+
+/** How verification is injected where a platform has a faster one. Must be as strict as this module's. */
+export type VerifyEd25519 = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
+
+/** Makes the 64-byte signature: a local key at once, a KMS later. */
+export type SignEd25519 = (message: Uint8Array) => Uint8Array | Promise<Uint8Array>;
+
+export type KeyVerdict = { ok: true } | { ok: false; problem: string };
+
+/** Whether a public key is fit to be registered. Keys that fail this let signatures be ambiguous. */
+export function vetPublicKey(publicKey: Uint8Array): KeyVerdict {
+  if (publicKey.length !== PUBLIC_KEY_BYTES) return refuse("an Ed25519 public key has 32 bytes");
+  let point: InstanceType<typeof ed25519.Point>;
+  try {
+    point = ed25519.Point.fromBytes(publicKey, false);
+  } catch {
+    return refuse("not the canonical encoding of a point on the curve");
+  }
+  if (point.isSmallOrder()) return refuse("a point of small order");
+  if (!point.isTorsionFree()) return refuse("a point with a torsion part (mixed order)");
+  return { ok: true };
+}
+
+/**
+ * Never throws. Beyond noble's strict mode (canonical A, R and S, A not of small order) A and R must be free
+ * of torsion: noble multiplies by the cofactor and others do not, and only there can they differ.
+ */
+export function verifyEd25519Strict(
+  signature: Uint8Array,
+  message: Uint8Array,
+  publicKey: Uint8Array,
+): boolean {
+  if (signature.length !== SIGNATURE_BYTES || publicKey.length !== PUBLIC_KEY_BYTES) return false;
+  try {
+    return (
+      ed25519.verify(signature, message, publicKey, { zip215: false }) &&
+      ed25519.Point.fromBytes(publicKey, false).isTorsionFree() &&
+      ed25519.Point.fromBytes(signature.subarray(0, 32), false).isTorsionFree()
+    );
+  } catch {
+    return false;
+  }
+}
+
+function refuse(problem: string): KeyVerdict {
+  return { ok: false, problem };
+}
