@@ -1,0 +1,106 @@
+/**
+ * Sigstore bundles, format v0.3 (github.com/sigstore/protobuf-specs, sigstore_bundle.proto): a DSSE envelope,
+ * a hint at the public key, and one log entry with inclusion proof and checkpoint. There is no signed
+ * timestamp, so verifiers are run with a threshold of zero timestamps and one log.
+ */
+import { base64Decode, base64Encode } from "./bytes";
+import { canonicalJson, type JsonObject, type JsonValue } from "./canonical-json";
+import { parseCheckpoint, parseDecimal } from "./checkpoint";
+import { type Envelope, envelopeFromJson, envelopeToJson, requireFields, requireString } from "./dsse";
+import { LEAF_KIND, LEAF_VERSION } from "./log-leaf";
+import { HASH_BYTES } from "./merkle";
+import { computeNoteKeyHash, parseNote, type VerifierKey } from "./signed-note";
+import { parseStrictJson } from "./strict-json";
+
+export const BUNDLE_MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json";
+
+export type LogBundle = {
+  envelope: Envelope;
+  /** The leaf's bytes. */
+  leaf: Uint8Array;
+  index: number;
+  proof: readonly Uint8Array[];
+  /** The signed note, verbatim; its size and root are repeated in the bundle. */
+  checkpoint: string;
+  /** SHA-256 that names the log: {@link computeLogId} of its key. */
+  logId: Uint8Array;
+};
+
+/** How bundles and Sigstore trust roots (`checkpointKeyId`) name a log. */
+export function computeLogId({ name, type, publicKey }: VerifierKey): Uint8Array {
+  return computeNoteKeyHash(name, type, publicKey);
+}
+
+/** Throws RangeError where the checkpoint is none. */
+export function encodeBundle(bundle: LogBundle): string {
+  return canonicalJson(bundleToJson(bundle));
+}
+
+/** Throws RangeError or SyntaxError for any bundle that was not built here; says nothing about what it proves. */
+export function parseBundle(text: string): LogBundle {
+  const json = parseStrictJson(text);
+  const bundle = bundleFromJson(json);
+  if (canonicalJson(bundleToJson(bundle)) !== canonicalJson(json)) {
+    throw new RangeError("a bundle whose parts do not fit each other");
+  }
+  return bundle;
+}
+
+function bundleToJson({ envelope, leaf, index, proof, checkpoint, logId }: LogBundle): JsonObject {
+  const { size, root } = parseCheckpoint(parseNote(checkpoint).text);
+  return {
+    mediaType: BUNDLE_MEDIA_TYPE,
+    dsseEnvelope: envelopeToJson(envelope),
+    verificationMaterial: {
+      publicKey: { hint: envelope.keyId },
+      tlogEntries: [
+        {
+          logIndex: String(index),
+          logId: { keyId: base64Encode(logId) },
+          kindVersion: { kind: LEAF_KIND, version: LEAF_VERSION },
+          inclusionProof: {
+            logIndex: String(index),
+            rootHash: base64Encode(root),
+            treeSize: String(size),
+            hashes: proof.map(base64Encode),
+            checkpoint: { envelope: checkpoint },
+          },
+          canonicalizedBody: base64Encode(leaf),
+        },
+      ],
+    },
+  };
+}
+
+function bundleFromJson(value: JsonValue): LogBundle {
+  const bundle = requireFields(value, ["mediaType", "dsseEnvelope", "verificationMaterial"]);
+  const material = requireFields(bundle.verificationMaterial, ["publicKey", "tlogEntries"]);
+  if (!Array.isArray(material.tlogEntries) || material.tlogEntries.length !== 1) {
+    throw new RangeError("not exactly one log entry");
+  }
+  const entry = requireFields(material.tlogEntries[0], [
+    "logIndex",
+    "logId",
+    "kindVersion",
+    "inclusionProof",
+    "canonicalizedBody",
+  ]);
+  const inclusion = requireFields(entry.inclusionProof, [
+    "logIndex",
+    "rootHash",
+    "treeSize",
+    "hashes",
+    "checkpoint",
+  ]);
+  if (!Array.isArray(inclusion.hashes)) throw new RangeError("not an inclusion proof");
+  const proof = inclusion.hashes.map((hash) => base64Decode(requireString(hash)));
+  if (proof.some((hash) => hash.length !== HASH_BYTES)) throw new RangeError("a proof hash has 32 bytes");
+  return {
+    envelope: envelopeFromJson(bundle.dsseEnvelope),
+    leaf: base64Decode(requireString(entry.canonicalizedBody)),
+    index: parseDecimal(requireString(entry.logIndex)),
+    proof,
+    checkpoint: requireString(requireFields(inclusion.checkpoint, ["envelope"]).envelope),
+    logId: base64Decode(requireString(requireFields(entry.logId, ["keyId"]).keyId)),
+  };
+}

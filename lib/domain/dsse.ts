@@ -1,0 +1,101 @@
+/**
+ * DSSE envelopes (github.com/secure-systems-lab/dsse, protocol and envelope v1.0) with exactly one Ed25519
+ * signature, as Sigstore bundles demand:
+ *
+ *     {"payload":"<base64>","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"SHA256:…","sig":"<base64>"}]}
+ */
+import { base64Decode, base64Encode, concatBytes, utf8Decode, utf8Encode } from "./bytes";
+import { canonicalBytes, isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
+import { SIGNATURE_BYTES, type SignEd25519, type VerifyEd25519, verifyEd25519Strict } from "./ed25519";
+import { computeDsseKeyId } from "./ed25519-key";
+import { parseStrictJson } from "./strict-json";
+
+export const IN_TOTO_PAYLOAD_TYPE = "application/vnd.in-toto+json";
+
+export type Envelope = {
+  payloadType: string;
+  payload: Uint8Array;
+  /** A hint only: which key to try, never whom to trust. */
+  keyId: string;
+  signature: Uint8Array;
+};
+
+/** PAE: what is signed. */
+export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8Array {
+  const type = utf8Encode(payloadType);
+  return concatBytes(utf8Encode(`DSSEv1 ${type.length} ${payloadType} ${payload.length} `), payload);
+}
+
+export async function signEnvelope(
+  payload: Uint8Array,
+  publicKey: Uint8Array,
+  sign: SignEd25519,
+  payloadType: string = IN_TOTO_PAYLOAD_TYPE,
+): Promise<Envelope> {
+  const signature = await sign(preAuthEncoding(payloadType, payload));
+  return { payloadType, payload, keyId: computeDsseKeyId(publicKey), signature };
+}
+
+export function verifyEnvelope(
+  { payloadType, payload, signature }: Envelope,
+  publicKey: Uint8Array,
+  verify: VerifyEd25519 = verifyEd25519Strict,
+): boolean {
+  return verify(signature, preAuthEncoding(payloadType, payload), publicKey);
+}
+
+export function envelopeToJson({ payloadType, payload, keyId, signature }: Envelope): JsonObject {
+  return {
+    payload: base64Encode(payload),
+    payloadType,
+    signatures: [{ keyid: keyId, sig: base64Encode(signature) }],
+  };
+}
+
+/** The file: canonical JSON, so that its hash in the log is the hash of these very bytes. */
+export function encodeEnvelope(envelope: Envelope): Uint8Array {
+  return canonicalBytes(envelopeToJson(envelope));
+}
+
+/** Any JSON spelling of an envelope with one signature; throws RangeError or SyntaxError otherwise. */
+export function parseEnvelope(file: Uint8Array): Envelope {
+  let text: string;
+  try {
+    text = utf8Decode(file);
+  } catch {
+    throw new RangeError("not UTF-8");
+  }
+  return envelopeFromJson(parseStrictJson(text));
+}
+
+/** Throws RangeError for anything but the three fields, one signature and its two fields. */
+export function envelopeFromJson(value: JsonValue): Envelope {
+  const { payload, payloadType, signatures } = requireFields(value, ["payload", "payloadType", "signatures"]);
+  if (!Array.isArray(signatures) || signatures.length !== 1)
+    throw new RangeError("not exactly one signature");
+  const { keyid, sig } = requireFields(signatures[0] ?? null, ["keyid", "sig"]);
+  const signature = base64Decode(requireString(sig));
+  if (signature.length !== SIGNATURE_BYTES) throw new RangeError("an Ed25519 signature has 64 bytes");
+  return {
+    payload: base64Decode(requireString(payload)),
+    payloadType: requireString(payloadType),
+    keyId: requireString(keyid),
+    signature,
+  };
+}
+
+/** The value as an object with exactly these names. */
+export function requireFields<Name extends string>(
+  value: JsonValue | undefined,
+  names: readonly Name[],
+): Record<Name, JsonValue> {
+  if (!isJsonObject(value) || Object.keys(value).sort().join() !== [...names].sort().join()) {
+    throw new RangeError(`expected an object of ${names.join(", ")}`);
+  }
+  return value as Record<Name, JsonValue>;
+}
+
+export function requireString(value: JsonValue | undefined): string {
+  if (typeof value !== "string") throw new RangeError("expected a string");
+  return value;
+}

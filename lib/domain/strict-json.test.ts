@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { canonicalJson } from "./canonical-json";
+import { parseStrictJson } from "./strict-json";
+
+describe("parseStrictJson", () => {
+  it("reads every JSON value as JSON.parse does", () => {
+    const safe = fc.jsonValue({ maxDepth: 6 }).filter((value) => !/\d{16,}|e\+/i.test(JSON.stringify(value)));
+    fc.assert(
+      fc.property(safe, (value) => {
+        const text = JSON.stringify(value);
+        if (!text.isWellFormed() || /\\ud[89a-f]/i.test(text)) return;
+        expect(canonicalJson(parseStrictJson(text))).toBe(canonicalJson(JSON.parse(text)));
+      }),
+    );
+  });
+
+  it.each([
+    ["two equal names", '{"a":1,"a":1}'],
+    ["two equal names in another spelling", '{"a":1,"\\u0061":2}'],
+    ["two equal names deeper down", '[{"x":{"a":1,"b":[],"a":2}}]'],
+    ["two names __proto__", '{"__proto__":1,"__proto__":2}'],
+    ["a lone surrogate in a value", '["\\ud800"]'],
+    ["a lone surrogate in a name", '{"\\udc00":1}'],
+    ["a raw lone surrogate", '["\ud800"]'],
+    ["an integer beyond 2^53 - 1", "[9007199254740993]"],
+    ["an infinite number", "[1e400]"],
+    ["depth 33", "[".repeat(33) + "]".repeat(33)],
+    ["brackets that never close", "[".repeat(1_000_000)],
+    ["depth 100,000", "[".repeat(100_000) + "]".repeat(100_000)],
+    ["more than a million characters", `"${"a".repeat(1_000_000)}"`],
+    ["text after the value", "{} {}"],
+    ["a comment", "/**/{}"],
+    ["nothing", ""],
+  ])("refuses %s", (_, text) => {
+    expect(() => parseStrictJson(text)).toThrow();
+  });
+
+  it("is not confused by strings that look like structure, or equal names in different objects", () => {
+    const text = '{"a":"\\"a\\":{[","b":{"a":[{"a":"\\\\"},{"a":-1.5e-3}]},"a\\"":0}';
+    expect(parseStrictJson(text)).toEqual(JSON.parse(text));
+    expect(parseStrictJson("[".repeat(32) + "]".repeat(32))).toBeDefined();
+  });
+
+  it("takes linear time for hostile strings", () => {
+    const long = JSON.stringify({ a: '\\"'.repeat(200_000) });
+    const started = performance.now();
+    parseStrictJson(long);
+    expect(() => parseStrictJson(`"${'\\"'.repeat(200_000)}`)).toThrow();
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+});

@@ -1,0 +1,47 @@
+/**
+ * JSON in which no two readers can see two documents: no duplicate names, well-formed strings, integers
+ * that a double represents, bounded depth. `JSON.parse` alone keeps the last of two equal names silently.
+ */
+import type { JsonValue } from "./canonical-json";
+
+const MAX_DEPTH = 32;
+const MAX_CHARACTERS = 1_000_000;
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]|-?\d[\d.eE+-]*/g;
+
+/** Throws RangeError or SyntaxError, whose message is safe to show. */
+export function parseStrictJson(text: string, maxDepth: number = MAX_DEPTH): JsonValue {
+  if (text.length > MAX_CHARACTERS) throw new RangeError("longer than a million characters");
+  if (!text.isWellFormed()) throw new RangeError("not well-formed Unicode");
+  const value = JSON.parse(text) as JsonValue;
+  checkTokens(text, maxDepth);
+  return value;
+}
+
+/** On text that JSON.parse has accepted, so the tokens are known to be in order. */
+function checkTokens(text: string, maxDepth: number): void {
+  const scopes: Set<string>[] = [];
+  let lastString = "";
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === "{" || token === "[") {
+      if (scopes.push(new Set()) > maxDepth) throw new RangeError("nested too deeply");
+    } else if (token === "}" || token === "]") scopes.pop();
+    else if (token === ":") addName(scopes.at(-1), lastString);
+    else if (token.startsWith('"')) {
+      lastString = JSON.parse(token);
+      if (!lastString.isWellFormed()) throw new RangeError("a string with a lone surrogate");
+    } else checkNumber(token);
+  }
+}
+
+function addName(names: Set<string> | undefined, name: string): void {
+  if (names?.has(name)) throw new RangeError("a name occurs twice in one object");
+  names?.add(name);
+}
+
+function checkNumber(token: string): void {
+  const value = Number(token);
+  if (!Number.isFinite(value)) throw new RangeError("a number out of range");
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new RangeError("an integer beyond 2^53 - 1");
+  }
+}
