@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { utf8Encode } from "./bytes";
-import { checkLog, type LogCheck } from "./check-log";
-import { decodeEntryBundle, encodeEntryBundle } from "./entry-bundle";
+import { checkLog } from "./check-log";
 import * as merkle from "./merkle";
-import { emptyRoot, leafHash, rootOfLeafHashes, verifyConsistency, verifyInclusion } from "./merkle";
+import { emptyRoot, rootOfLeafHashes, verifyConsistency, verifyInclusion } from "./merkle";
 import { rightEdgeTiles, tileWidth } from "./tile-path";
 import { proveConsistency, proveInclusion, rootAtSize } from "./tile-proofs";
-import { appendLeafHashes, emptyRightEdge, loadRightEdge, type RightEdge, type Tile } from "./tiles";
+import { appendLeafHashes, loadRightEdge } from "./tiles";
+import { flipBit, grownTo, HASHES, readEntries, TileStore } from "./tiles-testing";
 
 vi.mock("./merkle", async (importOriginal) => {
   const original = await importOriginal<typeof import("./merkle")>();
@@ -15,50 +14,6 @@ vi.mock("./merkle", async (importOriginal) => {
 });
 const nodeHash = vi.mocked(merkle.nodeHash);
 afterEach(() => nodeHash.mockClear());
-
-const entry = (index: number) => utf8Encode(`entry ${index}`);
-const ENTRIES = Array.from({ length: 66_000 }, (_, i) => entry(i));
-const HASHES = ENTRIES.map(leafHash);
-
-/** What a database keeps: one row per (level, index), replaced only by a longer one. */
-class Store {
-  readonly rows = new Map<string, Uint8Array>();
-  reads: string[] = [];
-  edge: RightEdge = emptyRightEdge();
-
-  append(count: number) {
-    const batch = appendLeafHashes(this.edge, HASHES.slice(this.edge.size, this.edge.size + count));
-    for (const { level, index, hashes } of batch.changedTiles) {
-      const before = this.rows.get(`${level}/${index}`) ?? new Uint8Array();
-      expect(hashes.length).toBeGreaterThan(before.length);
-      expect(hashes.subarray(0, before.length)).toEqual(before);
-      this.rows.set(`${level}/${index}`, hashes);
-    }
-    this.edge = batch.edge;
-    return batch;
-  }
-
-  readTile = async (level: number, index: number) => {
-    this.reads.push(`${level}/${index}`);
-    return this.rows.get(`${level}/${index}`);
-  };
-
-  storedTiles(): Tile[] {
-    return [...this.rows].map(([name, hashes]) => {
-      const [level, index] = name.split("/").map(Number);
-      return { level: level!, index: index!, hashes };
-    });
-  }
-}
-
-const readEntries = async (bundle: number, width: number) =>
-  ENTRIES.slice(bundle * 256, bundle * 256 + width);
-
-function grownTo(size: number): Store {
-  const store = new Store();
-  store.append(size);
-  return store;
-}
 
 describe("appendLeafHashes", () => {
   it("makes the same tree in whatever batches, reloaded in between or not, and every proof verifies", async () => {
@@ -68,7 +23,7 @@ describe("appendLeafHashes", () => {
     });
     await fc.assert(
       fc.asyncProperty(batches, fc.nat(), async (steps, pick) => {
-        const store = new Store();
+        const store = new TileStore();
         const roots = [{ size: 0, root: emptyRoot() }];
         for (const { count, reload } of steps) {
           if (reload) store.edge = loadRightEdge(store.edge.size, store.storedTiles());
@@ -224,105 +179,6 @@ describe("proofs from tiles", () => {
     await expect(proveInclusion(5, 300, async () => undefined)).rejects.toThrow(/missing/);
   });
 });
-
-describe("checkLog", () => {
-  const store = grownTo(66_000);
-  const check = (readTile = store.readTile, entries = readEntries): Promise<LogCheck> =>
-    checkLog(66_000, readTile, entries, { root: store.edge.root });
-
-  it("passes on a whole log and reports its progress", async () => {
-    const progress: number[] = [];
-    const options = { root: store.edge.root, onProgress: (leaves: number) => progress.push(leaves) };
-    expect((await checkLog(66_000, store.readTile, readEntries, options)).ok).toBe(true);
-    expect(progress.length).toBe(258);
-    expect(progress.at(-1)).toBe(66_000);
-  });
-
-  it("finds one changed bit in any tile of any level", async () => {
-    for (const name of ["0/0", "0/200", "0/257", "1/0", "1/1", "2/0"]) {
-      const changed = async (level: number, index: number) => {
-        const row = await store.readTile(level, index);
-        return `${level}/${index}` === name ? flipBit(row!) : row;
-      };
-      expect(await check(changed)).toEqual({ ok: false, problem: `tile ${name} differs from the entries` });
-    }
-  });
-
-  it("finds a missing or shortened tile, a changed, missing or swapped entry, and another root", async () => {
-    expect(
-      await check(async (level, index) => (level === 1 ? undefined : store.readTile(level, index))),
-    ).toEqual({
-      ok: false,
-      problem: "tile 1/0 is missing",
-    });
-    const cut = async (level: number, index: number) => (await store.readTile(level, index))?.slice(0, -32);
-    expect((await check(cut)).ok).toBe(false);
-    const edited =
-      (edit: (entries: Uint8Array[]) => Uint8Array[]) => async (bundle: number, width: number) => {
-        const entries = await readEntries(bundle, width);
-        return bundle === 100 ? edit(entries) : entries;
-      };
-    expect(
-      (
-        await check(
-          undefined,
-          edited((all) => [flipBit(all[0]!), ...all.slice(1)]),
-        )
-      ).ok,
-    ).toBe(false);
-    expect(
-      (
-        await check(
-          undefined,
-          edited((all) => [all[1]!, all[0]!, ...all.slice(2)]),
-        )
-      ).ok,
-    ).toBe(false);
-    expect(
-      await check(
-        undefined,
-        edited((all) => all.slice(1)),
-      ),
-    ).toEqual({
-      ok: false,
-      problem: "entry 25855 of 66000 is missing",
-    });
-    const otherRoot = await checkLog(66_000, store.readTile, readEntries, { root: emptyRoot() });
-    expect(otherRoot.ok).toBe(false);
-  });
-});
-
-describe("entry bundles", () => {
-  it("come back from their bytes", () => {
-    const entries = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 256 });
-    fc.assert(
-      fc.property(entries, (all) => {
-        expect(decodeEntryBundle(encodeEntryBundle(all))).toEqual(all);
-      }),
-    );
-    expect(encodeEntryBundle([new Uint8Array(), Uint8Array.of(7)])).toEqual(Uint8Array.of(0, 0, 0, 1, 7));
-    const longest = [new Uint8Array(65_535).fill(1)];
-    expect(decodeEntryBundle(encodeEntryBundle(longest))).toEqual(longest);
-  });
-
-  it("are refused when empty, truncated, too many or too long", () => {
-    expect(() => encodeEntryBundle([])).toThrow(RangeError);
-    expect(() => encodeEntryBundle(Array(257).fill(new Uint8Array()))).toThrow(RangeError);
-    expect(() => encodeEntryBundle([new Uint8Array(65_536)])).toThrow(RangeError);
-    expect(() => decodeEntryBundle(new Uint8Array())).toThrow(RangeError);
-    expect(() => decodeEntryBundle(new Uint8Array(257 * 2))).toThrow(RangeError);
-    const bytes = encodeEntryBundle([Uint8Array.of(1, 2, 3), Uint8Array.of(4)]);
-    for (let length = 1; length < bytes.length; length++) {
-      if (length !== 5) expect(() => decodeEntryBundle(bytes.subarray(0, length))).toThrow(RangeError);
-    }
-  });
-});
-
-function flipBit(bytes: Uint8Array): Uint8Array {
-  const changed = bytes.slice();
-  changed[0]! ^= 1;
-  return changed;
-}
 
 function countTiles(size: number): number {
   let count = 0;
