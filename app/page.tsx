@@ -1,3 +1,6 @@
+import { Home } from "#components/home";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+
 export default function HomePage() {
-  return <h1>Countersign</h1>;
+  return <Home base={publicBaseUrl()} />;
 }

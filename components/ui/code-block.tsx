@@ -18,14 +18,15 @@ export function CodeBlock({ code, label, title, wrap = false }: CodeBlockProps) 
         <span>{title ?? label}</span>
         <CopyButton text={code} label={label} withText />
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <section aria-label={label} tabIndex={0} className="overflow-x-auto">
+      {/* biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a page has many of these */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <div role="group" aria-label={label} tabIndex={0} className="overflow-x-auto">
         <pre
           className={`px-3 py-3 font-mono text-[13px] leading-[1.6] ${wrap ? "whitespace-pre-wrap [overflow-wrap:anywhere]" : "w-max min-w-full"}`}
         >
           <code>{code}</code>
         </pre>
-      </section>
+      </div>
     </figure>
   );
 }

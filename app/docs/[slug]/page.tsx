@@ -1,0 +1,33 @@
+import type { Metadata } from "next";
+import { notFound } from "next/navigation";
+import { findGuide } from "#components/guides/guides";
+import { Markdown } from "#components/markdown";
+import { TextLink } from "#components/ui/text-link";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+
+interface GuidePageProps {
+  readonly params: Promise<{ slug: string }>;
+}
+
+export async function generateMetadata({ params }: GuidePageProps): Promise<Metadata> {
+  const guide = findGuide((await params).slug, publicBaseUrl());
+  if (guide === null) return {};
+  return {
+    title: guide.title,
+    description: guide.description,
+    alternates: { canonical: `/docs/${guide.slug}`, types: { "text/markdown": `/docs/${guide.slug}.md` } },
+  };
+}
+
+export default async function GuidePage({ params }: GuidePageProps) {
+  const guide = findGuide((await params).slug, publicBaseUrl());
+  if (guide === null) notFound();
+  return (
+    <article>
+      <Markdown text={guide.text} />
+      <p className="no-print mt-16 border-line border-t pt-4 text-muted text-sm">
+        <TextLink href={`/docs/${guide.slug}.md`}>This page as Markdown</TextLink>
+      </p>
+    </article>
+  );
+}

@@ -1,0 +1,41 @@
+import type { Metadata } from "next";
+import Link from "next/link";
+import { guideGroups } from "#components/guides/guides-index";
+import { TextLink } from "#components/ui/text-link";
+
+export const metadata: Metadata = {
+  title: "Documentation",
+  description: "Guides for agents' builders, for people who approve, and for those who check.",
+};
+
+export default function DocsPage() {
+  return (
+    <>
+      <h1 className="font-semibold text-[2rem] leading-tight">Documentation</h1>
+      <p className="mt-3 max-w-[60ch] text-lg text-muted">
+        Guides for those who build agents, for those who run an instance, and for those who check what others
+        did. Each guide is also plain Markdown: add <code className="font-mono text-base">.md</code> to its
+        address. For agents there is <TextLink href="/llms.txt">llms.txt</TextLink>.
+      </p>
+      {guideGroups.map((group) => (
+        <section key={group.title} aria-label={group.title} className="mt-10">
+          <h2 className="font-semibold text-lg">{group.title}</h2>
+          <ul className="mt-3 divide-y divide-line border-line border-y">
+            {group.guides.map((guide) => (
+              <li key={guide.slug}>
+                <Link
+                  href={`/docs/${guide.slug}`}
+                  prefetch={false}
+                  className="group grid gap-x-6 py-3.5 sm:grid-cols-[14rem_1fr]"
+                >
+                  <span className="font-medium text-accent group-hover:underline">{guide.title}</span>
+                  <span className="text-muted">{guide.description}</span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+/** The three grades of human approval, which no answer may blur, and the one way to say each (api.md, section 2). */
+import { StatusPill, TestMark } from "./ui/status-pill";
+
+export type ApprovalMethod = "none" | "hash" | "proof_of_personhood";
+
+interface ApprovalPillProps {
+  readonly method: ApprovalMethod;
+  /** Of a proof of personhood; anything but "production" is marked TEST. */
+  readonly environment?: string;
+}
+
+/** The grade of one attestation, with its TEST mark where there is one. */
+export function ApprovalPill({ method, environment }: ApprovalPillProps) {
+  switch (method) {
+    case "none":
+      return <StatusPill tone="neutral">No human approval</StatusPill>;
+    case "hash":
+      return <StatusPill tone="warn">Asserted by the caller, not proven</StatusPill>;
+    case "proof_of_personhood":
+      return environment === "production" ? (
+        <StatusPill tone="pass">Proven by World ID</StatusPill>
+      ) : (
+        <TestMark />
+      );
+  }
+}
+
+const grades = [
+  {
+    method: "none",
+    title: "None",
+    means: "The record says what the agent reports that it did. Nobody claims that a human was asked.",
+    sent: "Nothing about approval was sent.",
+  },
+  {
+    method: "hash",
+    title: "Asserted",
+    means:
+      "The caller says that a human approved, perhaps with a hash that names the approver. It is the caller's own word.",
+    sent: "human_approved: true, with or without human_approver_hash.",
+  },
+  {
+    method: "proof_of_personhood",
+    title: "Proven",
+    means:
+      "A person with a World ID approved exactly this agent, action and context. The zero-knowledge proof is part of the receipt and is checked again at every look.",
+    sent: "human_authorization, issued by this service after the approval.",
+  },
+] as const;
+
+export function ApprovalGrades() {
+  return (
+    <ul className="grid gap-4 md:grid-cols-3">
+      {grades.map((grade) => (
+        <li key={grade.method} className="rounded-lg border border-line bg-surface p-5">
+          <h3 className="font-semibold text-[17px]">{grade.title}</h3>
+          <div className="mt-2">
+            <ApprovalPill method={grade.method} environment="production" />
+          </div>
+          <p className="mt-3 text-[15px]">{grade.means}</p>
+          <p className="mt-3 text-muted text-sm">
+            What was sent: <span className="[overflow-wrap:anywhere]">{grade.sent}</span>
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}

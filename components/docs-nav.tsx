@@ -1,0 +1,58 @@
+"use client";
+/** The list of guides, with the current one marked. A client component only to know the current path. */
+import Link from "next/link";
+import { usePathname } from "next/navigation";
+
+interface DocsNavProps {
+  readonly groups: readonly {
+    readonly title: string;
+    readonly guides: readonly { readonly slug: string; readonly title: string }[];
+  }[];
+}
+
+function GuideList({ groups, path }: DocsNavProps & { readonly path: string }) {
+  return groups.map((group) => (
+    <div key={group.title} className="mb-6">
+      <p className="font-medium text-sm">{group.title}</p>
+      <ul className="mt-1.5 border-line border-l">
+        {group.guides.map((guide) => {
+          const href = `/docs/${guide.slug}`;
+          const isCurrent = path === href;
+          return (
+            <li key={guide.slug}>
+              <Link
+                href={href}
+                prefetch={false}
+                {...(isCurrent ? { "aria-current": "page" as const } : {})}
+                className={`-ml-px flex min-h-8 items-center border-l pl-3 text-sm hover:text-ink ${isCurrent ? "border-accent font-medium text-ink" : "border-transparent text-muted"}`}
+              >
+                {guide.title}
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  ));
+}
+
+export function DocsNav({ groups }: DocsNavProps) {
+  const path = usePathname();
+  return (
+    <>
+      <nav
+        aria-label="Guides"
+        className="no-print sticky top-8 hidden max-h-[calc(100dvh-4rem)] self-start overflow-y-auto lg:block"
+      >
+        <GuideList groups={groups} path={path} />
+      </nav>
+      {/* A new key at each path folds the list again after a choice. */}
+      <details key={path} className="no-print rounded-md border border-line bg-surface lg:hidden">
+        <summary className="min-h-11 px-4 py-2.5 font-medium text-[15px]">All guides</summary>
+        <nav aria-label="All guides" className="px-4 pt-2">
+          <GuideList groups={groups} path={path} />
+        </nav>
+      </details>
+    </>
+  );
+}

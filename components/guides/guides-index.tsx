@@ -1,0 +1,86 @@
+/** The guides in reading order. Their texts are `content/<slug>.md`. */
+
+export type GuideSlug =
+  | "quick-start"
+  | "attest"
+  | "approve"
+  | "verify-offline"
+  | "zero-knowledge"
+  | "security"
+  | "limits"
+  | "errors"
+  | "run-your-own"
+  | "changelog";
+
+export interface GuideEntry {
+  readonly slug: GuideSlug;
+  readonly title: string;
+  readonly description: string;
+}
+
+export interface GuideGroup {
+  readonly title: string;
+  readonly guides: readonly GuideEntry[];
+}
+
+export const guideGroups: readonly GuideGroup[] = [
+  {
+    title: "Start",
+    guides: [
+      {
+        slug: "quick-start",
+        title: "Quick start",
+        description: "From nothing to a checkable link in four commands.",
+      },
+      {
+        slug: "attest",
+        title: "Attest",
+        description: "Record what an agent did: fields, signatures, verdicts, visibility.",
+      },
+      {
+        slug: "approve",
+        title: "Human authorization",
+        description: "Ask a person, wait for the decision, and bind it to the attestation.",
+      },
+    ],
+  },
+  {
+    title: "Check",
+    guides: [
+      {
+        slug: "verify-offline",
+        title: "Verify offline",
+        description: "Repeat every check with the offline verifier, openssl or a Sigstore client.",
+      },
+      {
+        slug: "zero-knowledge",
+        title: "Zero-knowledge disclosure",
+        description: "Prove some fields of a private attestation and hide the rest.",
+      },
+      {
+        slug: "security",
+        title: "Security model",
+        description: "What an attestation proves, and what it does not.",
+      },
+    ],
+  },
+  {
+    title: "Reference",
+    guides: [
+      {
+        slug: "limits",
+        title: "Limits",
+        description: "Rate limits, sizes, and the headers that announce them.",
+      },
+      { slug: "errors", title: "Errors", description: "Every error code: when it comes and what to do." },
+      {
+        slug: "run-your-own",
+        title: "Run your own",
+        description: "Start an instance, and the settings for a public one.",
+      },
+      { slug: "changelog", title: "Changelog", description: "Versions, and where we chose to be stricter." },
+    ],
+  },
+];
+
+export const guideEntries: readonly GuideEntry[] = guideGroups.flatMap((group) => group.guides);

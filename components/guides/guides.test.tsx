@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { headingId } from "#components/heading-id";
+import { quickStartSteps } from "#components/quick-start-commands";
+import { describeError, errorNames } from "#lib/errors";
+import { guideEntries } from "./guides-index";
+
+const read = (slug: string) =>
+  readFileSync(path.join(process.cwd(), "components/guides/content", `${slug}.md`), "utf8");
+const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "");
+const anchors = (text: string) =>
+  [...withoutFences(text).matchAll(/^#{2,3} (.+)$/gm)].map((match) => headingId(match[1] ?? ""));
+/** Pages that are not guides and that a guide may lead to. */
+const otherPages = ["/dev/mailbox"];
+
+describe("the guides", () => {
+  it.each(guideEntries)("$slug has one title and no anchor twice", ({ slug }) => {
+    const text = read(slug);
+    expect(text).toMatch(/^# \S/);
+    expect(withoutFences(text).match(/^# /gm)).toHaveLength(1);
+    expect(new Set(anchors(text)).size).toBe(anchors(text).length);
+  });
+
+  it.each(guideEntries)("$slug leads only to what is there", ({ slug }) => {
+    const slugs: readonly string[] = guideEntries.map((guide) => guide.slug);
+    for (const [, target = ""] of read(slug).matchAll(/\]\((\/[^)]*)\)/g)) {
+      if (otherPages.includes(target)) continue;
+      const [page = "", anchor] = target.replace("/docs/", "").split("#");
+      expect(slugs, target).toContain(page);
+      if (anchor !== undefined) expect(anchors(read(page)), target).toContain(anchor);
+    }
+  });
+
+  it.each(guideEntries)("$slug asks nobody to run a package that is not ours", ({ slug }) => {
+    expect(read(slug)).not.toMatch(/\b(npx|pnpm dlx|yarn dlx|bunx|npm (i|install|exec) )\b/);
+  });
+
+  it("explains every error code under an anchor of its name, and no other", () => {
+    const codes = new Set(errorNames.map((name) => describeError(name).code));
+    expect(codes.size).toBeGreaterThan(20);
+    const explained = [...read("errors").matchAll(/^### (.+)$/gm)].map((match) => headingId(match[1] ?? ""));
+    expect(explained.sort()).toEqual([...codes].sort());
+  });
+
+  it("prints each step of the quick start once, in order", () => {
+    const printed = [...read("quick-start").matchAll(/^\{step:([a-z-]+)\}$/gm)].map((match) => match[1]);
+    expect(printed).toEqual(quickStartSteps("http://localhost:3000").map((step) => step.id));
+  });
+});

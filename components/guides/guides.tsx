@@ -1,0 +1,44 @@
+/** The guides' texts, with this instance's address and the quick start's commands filled in. */
+import { quickStartSteps } from "#components/quick-start-commands";
+import approve from "./content/approve.md";
+import attest from "./content/attest.md";
+import changelog from "./content/changelog.md";
+import errors from "./content/errors.md";
+import limits from "./content/limits.md";
+import quickStart from "./content/quick-start.md";
+import runYourOwn from "./content/run-your-own.md";
+import security from "./content/security.md";
+import verifyOffline from "./content/verify-offline.md";
+import zeroKnowledge from "./content/zero-knowledge.md";
+import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
+
+const texts: Record<GuideSlug, string> = {
+  "quick-start": quickStart,
+  attest,
+  approve,
+  "verify-offline": verifyOffline,
+  "zero-knowledge": zeroKnowledge,
+  security,
+  limits,
+  errors,
+  "run-your-own": runYourOwn,
+  changelog,
+};
+
+/** `{base}` becomes the public address, `{step:<id>}` on a line of its own the quick start's command in a fence. */
+function fillIn(text: string, base: string): string {
+  const commands = new Map<string, string>(quickStartSteps(base).map((step) => [step.id, step.command]));
+  return text
+    .replace(/^\{step:([a-z-]+)\}$/gm, (_, id: string) => {
+      const command = commands.get(id);
+      if (command === undefined) throw new Error(`guides: no quick start step "${id}"`);
+      return `\`\`\`sh\n${command}\n\`\`\``;
+    })
+    .replaceAll("{base}", base);
+}
+
+/** Null for a slug that is no guide. */
+export function findGuide(slug: string, base: string): (GuideEntry & { text: string }) | null {
+  const entry = guideEntries.find((guide) => guide.slug === slug);
+  return entry ? { ...entry, text: fillIn(texts[entry.slug], base) } : null;
+}

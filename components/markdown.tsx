@@ -1,0 +1,65 @@
+/** Our own guides, from Markdown to elements on the server. Never for text that an agent supplied. */
+import type { ComponentProps, ReactElement, ReactNode } from "react";
+import ReactMarkdown, { type Components } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import { headingId } from "./heading-id";
+import { CodeBlock } from "./ui/code-block";
+import { TextLink } from "./ui/text-link";
+
+function plainText(node: ReactNode): string {
+  if (typeof node === "string" || typeof node === "number") return String(node);
+  if (Array.isArray(node)) return node.map(plainText).join("");
+  if (node && typeof node === "object" && "props" in node)
+    return plainText((node as ReactElement<{ children?: ReactNode }>).props.children);
+  return "";
+}
+
+function heading(Tag: "h2" | "h3") {
+  return function Heading({ children }: ComponentProps<"h2">) {
+    const text = plainText(children);
+    const id = headingId(text);
+    return (
+      <Tag id={id} className="group">
+        {children}
+        <a
+          href={`#${id}`}
+          aria-label={`Link to “${text}”`}
+          className="no-print ml-2 text-muted no-underline opacity-0 focus-visible:opacity-100 group-hover:opacity-100"
+        >
+          #
+        </a>
+      </Tag>
+    );
+  };
+}
+
+const languageNames: Record<string, string> = { sh: "Shell", json: "JSON", text: "Text", html: "HTML" };
+
+const components: Components = {
+  h2: heading("h2"),
+  h3: heading("h3"),
+  a: ({ href, children }) => <TextLink href={href ?? ""}>{children}</TextLink>,
+  pre: ({ children }) => {
+    const code = plainText(children).replace(/\n$/, "");
+    const props = (children as ReactElement<{ className?: string }>).props;
+    const language = props.className?.replace("language-", "") ?? "text";
+    return <CodeBlock code={code} label={languageNames[language] ?? language} />;
+  },
+  table: ({ children }) => (
+    // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a page has many of these
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div role="group" aria-label="Table" tabIndex={0} className="overflow-x-auto">
+      <table>{children}</table>
+    </div>
+  ),
+};
+
+export function Markdown({ text }: { readonly text: string }) {
+  return (
+    <div className="prose">
+      <ReactMarkdown remarkPlugins={[remarkGfm]} components={components}>
+        {text}
+      </ReactMarkdown>
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+/** What an attestation does not prove. The landing page and every verify page show the same list. */
+
+export const notProven = [
+  {
+    id: "happened",
+    claim: "That the action happened as told.",
+    why: "The receipt proves what the agent reported, when, and under which key. The report itself can be wrong.",
+  },
+  {
+    id: "read",
+    claim: "That the person who scanned the code read the approval page.",
+    why: "Someone can relay a code to a person who believes it is for something else. The confirmation code on both sides helps, it does not rule this out.",
+  },
+  {
+    id: "who",
+    claim: "Who the person is.",
+    why: "World ID proves a human, not a name and not the intended human.",
+  },
+  {
+    id: "script",
+    claim: "That the JavaScript of this page is honest.",
+    why: "We serve it. The offline verifier is one file that you can read, keep and run without us.",
+  },
+  {
+    id: "split-view",
+    claim: "That everybody sees the same log, while its checkpoint has no witness.",
+    why: "A witness is a third party that signs only one history. Without one, a dishonest log could show two.",
+  },
+] as const;
+
+export function NotProven() {
+  return (
+    <ul className="divide-y divide-line border-line border-y">
+      {notProven.map((item) => (
+        <li key={item.id} className="grid gap-x-8 gap-y-1 py-4 md:grid-cols-2">
+          <p className="font-medium">{item.claim}</p>
+          <p className="text-[15px] text-muted">{item.why}</p>
+        </li>
+      ))}
+    </ul>
+  );
+}
