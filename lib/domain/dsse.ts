@@ -8,9 +8,8 @@ import { base64Decode, base64Encode, concatBytes, utf8Decode, utf8Encode } from 
 import { canonicalBytes, isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
 import { SIGNATURE_BYTES, type SignEd25519, type VerifyEd25519, verifyEd25519Strict } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
+import { STATEMENT_MEDIA_TYPE } from "./statement";
 import { parseStrictJson } from "./strict-json";
-
-export const IN_TOTO_PAYLOAD_TYPE = "application/vnd.in-toto+json";
 
 export type Envelope = {
   payloadType: string;
@@ -30,7 +29,7 @@ export async function signEnvelope(
   payload: Uint8Array,
   publicKey: Uint8Array,
   sign: SignEd25519,
-  payloadType: string = IN_TOTO_PAYLOAD_TYPE,
+  payloadType: string = STATEMENT_MEDIA_TYPE,
 ): Promise<Envelope> {
   const signature = await sign(preAuthEncoding(payloadType, payload));
   return { payloadType, payload, keyId: computeDsseKeyId(publicKey), signature };
