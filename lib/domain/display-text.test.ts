@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codePointLabel, isHiddenCharacter, segmentText } from "./display-text";
+import { codePointLabel, isHiddenCharacter, segmentText, toVisibleText } from "./display-text";
 
 /** DerivedCoreProperties.txt, Default_Ignorable_Code_Point: written out, so that the test does not ask the engine alone. */
 const defaultIgnorable: readonly (readonly [number, number])[] = [
@@ -100,6 +100,10 @@ describe("characters that a page must not hide", () => {
     expect(pile[0]).toEqual({ kind: "text", value: `a${"\u0301".repeat(6)}` });
     expect(pile.slice(1)).toHaveLength(44);
     expect(pile.slice(1).every((segment) => segment.kind === "hidden")).toBe(true);
+  });
+
+  it("has a plain form for titles, feeds and mail", () => {
+    expect(toVisibleText("pay \u202E001\nBob\0")).toBe("pay ⟨U+202E⟩001⟨U+000A⟩Bob⟨U+0000⟩");
   });
 
   it("treats an empty string as nothing", () => {

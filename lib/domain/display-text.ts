@@ -63,3 +63,10 @@ export function segmentText(text: string): DisplaySegment[] {
   if (plain !== "") segments.push({ kind: "text", value: plain });
   return segments;
 }
+
+/** The same in plain text, for places that hold no elements: page titles, labels, feeds, mail, images. */
+export function toVisibleText(text: string): string {
+  return segmentText(text)
+    .map((segment) => (segment.kind === "text" ? segment.value : `⟨${segment.label}⟩`))
+    .join("");
+}
