@@ -1,0 +1,64 @@
+/**
+ * The local stand-in, put together: bridge, World App and portal speak World's own protocols, and the service talks
+ * to them through the same code as to World. Its approvals carry the environment `local` and prove no person.
+ */
+
+import type { WorldIdProvider } from "./world-id";
+import { createPortalStub, type PortalStub } from "./world-id-local/portal-stub";
+import { createProver } from "./world-id-local/prover";
+import { createRpChecker, rpAddress } from "./world-id-local/rp-signature";
+import { createWalletBridge, type WalletBridge } from "./world-id-local/wallet-bridge";
+import { createWorldApp, type WorldApp } from "./world-id-local/world-app";
+import { createPortalProvider } from "./world-id-portal";
+
+/** IDKit takes a bridge on localhost only for app ids that begin so. */
+export const LOCAL_APP_ID = "app_staging_countersign_local";
+export const LOCAL_RP_ID = "rp_00000000000c5160";
+
+export interface LocalWorldIdSettings {
+  /** The origin of this server: bridge, World App page and portal are below it. */
+  baseUrl: string;
+  /** 32 bytes in hex. */
+  rpSigningKeyHex: string;
+  now?: () => number;
+  fetch?: typeof fetch;
+}
+
+/** One instance per process: what the bridge and the World App remember is in memory. */
+export interface LocalWorldId {
+  provider: WorldIdProvider;
+  /** Served at the root of the origin: /request, /request/:id, /response/:id. */
+  bridge: WalletBridge;
+  /** Served at /dev/world-app/api/request and /dev/world-app/api/response. */
+  worldApp: WorldApp;
+  /** Served at /dev/world-portal/api/v4/verify/:id. */
+  portal: PortalStub;
+}
+
+export function createLocalWorldId(settings: LocalWorldIdSettings): LocalWorldId {
+  const { baseUrl, rpSigningKeyHex, now = Date.now } = settings;
+  const bridge = createWalletBridge(now);
+  const rp = { rp_id: LOCAL_RP_ID, signer: rpAddress(rpSigningKeyHex) };
+  const worldApp = createWorldApp({
+    bridge,
+    appId: LOCAL_APP_ID,
+    checkRp: createRpChecker(rp, now),
+    prove: createProver(),
+    now,
+  });
+  const portal = createPortalStub({ app_id: LOCAL_APP_ID, rp_id: LOCAL_RP_ID, now });
+  const provider = createPortalProvider({
+    environment: "local",
+    idkitConfig: {
+      app_id: LOCAL_APP_ID,
+      environment: "staging",
+      bridge_url: baseUrl,
+      override_connect_base_url: `${baseUrl}/dev/world-app`,
+    },
+    rpId: LOCAL_RP_ID,
+    rpSigningKeyHex,
+    portalUrl: `${baseUrl}/dev/world-portal`,
+    ...(settings.fetch === undefined ? {} : { fetch: settings.fetch }),
+  });
+  return { provider, bridge, worldApp, portal };
+}
