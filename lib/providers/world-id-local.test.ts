@@ -3,8 +3,14 @@
 import { bn254 } from "@noble/curves/bn254.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type IdkitResult, idkitResultSchema, pickProof } from "#lib/contract/world-id";
-import { bindRequest } from "#lib/domain/approval";
-import { testRequest } from "#lib/domain/human-authorization-testing";
+import { type Approval, type ApprovalCheckName, bindRequest, buildAuthorization } from "#lib/domain/approval";
+import {
+  signForTest,
+  testKeyId,
+  testRequest,
+  testVerifyOptions,
+} from "#lib/domain/human-authorization-testing";
+import { verifyHumanAuthorization } from "#lib/domain/verify-human-authorization";
 import { semaphoreKeyFor } from "#lib/domain/world-id-keys";
 import { checkProofV3, parseFieldElement, type WorldProofV3, wordHex } from "#lib/domain/world-id-proof";
 import { isResultOfRequest } from "./world-id";
@@ -28,13 +34,19 @@ world = createLocalWorldId({
 beforeAll(() => vi.stubGlobal("fetch", localFetch));
 afterAll(() => vi.unstubAllGlobals());
 
-async function approve(human: string, level: "device" | "orb", wanted = level): Promise<WorldProofV3> {
-  const { request, send } = await openIdkit(world, action, signal, level);
+async function approve(
+  human: string,
+  level: "device" | "orb",
+  wanted = level,
+  named = action,
+  covered = signal,
+): Promise<WorldProofV3> {
+  const { request, send } = await openIdkit(world, named, covered, level);
   expect(await (await send({ decision: "approve", human, level: wanted })).json()).toEqual({ sent: "proof" });
   const completion = await request.pollUntilCompletion({ pollInterval: 10, timeout: 5000 });
   if (!completion.success) throw new Error(completion.error);
   const result = idkitResultSchema.parse(completion.result);
-  expect(isResultOfRequest(result, world.provider, action)).toBe(true);
+  expect(isResultOfRequest(result, world.provider, named)).toBe(true);
   const proof = pickProof(result as IdkitResult, level, rp);
   if (proof?.protocol_version !== "3.0") throw new Error("no v3 proof");
   return proof;
@@ -84,6 +96,35 @@ describe("a real proof of the stand-in", () => {
     expect(grace.nullifier_hash).not.toBe(ada.nullifier_hash);
     expect(await world.provider.verifyWithPortal(again, stored)).toEqual({ ok: true });
     expect(await world.provider.verifyWithPortal(grace, stored)).toEqual({ ok: true });
+  });
+});
+
+describe("a human_authorization made with the stand-in", () => {
+  const accepted = {
+    environment: "local" as const,
+    verified_at: "2026-11-21T08:05:00.000Z",
+    verified_by: ["groth16-local", "world-portal-v4"] as ApprovalCheckName[],
+  };
+  const request = { ...testRequest, approvals_required: 1 };
+
+  it("is valid under its own request only, and marked TEST", async () => {
+    const bound = bindRequest(request);
+    const own = await approve("hedy", "orb", "orb", bound.world_action, bound.signal);
+    const sign = (a: Approval) =>
+      signForTest(buildAuthorization(request, [a], "2026-11-21T08:06:00.000Z", testKeyId));
+    const report = verifyHumanAuthorization(sign({ ...accepted, ...own }), testVerifyOptions);
+    expect(report).toMatchObject({ ok: true, grade: "test", grade_text: "TEST: not a World ID proof" });
+    expect(report.checks.find((check) => check.name === "proofs")?.status).toBe("pass");
+    for (const wrong of [
+      { ...accepted, ...ada },
+      { ...accepted, ...own, environment: "production" as const },
+    ]) {
+      const refused = verifyHumanAuthorization(sign(wrong), testVerifyOptions);
+      expect(refused.checks.filter((check) => check.status === "fail").map((check) => check.name)).toEqual([
+        "proofs",
+      ]);
+      expect(refused.grade).toBe("invalid");
+    }
   });
 });
 
