@@ -1,5 +1,5 @@
 "use client";
-/** Copies a string. Hidden until JavaScript runs: the text beside it can always be selected. */
+/** Copies a string. Invisible until JavaScript runs, its place kept so that nothing moves: the text beside it can always be selected. */
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 
@@ -37,11 +37,10 @@ export function CopyButton({ text, label, withText = false }: CopyButtonProps) {
   return (
     <button
       type="button"
-      hidden={!ready}
       onClick={() => void copy()}
       aria-label={`Copy ${label}`}
       title={`Copy ${label}`}
-      className="no-print inline-flex min-h-8 min-w-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-1.5 text-[13px] text-muted hover:bg-sunken hover:text-ink"
+      className={`no-print inline-flex min-h-8 min-w-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-1.5 text-[13px] text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
     >
       <Icon aria-hidden="true" className="size-4" />
       {withText || outcome !== "idle" ? <span aria-hidden="true">{words}</span> : null}

@@ -25,8 +25,7 @@ export function ThemeToggle({ initial }: { readonly initial: Theme }) {
   return (
     <button
       type="button"
-      hidden={!ready}
-      className="inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink"
+      className={`inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
       aria-label={`Colours: ${names[theme]}. Change to ${names[next[theme]]}`}
       title={`Colours: ${names[theme]}`}
       onClick={() => {
