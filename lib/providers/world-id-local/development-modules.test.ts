@@ -1,0 +1,27 @@
+import { tmpdir } from "node:os";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+describe("a production install, without the development dependencies", () => {
+  const home = process.cwd();
+  beforeEach(() => {
+    vi.resetModules();
+    process.chdir(tmpdir());
+  });
+  afterEach(() => process.chdir(home));
+
+  it("is told what is missing, only when the stand-in is used", async () => {
+    const modules = await import("./development-modules");
+    expect(() => modules.loadPoseidon()).toThrow("needs the development dependencies");
+    expect(() => modules.locateProver()).toThrow("needs the development dependencies");
+  });
+});
+
+describe("a development install", () => {
+  it("has the prover, its artifacts and Semaphore's hash", async () => {
+    vi.resetModules();
+    const modules = await import("./development-modules");
+    expect(modules.locateProver().zkey).toMatch(/16\.zkey$/);
+    const { poseidon2 } = await import("poseidon-lite");
+    expect(modules.loadPoseidon().poseidon2([1n, 2n])).toBe(poseidon2([1n, 2n]));
+  });
+});
