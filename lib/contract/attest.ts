@@ -1,0 +1,92 @@
+/** POST /v1/attest (api.md section 2). */
+import { z } from "zod";
+import { action, agentSlug, anyObject, asciiOf, base64Text, hexHash, inputsHash, metadata, textOf, timestamp, verdict } from "./primitives";
+import { zkCredential, zkProof } from "./zk";
+
+export const attestBody = z
+  .strictObject({
+    agent_slug: agentSlug,
+    action,
+    inputs_hash: inputsHash,
+    metadata: metadata.nullish(),
+    is_public: z.boolean("must be true or false").nullish(),
+    enable_zk: z.boolean("must be true or false").nullish(),
+    agent_signature: z
+      .string("must be a string")
+      .regex(/^[A-Za-z0-9+/]{86}==$/, "must be the base64 of a 64-byte Ed25519 signature")
+      .nullish(),
+    code_hash: asciiOf(128).nullish(),
+    model_id: textOf(1, 128).nullish(),
+    tools_used: z.array(textOf(1, 128)).max(64, "must have at most 64 entries").nullish(),
+    human_approved: z.boolean("must be true or false").nullish(),
+    human_approver_hash: textOf(1, 128).nullish(),
+    human_authorization: anyObject.nullish(),
+  })
+  .meta({ id: "AttestRequest" });
+
+export type AttestBody = z.infer<typeof attestBody>;
+
+/** The attestation's place in the transparency log. */
+export const logReceipt = z
+  .strictObject({
+    origin: z.string(),
+    index: z.number().int(),
+    tree_size: z.number().int(),
+    entry: base64Text.meta({ description: "the bytes of the leaf" }),
+    inclusion_proof: z.array(z.string()).meta({ description: "base64 of 32-byte hashes, RFC 6962 order" }),
+    checkpoint: z.string().meta({ description: "C2SP signed note" }),
+  })
+  .meta({ id: "LogReceipt" });
+
+export type LogReceipt = z.infer<typeof logReceipt>;
+
+export const humanApproval = z.union([
+  z.strictObject({ method: z.literal("none") }),
+  z.strictObject({ method: z.literal("hash"), approver_hash: z.string().nullable() }),
+  z.strictObject({
+    method: z.literal("proof_of_personhood"),
+    level: z.string(),
+    request_hash: z.string(),
+    authorization_hash: z.string(),
+    nullifier_hashes: z.array(z.string()),
+    environment: z.string(),
+    inputs_bound: z.boolean(),
+  }),
+]);
+
+/** What a private attestation keeps to itself is null for everyone but its owner. */
+export const attestationFields = {
+  attestation_id: z.uuid(),
+  agent_slug: z.string(),
+  action: z.string().nullable(),
+  inputs_hash: z.string().nullable(),
+  timestamp: timestamp.nullable(),
+  payload_hash: hexHash,
+  signature: base64Text,
+  key_id: z.string(),
+  public_url: z.url(),
+  verify_command: z.string(),
+  is_public: z.boolean(),
+  has_zk_proof: z.boolean(),
+  agent_authenticated: verdict,
+  code_hash_verified: verdict,
+  tools_authorized: verdict,
+  human_approved: z.boolean().nullable(),
+  human_approval: humanApproval.nullable(),
+  payload: z.string().nullable().meta({ description: "the exact signed bytes, as text" }),
+  envelope_signature: base64Text.meta({ description: "Ed25519 over the DSSE pre-authentication encoding" }),
+  metadata: anyObject.nullable(),
+  code_hash: z.string().nullable(),
+  model_id: z.string().nullable(),
+  tools_used: z.array(z.string()).nullable(),
+  log: logReceipt,
+};
+
+export const attestResponse = z
+  .strictObject({
+    ...attestationFields,
+    zk: z.strictObject({ proof: zkProof, credential: zkCredential }).optional(),
+  })
+  .meta({ id: "Attestation" });
+
+export type AttestResponse = z.infer<typeof attestResponse>;

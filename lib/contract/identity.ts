@@ -1,0 +1,101 @@
+/** Agents' registered identities (api.md section 11) and their public feed (section 5). */
+import { z } from "zod";
+import { agentSlug, asciiOf, base64Text, textOf, timestamp, verdict } from "./primitives";
+
+const toolName = textOf(1, 128);
+const tools = z
+  .array(toolName)
+  .max(256, "must have at most 256 entries")
+  .refine((names) => new Set(names).size === names.length, "must not name a tool twice");
+
+const profile = {
+  name: textOf(1, 100).nullish(),
+  description: textOf(1, 1000).nullish(),
+  public_key_pem: z.string("must be a string").max(1000, "must be at most 1000 characters").nullish(),
+  public_key: z.string("must be a string").max(100, "must be at most 100 characters").nullish(),
+  proof_of_possession: z
+    .string("must be a string")
+    .regex(/^[A-Za-z0-9+/]{86}==$/, "must be the base64 of a 64-byte Ed25519 signature")
+    .nullish()
+    .meta({ description: "the agent key's signature over the UTF-8 text `countersign-key-possession:<slug>:<base64 of the raw public key>`" }),
+  code_hash: asciiOf(128).nullish(),
+  model_id: textOf(1, 128).nullish(),
+};
+
+export const registerBody = z
+  .strictObject({ slug: agentSlug, ...profile, tools: tools.nullish() })
+  .meta({ id: "RegisterIdentity" });
+
+/** A field left out stays; null clears it. */
+export const updateIdentityBody = z.strictObject(profile).meta({ id: "UpdateIdentity" });
+
+export const putToolsBody = z
+  .strictObject({ tools, tool_descriptions: z.record(toolName, textOf(1, 1000)).nullish() })
+  .meta({ id: "PutTools" });
+export const putToolsResponse = z.strictObject({
+  agent_slug: z.string(),
+  tool_manifest_hash: z.string(),
+  tools: z.array(z.string()),
+});
+
+export const keyHistoryEntry = z.strictObject({
+  public_key: base64Text,
+  status: z.enum(["unproven", "proven"]),
+  registered_at: timestamp,
+  proven_at: timestamp.nullable(),
+  retired_at: timestamp.nullable(),
+});
+
+export const identityResponse = z
+  .strictObject({
+    slug: z.string(),
+    name: z.string().nullable(),
+    description: z.string().nullable(),
+    public_key: base64Text.nullable(),
+    public_key_pem: z.string().nullable(),
+    key_status: z.enum(["none", "unproven", "proven"]),
+    key_history: z.array(keyHistoryEntry),
+    code_hash: z.string().nullable(),
+    model_id: z.string().nullable(),
+    tool_manifest_hash: z.string().nullable(),
+    tools: z.array(z.string()).nullable(),
+    tool_descriptions: z.record(z.string(), z.string()).nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: "Identity" });
+
+export const feedEntry = z.strictObject({
+  attestation_id: z.uuid(),
+  id: z.uuid(),
+  action: z.string().nullable(),
+  inputs_hash: z.string().nullable(),
+  timestamp: timestamp.nullable(),
+  payload_hash: z.string(),
+  has_zk_proof: z.boolean(),
+  agent_authenticated: verdict,
+  code_hash_verified: verdict,
+  tools_authorized: verdict,
+  human_approved: z.boolean().nullable(),
+  human_approval_method: z.string().nullable(),
+  human_approval_environment: z.string().nullable(),
+  public_url: z.url(),
+});
+
+export const feedResponse = z
+  .strictObject({
+    slug: z.string(),
+    name: z.string().nullable(),
+    description: z.string().nullable(),
+    total_attestations: z.number().int(),
+    created_at: timestamp,
+    public_key: base64Text.nullable(),
+    identity: identityResponse,
+    attestations: z.array(feedEntry),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: "AgentFeed" });
+
+export type FeedResponse = z.infer<typeof feedResponse>;
+export type IdentityResponse = z.infer<typeof identityResponse>;
+export type FeedEntry = z.infer<typeof feedEntry>;

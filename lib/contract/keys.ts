@@ -1,0 +1,86 @@
+/** API keys got by e-mail (api.md section 8), and the service's own public keys (section 6). */
+import { z } from "zod";
+import { anyObject, base64Text, scopeNames, textOf, timestamp } from "./primitives";
+
+const email = z
+  .email("must be an e-mail address")
+  .max(254, "must be at most 254 characters")
+  .transform((address) => address.toLowerCase());
+
+export const keyRequestBody = z.strictObject({ email, name: textOf(1, 100).nullish() }).meta({ id: "KeyRequest" });
+export const keyRequestResponse = z.strictObject({ message: z.string(), expires_in: z.literal(600) });
+
+export const keyVerifyBody = z
+  .strictObject({ email, code: z.string("must be a string").regex(/^[0-9]{6}$/, "must be 6 digits") })
+  .meta({ id: "KeyVerification" });
+export const keyVerifyResponse = z.strictObject({
+  api_key: z.string(),
+  key_id: z.uuid(),
+  name: z.string(),
+  email: z.string(),
+  created_at: timestamp,
+});
+
+export const keyInfoResponse = z
+  .strictObject({
+    key_id: z.uuid(),
+    name: z.string(),
+    email: z.string(),
+    prefix: z.string(),
+    created_at: timestamp,
+    last_used_at: timestamp.nullable(),
+    expires_at: timestamp.nullable(),
+    scopes: z.array(z.enum(scopeNames)),
+    attestations_today: z.number().int(),
+    rate_limit: z.strictObject({ per_minute: z.number().int(), per_day: z.number().int() }),
+  })
+  .meta({ id: "KeyInfo" });
+
+export const keyDeleteResponse = z.strictObject({ message: z.string(), key_id: z.uuid() });
+
+export const publicKey = z.strictObject({
+  key_id: z.string(),
+  public_key: base64Text,
+  public_key_pem: z.string(),
+  status: z.enum(["active", "retired", "revoked"]),
+  valid_from_index: z.number().int(),
+  valid_to_index: z.number().int().nullable(),
+  created_at: timestamp,
+  retired_at: timestamp.nullable(),
+});
+
+export const pubkeyResponse = z
+  .strictObject({
+    key_id: z.string(),
+    algorithm: z.literal("Ed25519"),
+    public_key: base64Text,
+    public_key_pem: z.string(),
+    created_at: timestamp,
+    usage: z.string(),
+    keys: z.array(publicKey),
+    log: z.strictObject({ origin: z.string(), vkey: z.string() }),
+    zk: z.strictObject({
+      ciphersuite: z.string(),
+      schema: z.string(),
+      kid: z.string(),
+      public_key: z.string(),
+      keys: z.array(
+        z.strictObject({
+          kid: z.string(),
+          public_key: z.string(),
+          status: z.enum(["active", "retired", "revoked"]),
+          endorsement: anyObject,
+        }),
+      ),
+    }),
+    key_events: z.array(
+      z.strictObject({
+        index: z.number().int(),
+        payload: z.string(),
+        signature: base64Text,
+        envelope_signature: base64Text,
+        key_id: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: "PublicKeys" });

@@ -1,0 +1,56 @@
+/** The small types of the wire, each said once. Messages are what callers read behind the field's name. */
+import { z } from "zod";
+import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+
+/** Text of `min` to `max` characters, counted as Unicode code points. */
+export function textOf(min: number, max: number, what = "characters") {
+  const message = `must be ${min}-${max} ${what}`;
+  return z
+    .string("must be a string")
+    .refine((text) => {
+      const { length } = [...text];
+      return length >= min && length <= max;
+    }, message)
+    .meta({ minLength: min, maxLength: max });
+}
+
+export function asciiOf(max: number) {
+  return z
+    .string("must be a string")
+    .regex(new RegExp(`^[\\x20-\\x7e]{1,${max}}$`), `must be 1-${max} printable ASCII characters`);
+}
+
+export const agentSlug = z
+  .string("must be a string")
+  .min(1, "must be 1-64 characters")
+  .max(64, "must be 1-64 characters")
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "must begin with a letter or digit and hold only A-Z a-z 0-9 . _ -")
+  .meta({ examples: ["invoice-bot"] });
+
+export const action = textOf(1, 1000);
+export const inputsHash = asciiOf(128);
+export const hexHash = z.string().regex(/^[0-9a-f]{64}$/).meta({ description: "hex SHA-256" });
+export const base64Text = z.string().meta({ description: "standard base64" });
+export const timestamp = z.string().meta({ format: "date-time", examples: ["2026-11-21T03:04:05.678Z"] });
+export const verdict = z.boolean().nullable().meta({ description: "null where there was nothing to compare" });
+
+function depthOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+export const metadata = z
+  .custom<JsonObject>(isJsonObject, "must be an object")
+  .refine((value) => depthOf(value) <= 16, "must be at most 16 levels deep")
+  .refine((value) => canonicalBytes(value).length <= 8192, "must be at most 8 KiB as canonical JSON")
+  .meta({ type: "object", additionalProperties: true });
+
+export const anyObject = z.custom<JsonObject>(isJsonObject, "must be an object").meta({ type: "object", additionalProperties: true });
+
+export const scopeNames = ["attest", "authorize", "identity", "read"] as const;
+export type Scope = (typeof scopeNames)[number];
+
+export const cursorQuery = z.strictObject({
+  limit: z.coerce.number("must be a number").int("must be a whole number").min(1, "must be 1-100").max(100, "must be 1-100").default(20),
+  cursor: z.string().max(200).optional(),
+});

@@ -1,0 +1,142 @@
+/** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
+import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import type { Scope } from "#lib/contract/primitives";
+import { scopeNames } from "#lib/contract/primitives";
+import { sha256, utf8Encode } from "#lib/domain/bytes";
+import { uuidV7 } from "#lib/domain/ids";
+import type { Executor } from "#lib/db/client";
+import { apiKeys, dailyUsage, organizations } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import { createApiKeyText, isApiKeyText } from "./api-key-text";
+import { type Actor, recordAudit } from "./audit";
+import type { Context } from "./context";
+
+/** Who is asking, as the key's row and its organization's say. */
+export interface Caller {
+  keyId: string;
+  organizationId: string;
+  scopes: Scope[];
+  defaultPublic: boolean;
+  attestationsPerDay: number;
+}
+
+export interface NewApiKey {
+  organizationId: string;
+  name: string;
+  email: string;
+  scopes: readonly Scope[];
+  expiresAt: Date | null;
+  actor: Actor;
+}
+
+const isLive = and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)));
+
+/** The key's text leaves the service in this answer and never again. */
+export async function createApiKey(context: Context, tx: Executor, wanted: NewApiKey): Promise<{ id: string; text: string; createdAt: Date }> {
+  const text = createApiKeyText(context.settings.worldId === "local" ? "test" : "live", context.random);
+  const createdAt = context.clock();
+  const id = uuidV7(createdAt.getTime(), context.random(16));
+  await tx.insert(apiKeys).values({
+    id,
+    organization_id: wanted.organizationId,
+    name: wanted.name,
+    email: wanted.email,
+    secret_hash: sha256(utf8Encode(text)),
+    prefix: text.slice(0, 12),
+    last_four: text.slice(-4),
+    scopes: [...wanted.scopes],
+    created_at: createdAt,
+    expires_at: wanted.expiresAt,
+  });
+  await recordAudit(context, tx, {
+    organizationId: wanted.organizationId,
+    actor: wanted.actor,
+    action: "api_key.created",
+    subject: id,
+    detail: { name: wanted.name, scopes: [...wanted.scopes] },
+  });
+  return { id, text, createdAt };
+}
+
+export const allScopes: readonly Scope[] = scopeNames;
+
+/** Null for unknown, malformed, expired and deleted keys alike. */
+export async function findCaller(context: Context, text: string, ip: string): Promise<Caller | null> {
+  if (!isApiKeyText(text)) return null;
+  const [row] = await context.database.db
+    .select({
+      keyId: apiKeys.id,
+      organizationId: apiKeys.organization_id,
+      scopes: apiKeys.scopes,
+      lastUsedAt: apiKeys.last_used_at,
+      defaultPublic: organizations.default_public,
+      perDay: organizations.attestations_per_day,
+    })
+    .from(apiKeys)
+    .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
+    .where(and(eq(apiKeys.secret_hash, sha256(utf8Encode(text))), isLive, isNull(organizations.deleted_at)));
+  if (!row) return null;
+  await touch(context, row.keyId, row.lastUsedAt, ip);
+  return {
+    keyId: row.keyId,
+    organizationId: row.organizationId,
+    scopes: row.scopes as Scope[],
+    defaultPublic: row.defaultPublic,
+    attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
+  };
+}
+
+/** At most one write a minute and key. */
+async function touch(context: Context, keyId: string, lastUsedAt: Date | null, ip: string): Promise<void> {
+  const now = context.clock();
+  const staleBefore = new Date(now.getTime() - 60_000);
+  if (lastUsedAt !== null && lastUsedAt > staleBefore) return;
+  await context.database.db
+    .update(apiKeys)
+    .set({ last_used_at: now, last_used_ip: ip })
+    .where(and(eq(apiKeys.id, keyId), or(isNull(apiKeys.last_used_at), lt(apiKeys.last_used_at, staleBefore))));
+}
+
+export async function describeApiKey(context: Context, caller: Caller) {
+  const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, caller.keyId));
+  if (!row) throw new AppError("invalid_api_key", "the API key is not valid");
+  return {
+    key_id: row.id,
+    name: row.name,
+    email: row.email,
+    prefix: row.prefix,
+    created_at: row.created_at.toISOString(),
+    last_used_at: row.last_used_at?.toISOString() ?? null,
+    expires_at: row.expires_at?.toISOString() ?? null,
+    scopes: row.scopes as Scope[],
+    attestations_today: await countAttestationsToday(context, caller.organizationId),
+    rate_limit: { per_minute: context.settings.LIMIT_ATTEST_PER_MINUTE, per_day: caller.attestationsPerDay },
+  };
+}
+
+/** The UTC day, `2026-11-21`. */
+export function utcDay(date: Date): string {
+  return date.toISOString().slice(0, 10);
+}
+
+async function countAttestationsToday(context: Context, organizationId: string): Promise<number> {
+  const [usage] = await context.database.db
+    .select({ attestations: dailyUsage.attestations })
+    .from(dailyUsage)
+    .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, utcDay(context.clock()))));
+  return usage?.attestations ?? 0;
+}
+
+/** False where the organization has no live key of this id. */
+export async function revokeApiKey(context: Context, organizationId: string, keyId: string, actor: Actor): Promise<boolean> {
+  return context.database.db.transaction(async (tx) => {
+    const revoked = await tx
+      .update(apiKeys)
+      .set({ revoked_at: context.clock() })
+      .where(and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)))
+      .returning({ id: apiKeys.id });
+    if (revoked.length === 0) return false;
+    await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
+    return true;
+  });
+}

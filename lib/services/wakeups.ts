@@ -1,0 +1,33 @@
+/** Wakes waiting requests when something changed, in this process or another one of the same database. */
+import { EventEmitter } from "node:events";
+import { sql } from "drizzle-orm";
+import type { Database } from "#lib/db/client";
+
+const channel = "countersign_wakeups";
+
+export interface Wakeups {
+  notify(name: string): Promise<void>;
+  /** Resolves when `name` is notified or after `timeoutMs`, whichever is first. */
+  wait(name: string, timeoutMs: number): Promise<void>;
+}
+
+export async function createWakeups(database: Database): Promise<Wakeups> {
+  const emitter = new EventEmitter();
+  emitter.setMaxListeners(0);
+  await database.listen(channel, (name) => emitter.emit(name));
+  return {
+    notify: async (name) => {
+      await database.db.execute(sql`SELECT pg_notify(${channel}, ${name})`);
+    },
+    wait: (name, timeoutMs) =>
+      new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          emitter.off(name, done);
+          resolve();
+        };
+        const timer = setTimeout(done, timeoutMs);
+        emitter.once(name, done);
+      }),
+  };
+}
