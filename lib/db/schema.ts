@@ -228,8 +228,6 @@ export const signingKeys = pgTable(
     valid_to_index: leafIndex("valid_to_index"),
     created_at: createdAt(),
     retired_at: at("retired_at"),
-    /** For purpose `zk`: Ed25519 over the BBS public key by the attestation key of the time. */
-    endorsement: text(),
   },
   (t) => [
     primaryKey({ columns: [t.purpose, t.key_id] }),
@@ -298,17 +296,23 @@ export const logCosignatures = pgTable(
   (t) => [primaryKey({ columns: [t.log_id, t.size, t.witness] })],
 );
 
-/** Key events: the signed statement that /v1/pubkey shows, and its leaf. */
-export const keyEvents = pgTable("key_events", {
-  id: uuid().primaryKey(),
-  log_id: integer().notNull(),
-  leaf_index: leafIndex("leaf_index").notNull(),
-  payload: bytea().notNull(),
-  signature: bytea().notNull(),
-  envelope_signature: bytea().notNull(),
-  key_id: text().notNull(),
-  created_at: createdAt(),
-});
+/** The statement that /v1/pubkey shows, signed by the attestation key of the time (`signed_by`), and its leaf. */
+export const keyEvents = pgTable(
+  "key_events",
+  {
+    purpose: text({ enum: ["attestation", "log", "zk"] }).notNull(),
+    key_id: text().notNull(),
+    event: text({ enum: ["made", "retired", "revoked"] }).notNull(),
+    log_id: integer().notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+    payload: bytea().notNull(),
+    signature: bytea().notNull(),
+    envelope_signature: bytea().notNull(),
+    signed_by: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.purpose, t.key_id, t.event, t.log_id] })],
+);
 
 /* Attestations */
 

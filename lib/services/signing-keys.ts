@@ -1,7 +1,7 @@
 /**
- * The service's own keys. They are made for an empty database only; afterwards a lost, foreign or changed key
- * stops the start. Which key is active, and for which log indexes a key's signatures are valid, stands in the
- * database and in the log as key events.
+ * The service's own keys. They are made for an empty database only (first-keys.ts); afterwards a lost, foreign
+ * or changed key stops the start. Which key is active, and for which log indexes a key's signatures are valid,
+ * stands in the database and, as key events, in the log.
  */
 import { and, asc, eq } from "drizzle-orm";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
@@ -11,6 +11,14 @@ import { signingKeys } from "#lib/db/schema";
 import type { Signer } from "#lib/providers/signer";
 
 export type KeyPurpose = "attestation" | "log" | "zk";
+
+/** Whatever holds the secret keys: settings first, then files. */
+export interface Signers {
+  signer: Signer;
+  logSigner: Signer;
+  /** 32 bytes from which the BBS key pair is made. */
+  zkSeed: Uint8Array;
+}
 
 /** A public key of ours with the log indexes for which its signatures are valid: `[from, to)`. */
 export interface PublishedKey {
@@ -28,6 +36,9 @@ export interface SigningKeys {
   /** Signs attestations, decisions and key events. */
   readonly signer: Signer;
   readonly logSigner: Signer;
+  readonly zkSeed: Uint8Array;
+  /** After a rotation by another process. */
+  reload(): Promise<void>;
   logVerifierKey(origin: string): VerifierKey;
   logVkey(origin: string): string;
   /** All attestation keys there ever were, oldest first. */
@@ -41,7 +52,7 @@ export async function readPublishedKeys(db: Executor): Promise<PublishedKey[]> {
     .select()
     .from(signingKeys)
     .where(eq(signingKeys.purpose, "attestation"))
-    .orderBy(asc(signingKeys.created_at), asc(signingKeys.valid_from_index));
+    .orderBy(asc(signingKeys.valid_from_index));
   return rows.map((row) => ({
     keyId: row.key_id,
     publicKey: row.public_key,
@@ -54,21 +65,6 @@ export async function readPublishedKeys(db: Executor): Promise<PublishedKey[]> {
   }));
 }
 
-export function createSigningKeys(database: Database, signer: Signer, logSigner: Signer, clock: () => Date): SigningKeys {
-  let cached: { atMs: number; keys: PublishedKey[] } | null = null;
-  return {
-    signer,
-    logSigner,
-    logVerifierKey: (origin) => makeVerifierKey(origin, 1, logSigner.publicKey),
-    logVkey: (origin) => encodeVerifierKey(makeVerifierKey(origin, 1, logSigner.publicKey)),
-    published: async () => {
-      const nowMs = clock().getTime();
-      if (cached === null || nowMs - cached.atMs > cacheMs) cached = { atMs: nowMs, keys: await readPublishedKeys(database.db) };
-      return cached.keys;
-    },
-  };
-}
-
 /** The active key's id of a purpose; null in an empty database. */
 export async function activeKeyId(db: Executor, purpose: KeyPurpose): Promise<string | null> {
   const [row] = await db
@@ -76,4 +72,36 @@ export async function activeKeyId(db: Executor, purpose: KeyPurpose): Promise<st
     .from(signingKeys)
     .where(and(eq(signingKeys.purpose, purpose), eq(signingKeys.status, "active")));
   return row?.keyId ?? null;
+}
+
+export function createSigningKeys(
+  database: Database,
+  first: Signers,
+  load: () => Promise<Signers>,
+  clock: () => Date,
+): SigningKeys {
+  let held = first;
+  let cached: { atMs: number; keys: PublishedKey[] } | null = null;
+  return {
+    get signer() {
+      return held.signer;
+    },
+    get logSigner() {
+      return held.logSigner;
+    },
+    get zkSeed() {
+      return held.zkSeed;
+    },
+    reload: async () => {
+      held = await load();
+      cached = null;
+    },
+    logVerifierKey: (origin) => makeVerifierKey(origin, 1, held.logSigner.publicKey),
+    logVkey: (origin) => encodeVerifierKey(makeVerifierKey(origin, 1, held.logSigner.publicKey)),
+    published: async () => {
+      const nowMs = clock().getTime();
+      if (cached === null || nowMs - cached.atMs > cacheMs) cached = { atMs: nowMs, keys: await readPublishedKeys(database.db) };
+      return cached.keys;
+    },
+  };
 }

@@ -1,0 +1,36 @@
+/** Secrets kept under DATA_DIR: files of mode 0600 in a folder of mode 0700, created exclusively. */
+import { mkdir, open, readFile } from "node:fs/promises";
+import path from "node:path";
+
+export interface SecretFiles {
+  /** Where messages say it lies. */
+  describe(name: string): string;
+  read(name: string): Promise<string | null>;
+  /** Throws EEXIST where there is one already. */
+  create(name: string, text: string): Promise<void>;
+}
+
+export function openSecretFiles(folder: string): SecretFiles {
+  const file = (name: string) => path.join(folder, name);
+  return {
+    describe: file,
+    read: async (name) => {
+      try {
+        return (await readFile(file(name), "utf8")).trim();
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+        throw error;
+      }
+    },
+    create: async (name, text) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const handle = await open(file(name), "wx", 0o600);
+      try {
+        await handle.writeFile(`${text}\n`);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    },
+  };
+}

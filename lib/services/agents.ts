@@ -1,0 +1,63 @@
+/** Agents as attest and authorize see them: found by slug without regard to case, claimed by first use. */
+import { and, eq, inArray, isNull } from "drizzle-orm";
+import { uuidV7 } from "#lib/domain/ids";
+import type { Executor } from "#lib/db/client";
+import { agentKeys, agents, toolManifests } from "#lib/db/schema";
+import { type AppError, fieldError } from "#lib/errors";
+import type { Context } from "./context";
+
+export function slugKey(slug: string): string {
+  return slug.toLowerCase();
+}
+
+export function slugTaken(field = "agent_slug"): AppError {
+  return fieldError("agent_slug_taken", field, "belongs to another account");
+}
+
+/** With the tool manifest that is registered at this moment; null for a slug that nobody has claimed. */
+export async function findAgent(executor: Executor, slug: string) {
+  const [row] = await executor
+    .select({ agent: agents, manifest: toolManifests.manifest, keyProvenAt: agentKeys.proven_at })
+    .from(agents)
+    .leftJoin(toolManifests, eq(toolManifests.hash, agents.tool_manifest_hash))
+    .leftJoin(agentKeys, and(eq(agentKeys.agent_id, agents.id), isNull(agentKeys.retired_at)))
+    .where(eq(agents.slug_key, slugKey(slug)));
+  return row ? { ...row.agent, manifest: row.manifest, key_proven_at: row.keyProvenAt } : null;
+}
+
+export type FoundAgent = NonNullable<Awaited<ReturnType<typeof findAgent>>>;
+
+export interface SlugClaim {
+  slug: string;
+  organizationId: string;
+}
+
+/**
+ * Claims the slugs that nobody has, and answers the agent of each claim in its order, null where another
+ * organization owns it.
+ */
+export async function claimAgents(context: Context, tx: Executor, claims: SlugClaim[]) {
+  const now = context.clock();
+  await tx
+    .insert(agents)
+    .values(
+      claims.map(({ slug, organizationId }) => ({
+        id: uuidV7(now.getTime(), context.random(16)),
+        organization_id: organizationId,
+        slug,
+        slug_key: slugKey(slug),
+        created_at: now,
+        updated_at: now,
+      })),
+    )
+    .onConflictDoNothing({ target: agents.slug_key });
+  const rows = await tx
+    .select()
+    .from(agents)
+    .where(inArray(agents.slug_key, [...new Set(claims.map(({ slug }) => slugKey(slug)))]));
+  const byKey = new Map(rows.map((row) => [row.slug_key, row]));
+  return claims.map(({ slug, organizationId }) => {
+    const agent = byKey.get(slugKey(slug));
+    return agent?.organization_id === organizationId ? agent : null;
+  });
+}

@@ -1,0 +1,110 @@
+/**
+ * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, in whose
+ * transaction the last checks are made and everything is stored (store-attestations.ts).
+ */
+import type { AttestBody, AttestResponse } from "#lib/contract/attest";
+import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { signEnvelope } from "#lib/domain/dsse";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { uuidV7 } from "#lib/domain/ids";
+import { drawVerdicts } from "#lib/domain/identity-checks";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
+import { type FoundAgent, findAgent, slugTaken } from "./agents";
+import type { Caller } from "./api-keys";
+import { describeAttestation } from "./attestation-view";
+import type { Context } from "./context";
+import { type PreparedApproval, prepareApproval } from "./embed-authorization";
+import type { IdempotencyHold } from "./idempotency";
+import { SigningKeyChanged } from "./log-sequencer";
+import { type AttestationItem, attestationKind } from "./store-attestations";
+
+export interface AttestInput {
+  caller: Caller;
+  body: AttestBody;
+  /** The body as it was sent: what the agent's own signature covers. */
+  raw: JsonObject;
+  hold: IdempotencyHold | null;
+}
+
+async function buildPredicate(context: Context, input: AttestInput, agent: FoundAgent | null, prepared: PreparedApproval): Promise<ActionPredicate> {
+  const { body, caller } = input;
+  const now = context.clock();
+  const request = signedRequest(input.raw);
+  const agentSignature = body.agent_signature ?? undefined;
+  const registered = {
+    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+    code_hash: agent?.code_hash ?? null,
+    tool_manifest_hash: agent?.tool_manifest_hash ?? null,
+  };
+  return {
+    attestation_id: uuidV7(now.getTime(), context.random(16)),
+    timestamp: now.toISOString(),
+    key_id: context.keys.signer.keyId,
+    organization: caller.organizationId,
+    is_public: body.is_public ?? caller.defaultPublic,
+    salt: base64Encode(context.random(16)),
+    request,
+    ...(agentSignature === undefined ? {} : { agent_signature: agentSignature }),
+    registered,
+    verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyEd25519Strict),
+    human_approval: prepared.approval,
+  };
+}
+
+async function signItem(context: Context, input: AttestInput, agent: FoundAgent | null, predicate: ActionPredicate, prepared: PreparedApproval): Promise<AttestationItem> {
+  const { signer } = context.keys;
+  const payload = buildActionStatement(predicate);
+  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
+  const item: Omit<AttestationItem, "respond"> = {
+    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
+    keyId: signer.keyId,
+    context,
+    caller: input.caller,
+    hold: input.hold,
+    predicate,
+    payload,
+    payloadHash: sha256(payload),
+    signature: signer.sign(payload),
+    envelopeSignature: envelope.signature,
+    authorization: prepared.authorization,
+    isKeyUnproven: agent?.key_proven_at === null,
+  };
+  const respond: AttestationItem["respond"] = (log) =>
+    describeAttestation(context.settings.baseUrl, {
+      id: predicate.attestation_id,
+      slug: String(predicate.request["agent_slug"]),
+      isPublic: predicate.is_public,
+      payload: utf8Decode(payload),
+      payloadHashHex: hexEncode(item.payloadHash),
+      signature: item.signature,
+      envelopeSignature: item.envelopeSignature,
+      keyId: item.keyId,
+      hasZkProof: false,
+      predicate,
+      log,
+    });
+  return { ...item, respond };
+}
+
+/** Signs again with the active key when it was rotated in between; a rotation loads the new one into this process. */
+async function submit(context: Context, input: AttestInput, agent: FoundAgent | null, prepared: PreparedApproval): Promise<AttestResponse> {
+  for (let attempt = 0; ; attempt += 1) {
+    const predicate = await buildPredicate(context, input, agent, prepared);
+    const item = await signItem(context, input, agent, predicate, prepared);
+    try {
+      return item.respond(await context.log.submit(attestationKind, item));
+    } catch (error) {
+      if (!(error instanceof SigningKeyChanged) || attempt > 0) throw error;
+      await context.keys.reload();
+    }
+  }
+}
+
+export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
+  const agent = await findAgent(context.database.db, input.body.agent_slug);
+  if (agent !== null && agent.organization_id !== input.caller.organizationId) throw slugTaken();
+  const prepared = await prepareApproval(context, input.caller, input.body);
+  return submit(context, input, agent, prepared);
+}

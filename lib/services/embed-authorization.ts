@@ -1,0 +1,112 @@
+/**
+ * The grade of an attestation's human approval (api.md section 2): none, the caller's own word, or a proof of
+ * personhood, for which the embedded object must be one that this service issued, unchanged and for this use.
+ */
+import { eq } from "drizzle-orm";
+import type { AttestBody } from "#lib/contract/attest";
+import { utf8Decode } from "#lib/domain/bytes";
+import { canonicalBytes, canonicalJson, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { canonicalHash, type HumanApproval } from "#lib/domain/statement";
+import { authorizationRequests } from "#lib/db/schema";
+import { fieldError } from "#lib/errors";
+import type { Caller } from "./api-keys";
+import type { Context } from "./context";
+
+export interface PreparedApproval {
+  approval: HumanApproval;
+  /** The authorization that this attestation will use up, and the object's canonical bytes. */
+  authorization: { requestId: string; object: Uint8Array } | null;
+}
+
+const field = "human_authorization";
+
+function text(object: JsonObject, name: string): string {
+  const value = object[name];
+  return typeof value === "string" ? value : "";
+}
+
+async function findIssued(context: Context, requestId: string) {
+  const [row] = await context.database.db
+    .select({
+      organizationId: authorizationRequests.organization_id,
+      object: authorizationRequests.human_authorization,
+      log: authorizationRequests.decision_log,
+      attestationId: authorizationRequests.attestation_id,
+    })
+    .from(authorizationRequests)
+    .where(eq(authorizationRequests.id, requestId));
+  return row?.object ? { ...row, object: row.object } : null;
+}
+
+/** The object as the service answers it: what was signed, and beside it the decision's place in the log. */
+export function assembleHumanAuthorization(signed: Uint8Array, log: string | null): JsonObject {
+  const object = JSON.parse(utf8Decode(signed)) as JsonObject;
+  return log === null ? object : { ...object, log: JSON.parse(log) as JsonObject };
+}
+
+function checkFit(body: AttestBody, caller: Caller, organizationId: string, request: JsonObject): void {
+  const misfits = [
+    [organizationId === caller.organizationId, "was issued to another organization"],
+    [text(request, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase(), "is for another agent_slug"],
+    [text(request, "action") === body.action, "is for another action"],
+    [request["inputs_hash"] === undefined || request["inputs_hash"] === body.inputs_hash, "is for another inputs_hash"],
+  ] as const;
+  const misfit = misfits.find(([fits]) => !fits);
+  if (misfit) throw fieldError("authorization_mismatch", field, misfit[1]);
+}
+
+async function prepareProof(context: Context, caller: Caller, body: AttestBody, given: JsonObject): Promise<PreparedApproval> {
+  const givenRequest = given["request"];
+  const issued = isJsonObject(givenRequest) ? await findIssued(context, text(givenRequest, "request_id")) : null;
+  if (issued === null) throw fieldError("authorization_unknown", field, "is not an authorization that this service has issued");
+  const object = assembleHumanAuthorization(issued.object, issued.log);
+  if (canonicalJson(object) !== canonicalJson(given)) {
+    throw fieldError("authorization_altered", field, "differs from the authorization that was issued");
+  }
+  const request = object["request"] as JsonObject;
+  checkFit(body, caller, issued.organizationId, request);
+  if (issued.attestationId !== null) throw authorizationAlreadyUsed();
+  const binding = object["binding"] as JsonObject;
+  const approvals = object["approvals"] as JsonObject[];
+  const [first] = approvals;
+  if (!first) throw new Error("an issued authorization without approvals");
+  const levels = approvals.map((approval) => text(approval, "level"));
+  return {
+    approval: {
+      method: "proof_of_personhood",
+      level: levels.every((level) => level === "orb") ? "orb" : "device",
+      request_hash: text(binding, "request_hash"),
+      authorization_hash: canonicalHash(object),
+      nullifier_hashes: approvals.map((approval) => text(approval, "nullifier_hash")),
+      environment: text(first, "environment"),
+      inputs_bound: request["inputs_hash"] !== undefined,
+    },
+    authorization: { requestId: text(request, "request_id"), object: canonicalBytes(object) },
+  };
+}
+
+export function authorizationAlreadyUsed() {
+  return fieldError("authorization_already_used", field, "already backs another attestation; ask for a new authorization");
+}
+
+export async function prepareApproval(context: Context, caller: Caller, body: AttestBody): Promise<PreparedApproval> {
+  const given = body.human_authorization ?? null;
+  if (given !== null) {
+    if (body.human_approved === false) {
+      throw fieldError("validation_error", "human_approved", "must not be false beside a human_authorization");
+    }
+    return prepareProof(context, caller, body, given);
+  }
+  if (body.human_approved === true) {
+    return { approval: { method: "hash", approver_hash: body.human_approver_hash ?? null }, authorization: null };
+  }
+  if (typeof body.human_approver_hash === "string") {
+    throw fieldError("validation_error", "human_approver_hash", "needs human_approved: true");
+  }
+  return { approval: { method: "none" }, authorization: null };
+}
+
+/** What `human_approved` answers: true only where someone asserts or proves it. */
+export function isHumanApproved(approval: HumanApproval): boolean {
+  return approval.method !== "none";
+}

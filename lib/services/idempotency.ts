@@ -1,0 +1,98 @@
+/**
+ * Idempotency-Key (api.md section 2): a row is reserved before the work; the answer is written into it in the
+ * work's own transaction, so a crash between commit and answer replays and a failure leaves nothing.
+ */
+import { and, eq, isNull, lt, sql } from "drizzle-orm";
+import { sha256 } from "#lib/domain/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { uuidV7 } from "#lib/domain/ids";
+import type { Executor } from "#lib/db/client";
+import { idempotencyKeys } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import type { Context } from "./context";
+
+/** A reservation that the work completes or gives back. */
+export interface IdempotencyHold {
+  organizationId: string;
+  route: string;
+  key: string;
+  holder: string;
+}
+
+export type IdempotencyStart = { kind: "replay"; status: number; response: string } | { kind: "held"; hold: IdempotencyHold };
+
+const { organization_id, route: routeColumn, key: keyColumn, holder: holderColumn } = idempotencyKeys;
+
+function isRow(hold: Omit<IdempotencyHold, "holder">) {
+  return and(eq(organization_id, hold.organizationId), eq(routeColumn, hold.route), eq(keyColumn, hold.key));
+}
+
+/** Longer than any attest takes; after a crash the key is free again by then. */
+const lockSeconds = 60;
+
+export async function beginIdempotent(
+  context: Context,
+  organizationId: string,
+  route: string,
+  key: string,
+  body: JsonObject,
+): Promise<IdempotencyStart> {
+  const { db } = context.database;
+  const hold = { organizationId, route, key, holder: uuidV7(context.clock().getTime(), context.random(16)) };
+  const bodyHash = sha256(canonicalBytes(body));
+  await db.delete(idempotencyKeys).where(and(isRow(hold), lt(idempotencyKeys.expires_at, sql`now()`)));
+  const reservation = {
+    body_hash: bodyHash,
+    holder: hold.holder,
+    locked_until: sql`now() + make_interval(secs => ${lockSeconds})`,
+  };
+  const isAbandoned = sql`${idempotencyKeys.response} IS NULL AND ${idempotencyKeys.locked_until} < now()`;
+  const reserved = await db
+    .insert(idempotencyKeys)
+    .values({ organization_id: organizationId, route, key, ...reservation, expires_at: sql`now() + interval '24 hours'` })
+    .onConflictDoUpdate({
+      target: [organization_id, routeColumn, keyColumn],
+      set: reservation,
+      setWhere: isAbandoned,
+    })
+    .returning({ holder: idempotencyKeys.holder });
+  if (reserved.length === 1) return { kind: "held", hold };
+  const [row] = await db.select().from(idempotencyKeys).where(isRow(hold));
+  if (!row || !Buffer.from(row.body_hash).equals(Buffer.from(bodyHash))) {
+    throw new AppError("idempotency_key_reused", "Idempotency-Key: was used before with another body");
+  }
+  if (row.response === null || row.status === null) {
+    throw new AppError("idempotency_conflict", "Idempotency-Key: the first request with it is still in flight");
+  }
+  return { kind: "replay", status: row.status, response: row.response };
+}
+
+export interface IdempotentAnswer {
+  status: number;
+  response: string;
+  attestationId?: string;
+  /** Default: 24 hours from now. */
+  expiresAt?: Date;
+}
+
+/** Throws where the reservation was lost to a later request (it took longer than the lock). */
+export async function completeIdempotent(tx: Executor, hold: IdempotencyHold, answer: IdempotentAnswer): Promise<void> {
+  const completed = await tx
+    .update(idempotencyKeys)
+    .set({
+      status: answer.status,
+      response: answer.response,
+      attestation_id: answer.attestationId ?? null,
+      ...(answer.expiresAt === undefined ? {} : { expires_at: answer.expiresAt }),
+    })
+    .where(and(isRow(hold), eq(holderColumn, hold.holder)))
+    .returning({ key: keyColumn });
+  if (completed.length !== 1) throw new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
+}
+
+/** Failures are not kept. */
+export async function releaseIdempotent(context: Context, hold: IdempotencyHold): Promise<void> {
+  await context.database.db
+    .delete(idempotencyKeys)
+    .where(and(isRow(hold), eq(holderColumn, hold.holder), isNull(idempotencyKeys.response)));
+}

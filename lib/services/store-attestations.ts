@@ -1,0 +1,225 @@
+/** What attestations do in the sequencer's transaction: the last checks under the head's lock, then the rows. */
+import { and, eq, inArray, isNotNull, sql } from "drizzle-orm";
+import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
+import { base64Decode, hexEncode, sha256 } from "#lib/domain/bytes";
+import type { ActionPredicate } from "#lib/domain/statement";
+import type { Executor } from "#lib/db/client";
+import { agentKeys, attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
+import { AppError, fieldError } from "#lib/errors";
+import { claimAgents, slugTaken } from "./agents";
+import { type Caller, utcDay } from "./api-keys";
+import type { Context } from "./context";
+import { authorizationAlreadyUsed } from "./embed-authorization";
+import { completeIdempotent, type IdempotencyHold } from "./idempotency";
+import type { LogItem, LogItemKind, Placed } from "./log-sequencer";
+
+export interface AttestationItem extends LogItem {
+  context: Context;
+  caller: Caller;
+  hold: IdempotencyHold | null;
+  predicate: ActionPredicate;
+  payload: Uint8Array;
+  payloadHash: Uint8Array;
+  signature: Uint8Array;
+  envelopeSignature: Uint8Array;
+  authorization: { requestId: string; object: Uint8Array } | null;
+  /** The agent's registered key has not verified anything before. */
+  isKeyUnproven: boolean;
+  /** The answer to the caller, once the place in the log is known. */
+  respond: (log: LogReceipt) => AttestResponse;
+}
+
+type Verdicts = (AppError | null)[];
+
+/** Only verified signatures count: anyone can send bytes that verify under nothing. */
+function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
+  const { agent_signature, verdicts } = predicate;
+  return agent_signature !== undefined && verdicts.agent_authenticated ? sha256(base64Decode(agent_signature)) : null;
+}
+
+function daysOf(items: AttestationItem[]): Map<string, { organizationId: string; day: string }> {
+  return new Map(
+    items.map(({ caller, predicate }) => {
+      const day = predicate.timestamp.slice(0, 10);
+      return [`${caller.organizationId} ${day}`, { organizationId: caller.organizationId, day }];
+    }),
+  );
+}
+
+function usageKey({ caller, predicate }: AttestationItem): string {
+  return `${caller.organizationId} ${predicate.timestamp.slice(0, 10)}`;
+}
+
+function dailyLimitExceeded(item: AttestationItem): AppError {
+  const now = new Date(item.predicate.timestamp);
+  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
+  const retryAfter = String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
+  return new AppError("daily_limit_exceeded", `the organization may record ${item.caller.attestationsPerDay} attestations per UTC day`, {
+    headers: { "retry-after": retryAfter },
+  });
+}
+
+async function checkDailyLimits(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
+  const used = new Map<string, number>();
+  for (const [name, { organizationId, day }] of daysOf(items)) {
+    const [row] = await tx
+      .select({ attestations: dailyUsage.attestations })
+      .from(dailyUsage)
+      .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, day)));
+    used.set(name, row?.attestations ?? 0);
+  }
+  for (const [i, item] of items.entries()) {
+    if (verdicts[i]) continue;
+    const count = (used.get(usageKey(item)) ?? 0) + 1;
+    if (count > item.caller.attestationsPerDay) verdicts[i] = dailyLimitExceeded(item);
+    else used.set(usageKey(item), count);
+  }
+}
+
+async function checkReplays(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
+  const hashes = items.map(agentSignatureHash);
+  const wanted = hashes.filter((hash) => hash !== null);
+  if (wanted.length === 0) return;
+  const rows = await tx
+    .select({ id: attestations.id, hash: attestations.agent_signature_hash })
+    .from(attestations)
+    .where(and(isNotNull(attestations.agent_signature_hash), inArray(attestations.agent_signature_hash, wanted)));
+  const firstUse = new Map(rows.map(({ id, hash }) => [hexEncode(hash ?? new Uint8Array()), id]));
+  for (const [i, hash] of hashes.entries()) {
+    const item = items[i];
+    if (hash === null || !item || verdicts[i]) continue;
+    const first = firstUse.get(hexEncode(hash));
+    if (first === undefined) firstUse.set(hexEncode(hash), item.predicate.attestation_id);
+    else {
+      verdicts[i] = fieldError("agent_signature_replayed", "agent_signature", `was used before, by attestation ${first}; a true repetition differs by a metadata.nonce`);
+    }
+  }
+}
+
+/** Uses the authorizations up; each is won by one attestation, ever. */
+async function useAuthorizations(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
+  for (const [i, item] of items.entries()) {
+    if (item.authorization === null || verdicts[i]) continue;
+    const used = await tx
+      .update(authorizationRequests)
+      .set({ attestation_id: item.predicate.attestation_id })
+      .where(
+        and(
+          eq(authorizationRequests.id, item.authorization.requestId),
+          eq(authorizationRequests.status, "approved"),
+          sql`${authorizationRequests.attestation_id} IS NULL`,
+        ),
+      )
+      .returning({ id: authorizationRequests.id });
+    if (used.length === 0) verdicts[i] = authorizationAlreadyUsed();
+  }
+}
+
+/** The first successful attest claims its slug: claimed only by items that nothing else refuses. */
+async function claimSlugs(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
+  const claimants = items.flatMap((item, i) => (verdicts[i] ? [] : [{ item, i }]));
+  const [first] = claimants;
+  if (!first) return;
+  const claims = claimants.map(({ item }) => ({
+    slug: String(item.predicate.request["agent_slug"]),
+    organizationId: item.caller.organizationId,
+  }));
+  const claimed = await claimAgents(first.item.context, tx, claims);
+  for (const [n, { i }] of claimants.entries()) {
+    if (claimed[n] === null) verdicts[i] = slugTaken();
+  }
+}
+
+async function admit(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
+  const verdicts: Verdicts = items.map(() => null);
+  await checkReplays(tx, items, verdicts);
+  await checkDailyLimits(tx, items, verdicts);
+  await claimSlugs(tx, items, verdicts);
+  await useAuthorizations(tx, items, verdicts);
+  return verdicts;
+}
+
+async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
+  const rows = placed.map(({ item, logId, receipt }) => {
+    const { predicate } = item;
+    const signatureHash = agentSignatureHash(item);
+    return {
+      id: predicate.attestation_id,
+      organization_id: item.caller.organizationId,
+      slug_key: String(predicate.request["agent_slug"]).toLowerCase(),
+      api_key_id: item.caller.keyId,
+      log_id: logId,
+      leaf_index: receipt.index,
+      payload: hexEncode(item.payload),
+      payload_hash: hexEncode(item.payloadHash),
+      signature: hexEncode(item.signature),
+      envelope_signature: hexEncode(item.envelopeSignature),
+      key_id: item.keyId,
+      is_public: predicate.is_public,
+      created_at: predicate.timestamp,
+      action: predicate.request["action"],
+      human_approval_method: predicate.human_approval.method,
+      agent_signature_hash: signatureHash === null ? null : hexEncode(signatureHash),
+      human_authorization: item.authorization === null ? null : hexEncode(item.authorization.object),
+      authorization_id: item.authorization?.requestId ?? null,
+    };
+  });
+  await tx.execute(sql`INSERT INTO attestations (id, organization_id, agent_id, api_key_id, log_id, leaf_index, payload, payload_hash,
+      signature, envelope_signature, key_id, is_public, created_at, action, human_approval_method, agent_signature_hash,
+      human_authorization, authorization_id)
+    SELECT r.id, r.organization_id, agents.id, r.api_key_id, r.log_id, r.leaf_index, decode(r.payload, 'hex'), decode(r.payload_hash, 'hex'),
+      decode(r.signature, 'hex'), decode(r.envelope_signature, 'hex'), r.key_id, r.is_public, r.created_at, r.action,
+      r.human_approval_method, decode(r.agent_signature_hash, 'hex'), decode(r.human_authorization, 'hex'), r.authorization_id
+    FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS r(id uuid, organization_id uuid, slug_key text, api_key_id uuid,
+      log_id int, leaf_index bigint, payload text, payload_hash text, signature text, envelope_signature text, key_id text,
+      is_public boolean, created_at timestamptz, action text, human_approval_method text, agent_signature_hash text,
+      human_authorization text, authorization_id text)
+    JOIN agents ON agents.slug_key = r.slug_key`);
+}
+
+async function countUsage(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
+  for (const { organizationId, day } of daysOf(placed.map(({ item }) => item)).values()) {
+    const count = placed.filter(({ item }) => usageKey(item) === `${organizationId} ${day}`).length;
+    await tx
+      .insert(dailyUsage)
+      .values({ organization_id: organizationId, day, attestations: count })
+      .onConflictDoUpdate({
+        target: [dailyUsage.organization_id, dailyUsage.day],
+        set: { attestations: sql`${dailyUsage.attestations} + ${count}` },
+      });
+  }
+}
+
+/** The first signature that verifies under a registered key proves that the registrant holds it. */
+async function markKeysProven(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
+  for (const { item } of placed) {
+    const publicKey = item.predicate.registered.agent_public_key;
+    if (!item.isKeyUnproven || item.predicate.verdicts.agent_authenticated !== true || publicKey === null) continue;
+    await tx
+      .update(agentKeys)
+      .set({ proven_at: new Date(item.predicate.timestamp) })
+      .where(
+        and(
+          eq(agentKeys.public_key, base64Decode(publicKey)),
+          sql`${agentKeys.proven_at} IS NULL`,
+          sql`${agentKeys.agent_id} = (SELECT id FROM agents WHERE slug_key = ${String(item.predicate.request["agent_slug"]).toLowerCase()})`,
+        ),
+      );
+  }
+}
+
+async function store(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
+  await insertRows(tx, placed);
+  await countUsage(tx, placed);
+  await markKeysProven(tx, placed);
+  for (const { item, receipt } of placed) {
+    if (item.hold === null) continue;
+    await completeIdempotent(tx, item.hold, {
+      status: 201,
+      response: JSON.stringify(item.respond(receipt)),
+      attestationId: item.predicate.attestation_id,
+    });
+  }
+}
+
+export const attestationKind: LogItemKind<AttestationItem> = { kind: "attestation", admit, store };
