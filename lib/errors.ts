@@ -69,6 +69,15 @@ export class AppError extends Error {
     this.errors = options.errors;
     this.headers = options.headers ?? {};
   }
+
+  /** The same error; a header that it has already wins. */
+  withHeaders(headers: Record<string, string>): AppError {
+    return new AppError(this.errorName, this.detail, {
+      cause: this.cause,
+      headers: { ...headers, ...this.headers },
+      ...(this.errors === undefined ? {} : { errors: this.errors }),
+    });
+  }
 }
 
 /** A single field that is wrong, in the one form that 422 answers have. */

@@ -1,6 +1,18 @@
 /** POST /v1/attest (api.md section 2). */
 import { z } from "zod";
-import { action, agentSlug, anyObject, asciiOf, base64Text, hexHash, inputsHash, metadata, textOf, timestamp, verdict } from "./primitives";
+import {
+  action,
+  agentSlug,
+  anyObject,
+  asciiOf,
+  base64Text,
+  hexHash,
+  inputsHash,
+  metadata,
+  textOf,
+  timestamp,
+  verdict,
+} from "./primitives";
 import { zkCredential, zkProof } from "./zk";
 
 export const attestBody = z

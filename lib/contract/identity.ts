@@ -17,7 +17,10 @@ const profile = {
     .string("must be a string")
     .regex(/^[A-Za-z0-9+/]{86}==$/, "must be the base64 of a 64-byte Ed25519 signature")
     .nullish()
-    .meta({ description: "the agent key's signature over the UTF-8 text `countersign-key-possession:<slug>:<base64 of the raw public key>`" }),
+    .meta({
+      description:
+        "the agent key's signature over the UTF-8 text `countersign-key-possession:<slug>:<base64 of the raw public key>`",
+    }),
   code_hash: asciiOf(128).nullish(),
   model_id: textOf(1, 128).nullish(),
 };

@@ -7,7 +7,9 @@ const email = z
   .max(254, "must be at most 254 characters")
   .transform((address) => address.toLowerCase());
 
-export const keyRequestBody = z.strictObject({ email, name: textOf(1, 100).nullish() }).meta({ id: "KeyRequest" });
+export const keyRequestBody = z
+  .strictObject({ email, name: textOf(1, 100).nullish() })
+  .meta({ id: "KeyRequest" });
 export const keyRequestResponse = z.strictObject({ message: z.string(), expires_in: z.literal(600) });
 
 export const keyVerifyBody = z

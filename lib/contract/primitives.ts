@@ -29,10 +29,16 @@ export const agentSlug = z
 
 export const action = textOf(1, 1000);
 export const inputsHash = asciiOf(128);
-export const hexHash = z.string().regex(/^[0-9a-f]{64}$/).meta({ description: "hex SHA-256" });
+export const hexHash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ description: "hex SHA-256" });
 export const base64Text = z.string().meta({ description: "standard base64" });
 export const timestamp = z.string().meta({ format: "date-time", examples: ["2026-11-21T03:04:05.678Z"] });
-export const verdict = z.boolean().nullable().meta({ description: "null where there was nothing to compare" });
+export const verdict = z
+  .boolean()
+  .nullable()
+  .meta({ description: "null where there was nothing to compare" });
 
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
@@ -45,12 +51,19 @@ export const metadata = z
   .refine((value) => canonicalBytes(value).length <= 8192, "must be at most 8 KiB as canonical JSON")
   .meta({ type: "object", additionalProperties: true });
 
-export const anyObject = z.custom<JsonObject>(isJsonObject, "must be an object").meta({ type: "object", additionalProperties: true });
+export const anyObject = z
+  .custom<JsonObject>(isJsonObject, "must be an object")
+  .meta({ type: "object", additionalProperties: true });
 
 export const scopeNames = ["attest", "authorize", "identity", "read"] as const;
 export type Scope = (typeof scopeNames)[number];
 
 export const cursorQuery = z.strictObject({
-  limit: z.coerce.number("must be a number").int("must be a whole number").min(1, "must be 1-100").max(100, "must be 1-100").default(20),
+  limit: z.coerce
+    .number("must be a number")
+    .int("must be a whole number")
+    .min(1, "must be 1-100")
+    .max(100, "must be 1-100")
+    .default(20),
   cursor: z.string().max(200).optional(),
 });

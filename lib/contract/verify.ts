@@ -1,25 +1,12 @@
 /** GET /v1/verify/:id (api.md section 4). */
 import { z } from "zod";
+import { attestationChecks } from "#lib/domain/verify";
 import { attestationFields } from "./attest";
 import { anyObject } from "./primitives";
 import { zkProof } from "./zk";
 
-/** The fixed list: `valid` needs every one of them to have run and none to have failed. */
-export const checkNames = [
-  "payload_hash",
-  "signature",
-  "key_validity",
-  "log_inclusion",
-  "checkpoint_signature",
-  "agent_signature",
-  "code_hash",
-  "tools",
-  "human_authorization",
-  "zk_proof",
-] as const;
-
 export const check = z.strictObject({
-  name: z.enum(checkNames),
+  name: z.enum(attestationChecks),
   status: z.enum(["pass", "fail", "not_applicable"]),
   detail: z.string(),
 });
@@ -32,7 +19,10 @@ export const verifyResponse = z
     ...attestationFields,
     human_authorization: anyObject.nullable(),
     zk_proof: zkProof.nullable(),
-    tool_manifest: z.string().nullable().meta({ description: "canonical JSON of the manifest it was compared with" }),
+    tool_manifest: z
+      .string()
+      .nullable()
+      .meta({ description: "canonical JSON of the manifest it was compared with" }),
     checks: z.array(check),
     independent_verification: z.strictObject({
       public_key_pem: z.string(),

@@ -3,7 +3,20 @@ import type { Problem } from "#lib/contract/problem";
 import { AppError, describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
 
-const unreachable = new Set(["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EPIPE", "CONNECT_TIMEOUT", "CONNECTION_CLOSED", "CONNECTION_ENDED", "CONNECTION_DESTROYED", "57P01", "57P02", "57P03", "53300"]);
+const unreachable = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EPIPE",
+  "CONNECT_TIMEOUT",
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "57P01",
+  "57P02",
+  "57P03",
+  "53300",
+]);
 
 function codeOf(error: unknown): string | undefined {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
@@ -17,15 +30,25 @@ function codeOf(error: unknown): string | undefined {
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (codeOf(error) !== undefined) {
-    return new AppError("service_unavailable", "the database is out of reach, try again shortly", { cause: error });
+    return new AppError("service_unavailable", "the database is out of reach, try again shortly", {
+      cause: error,
+    });
   }
-  return new AppError("server_error", "something went wrong on our side; the log has it under request_id", { cause: error });
+  return new AppError("server_error", "something went wrong on our side; the log has it under request_id", {
+    cause: error,
+  });
 }
 
-export function problemResponse(thrown: unknown, baseUrl: string, requestId: string, logger: Logger): Response {
+export function problemResponse(
+  thrown: unknown,
+  baseUrl: string,
+  requestId: string,
+  logger: Logger,
+): Response {
   const error = toAppError(thrown);
   const { status, title, code } = describeError(error.errorName);
-  if (status >= 500) logger.error({ request_id: requestId, code, err: error.cause ?? error }, "request failed");
+  if (status >= 500)
+    logger.error({ request_id: requestId, code, err: error.cause ?? error }, "request failed");
   const body: Problem = {
     type: `${baseUrl}/docs/errors#${code}`,
     title,
@@ -38,7 +61,8 @@ export function problemResponse(thrown: unknown, baseUrl: string, requestId: str
   if (error.errors !== undefined) body.errors = error.errors;
   const headers = new Headers({ "content-type": "application/problem+json", ...error.headers });
   if (status === 401) headers.set("www-authenticate", 'Bearer realm="countersign"');
-  if ((status === 503 || status === 409) && !headers.has("retry-after") && code !== "already_approved") headers.set("retry-after", "2");
+  if ((status === 503 || status === 409) && !headers.has("retry-after") && code !== "already_approved")
+    headers.set("retry-after", "2");
   if (status === 429 && headers.has("retry-after")) body.retry_after = Number(headers.get("retry-after"));
   return new Response(JSON.stringify(body), { status, headers });
 }

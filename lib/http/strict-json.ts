@@ -56,7 +56,8 @@ function inspect(text: string): FieldError[] {
   };
   const checkText = (value: string, path: () => readonly (string | number)[]) => {
     if (!value.isWellFormed()) throw refuse("the body has a string with a lone surrogate");
-    if (value.includes("\0")) nulErrors.push({ pointer: toPointer(path()), message: "must not contain U+0000" });
+    if (value.includes("\0"))
+      nulErrors.push({ pointer: toPointer(path()), message: "must not contain U+0000" });
   };
   visit(text, {
     onObjectBegin: () => {
@@ -67,7 +68,8 @@ function inspect(text: string): FieldError[] {
       checkText(name, path);
       if (name === "__proto__") throw refuse("the body has a key named __proto__");
       const keys = keysOfOpenObjects.at(-1);
-      if (keys?.has(name)) throw refuse(`the body has the key ${JSON.stringify(name.slice(0, 64))} twice in one object`);
+      if (keys?.has(name))
+        throw refuse(`the body has the key ${JSON.stringify(name.slice(0, 64))} twice in one object`);
       keys?.add(name);
     },
     onObjectEnd: () => {
@@ -105,7 +107,9 @@ export function parseStrictObject(bytes: Uint8Array): JsonObject {
   const nulErrors = inspect(text);
   if (!isJsonObject(value)) throw refuse("the body must be a JSON object");
   if (nulErrors[0]) {
-    throw new AppError("validation_error", `${nulErrors[0].pointer.slice(1)}: ${nulErrors[0].message}`, { errors: nulErrors });
+    throw new AppError("validation_error", `${nulErrors[0].pointer.slice(1)}: ${nulErrors[0].message}`, {
+      errors: nulErrors,
+    });
   }
   return value;
 }

@@ -19,7 +19,9 @@ export function createLocalSigner(text: string, name: string): Signer {
   try {
     privateKey = parsePrivateKey(text.trim());
   } catch (cause) {
-    throw new Error(`${name}: must be an Ed25519 private key (PKCS #8 PEM, or base64 of its 32-byte seed)`, { cause });
+    throw new Error(`${name}: must be an Ed25519 private key (PKCS #8 PEM, or base64 of its 32-byte seed)`, {
+      cause,
+    });
   }
   if (privateKey.asymmetricKeyType !== "ed25519") throw new Error(`${name}: must be an Ed25519 key`);
   const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" });

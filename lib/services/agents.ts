@@ -1,8 +1,8 @@
 /** Agents as attest and authorize see them: found by slug without regard to case, claimed by first use. */
 import { and, eq, inArray, isNull } from "drizzle-orm";
-import { uuidV7 } from "#lib/domain/ids";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
+import { uuidV7 } from "#lib/domain/ids";
 import { type AppError, fieldError } from "#lib/errors";
 import type { Context } from "./context";
 

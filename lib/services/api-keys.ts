@@ -2,10 +2,10 @@
 import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import type { Scope } from "#lib/contract/primitives";
 import { scopeNames } from "#lib/contract/primitives";
-import { sha256, utf8Encode } from "#lib/domain/bytes";
-import { uuidV7 } from "#lib/domain/ids";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyUsage, organizations } from "#lib/db/schema";
+import { sha256, utf8Encode } from "#lib/domain/bytes";
+import { uuidV7 } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import { createApiKeyText, isApiKeyText } from "./api-key-text";
 import { type Actor, recordAudit } from "./audit";
@@ -29,10 +29,17 @@ export interface NewApiKey {
   actor: Actor;
 }
 
-const isLive = and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)));
+const isLive = and(
+  isNull(apiKeys.revoked_at),
+  or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)),
+);
 
 /** The key's text leaves the service in this answer and never again. */
-export async function createApiKey(context: Context, tx: Executor, wanted: NewApiKey): Promise<{ id: string; text: string; createdAt: Date }> {
+export async function createApiKey(
+  context: Context,
+  tx: Executor,
+  wanted: NewApiKey,
+): Promise<{ id: string; text: string; createdAt: Date }> {
   const text = createApiKeyText(context.settings.worldId === "local" ? "test" : "live", context.random);
   const createdAt = context.clock();
   const id = uuidV7(createdAt.getTime(), context.random(16));
@@ -94,7 +101,9 @@ async function touch(context: Context, keyId: string, lastUsedAt: Date | null, i
   await context.database.db
     .update(apiKeys)
     .set({ last_used_at: now, last_used_ip: ip })
-    .where(and(eq(apiKeys.id, keyId), or(isNull(apiKeys.last_used_at), lt(apiKeys.last_used_at, staleBefore))));
+    .where(
+      and(eq(apiKeys.id, keyId), or(isNull(apiKeys.last_used_at), lt(apiKeys.last_used_at, staleBefore))),
+    );
 }
 
 export async function describeApiKey(context: Context, caller: Caller) {
@@ -128,12 +137,19 @@ async function countAttestationsToday(context: Context, organizationId: string):
 }
 
 /** False where the organization has no live key of this id. */
-export async function revokeApiKey(context: Context, organizationId: string, keyId: string, actor: Actor): Promise<boolean> {
+export async function revokeApiKey(
+  context: Context,
+  organizationId: string,
+  keyId: string,
+  actor: Actor,
+): Promise<boolean> {
   return context.database.db.transaction(async (tx) => {
     const revoked = await tx
       .update(apiKeys)
       .set({ revoked_at: context.clock() })
-      .where(and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)))
+      .where(
+        and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)),
+      )
       .returning({ id: apiKeys.id });
     if (revoked.length === 0) return false;
     await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });

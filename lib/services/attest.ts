@@ -7,8 +7,8 @@ import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { signEnvelope } from "#lib/domain/dsse";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { uuidV7 } from "#lib/domain/ids";
 import { drawVerdicts } from "#lib/domain/identity-checks";
+import { uuidV7 } from "#lib/domain/ids";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
 import { type FoundAgent, findAgent, slugTaken } from "./agents";
@@ -28,7 +28,12 @@ export interface AttestInput {
   hold: IdempotencyHold | null;
 }
 
-async function buildPredicate(context: Context, input: AttestInput, agent: FoundAgent | null, prepared: PreparedApproval): Promise<ActionPredicate> {
+async function buildPredicate(
+  context: Context,
+  input: AttestInput,
+  agent: FoundAgent | null,
+  prepared: PreparedApproval,
+): Promise<ActionPredicate> {
   const { body, caller } = input;
   const now = context.clock();
   const request = signedRequest(input.raw);
@@ -53,7 +58,13 @@ async function buildPredicate(context: Context, input: AttestInput, agent: Found
   };
 }
 
-async function signItem(context: Context, input: AttestInput, agent: FoundAgent | null, predicate: ActionPredicate, prepared: PreparedApproval): Promise<AttestationItem> {
+async function signItem(
+  context: Context,
+  input: AttestInput,
+  agent: FoundAgent | null,
+  predicate: ActionPredicate,
+  prepared: PreparedApproval,
+): Promise<AttestationItem> {
   const { signer } = context.keys;
   const payload = buildActionStatement(predicate);
   const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
@@ -89,7 +100,12 @@ async function signItem(context: Context, input: AttestInput, agent: FoundAgent 
 }
 
 /** Signs again with the active key when it was rotated in between; a rotation loads the new one into this process. */
-async function submit(context: Context, input: AttestInput, agent: FoundAgent | null, prepared: PreparedApproval): Promise<AttestResponse> {
+async function submit(
+  context: Context,
+  input: AttestInput,
+  agent: FoundAgent | null,
+  prepared: PreparedApproval,
+): Promise<AttestResponse> {
   for (let attempt = 0; ; attempt += 1) {
     const predicate = await buildPredicate(context, input, agent, prepared);
     const item = await signItem(context, input, agent, predicate, prepared);

@@ -1,8 +1,9 @@
 /** Who did what when, from which key or session. Written in the same transaction as the deed where it has one. */
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { uuidV7 } from "#lib/domain/ids";
+
 import type { Executor } from "#lib/db/client";
 import { auditEvents } from "#lib/db/schema";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { uuidV7 } from "#lib/domain/ids";
 import type { Context } from "./context";
 
 export interface Actor {

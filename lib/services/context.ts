@@ -7,6 +7,7 @@ import type { LogSequencer } from "./log-sequencer";
 import type { RateLimiter } from "./rate-limit";
 import type { SigningKeys } from "./signing-keys";
 import type { Wakeups } from "./wakeups";
+import type { ZkPool } from "./zk-worker-pool";
 
 /** The part of the settings that services read; lib/env.ts has them all. */
 export interface ServiceSettings {
@@ -38,4 +39,6 @@ export interface Context {
   log: LogSequencer;
   guard: ForkGuard;
   wakeups: Wakeups;
+  /** Costly proofs, off the request thread. */
+  pool: ZkPool;
 }

@@ -77,7 +77,9 @@ async function consumeCode(context: Context, email: string, code: string): Promi
   const [row] = await db
     .update(emailCodes)
     .set({ tries: sql`${emailCodes.tries} + 1` })
-    .where(and(eq(emailCodes.email, email), lt(emailCodes.tries, maxTries), gt(emailCodes.expires_at, sql`now()`)))
+    .where(
+      and(eq(emailCodes.email, email), lt(emailCodes.tries, maxTries), gt(emailCodes.expires_at, sql`now()`)),
+    )
     .returning();
   if (!row) throw invalidCode();
   if (!timingSafeEqual(row.code_hmac, hmacOf(context, email, code))) {
@@ -105,6 +107,12 @@ export async function verifyKeyByEmail(context: Context, email: string, code: st
       expiresAt: null,
       actor: { kind: "user", id: email, ip },
     });
-    return { api_key: key.text, key_id: key.id, name: keyName, email, created_at: key.createdAt.toISOString() };
+    return {
+      api_key: key.text,
+      key_id: key.id,
+      name: keyName,
+      email,
+      created_at: key.createdAt.toISOString(),
+    };
   });
 }

@@ -4,10 +4,11 @@
  */
 import { eq } from "drizzle-orm";
 import type { AttestBody } from "#lib/contract/attest";
+import { authorizationRequests } from "#lib/db/schema";
 import { utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { canonicalHash, type HumanApproval } from "#lib/domain/statement";
-import { authorizationRequests } from "#lib/db/schema";
+import { weakestLevel } from "#lib/domain/verify";
 import { fieldError } from "#lib/errors";
 import type { Caller } from "./api-keys";
 import type { Context } from "./context";
@@ -47,18 +48,32 @@ export function assembleHumanAuthorization(signed: Uint8Array, log: string | nul
 function checkFit(body: AttestBody, caller: Caller, organizationId: string, request: JsonObject): void {
   const misfits = [
     [organizationId === caller.organizationId, "was issued to another organization"],
-    [text(request, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase(), "is for another agent_slug"],
+    [
+      text(request, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase(),
+      "is for another agent_slug",
+    ],
     [text(request, "action") === body.action, "is for another action"],
-    [request["inputs_hash"] === undefined || request["inputs_hash"] === body.inputs_hash, "is for another inputs_hash"],
+    [
+      request["inputs_hash"] === undefined || request["inputs_hash"] === body.inputs_hash,
+      "is for another inputs_hash",
+    ],
   ] as const;
   const misfit = misfits.find(([fits]) => !fits);
   if (misfit) throw fieldError("authorization_mismatch", field, misfit[1]);
 }
 
-async function prepareProof(context: Context, caller: Caller, body: AttestBody, given: JsonObject): Promise<PreparedApproval> {
+async function prepareProof(
+  context: Context,
+  caller: Caller,
+  body: AttestBody,
+  given: JsonObject,
+): Promise<PreparedApproval> {
   const givenRequest = given["request"];
-  const issued = isJsonObject(givenRequest) ? await findIssued(context, text(givenRequest, "request_id")) : null;
-  if (issued === null) throw fieldError("authorization_unknown", field, "is not an authorization that this service has issued");
+  const issued = isJsonObject(givenRequest)
+    ? await findIssued(context, text(givenRequest, "request_id"))
+    : null;
+  if (issued === null)
+    throw fieldError("authorization_unknown", field, "is not an authorization that this service has issued");
   const object = assembleHumanAuthorization(issued.object, issued.log);
   if (canonicalJson(object) !== canonicalJson(given)) {
     throw fieldError("authorization_altered", field, "differs from the authorization that was issued");
@@ -70,11 +85,10 @@ async function prepareProof(context: Context, caller: Caller, body: AttestBody, 
   const approvals = object["approvals"] as JsonObject[];
   const [first] = approvals;
   if (!first) throw new Error("an issued authorization without approvals");
-  const levels = approvals.map((approval) => text(approval, "level"));
   return {
     approval: {
       method: "proof_of_personhood",
-      level: levels.every((level) => level === "orb") ? "orb" : "device",
+      level: weakestLevel(approvals),
       request_hash: text(binding, "request_hash"),
       authorization_hash: canonicalHash(object),
       nullifier_hashes: approvals.map((approval) => text(approval, "nullifier_hash")),
@@ -86,19 +100,34 @@ async function prepareProof(context: Context, caller: Caller, body: AttestBody, 
 }
 
 export function authorizationAlreadyUsed() {
-  return fieldError("authorization_already_used", field, "already backs another attestation; ask for a new authorization");
+  return fieldError(
+    "authorization_already_used",
+    field,
+    "already backs another attestation; ask for a new authorization",
+  );
 }
 
-export async function prepareApproval(context: Context, caller: Caller, body: AttestBody): Promise<PreparedApproval> {
+export async function prepareApproval(
+  context: Context,
+  caller: Caller,
+  body: AttestBody,
+): Promise<PreparedApproval> {
   const given = body.human_authorization ?? null;
   if (given !== null) {
     if (body.human_approved === false) {
-      throw fieldError("validation_error", "human_approved", "must not be false beside a human_authorization");
+      throw fieldError(
+        "validation_error",
+        "human_approved",
+        "must not be false beside a human_authorization",
+      );
     }
     return prepareProof(context, caller, body, given);
   }
   if (body.human_approved === true) {
-    return { approval: { method: "hash", approver_hash: body.human_approver_hash ?? null }, authorization: null };
+    return {
+      approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },
+      authorization: null,
+    };
   }
   if (typeof body.human_approver_hash === "string") {
     throw fieldError("validation_error", "human_approver_hash", "needs human_approved: true");

@@ -4,12 +4,12 @@
  * instance with a folder of its own cannot invent keys, because emptiness is judged under the start lock.
  */
 import { isNull } from "drizzle-orm";
+import { type Database, type Executor, withStartLock } from "#lib/db/client";
+import { logs, signingKeys } from "#lib/db/schema";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { zkKeyId, zkKeyPairFromSeed } from "#lib/domain/disclosure";
 import { emptyRoot } from "#lib/domain/merkle";
 import { makeVerifierKey } from "#lib/domain/signed-note";
-import { type Database, type Executor, withStartLock } from "#lib/db/client";
-import { logs, signingKeys } from "#lib/db/schema";
 import { activeKeyId, type KeyPurpose, type Signers } from "./signing-keys";
 
 /** The secret keys at hand: what settings give, else what files hold. */
@@ -21,14 +21,20 @@ export interface KeySource {
   describe(purpose: KeyPurpose): string;
 }
 
-const members = { attestation: "signer", log: "logSigner", zk: "zkSeed" } as const satisfies Record<KeyPurpose, keyof Signers>;
+const members = { attestation: "signer", log: "logSigner", zk: "zkSeed" } as const satisfies Record<
+  KeyPurpose,
+  keyof Signers
+>;
 const purposes: KeyPurpose[] = ["attestation", "log", "zk"];
 
 function isComplete(found: Partial<Signers>): found is Signers {
   return purposes.every((purpose) => found[members[purpose]] !== undefined);
 }
 
-async function idAndPublicKey(found: Signers, purpose: KeyPurpose): Promise<{ keyId: string; publicKey: Uint8Array }> {
+async function idAndPublicKey(
+  found: Signers,
+  purpose: KeyPurpose,
+): Promise<{ keyId: string; publicKey: Uint8Array }> {
   if (purpose === "attestation") return found.signer;
   if (purpose === "log") return found.logSigner;
   const { publicKey } = await zkKeyPairFromSeed(found.zkSeed);
@@ -41,7 +47,9 @@ export async function insertLog(tx: Executor, id: number, origin: string, found:
     makeVerifierKey(origin, 1, found.logSigner.publicKey),
     (bytes) => found.logSigner.sign(bytes),
   );
-  await tx.insert(logs).values({ id, origin, key_id: found.logSigner.keyId, size: 0, root: emptyRoot(), checkpoint });
+  await tx
+    .insert(logs)
+    .values({ id, origin, key_id: found.logSigner.keyId, size: 0, root: emptyRoot(), checkpoint });
 }
 
 async function makeFirst(tx: Executor, source: KeySource, origin: string): Promise<Signers> {
@@ -53,9 +61,14 @@ async function makeFirst(tx: Executor, source: KeySource, origin: string): Promi
   for (const purpose of purposes) {
     const { keyId, publicKey } = await idAndPublicKey(complete, purpose);
     const valid_from_index = purpose === "attestation" ? 0 : null;
-    await tx
-      .insert(signingKeys)
-      .values({ key_id: keyId, purpose, public_key: publicKey, status: "active", log_id: 1, valid_from_index });
+    await tx.insert(signingKeys).values({
+      key_id: keyId,
+      purpose,
+      public_key: publicKey,
+      status: "active",
+      log_id: 1,
+      valid_from_index,
+    });
   }
   return complete;
 }
@@ -79,7 +92,12 @@ async function requireActive(executor: Executor, source: KeySource): Promise<Sig
   for (const purpose of purposes) {
     const { keyId } = await idAndPublicKey(found, purpose);
     const active = await activeKeyId(executor, purpose);
-    if (keyId !== active) throw mismatch(source, purpose, `at hand (${keyId}) is not the active one of this database (${active})`);
+    if (keyId !== active)
+      throw mismatch(
+        source,
+        purpose,
+        `at hand (${keyId}) is not the active one of this database (${active})`,
+      );
   }
   return found;
 }

@@ -33,7 +33,8 @@ export class ForkGuardError extends Error {
 function checkHead(kept: SignedHead | null, head: SignedHead): void {
   if (kept === null || kept.logId < head.logId) return;
   const isBehind = kept.logId > head.logId || kept.size > head.size;
-  if (isBehind || (kept.size === head.size && kept.rootHex !== head.rootHex)) throw new ForkGuardError(kept, head);
+  if (isBehind || (kept.size === head.size && kept.rootHex !== head.rootHex))
+    throw new ForkGuardError(kept, head);
 }
 
 /** `folder: null` keeps it in memory only, for tests. */

@@ -3,11 +3,11 @@
  * work's own transaction, so a crash between commit and answer replays and a failure leaves nothing.
  */
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { idempotencyKeys } from "#lib/db/schema";
 import { sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Executor } from "#lib/db/client";
-import { idempotencyKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 
@@ -19,7 +19,9 @@ export interface IdempotencyHold {
   holder: string;
 }
 
-export type IdempotencyStart = { kind: "replay"; status: number; response: string } | { kind: "held"; hold: IdempotencyHold };
+export type IdempotencyStart =
+  | { kind: "replay"; status: number; response: string }
+  | { kind: "held"; hold: IdempotencyHold };
 
 const { organization_id, route: routeColumn, key: keyColumn, holder: holderColumn } = idempotencyKeys;
 
@@ -49,7 +51,13 @@ export async function beginIdempotent(
   const isAbandoned = sql`${idempotencyKeys.response} IS NULL AND ${idempotencyKeys.locked_until} < now()`;
   const reserved = await db
     .insert(idempotencyKeys)
-    .values({ organization_id: organizationId, route, key, ...reservation, expires_at: sql`now() + interval '24 hours'` })
+    .values({
+      organization_id: organizationId,
+      route,
+      key,
+      ...reservation,
+      expires_at: sql`now() + interval '24 hours'`,
+    })
     .onConflictDoUpdate({
       target: [organization_id, routeColumn, keyColumn],
       set: reservation,
@@ -62,7 +70,10 @@ export async function beginIdempotent(
     throw new AppError("idempotency_key_reused", "Idempotency-Key: was used before with another body");
   }
   if (row.response === null || row.status === null) {
-    throw new AppError("idempotency_conflict", "Idempotency-Key: the first request with it is still in flight");
+    throw new AppError(
+      "idempotency_conflict",
+      "Idempotency-Key: the first request with it is still in flight",
+    );
   }
   return { kind: "replay", status: row.status, response: row.response };
 }
@@ -76,7 +87,11 @@ export interface IdempotentAnswer {
 }
 
 /** Throws where the reservation was lost to a later request (it took longer than the lock). */
-export async function completeIdempotent(tx: Executor, hold: IdempotencyHold, answer: IdempotentAnswer): Promise<void> {
+export async function completeIdempotent(
+  tx: Executor,
+  hold: IdempotencyHold,
+  answer: IdempotentAnswer,
+): Promise<void> {
   const completed = await tx
     .update(idempotencyKeys)
     .set({
@@ -87,7 +102,8 @@ export async function completeIdempotent(tx: Executor, hold: IdempotencyHold, an
     })
     .where(and(isRow(hold), eq(holderColumn, hold.holder)))
     .returning({ key: keyColumn });
-  if (completed.length !== 1) throw new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
+  if (completed.length !== 1)
+    throw new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
 }
 
 /** Failures are not kept. */

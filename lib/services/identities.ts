@@ -1,14 +1,19 @@
 /** Agents' registered identities (api.md section 11). A change applies to later attestations only. */
 import { and, asc, eq, isNull } from "drizzle-orm";
 import type { z } from "zod";
-import type { IdentityResponse, putToolsBody, registerBody, updateIdentityBody } from "#lib/contract/identity";
+import type {
+  IdentityResponse,
+  putToolsBody,
+  registerBody,
+  updateIdentityBody,
+} from "#lib/contract/identity";
+import type { Executor } from "#lib/db/client";
+import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { base64Decode, base64Encode, bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
 import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks";
 import { parseCanonical } from "#lib/domain/statement";
-import type { Executor } from "#lib/db/client";
-import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { claimAgents, findAgent, slugKey, slugTaken } from "./agents";
 import { type Actor, recordAudit } from "./audit";
@@ -53,29 +58,50 @@ function checkPossession(profile: Profile, slug: string, publicKey: Uint8Array |
   const proof = profile.proof_of_possession ?? null;
   if (proof === null) return false;
   const isProven =
-    publicKey !== null && verifyEd25519Strict(base64Decode(proof), utf8Encode(possessionText(slug, publicKey)), publicKey);
-  if (!isProven) throw fieldError("validation_error", "proof_of_possession", "does not verify under the public key");
+    publicKey !== null &&
+    verifyEd25519Strict(base64Decode(proof), utf8Encode(possessionText(slug, publicKey)), publicKey);
+  if (!isProven)
+    throw fieldError("validation_error", "proof_of_possession", "does not verify under the public key");
   return true;
 }
 
-async function replaceKey(tx: Executor, agentId: string, publicKey: Uint8Array | null, provenAt: Date | null, now: Date): Promise<void> {
+async function replaceKey(
+  tx: Executor,
+  agentId: string,
+  publicKey: Uint8Array | null,
+  provenAt: Date | null,
+  now: Date,
+): Promise<void> {
   await tx
     .update(agentKeys)
     .set({ retired_at: now })
     .where(and(eq(agentKeys.agent_id, agentId), isNull(agentKeys.retired_at)));
   if (publicKey === null) return;
-  await tx.insert(agentKeys).values({ agent_id: agentId, public_key: publicKey, registered_at: now, proven_at: provenAt });
+  await tx
+    .insert(agentKeys)
+    .values({ agent_id: agentId, public_key: publicKey, registered_at: now, proven_at: provenAt });
 }
 
-async function applyProfile(context: Context, tx: Executor, agent: typeof agents.$inferSelect, profile: Profile): Promise<void> {
+async function applyProfile(
+  context: Context,
+  tx: Executor,
+  agent: typeof agents.$inferSelect,
+  profile: Profile,
+): Promise<void> {
   const now = context.clock();
   const given = givenPublicKey(profile);
   const publicKey = given === undefined ? agent.public_key : given;
   const isProven = checkPossession(profile, agent.slug, publicKey);
-  const isSameKey = publicKey !== null && agent.public_key !== null && bytesEqual(publicKey, agent.public_key);
-  if (given !== undefined && !isSameKey) await replaceKey(tx, agent.id, publicKey, isProven ? now : null, now);
+  const isSameKey =
+    publicKey !== null && agent.public_key !== null && bytesEqual(publicKey, agent.public_key);
+  if (given !== undefined && !isSameKey)
+    await replaceKey(tx, agent.id, publicKey, isProven ? now : null, now);
   else if (isProven) {
-    const unproven = and(eq(agentKeys.agent_id, agent.id), isNull(agentKeys.retired_at), isNull(agentKeys.proven_at));
+    const unproven = and(
+      eq(agentKeys.agent_id, agent.id),
+      isNull(agentKeys.retired_at),
+      isNull(agentKeys.proven_at),
+    );
     await tx.update(agentKeys).set({ proven_at: now }).where(unproven);
   }
   const changed = Object.fromEntries(
@@ -89,11 +115,20 @@ async function applyProfile(context: Context, tx: Executor, agent: typeof agents
     .where(eq(agents.id, agent.id));
 }
 
-async function storeTools(tx: Executor, context: Context, agentId: string, tools: string[], descriptions: Record<string, string> | null): Promise<string> {
+async function storeTools(
+  tx: Executor,
+  context: Context,
+  agentId: string,
+  tools: string[],
+  descriptions: Record<string, string> | null,
+): Promise<string> {
   const manifest = buildToolManifest(tools, descriptions);
   const hash = hexEncode(sha256(manifest));
   await tx.insert(toolManifests).values({ hash, manifest }).onConflictDoNothing();
-  await tx.update(agents).set({ tool_manifest_hash: hash, updated_at: context.clock() }).where(eq(agents.id, agentId));
+  await tx
+    .update(agents)
+    .set({ tool_manifest_hash: hash, updated_at: context.clock() })
+    .where(eq(agents.id, agentId));
   return hash;
 }
 
@@ -103,7 +138,10 @@ export async function readIdentity(executor: Executor, slug: string): Promise<Id
   return describeIdentity(executor, agent);
 }
 
-async function describeIdentity(executor: Executor, agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>): Promise<IdentityResponse> {
+async function describeIdentity(
+  executor: Executor,
+  agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>,
+): Promise<IdentityResponse> {
   const history = await executor
     .select()
     .from(agentKeys)
@@ -135,7 +173,11 @@ async function describeIdentity(executor: Executor, agent: NonNullable<Awaited<R
 }
 
 /** Claims the slug, or updates one's own. `isNew`: nobody had claimed it. */
-export async function registerIdentity(context: Context, registrant: Registrant, body: Registration): Promise<{ isNew: boolean; identity: IdentityResponse }> {
+export async function registerIdentity(
+  context: Context,
+  registrant: Registrant,
+  body: Registration,
+): Promise<{ isNew: boolean; identity: IdentityResponse }> {
   const { slug, tools, ...profile } = body;
   return context.database.db.transaction(async (tx) => {
     const before = await findAgent(tx, slug);
@@ -148,7 +190,13 @@ export async function registerIdentity(context: Context, registrant: Registrant,
   });
 }
 
-async function audit(context: Context, tx: Executor, registrant: Registrant, action: string, subject: string): Promise<void> {
+async function audit(
+  context: Context,
+  tx: Executor,
+  registrant: Registrant,
+  action: string,
+  subject: string,
+): Promise<void> {
   await recordAudit(context, tx, { ...registrant, action, subject });
 }
 
@@ -163,7 +211,12 @@ async function requireOwn(tx: Executor, registrant: Registrant, slug: string) {
   return agent;
 }
 
-export async function updateIdentity(context: Context, registrant: Registrant, slug: string, profile: Profile): Promise<IdentityResponse> {
+export async function updateIdentity(
+  context: Context,
+  registrant: Registrant,
+  slug: string,
+  profile: Profile,
+): Promise<IdentityResponse> {
   return context.database.db.transaction(async (tx) => {
     const agent = await requireOwn(tx, registrant, slug);
     await applyProfile(context, tx, agent, profile);
@@ -172,7 +225,12 @@ export async function updateIdentity(context: Context, registrant: Registrant, s
   });
 }
 
-export async function putTools(context: Context, registrant: Registrant, slug: string, body: z.infer<typeof putToolsBody>) {
+export async function putTools(
+  context: Context,
+  registrant: Registrant,
+  slug: string,
+  body: z.infer<typeof putToolsBody>,
+) {
   return context.database.db.transaction(async (tx) => {
     const agent = await requireOwn(tx, registrant, slug);
     const hash = await storeTools(tx, context, agent.id, body.tools, body.tool_descriptions ?? null);

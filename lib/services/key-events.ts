@@ -1,11 +1,11 @@
 /** Key events (made, retired, revoked) as signed statements and leaves of the log. */
 import { and, asc, eq } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { keyEvents, signingKeys } from "#lib/db/schema";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
 import { signEnvelope } from "#lib/domain/dsse";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/domain/statement";
-import type { Executor } from "#lib/db/client";
-import { keyEvents, signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import type { LogItem, LogItemKind, Placed } from "./log-sequencer";
@@ -34,7 +34,9 @@ async function admit(tx: Executor, items: KeyEventItem[]): Promise<(AppError | n
   const verdicts: (AppError | null)[] = [];
   for (const item of items) {
     const [known] = await tx.select({ index: keyEvents.leaf_index }).from(keyEvents).where(isRow(item));
-    verdicts.push(known ? new AppError("idempotency_conflict", "this key event is in the log already") : null);
+    verdicts.push(
+      known ? new AppError("idempotency_conflict", "this key event is in the log already") : null,
+    );
   }
   return verdicts;
 }
@@ -92,9 +94,19 @@ export async function signKeyEvent(context: Context, facts: KeyEventFacts): Prom
 /** Logs the making of every active key that the log does not know yet. Safe to call at each start. */
 export async function logMadeKeys(context: Context): Promise<void> {
   const { db } = context.database;
-  const rows = await db.select().from(signingKeys).where(eq(signingKeys.status, "active")).orderBy(asc(signingKeys.purpose));
+  const rows = await db
+    .select()
+    .from(signingKeys)
+    .where(eq(signingKeys.status, "active"))
+    .orderBy(asc(signingKeys.purpose));
   for (const row of rows) {
-    const facts = { event: "made", purpose: row.purpose, keyId: row.key_id, publicKey: row.public_key, logId: row.log_id } as const;
+    const facts = {
+      event: "made",
+      purpose: row.purpose,
+      keyId: row.key_id,
+      publicKey: row.public_key,
+      logId: row.log_id,
+    } as const;
     const item = await signKeyEvent(context, facts);
     const [known] = await db.select({ index: keyEvents.leaf_index }).from(keyEvents).where(isRow(item));
     if (known) continue;
@@ -106,7 +118,10 @@ export async function logMadeKeys(context: Context): Promise<void> {
 
 /** Oldest first, as /v1/pubkey shows them. */
 export async function listKeyEvents(executor: Executor) {
-  const rows = await executor.select().from(keyEvents).orderBy(asc(keyEvents.log_id), asc(keyEvents.leaf_index));
+  const rows = await executor
+    .select()
+    .from(keyEvents)
+    .orderBy(asc(keyEvents.log_id), asc(keyEvents.leaf_index));
   return rows.map((row) => ({
     purpose: row.purpose,
     subjectKeyId: row.key_id,

@@ -6,16 +6,16 @@
  */
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
+import type { Database, Executor } from "#lib/db/client";
+import { logCheckpoints, logs, logTiles, signingKeys } from "#lib/db/schema";
 import { base64Encode, bytesEqual, hexEncode } from "#lib/domain/bytes";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { leafHash } from "#lib/domain/merkle";
 import { rightEdgeTiles } from "#lib/domain/tile-path";
 import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib/domain/tiles";
-import type { Database, Executor } from "#lib/db/client";
-import { logCheckpoints, logs, logTiles, signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
-import { ForkGuardError, type ForkGuard, type SignedHead } from "./fork-guard";
+import { type ForkGuard, ForkGuardError, type SignedHead } from "./fork-guard";
 import type { SigningKeys } from "./signing-keys";
 
 export type LeafKind = "attestation" | "decision" | "key_event" | "epoch";
@@ -112,11 +112,22 @@ interface LeafRow {
 }
 
 /** One statement each; a tile's row only ever grows. */
-async function writeLog(tx: Executor, head: Head, leaves: LeafRow[], tiles: Tile[], edge: RightEdge, note: string): Promise<void> {
+async function writeLog(
+  tx: Executor,
+  head: Head,
+  leaves: LeafRow[],
+  tiles: Tile[],
+  edge: RightEdge,
+  note: string,
+): Promise<void> {
   await tx.execute(sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data)
     SELECT ${head.id}::int, r.leaf_index, r.kind, decode(r.leaf_hash, 'hex'), decode(r.data, 'hex')
     FROM jsonb_to_recordset(${JSON.stringify(leaves)}::text::jsonb) AS r(leaf_index bigint, kind text, leaf_hash text, data text)`);
-  const tileRows = tiles.map((tile) => ({ level: tile.level, tile_index: tile.index, hashes: hexEncode(tile.hashes) }));
+  const tileRows = tiles.map((tile) => ({
+    level: tile.level,
+    tile_index: tile.index,
+    hashes: hexEncode(tile.hashes),
+  }));
   await tx.execute(sql`INSERT INTO log_tiles (log_id, level, tile_index, hashes)
     SELECT ${head.id}::int, r.level, r.tile_index, decode(r.hashes, 'hex')
     FROM jsonb_to_recordset(${JSON.stringify(tileRows)}::text::jsonb) AS r(level int, tile_index bigint, hashes text)
@@ -137,12 +148,19 @@ function groupByKind(queued: QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem
   return groups;
 }
 
-async function admitAll(tx: Executor, head: Head, batch: QueuedItem[]): Promise<{ admitted: QueuedItem[]; refused: Outcome[] }> {
+async function admitAll(
+  tx: Executor,
+  head: Head,
+  batch: QueuedItem[],
+): Promise<{ admitted: QueuedItem[]; refused: Outcome[] }> {
   const admitted: QueuedItem[] = [];
   const refused: Outcome[] = [];
   if (batch.some(({ item }) => item.keyId !== head.activeKeyId)) throw new SigningKeyChanged();
   for (const [kind, members] of groupByKind(batch)) {
-    const errors = await kind.admit(tx, members.map(({ item }) => item));
+    const errors = await kind.admit(
+      tx,
+      members.map(({ item }) => item),
+    );
     for (const [i, queued] of members.entries()) {
       const error = errors[i];
       if (error) refused.push({ queued, result: error });
@@ -164,13 +182,18 @@ export function createLogSequencer({ database, keys, guard, logger }: Dependenci
       guard.check({ logId: head.id, size: head.size, rootHex: hexEncode(head.root) });
       const { admitted, refused } = await admitAll(tx, head, batch);
       if (admitted.length === 0) return { outcomes: refused, head: null };
-      const isCurrent = cached?.logId === head.id && cached.edge.size === head.size && bytesEqual(cached.edge.root, head.root);
+      const isCurrent =
+        cached?.logId === head.id &&
+        cached.edge.size === head.size &&
+        bytesEqual(cached.edge.root, head.root);
       const before = isCurrent && cached ? cached.edge : await loadEdge(tx, head);
       const hashes = admitted.map(({ item }) => leafHash(item.leaf));
       const appended = appendLeafHashes(before, hashes);
       const { edge } = appended;
       const checkpoint = { origin: head.origin, size: edge.size, root: edge.root };
-      const note = await signCheckpoint(checkpoint, keys.logVerifierKey(head.origin), (bytes) => keys.logSigner.sign(bytes));
+      const note = await signCheckpoint(checkpoint, keys.logVerifierKey(head.origin), (bytes) =>
+        keys.logSigner.sign(bytes),
+      );
       const placed = admitted.map((queued, i): { queued: QueuedItem; placed: Placed<LogItem> } => {
         const index = before.size + i;
         const receipt: LogReceipt = {
@@ -191,9 +214,15 @@ export function createLogSequencer({ database, keys, guard, logger }: Dependenci
       }));
       await writeLog(tx, head, rows, appended.changedTiles, edge, note);
       for (const kind of new Set(admitted.map((queued) => queued.kind))) {
-        await kind.store(tx, placed.filter(({ queued }) => queued.kind === kind).map((one) => one.placed));
+        await kind.store(
+          tx,
+          placed.filter(({ queued }) => queued.kind === kind).map((one) => one.placed),
+        );
       }
-      const outcomes = [...refused, ...placed.map(({ queued, placed: { receipt } }) => ({ queued, result: receipt }))];
+      const outcomes = [
+        ...refused,
+        ...placed.map(({ queued, placed: { receipt } }) => ({ queued, result: receipt })),
+      ];
       return { outcomes, head: { logId: head.id, edge, note } };
     });
     if (done.head === null) return done.outcomes;
@@ -216,7 +245,11 @@ export function createLogSequencer({ database, keys, guard, logger }: Dependenci
       cached = null;
       if (error instanceof ForkGuardError) {
         logger.error({ err: error }, "the fork guard refused to sign");
-        const refusal = new AppError("service_unavailable", "the log cannot be extended until its operator has looked at it", { cause: error });
+        const refusal = new AppError(
+          "service_unavailable",
+          "the log cannot be extended until its operator has looked at it",
+          { cause: error },
+        );
         for (const queued of batch) queued.reject(refusal);
       } else if (batch.length === 1) {
         batch[0]?.reject(error);

@@ -1,8 +1,8 @@
 /** Organizations own everything; a person has one from the first contact, by API or by login. */
 import { eq } from "drizzle-orm";
-import { uuidV7 } from "#lib/domain/ids";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
+import { uuidV7 } from "#lib/domain/ids";
 import type { Context } from "./context";
 
 /** The person behind an address, made when there is none yet. */
@@ -15,7 +15,11 @@ async function findOrCreateUser(context: Context, tx: Executor, email: string): 
 }
 
 /** The person's first organization, made with them as owner when they have none. `email` must have been proven. */
-export async function findOrCreateOrganization(context: Context, tx: Executor, email: string): Promise<{ organizationId: string; userId: string }> {
+export async function findOrCreateOrganization(
+  context: Context,
+  tx: Executor,
+  email: string,
+): Promise<{ organizationId: string; userId: string }> {
   const userId = await findOrCreateUser(context, tx, email);
   await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
   const [membership] = await tx

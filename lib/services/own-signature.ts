@@ -13,7 +13,11 @@ function keyObject(publicKey: Uint8Array): KeyObject {
   const name = hexEncode(publicKey);
   const known = parsed.get(name);
   if (known) return known;
-  const key = createPublicKey({ key: Buffer.from(encodePublicKeySpki(publicKey)), format: "der", type: "spki" });
+  const key = createPublicKey({
+    key: Buffer.from(encodePublicKeySpki(publicKey)),
+    format: "der",
+    type: "spki",
+  });
   parsed.set(name, key);
   return key;
 }

@@ -67,7 +67,9 @@ export function createRateLimiter(database: Database, redis: Redis | null, clock
       redis === null
         ? new RateLimiterPostgres({
             ...options,
-            storeClient: { query: (q: { text: string; values: unknown[] }) => database.query(q.text, q.values) },
+            storeClient: {
+              query: (q: { text: string; values: unknown[] }) => database.query(q.text, q.values),
+            },
             storeType: "client",
             tableName: "rate_limits",
             tableCreated: true,

@@ -4,10 +4,10 @@
  * stands in the database and, as key events, in the log.
  */
 import { and, asc, eq } from "drizzle-orm";
-import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import type { Database, Executor } from "#lib/db/client";
 import { signingKeys } from "#lib/db/schema";
+import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
+import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import type { Signer } from "#lib/providers/signer";
 
 export type KeyPurpose = "attestation" | "log" | "zk";
@@ -100,7 +100,8 @@ export function createSigningKeys(
     logVkey: (origin) => encodeVerifierKey(makeVerifierKey(origin, 1, held.logSigner.publicKey)),
     published: async () => {
       const nowMs = clock().getTime();
-      if (cached === null || nowMs - cached.atMs > cacheMs) cached = { atMs: nowMs, keys: await readPublishedKeys(database.db) };
+      if (cached === null || nowMs - cached.atMs > cacheMs)
+        cached = { atMs: nowMs, keys: await readPublishedKeys(database.db) };
       return cached.keys;
     },
   };

@@ -1,10 +1,10 @@
 /** What attestations do in the sequencer's transaction: the last checks under the head's lock, then the rows. */
 import { and, eq, inArray, isNotNull, sql } from "drizzle-orm";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
-import { base64Decode, hexEncode, sha256 } from "#lib/domain/bytes";
-import type { ActionPredicate } from "#lib/domain/statement";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
+import { base64Decode, hexEncode, sha256 } from "#lib/domain/bytes";
+import type { ActionPredicate } from "#lib/domain/statement";
 import { AppError, fieldError } from "#lib/errors";
 import { claimAgents, slugTaken } from "./agents";
 import { type Caller, utcDay } from "./api-keys";
@@ -34,7 +34,9 @@ type Verdicts = (AppError | null)[];
 /** Only verified signatures count: anyone can send bytes that verify under nothing. */
 function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
   const { agent_signature, verdicts } = predicate;
-  return agent_signature !== undefined && verdicts.agent_authenticated ? sha256(base64Decode(agent_signature)) : null;
+  return agent_signature !== undefined && verdicts.agent_authenticated
+    ? sha256(base64Decode(agent_signature))
+    : null;
 }
 
 function daysOf(items: AttestationItem[]): Map<string, { organizationId: string; day: string }> {
@@ -54,9 +56,13 @@ function dailyLimitExceeded(item: AttestationItem): AppError {
   const now = new Date(item.predicate.timestamp);
   const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
   const retryAfter = String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
-  return new AppError("daily_limit_exceeded", `the organization may record ${item.caller.attestationsPerDay} attestations per UTC day`, {
-    headers: { "retry-after": retryAfter },
-  });
+  return new AppError(
+    "daily_limit_exceeded",
+    `the organization may record ${item.caller.attestationsPerDay} attestations per UTC day`,
+    {
+      headers: { "retry-after": retryAfter },
+    },
+  );
 }
 
 async function checkDailyLimits(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
@@ -83,7 +89,9 @@ async function checkReplays(tx: Executor, items: AttestationItem[], verdicts: Ve
   const rows = await tx
     .select({ id: attestations.id, hash: attestations.agent_signature_hash })
     .from(attestations)
-    .where(and(isNotNull(attestations.agent_signature_hash), inArray(attestations.agent_signature_hash, wanted)));
+    .where(
+      and(isNotNull(attestations.agent_signature_hash), inArray(attestations.agent_signature_hash, wanted)),
+    );
   const firstUse = new Map(rows.map(({ id, hash }) => [hexEncode(hash ?? new Uint8Array()), id]));
   for (const [i, hash] of hashes.entries()) {
     const item = items[i];
@@ -91,13 +99,21 @@ async function checkReplays(tx: Executor, items: AttestationItem[], verdicts: Ve
     const first = firstUse.get(hexEncode(hash));
     if (first === undefined) firstUse.set(hexEncode(hash), item.predicate.attestation_id);
     else {
-      verdicts[i] = fieldError("agent_signature_replayed", "agent_signature", `was used before, by attestation ${first}; a true repetition differs by a metadata.nonce`);
+      verdicts[i] = fieldError(
+        "agent_signature_replayed",
+        "agent_signature",
+        `was used before, by attestation ${first}; a true repetition differs by a metadata.nonce`,
+      );
     }
   }
 }
 
 /** Uses the authorizations up; each is won by one attestation, ever. */
-async function useAuthorizations(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
+async function spendAuthorizations(
+  tx: Executor,
+  items: AttestationItem[],
+  verdicts: Verdicts,
+): Promise<void> {
   for (const [i, item] of items.entries()) {
     if (item.authorization === null || verdicts[i]) continue;
     const used = await tx
@@ -135,7 +151,7 @@ async function admit(tx: Executor, items: AttestationItem[]): Promise<Verdicts> 
   await checkReplays(tx, items, verdicts);
   await checkDailyLimits(tx, items, verdicts);
   await claimSlugs(tx, items, verdicts);
-  await useAuthorizations(tx, items, verdicts);
+  await spendAuthorizations(tx, items, verdicts);
   return verdicts;
 }
 
@@ -194,7 +210,8 @@ async function countUsage(tx: Executor, placed: Placed<AttestationItem>[]): Prom
 async function markKeysProven(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
   for (const { item } of placed) {
     const publicKey = item.predicate.registered.agent_public_key;
-    if (!item.isKeyUnproven || item.predicate.verdicts.agent_authenticated !== true || publicKey === null) continue;
+    if (!item.isKeyUnproven || item.predicate.verdicts.agent_authenticated !== true || publicKey === null)
+      continue;
     await tx
       .update(agentKeys)
       .set({ proven_at: new Date(item.predicate.timestamp) })

@@ -3,8 +3,13 @@
  * dist/zk-worker.mjs; every exported function is a job that the pool can run under its name, with one
  * argument and a result that structured clone can carry.
  */
+import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
+import type { HumanAuthorization } from "#lib/domain/approval";
+import type { JsonObject } from "#lib/domain/canonical-json";
 import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import type { VerificationKey } from "#lib/domain/groth16";
 import {
   derivePresentation as derive,
   derivePublicProof,
@@ -15,6 +20,10 @@ import {
 import type { PresentationExpectation } from "#lib/domain/presentation-checks";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import { type PresentationReport, verifyPresentation as verify } from "#lib/domain/presentation-verify";
+import {
+  type AuthorizationReport,
+  verifyHumanAuthorization as verifyAuthorization,
+} from "#lib/domain/verify-human-authorization";
 
 /** Signs the messages of a payload, derives the public proof and verifies it; throws unless it verifies. */
 export async function issueZkProof(input: {
@@ -47,4 +56,19 @@ export function verifyPresentation(input: {
   expected: PresentationExpectation;
 }): Promise<PresentationReport> {
   return verify(input.zkProof, input);
+}
+
+/** Every link of a `human_authorization` again: binding, pairing, signature. Malformed objects are a verdict too. */
+export async function verifyHumanAuthorization(input: {
+  object: JsonObject;
+  serviceKeys: readonly { keyId: string; publicKey: Uint8Array }[];
+  v4Key?: VerificationKey;
+}): Promise<AuthorizationReport | null> {
+  const parsed = humanAuthorizationSchema.safeParse(input.object);
+  if (!parsed.success) return null;
+  return verifyAuthorization(parsed.data as HumanAuthorization, {
+    serviceKeys: (keyId) => input.serviceKeys.find((key) => key.keyId === keyId)?.publicKey,
+    verifySignature: verifyEd25519Strict,
+    ...(input.v4Key === undefined ? {} : { v4Key: input.v4Key }),
+  });
 }

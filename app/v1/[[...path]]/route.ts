@@ -1,0 +1,14 @@
+/** The /v1 operations in Next (`next dev`, `next start`, any Next host): the same table, the same handlers. */
+import { dispatch } from "#lib/http/operations";
+
+const handle = (request: Request) => dispatch(request);
+
+export {
+  handle as DELETE,
+  handle as GET,
+  handle as HEAD,
+  handle as OPTIONS,
+  handle as PATCH,
+  handle as POST,
+  handle as PUT,
+};

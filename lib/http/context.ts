@@ -1,0 +1,145 @@
+/**
+ * Builds the one context of this process from the settings. Kept on globalThis, because the production server
+ * and Next's bundle are two copies of this code that must share one database, one sequencer and one limiter.
+ */
+import { hkdfSync, randomBytes } from "node:crypto";
+import path from "node:path";
+import { Redis } from "ioredis";
+import { openDatabase } from "#lib/db/client";
+import { type Env, readEnv } from "#lib/env";
+import { logger } from "#lib/logger";
+import { openSecretFiles, type SecretFiles } from "#lib/providers/key-files";
+import { createLocalSigner } from "#lib/providers/local-signer";
+import { createResendMailer, createSmtpMailer } from "#lib/providers/mail-transports";
+import type { Mailer } from "#lib/providers/mailer";
+import type { Context, Secrets } from "#lib/services/context";
+import { type KeySource, openSigners, reloadSigners } from "#lib/services/first-keys";
+import { openForkGuard } from "#lib/services/fork-guard";
+import { logMadeKeys } from "#lib/services/key-events";
+import { createLogSequencer } from "#lib/services/log-sequencer";
+import { createMailboxMailer } from "#lib/services/mailbox";
+import { createRateLimiter } from "#lib/services/rate-limit";
+import { createSigningKeys, type KeyPurpose } from "#lib/services/signing-keys";
+import { createWakeups } from "#lib/services/wakeups";
+import { createZkPool } from "#lib/services/zk-worker-pool";
+
+/** The context, and what only the doors need. */
+export interface App {
+  context: Context;
+  env: Env;
+  /** Lets the production server vouch to Next for a socket's address. */
+  peerSecret: string;
+  close(): Promise<void>;
+}
+
+const random = (length: number) => new Uint8Array(randomBytes(length));
+
+const keyFiles = { attestation: "signing-key", log: "log-signing-key", zk: "zk-signing-key" } as const;
+const keySettings = { attestation: "SIGNING_KEY", log: "LOG_SIGNING_KEY", zk: "ZK_SIGNING_KEY" } as const;
+
+function decodeZkSeed(text: string, name: string): Uint8Array {
+  const seed = new Uint8Array(Buffer.from(text.trim(), "base64"));
+  if (seed.length !== 32) throw new Error(`${name}: must be the base64 of a 32-byte seed`);
+  return seed;
+}
+
+function createKeySource(env: Env, files: SecretFiles): KeySource {
+  const find = async (purpose: KeyPurpose): Promise<{ text: string; name: string } | null> => {
+    const setting = env[keySettings[purpose]];
+    if (setting !== undefined) return { text: setting, name: keySettings[purpose] };
+    const text = await files.read(keyFiles[purpose]);
+    return text === null ? null : { text, name: files.describe(keyFiles[purpose]) };
+  };
+  return {
+    load: async () => {
+      const [attestation, log, zk] = await Promise.all([find("attestation"), find("log"), find("zk")]);
+      return {
+        ...(attestation && { signer: createLocalSigner(attestation.text, attestation.name) }),
+        ...(log && { logSigner: createLocalSigner(log.text, log.name) }),
+        ...(zk && { zkSeed: decodeZkSeed(zk.text, zk.name) }),
+      };
+    },
+    create: async (missing) => {
+      for (const purpose of missing)
+        await files.create(keyFiles[purpose], Buffer.from(random(32)).toString("base64"));
+    },
+    describe: (purpose) => `${keySettings[purpose]} or the file ${files.describe(keyFiles[purpose])}`,
+  };
+}
+
+async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
+  if (env.AUTH_SECRET !== undefined) return env.AUTH_SECRET;
+  const kept = await files.read("auth-secret");
+  if (kept !== null) return kept;
+  const made = Buffer.from(random(32)).toString("base64");
+  await files.create("auth-secret", made);
+  return made;
+}
+
+function deriveSecrets(authSecret: string): Secrets {
+  const derive = (use: string) =>
+    new Uint8Array(hkdfSync("sha256", authSecret, "", `countersign/${use}`, 32));
+  return {
+    emailCode: derive("email-code"),
+    approvalLink: derive("approval-link"),
+    session: Buffer.from(derive("session")).toString("base64"),
+  };
+}
+
+type Clocked = { database: Context["database"]; clock: () => Date };
+
+function createMailer(env: Env, { database, clock }: Clocked): Mailer {
+  const from = env.MAIL_FROM ?? "";
+  if (env.RESEND_API_KEY !== undefined)
+    return createResendMailer(env.RESEND_API_KEY, from, env.RESEND_BASE_URL);
+  if (env.SMTP_URL !== undefined) return createSmtpMailer(env.SMTP_URL, from);
+  return createMailboxMailer({ database, clock, random, print: (line) => logger.info(line) });
+}
+
+export async function buildApp(env: Env): Promise<App> {
+  const clock = () => new Date();
+  const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));
+  const source = createKeySource(env, files);
+  const origin = env.LOG_ORIGIN ?? `${new URL(env.baseUrl).host}/log`;
+  const signers = await openSigners(database, source, origin);
+  const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
+  const guard = await openForkGuard(env.DATA_DIR);
+  const redis =
+    env.REDIS_URL === undefined
+      ? null
+      : new Redis(env.REDIS_URL, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+  const context: Context = {
+    settings: env,
+    database,
+    clock,
+    random,
+    logger,
+    secrets: deriveSecrets(await readAuthSecret(env, files)),
+    mailer: createMailer(env, { database, clock }),
+    limiter: createRateLimiter(database, redis, clock),
+    keys,
+    guard,
+    log: createLogSequencer({ database, keys, guard, logger }),
+    wakeups: await createWakeups(database),
+    pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
+  };
+  await logMadeKeys(context);
+  const close = async () => {
+    await context.log.drain();
+    await context.pool.close();
+    redis?.disconnect();
+    await database.close();
+  };
+  return { context, env, peerSecret: Buffer.from(random(16)).toString("hex"), close };
+}
+
+const slot = Symbol.for("countersign.app");
+type Slots = { [slot]?: Promise<App> };
+
+/** The process's app; the first call builds it. */
+export function getApp(): Promise<App> {
+  const slots = globalThis as Slots;
+  slots[slot] ??= buildApp(readEnv());
+  return slots[slot];
+}

@@ -1,0 +1,61 @@
+/** The table of limits (api.md section 9) and the headers that tell of them. */
+import type { LimitName } from "#lib/contract/operations";
+import type { Env } from "#lib/env";
+import { AppError } from "#lib/errors";
+import type { Context } from "#lib/services/context";
+import type { LimitPolicy, LimitState } from "#lib/services/rate-limit";
+
+export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
+  const perMinute = {
+    attest: env.LIMIT_ATTEST_PER_MINUTE,
+    verify: env.LIMIT_VERIFY_PER_MINUTE,
+    feed: env.LIMIT_FEED_PER_MINUTE,
+    authorize: env.LIMIT_AUTHORIZE_PER_MINUTE,
+    read_authorization: env.LIMIT_READ_AUTHORIZATION_PER_MINUTE,
+    public_read: env.LIMIT_PUBLIC_READ_PER_MINUTE,
+    keyed: env.LIMIT_KEYED_PER_MINUTE,
+  };
+  if (name === "key_request")
+    return { name, limit: env.LIMIT_KEY_REQUEST_PER_IP_PER_HOUR, windowSeconds: 3600 };
+  return { name, limit: perMinute[name], windowSeconds: 60 };
+}
+
+/** The second limit on key requests: by the address that mail goes to. */
+export function keyRequestAddressPolicy(env: Env): LimitPolicy {
+  return {
+    name: "key_request_address",
+    limit: env.LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR,
+    windowSeconds: 3600,
+  };
+}
+
+/** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
+export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
+  const resetSeconds = Math.max(1, Math.ceil((state.resetMs - nowMs) / 1000));
+  return {
+    "ratelimit-policy": `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`,
+    ratelimit: `"${policy.name}";r=${state.remaining};t=${resetSeconds}`,
+    "x-ratelimit-limit": String(policy.limit),
+    "x-ratelimit-remaining": String(state.remaining),
+    "x-ratelimit-reset": String(Math.ceil(state.resetMs / 1000)),
+    ...(state.allowed ? {} : { "retry-after": String(resetSeconds) }),
+  };
+}
+
+/** The headers of the limited route; throws 429 with the same headers where the limit is used up. */
+export async function enforceLimit(
+  context: Context,
+  policy: LimitPolicy,
+  key: string,
+): Promise<Record<string, string>> {
+  const state = await context.limiter.consume(policy, key);
+  const headers = limitHeaders(policy, state, context.clock().getTime());
+  if (!state.allowed) {
+    throw new AppError(
+      "rate_limit_exceeded",
+      `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
+      { headers },
+    );
+  }
+  return headers;
+}

@@ -1,0 +1,195 @@
+/**
+ * The one door of an operation: request id → authenticate → limit → strict parse → service → answer. A handler
+ * is a function of a Request and the path's parameters; neither Next nor node:http shows in it.
+ */
+import type { z } from "zod";
+import type { OperationSpec } from "#lib/contract/operations";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { httpRequestId } from "#lib/domain/ids";
+import { AppError, type FieldError } from "#lib/errors";
+import type { Caller } from "#lib/services/api-keys";
+import type { Actor } from "#lib/services/audit";
+import type { Context } from "#lib/services/context";
+import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "#lib/services/idempotency";
+import { authenticate } from "./authenticate";
+import { clientAddress } from "./client-ip";
+import { type App, getApp } from "./context";
+import { enforceLimit, limitPolicy } from "./limits";
+import { problemResponse } from "./problem";
+import { readJsonObject } from "./strict-json";
+
+export type Params = Record<string, string>;
+export type Handler = (request: Request, params: Params) => Promise<Response>;
+
+/** What an operation's own function gets: everything is checked. */
+export interface Call<Body, Query> {
+  app: App;
+  context: Context;
+  request: Request;
+  params: Params;
+  query: Query;
+  body: Body;
+  /** The body as it was sent. */
+  raw: JsonObject;
+  /** Null on public routes. */
+  caller: Caller | null;
+  ip: string;
+  hold: IdempotencyHold | null;
+}
+
+export interface Reply {
+  status?: number;
+  /** JSON. */
+  body: unknown;
+  headers?: Record<string, string>;
+}
+
+type BodyOf<Spec extends OperationSpec> = Spec["body"] extends z.ZodType ? z.output<Spec["body"]> : null;
+type QueryOf<Spec extends OperationSpec> = Spec["query"] extends z.ZodObject
+  ? z.output<Spec["query"]>
+  : Record<string, never>;
+export type Run<Spec extends OperationSpec> = (
+  call: Call<BodyOf<Spec>, QueryOf<Spec>>,
+) => Promise<Reply | Response>;
+
+function toFieldErrors(error: z.ZodError): FieldError[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code === "unrecognized_keys") {
+      return issue.keys.map((key) => ({
+        pointer: `/${[...issue.path, key].join("/")}`,
+        message: "is not a field of this request",
+      }));
+    }
+    const isMissing = issue.code === "invalid_type" && issue.input === undefined;
+    return [{ pointer: `/${issue.path.join("/")}`, message: isMissing ? "is required" : issue.message }];
+  });
+}
+
+function validate<T>(schema: z.ZodType<T>, value: unknown, name: "validation_error" | "bad_request"): T {
+  const parsed = schema.safeParse(value, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  const errors = toFieldErrors(parsed.error);
+  const first = errors[0] ?? { pointer: "", message: "is not valid" };
+  const field = first.pointer.slice(1).replaceAll("/", ".") || "body";
+  throw new AppError(name, `${field}: ${first.message}`, name === "validation_error" ? { errors } : {});
+}
+
+function parseQuery(spec: OperationSpec, url: URL): Record<string, unknown> {
+  const given: Record<string, string> = {};
+  for (const [name, value] of url.searchParams) {
+    if (name in given) throw new AppError("bad_request", `${name}: is given twice`);
+    given[name] = value;
+  }
+  return spec.query === undefined ? {} : validate(spec.query, given, "bad_request");
+}
+
+/** The limit's key: the API key where the table says so, else the client. */
+async function checkLimit(
+  app: App,
+  spec: OperationSpec,
+  caller: Caller | null,
+  ip: string,
+): Promise<Record<string, string>> {
+  if (spec.limit === null) return {};
+  const policy = limitPolicy(app.env, spec.limit);
+  const isKeyed = spec.limit === "attest" || spec.limit === "authorize" || spec.limit === "keyed";
+  return enforceLimit(app.context, policy, isKeyed && caller ? caller.keyId : ip);
+}
+
+function idempotencyKey(spec: OperationSpec, request: Request): string | null {
+  const key = spec.idempotent ? request.headers.get("idempotency-key") : null;
+  if (key !== null && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new AppError("bad_request", "Idempotency-Key: must be 1-255 visible ASCII characters");
+  }
+  return key;
+}
+
+function jsonResponse(status: number, text: string, headers: Record<string, string>): Response {
+  return new Response(text, {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store", ...headers },
+  });
+}
+
+function toResponse(reply: Reply | Response, headers: Record<string, string>): Response {
+  if (!(reply instanceof Response)) {
+    return jsonResponse(reply.status ?? 200, JSON.stringify(reply.body), { ...headers, ...reply.headers });
+  }
+  const merged = new Headers(reply.headers);
+  for (const [name, value] of Object.entries(headers)) merged.set(name, value);
+  return new Response(reply.body, { status: reply.status, headers: merged });
+}
+
+async function runIdempotent<Spec extends OperationSpec>(
+  call: Call<BodyOf<Spec>, QueryOf<Spec>>,
+  spec: Spec,
+  run: Run<Spec>,
+  headers: Record<string, string>,
+): Promise<Response> {
+  const key = idempotencyKey(spec, call.request);
+  if (key === null || call.caller === null) return toResponse(await run(call), headers);
+  const start = await beginIdempotent(call.context, call.caller.organizationId, spec.path, key, call.raw);
+  if (start.kind === "replay") {
+    return jsonResponse(start.status, start.response, { ...headers, "idempotency-replayed": "true" });
+  }
+  try {
+    return toResponse(await run({ ...call, hold: start.hold }), headers);
+  } catch (error) {
+    await releaseIdempotent(call.context, start.hold);
+    throw error;
+  }
+}
+
+async function answer<Spec extends OperationSpec>(
+  app: App,
+  spec: Spec,
+  run: Run<Spec>,
+  request: Request,
+  params: Params,
+): Promise<Response> {
+  const { context } = app;
+  const ip = clientAddress(request, app.peerSecret, app.env.TRUSTED_PROXY_HOPS);
+  const caller = await authenticate(context, spec.auth, request, ip);
+  const headers = await checkLimit(app, spec, caller, ip);
+  try {
+    const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;
+    const raw = spec.body === undefined ? {} : await readJsonObject(request);
+    const body = (
+      spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
+    ) as BodyOf<Spec>;
+    return await runIdempotent(
+      { app, context, request, params, query, body, raw, caller, ip, hold: null },
+      spec,
+      run,
+      headers,
+    );
+  } catch (error) {
+    throw error instanceof AppError ? error.withHeaders(headers) : error;
+  }
+}
+
+/** For operations behind a key; the door has refused everyone else before. */
+export function requireCaller(call: { caller: Caller | null }): Caller {
+  if (call.caller === null) throw new Error("an operation behind a key ran without one");
+  return call.caller;
+}
+
+/** The caller as the audit log names it. */
+export function actorOf(call: { caller: Caller | null; ip: string }): Actor {
+  return { kind: "key", id: requireCaller(call).keyId, ip: call.ip };
+}
+
+export function createHandler<Spec extends OperationSpec>(spec: Spec, run: Run<Spec>): Handler {
+  return async (request, params) => {
+    const app = await getApp();
+    const requestId = httpRequestId(app.context.random(12));
+    const response = await answer(app, spec, run, request, params).catch((error: unknown) =>
+      problemResponse(error, app.env.baseUrl, requestId, app.context.logger),
+    );
+    response.headers.set("request-id", requestId);
+    response.headers.set("x-content-type-options", "nosniff");
+    if (spec.method === "GET" && spec.auth.kind !== "key")
+      response.headers.set("access-control-allow-origin", "*");
+    return response;
+  };
+}

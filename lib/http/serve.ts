@@ -1,0 +1,55 @@
+/** node:http ⇄ the web's Request and Response, for what the production server answers without Next. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { PEER_HEADER, rememberPeer } from "./client-ip";
+import { dispatch, normalizePath } from "./operations";
+
+/** Whether the table of operations answers this path; everything else is Next's. */
+export function isDispatched(url: string, accept: string | undefined): boolean {
+  const path = normalizePath(url.split("?")[0] ?? "/");
+  if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
+  return (
+    path.startsWith("/v1/") || path === "/v1" || path.startsWith("/log/") || path === "/.well-known/jwks.json"
+  );
+}
+
+function toRequest(incoming: IncomingMessage): Request {
+  const headers = new Headers();
+  for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
+    headers.append(incoming.rawHeaders[i] ?? "", incoming.rawHeaders[i + 1] ?? "");
+  }
+  headers.delete(PEER_HEADER);
+  const method = incoming.method ?? "GET";
+  const hasBody = method !== "GET" && method !== "HEAD";
+  const request = new Request(`http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`, {
+    method,
+    headers,
+    ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: "half" } : {}),
+  } as RequestInit);
+  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  return request;
+}
+
+async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null) outgoing.end();
+  else {
+    Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]).pipe(outgoing);
+    await finished(outgoing);
+  }
+}
+
+/** Never rejects: a client that goes away in the middle is nobody's error. */
+export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  try {
+    await send(await dispatch(toRequest(incoming)), outgoing);
+  } catch {
+    outgoing.destroy();
+  }
+}
+
+/** Tells Next the socket's address in a header that only this process can write. */
+export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
+  incoming.headers[PEER_HEADER] = `${peerSecret} ${incoming.socket.remoteAddress ?? "unknown"}`;
+}

@@ -1,0 +1,87 @@
+/** GET /v1/pubkey and the JWKS: every key that ever signed, with the log indexes for which it is valid. */
+import { eq } from "drizzle-orm";
+import type { z } from "zod";
+import type { pubkeyResponse } from "#lib/contract/keys";
+import { signingKeys } from "#lib/db/schema";
+import { base64Encode, base64UrlEncode } from "#lib/domain/bytes";
+import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/domain/disclosure";
+import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-key";
+import type { Context } from "./context";
+import { listKeyEvents } from "./key-events";
+import { readOpenHead } from "./log-reader";
+
+async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof listKeyEvents>>) {
+  const rows = await context.database.db.select().from(signingKeys).where(eq(signingKeys.purpose, "zk"));
+  const keys = rows.map((row) => {
+    const made = events.find(
+      (event) => event.purpose === "zk" && event.event === "made" && event.subjectKeyId === row.key_id,
+    );
+    if (!made) throw new Error(`the BBS key ${row.key_id} was never endorsed`);
+    const { index, payload, signature, envelope_signature, key_id } = made;
+    return {
+      kid: row.key_id,
+      public_key: base64UrlEncode(row.public_key),
+      status: row.status,
+      endorsement: { index, payload, signature, envelope_signature, key_id },
+    };
+  });
+  const active = keys.find(({ status }) => status === "active");
+  if (!active) throw new Error("there is no active BBS key");
+  return {
+    ciphersuite: BBS_CIPHERSUITE,
+    schema: DISCLOSURE_SCHEMA,
+    kid: active.kid,
+    public_key: active.public_key,
+    keys,
+  };
+}
+
+export async function readPublicKeys(context: Context): Promise<z.infer<typeof pubkeyResponse>> {
+  const keys = await context.keys.published();
+  const active = keys.find(({ status }) => status === "active");
+  if (!active) throw new Error("there is no active signing key");
+  const { origin } = await readOpenHead(context.database.db);
+  const events = await listKeyEvents(context.database.db);
+  return {
+    key_id: active.keyId,
+    algorithm: "Ed25519",
+    public_key: base64Encode(active.publicKey),
+    public_key_pem: active.publicKeyPem,
+    created_at: active.createdAt.toISOString(),
+    usage:
+      "Ed25519 (RFC 8032) over the exact bytes of an attestation's payload; see independent_verification of GET /v1/verify/{id}",
+    keys: keys.map((key) => ({
+      key_id: key.keyId,
+      public_key: base64Encode(key.publicKey),
+      public_key_pem: key.publicKeyPem,
+      status: key.status,
+      valid_from_index: key.validFromIndex,
+      valid_to_index: key.validToIndex,
+      created_at: key.createdAt.toISOString(),
+      retired_at: key.retiredAt?.toISOString() ?? null,
+    })),
+    log: { origin, vkey: context.keys.logVkey(origin) },
+    zk: await readZkKeys(context, events),
+    key_events: events.map(({ index, payload, signature, envelope_signature, key_id }) => ({
+      index,
+      payload,
+      signature,
+      envelope_signature,
+      key_id,
+    })),
+  };
+}
+
+/** RFC 7517; `kid` is the RFC 7638 thumbprint. */
+export async function readJwks(context: Context) {
+  const keys = await context.keys.published();
+  return {
+    keys: keys.map(({ publicKey, status }) => ({
+      ...encodePublicKeyJwk(publicKey),
+      kid: computeJwkThumbprint(publicKey),
+      use: "sig",
+      alg: "EdDSA",
+      status,
+    })),
+  };
+}

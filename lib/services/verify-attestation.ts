@@ -1,0 +1,166 @@
+/**
+ * GET /v1/verify/:id: every request verifies the stored bytes again, the same list that outsiders run
+ * (lib/domain/verify.ts). What a private attestation keeps to itself is taken out afterwards.
+ */
+import { eq } from "drizzle-orm";
+import type { VerifyResponse } from "#lib/contract/verify";
+import type { Executor } from "#lib/db/client";
+import { agents, attestations, toolManifests } from "#lib/db/schema";
+import { base64Decode, hexEncode, utf8Decode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
+import { isUuid } from "#lib/domain/ids";
+import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
+import { type AttestationReport, type Receipt, verifyAttestation } from "#lib/domain/verify";
+import { AppError } from "#lib/errors";
+import { describeAttestation } from "./attestation-view";
+import type { Context } from "./context";
+import { createCostlyChecks } from "./costly-checks";
+import { readHead, readReceipt } from "./log-reader";
+import { verifyOwnSignature } from "./own-signature";
+
+export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
+
+/** The organization of the reader's key; null for the public. */
+export type Viewer = string | null;
+
+export async function readAttestation(executor: Executor, id: string) {
+  if (!isUuid(id)) throw attestationNotFound();
+  const [row] = await executor
+    .select({ attestation: attestations, slug: agents.slug })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(eq(attestations.id, id));
+  if (!row) throw attestationNotFound();
+  const { attestation, slug } = row;
+  const statement = attestation.payload === null ? null : parseActionStatement(attestation.payload);
+  const asked = statement?.predicate.request["agent_slug"];
+  return { ...attestation, statement, slug: typeof asked === "string" ? asked : slug };
+}
+
+export type StoredAttestation = Awaited<ReturnType<typeof readAttestation>>;
+
+export function maySee(attestation: StoredAttestation, viewer: Viewer): boolean {
+  return attestation.is_public || attestation.organization_id === viewer;
+}
+
+async function readManifest(
+  executor: Executor,
+  statement: ActionStatement | null,
+): Promise<Uint8Array | null> {
+  const hash = statement?.predicate.registered.tool_manifest_hash ?? null;
+  if (hash === null) return null;
+  const [row] = await executor
+    .select({ manifest: toolManifests.manifest })
+    .from(toolManifests)
+    .where(eq(toolManifests.hash, hash));
+  return row?.manifest ?? null;
+}
+
+function parseObject(bytes: Uint8Array | null): JsonObject | null {
+  return bytes === null ? null : (JSON.parse(utf8Decode(bytes)) as JsonObject);
+}
+
+async function makeReceipt(context: Context, stored: StoredAttestation) {
+  const { db } = context.database;
+  const log = await readReceipt(db, stored.log_id, stored.leaf_index);
+  const manifest = await readManifest(db, stored.statement);
+  const receipt: Receipt = {
+    attestationId: stored.id,
+    agentSlug: stored.slug,
+    payload: stored.payload ?? "erased",
+    payloadHash: stored.payload_hash,
+    signature: stored.signature,
+    envelopeSignature: stored.envelope_signature,
+    keyId: stored.key_id,
+    isPublic: stored.is_public,
+    log: {
+      index: log.index,
+      treeSize: log.tree_size,
+      entry: base64Decode(log.entry),
+      inclusionProof: log.inclusion_proof.map(base64Decode),
+      checkpoint: log.checkpoint,
+    },
+    toolManifest: manifest,
+    humanAuthorization: parseObject(stored.human_authorization),
+    zkProof: stored.zk_proof === null ? null : (JSON.parse(stored.zk_proof) as unknown),
+  };
+  return { receipt, log, manifest };
+}
+
+async function verifyStored(context: Context, stored: StoredAttestation) {
+  const made = await makeReceipt(context, stored);
+  const { origin } = await readHead(context.database.db, stored.log_id);
+  const trust = {
+    keys: await context.keys.published(),
+    logKey: context.keys.logVerifierKey(origin),
+    verifySignature: verifyOwnSignature,
+  };
+  const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context));
+  return { ...made, report };
+}
+
+/** Lines that work as they stand on a machine with curl, jq and openssl 3. */
+function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPublic: boolean): string {
+  const auth = isPublic ? "" : ' -H "Authorization: Bearer $COUNTERSIGN_API_KEY"';
+  return [
+    "dir=$(mktemp -d)",
+    `curl -fsS${auth} ${baseUrl}/v1/verify/${id} > "$dir/attestation.json"`,
+    `jq -j .payload "$dir/attestation.json" > "$dir/payload.json"`,
+    `jq -r .signature "$dir/attestation.json" | openssl base64 -d -A > "$dir/signature.bin"`,
+    `curl -fsS ${baseUrl}/v1/pubkey | jq -r '.keys[] | select(.key_id == "${keyId}") | .public_key_pem' > "$dir/pubkey.pem"`,
+    `openssl pkeyutl -verify -pubin -inkey "$dir/pubkey.pem" -rawin -in "$dir/payload.json" -sigfile "$dir/signature.bin"`,
+  ].join("\n");
+}
+
+/** Strangers learn which checks passed, and nothing that a check's words could give away. */
+const hiddenDetail = "checked by the service; the particulars are the owner's";
+
+function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyResponse["checks"] {
+  return isVisible
+    ? report.checks
+    : report.checks.map(({ name, status }) => ({ name, status, detail: hiddenDetail }));
+}
+
+export async function verifyAttestationById(
+  context: Context,
+  id: string,
+  viewer: Viewer,
+): Promise<VerifyResponse> {
+  const stored = await readAttestation(context.database.db, id);
+  const { receipt, log, manifest, report } = await verifyStored(context, stored);
+  const isVisible = maySee(stored, viewer);
+  const { baseUrl } = context.settings;
+  const payload = stored.payload !== null && isVisible ? utf8Decode(stored.payload) : null;
+  const key = (await context.keys.published()).find(({ keyId }) => keyId === stored.key_id);
+  const facts = {
+    id: stored.id,
+    slug: stored.slug,
+    isPublic: stored.is_public,
+    payload,
+    payloadHashHex: hexEncode(stored.payload_hash),
+    signature: stored.signature,
+    envelopeSignature: stored.envelope_signature,
+    keyId: stored.key_id,
+    hasZkProof: stored.zk_proof !== null,
+    predicate: stored.statement?.predicate ?? null,
+    log,
+  };
+  return {
+    valid: report.valid,
+    status: stored.payload === null ? "erased" : "recorded",
+    erased_at: stored.erased_at?.toISOString() ?? null,
+    ...describeAttestation(baseUrl, facts),
+    human_authorization: isVisible ? receipt.humanAuthorization : null,
+    zk_proof: receipt.zkProof as VerifyResponse["zk_proof"],
+    tool_manifest: manifest !== null && isVisible ? utf8Decode(manifest) : null,
+    checks: visibleChecks(report, isVisible),
+    independent_verification: {
+      public_key_pem: key ? encodePublicKeyPem(key.publicKey) : "",
+      curl_pubkey: `curl -fsS ${baseUrl}/v1/pubkey`,
+      recreate_payload: payload,
+      verify_signature:
+        payload === null ? null : verifySignatureLines(baseUrl, stored.id, stored.key_id, stored.is_public),
+    },
+  };
+}
