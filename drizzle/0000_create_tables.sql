@@ -198,14 +198,17 @@ CREATE TABLE "invitations" (
 );
 --> statement-breakpoint
 CREATE TABLE "key_events" (
-	"id" uuid PRIMARY KEY NOT NULL,
+	"purpose" text NOT NULL,
+	"key_id" text NOT NULL,
+	"event" text NOT NULL,
 	"log_id" integer NOT NULL,
 	"leaf_index" bigint NOT NULL,
 	"payload" "bytea" NOT NULL,
 	"signature" "bytea" NOT NULL,
 	"envelope_signature" "bytea" NOT NULL,
-	"key_id" text NOT NULL,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+	"signed_by" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "key_events_purpose_key_id_event_log_id_pk" PRIMARY KEY("purpose","key_id","event","log_id")
 );
 --> statement-breakpoint
 CREATE TABLE "log_checkpoints" (
@@ -303,7 +306,6 @@ CREATE TABLE "signing_keys" (
 	"valid_to_index" bigint,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"retired_at" timestamp (3) with time zone,
-	"endorsement" text,
 	CONSTRAINT "signing_keys_purpose_key_id_pk" PRIMARY KEY("purpose","key_id")
 );
 --> statement-breakpoint

@@ -1,0 +1,124 @@
+/**
+ * A whole app for tests, on a database of its own of either kind, called through the same `dispatch` that the
+ * server uses. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import postgres from "postgres";
+import type { Scope } from "#lib/contract/primitives";
+import { parseEnv } from "#lib/env";
+import { allScopes, createApiKey } from "#lib/services/api-keys";
+import { findOrCreateOrganization } from "#lib/services/organizations";
+import { rememberPeer } from "./client-ip";
+import { type App, buildApp } from "./context";
+import { dispatch } from "./operations";
+
+export type DatabaseKind = "embedded" | "postgres";
+
+const adminUrl = process.env["TEST_DATABASE_URL"];
+
+/** For `describe.each`; PostgreSQL is missing only where nobody said where it is. */
+export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded"] : ["embedded", "postgres"];
+
+async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const admin = postgres(adminUrl ?? "", { max: 1, onnotice: () => {} });
+  const name = `t_${randomBytes(8).toString("hex")}`;
+  await admin.unsafe(`CREATE DATABASE ${name}`);
+  const url = new URL(adminUrl ?? "");
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    drop: async () => {
+      await admin.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await admin.end();
+    },
+  };
+}
+
+export interface TestCall {
+  key?: string;
+  body?: unknown;
+  /** Sent as it is instead of `body`. */
+  rawBody?: string | Uint8Array;
+  headers?: Record<string, string>;
+  ip?: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers freely
+export type TestAnswer = { status: number; headers: Headers; body: any };
+
+export interface TestApp {
+  app: App;
+  env: Record<string, string>;
+  dataDir: string;
+  /** Calls the operation as a client would; `body` of the answer is parsed where it is JSON. */
+  call(method: string, path: string, options?: TestCall): Promise<TestAnswer>;
+  /** A key of the person's organization, made without mail. */
+  createKey(
+    email?: string,
+    scopes?: readonly Scope[],
+  ): Promise<{ key: string; keyId: string; organizationId: string }>;
+  /** Makes this app the process's one; needed only with more than one app in a test. */
+  use(): void;
+  close(): Promise<void>;
+}
+
+const slot = Symbol.for("countersign.app");
+
+/** `settings`: environment variables besides the database. */
+export async function startTestApp(
+  kind: DatabaseKind,
+  settings: Record<string, string> = {},
+): Promise<TestApp> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), "countersign-test-"));
+  const database =
+    kind === "postgres" && settings["DATABASE_URL"] === undefined ? await createDatabase() : null;
+  const env = { DATA_DIR: dataDir, ...(database && { DATABASE_URL: database.url }), ...settings };
+  const app = await buildApp(parseEnv(env));
+  const use = () => {
+    (globalThis as { [slot]?: Promise<App> })[slot] = Promise.resolve(app);
+  };
+  use();
+  return {
+    app,
+    env,
+    dataDir,
+    use,
+    call: async (method, target, options = {}) => {
+      use();
+      const headers = new Headers(options.headers);
+      if (options.key !== undefined) headers.set("authorization", `Bearer ${options.key}`);
+      const body = options.rawBody ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
+      const request = new Request(`http://localhost${target}`, {
+        method,
+        headers,
+        ...(body !== undefined && { body: body as BodyInit }),
+      });
+      rememberPeer(request, options.ip ?? "127.0.0.1");
+      const response = await dispatch(request);
+      const text = await response.text();
+      const isJson = /json/.test(response.headers.get("content-type") ?? "");
+      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+    },
+    createKey: async (email = "dev@example.com", scopes = allScopes) =>
+      app.context.database.db.transaction(async (tx) => {
+        const { organizationId } = await findOrCreateOrganization(app.context, tx, email);
+        const key = await createApiKey(app.context, tx, {
+          organizationId,
+          name: "test",
+          email,
+          scopes,
+          expiresAt: null,
+          actor: { kind: "system", id: "test", ip: null },
+        });
+        return { key: key.text, keyId: key.id, organizationId };
+      }),
+    close: async () => {
+      await app.close();
+      await database?.drop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
