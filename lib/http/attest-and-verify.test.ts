@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { databaseKinds, startTestApp, type TestApp } from "./testing";
+import { databaseKinds } from "#lib/db/testing";
+import { startTestApp, type TestApp } from "./testing";
 
 describe.each(databaseKinds)("attest and verify (%s)", (kind) => {
   let test: TestApp;

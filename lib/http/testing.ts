@@ -1,41 +1,18 @@
 /**
  * A whole app for tests, on a database of its own of either kind, called through the same `dispatch` that the
- * server uses. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made.
+ * server uses.
  */
-import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import postgres from "postgres";
 import type { Scope } from "#lib/contract/primitives";
+import { createTestDatabase, type DatabaseKind } from "#lib/db/testing";
 import { parseEnv } from "#lib/env";
 import { allScopes, createApiKey } from "#lib/services/api-keys";
 import { findOrCreateOrganization } from "#lib/services/organizations";
 import { rememberPeer } from "./client-ip";
 import { type App, buildApp } from "./context";
 import { dispatch } from "./operations";
-
-export type DatabaseKind = "embedded" | "postgres";
-
-const adminUrl = process.env["TEST_DATABASE_URL"];
-
-/** For `describe.each`; PostgreSQL is missing only where nobody said where it is. */
-export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded"] : ["embedded", "postgres"];
-
-async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
-  const admin = postgres(adminUrl ?? "", { max: 1, onnotice: () => {} });
-  const name = `t_${randomBytes(8).toString("hex")}`;
-  await admin.unsafe(`CREATE DATABASE ${name}`);
-  const url = new URL(adminUrl ?? "");
-  url.pathname = `/${name}`;
-  return {
-    url: url.href,
-    drop: async () => {
-      await admin.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      await admin.end();
-    },
-  };
-}
 
 export interface TestCall {
   key?: string;
@@ -74,7 +51,7 @@ export async function startTestApp(
 ): Promise<TestApp> {
   const dataDir = await mkdtemp(path.join(tmpdir(), "countersign-test-"));
   const database =
-    kind === "postgres" && settings["DATABASE_URL"] === undefined ? await createDatabase() : null;
+    kind === "postgres" && settings["DATABASE_URL"] === undefined ? await createTestDatabase() : null;
   const env = { DATA_DIR: dataDir, ...(database && { DATABASE_URL: database.url }), ...settings };
   const app = await buildApp(parseEnv(env));
   const use = () => {
