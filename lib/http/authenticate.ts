@@ -1,5 +1,5 @@
 /** Bearer keys (api.md section 1): absent is one answer; unknown, malformed, expired and deleted are another. */
-import type { Auth } from "#lib/contract/operations";
+import type { Auth } from "#lib/contract/operation";
 import { AppError } from "#lib/errors";
 import { type Caller, findCaller } from "#lib/services/api-keys";
 import type { Context } from "#lib/services/context";

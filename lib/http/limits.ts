@@ -1,5 +1,5 @@
 /** The table of limits (api.md section 9) and the headers that tell of them. */
-import type { LimitName } from "#lib/contract/operations";
+import type { LimitName } from "#lib/contract/operation";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/context";

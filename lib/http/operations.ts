@@ -1,101 +1,20 @@
 /** Binds the table of operations to the services, and finds the operation of a request. */
-
 import { type OperationId, operations } from "#lib/contract/operations";
 import { httpRequestId } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
-import { readAgentFeed } from "#lib/services/agent-feed";
-import { describeApiKey, revokeApiKey } from "#lib/services/api-keys";
-import { attest } from "#lib/services/attest";
-import { requestKeyByEmail, verifyKeyByEmail } from "#lib/services/email-keys";
-import { pingDatabase } from "#lib/services/health";
-import { putTools, readIdentity, registerIdentity, updateIdentity } from "#lib/services/identities";
-import { listMailbox } from "#lib/services/mailbox";
-import { readJwks, readPublicKeys } from "#lib/services/public-keys";
-import { verifyAttestationById } from "#lib/services/verify-attestation";
 import { getApp } from "./context";
-import { enforceLimit, keyRequestAddressPolicy } from "./limits";
 import { problemResponse } from "./problem";
-import {
-  actorOf,
-  type Call,
-  createHandler,
-  type Handler,
-  type Params,
-  type Run,
-  requireCaller,
-} from "./route";
+import { createHandler, type Handler, type Params, type Runs } from "./route";
+import { agentsRuns } from "./runs-agents";
+import { attestationsRuns } from "./runs-attestations";
+import { keysRuns } from "./runs-keys";
+import { serviceRuns } from "./runs-service";
 
-const registrant = (call: Pick<Call<unknown, unknown>, "caller" | "ip">) => ({
-  organizationId: requireCaller(call).organizationId,
-  actor: actorOf(call),
-});
-const slugOf = (params: Params) => params["slug"] ?? "";
-
-type Runs = { [Id in OperationId]: Run<(typeof operations)[Id]> };
-
-const runs: Runs = {
-  attest: async (call) => ({
-    status: 201,
-    body: await attest(call.context, {
-      caller: requireCaller(call),
-      body: call.body,
-      raw: call.raw,
-      hold: call.hold,
-    }),
-  }),
-  verify: async ({ context, params, caller }) => ({
-    body: await verifyAttestationById(context, params["id"] ?? "", caller?.organizationId ?? null),
-  }),
-  agentFeed: async ({ context, params, query }) => ({
-    body: await readAgentFeed(context, slugOf(params), query),
-  }),
-  pubkey: async ({ context }) => ({
-    body: await readPublicKeys(context),
-    headers: { "cache-control": "public, max-age=60" },
-  }),
-  jwks: async ({ context }) => ({
-    body: await readJwks(context),
-    headers: { "cache-control": "public, max-age=60" },
-  }),
-  requestKey: async ({ app, context, body }) => {
-    const headers = await enforceLimit(context, keyRequestAddressPolicy(app.env), body.email);
-    await requestKeyByEmail(context, body.email, body.name ?? null);
-    return {
-      body: { message: "If this address can receive mail, a code is on its way.", expires_in: 600 },
-      headers,
-    };
-  },
-  verifyKey: async ({ context, body, ip }) => ({
-    status: 201,
-    body: await verifyKeyByEmail(context, body.email, body.code, ip),
-  }),
-  keyInfo: async (call) => ({ body: await describeApiKey(call.context, requireCaller(call)) }),
-  deleteKey: async (call) => {
-    const { organizationId, keyId } = requireCaller(call);
-    await revokeApiKey(call.context, organizationId, keyId, actorOf(call));
-    return { body: { message: "The key is deleted and refused from now on.", key_id: keyId } };
-  },
-  registerIdentity: async (call) => {
-    const { isNew, identity } = await registerIdentity(call.context, registrant(call), call.body);
-    return { status: isNew ? 201 : 200, body: identity };
-  },
-  readIdentity: async ({ context, params }) => ({
-    body: await readIdentity(context.database.db, slugOf(params)),
-  }),
-  updateIdentity: async (call) => ({
-    body: await updateIdentity(call.context, registrant(call), slugOf(call.params), call.body),
-  }),
-  putTools: async (call) => ({
-    body: await putTools(call.context, registrant(call), slugOf(call.params), call.body),
-  }),
-  health: async ({ context }) => {
-    await pingDatabase(context);
-    return { body: { status: "ok", database: context.database.kind, time: context.clock().toISOString() } };
-  },
-  mailbox: async ({ app, context }) => {
-    if (app.env.mail !== "mailbox") throw new AppError("not_found", "mail is really sent here");
-    return { body: { messages: await listMailbox(context.database) } };
-  },
+const runs: Runs<typeof operations> = {
+  ...attestationsRuns,
+  ...agentsRuns,
+  ...keysRuns,
+  ...serviceRuns,
 };
 
 interface Route {

@@ -3,7 +3,7 @@
  * is a function of a Request and the path's parameters; neither Next nor node:http shows in it.
  */
 import type { z } from "zod";
-import type { OperationSpec } from "#lib/contract/operations";
+import type { OperationSpec } from "#lib/contract/operation";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { httpRequestId } from "#lib/domain/ids";
 import { AppError, type FieldError } from "#lib/errors";
@@ -51,6 +51,8 @@ type QueryOf<Spec extends OperationSpec> = Spec["query"] extends z.ZodObject
 export type Run<Spec extends OperationSpec> = (
   call: Call<BodyOf<Spec>, QueryOf<Spec>>,
 ) => Promise<Reply | Response>;
+
+export type Runs<Specs extends Record<string, OperationSpec>> = { [Id in keyof Specs]: Run<Specs[Id]> };
 
 function toFieldErrors(error: z.ZodError): FieldError[] {
   return error.issues.flatMap((issue) => {

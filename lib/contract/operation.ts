@@ -1,0 +1,40 @@
+/** What an operation is: method, path, who may call, which limit, what goes in and what comes out. */
+import type { z } from "zod";
+import type { Scope } from "./primitives";
+
+export type LimitName =
+  | "attest"
+  | "verify"
+  | "feed"
+  | "authorize"
+  | "read_authorization"
+  | "key_request"
+  | "public_read"
+  | "keyed";
+
+/** `key`: needed, with the scope. `optional`: the owner's key shows more. `none`: not looked at. */
+export type Auth = { kind: "key"; scope: Scope | null } | { kind: "optional" } | { kind: "none" };
+
+export interface OperationSpec {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** `{name}` stands for one segment, `{name...}` for the rest of the path. */
+  path: string;
+  summary: string;
+  tag: "Attestations" | "Agents" | "Authorizations" | "API keys" | "Log" | "Service";
+  auth: Auth;
+  limit: LimitName | null;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** Takes an Idempotency-Key. */
+  idempotent?: boolean;
+  /** By success status; null for what is not JSON. */
+  responses: Record<number, z.ZodType | null>;
+  /** Error statuses besides 400, 429, 500 and 503, which every operation may answer. */
+  errors: number[];
+  /** Not part of the public contract (development only). */
+  internal?: boolean;
+}
+
+export const withKey = <Name extends Scope | null>(scope: Name) => ({ kind: "key", scope }) as const;
+export const anyone = { kind: "none" } as const;
+export const ownerSeesMore = { kind: "optional" } as const;

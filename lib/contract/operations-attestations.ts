@@ -1,0 +1,29 @@
+/** Attestations: made by agents, verified by anyone (api.md sections 2 to 4). */
+import { attestBody, attestResponse } from "./attest";
+import { type OperationSpec, ownerSeesMore, withKey } from "./operation";
+import { verifyResponse } from "./verify";
+
+export const attestationsOperations = {
+  attest: {
+    method: "POST",
+    path: "/v1/attest",
+    summary: "Record an agent's action as a signed, logged attestation",
+    tag: "Attestations",
+    auth: withKey("attest"),
+    limit: "attest",
+    body: attestBody,
+    idempotent: true,
+    responses: { 201: attestResponse },
+    errors: [401, 403, 409, 413, 422],
+  },
+  verify: {
+    method: "GET",
+    path: "/v1/verify/{id}",
+    summary: "Verify an attestation again from its stored bytes",
+    tag: "Attestations",
+    auth: ownerSeesMore,
+    limit: "verify",
+    responses: { 200: verifyResponse },
+    errors: [401, 404],
+  },
+} as const satisfies Record<string, OperationSpec>;

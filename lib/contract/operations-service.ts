@@ -1,0 +1,55 @@
+/** The service itself: public keys, health, the development mailbox (api.md sections 6 and 12). */
+import { z } from "zod";
+import { pubkeyResponse } from "./keys";
+import { anyone, type OperationSpec } from "./operation";
+import { anyObject } from "./primitives";
+
+export const serviceOperations = {
+  pubkey: {
+    method: "GET",
+    path: "/v1/pubkey",
+    summary: "The service's public keys",
+    tag: "Service",
+    auth: anyone,
+    limit: "public_read",
+    responses: { 200: pubkeyResponse },
+    errors: [],
+  },
+  jwks: {
+    method: "GET",
+    path: "/.well-known/jwks.json",
+    summary: "The same keys as a JSON Web Key Set",
+    tag: "Service",
+    auth: anyone,
+    limit: "public_read",
+    responses: { 200: z.strictObject({ keys: z.array(anyObject) }) },
+    errors: [],
+  },
+  health: {
+    method: "GET",
+    path: "/v1/health",
+    summary: "Liveness and database",
+    tag: "Service",
+    auth: anyone,
+    limit: null,
+    responses: {
+      200: z.strictObject({
+        status: z.literal("ok"),
+        database: z.enum(["embedded", "postgres"]),
+        time: z.string(),
+      }),
+    },
+    errors: [],
+  },
+  mailbox: {
+    method: "GET",
+    path: "/dev/mailbox",
+    summary: "Mail that would have been sent",
+    tag: "Service",
+    auth: anyone,
+    limit: null,
+    responses: { 200: z.strictObject({ messages: z.array(anyObject) }) },
+    errors: [404],
+    internal: true,
+  },
+} as const satisfies Record<string, OperationSpec>;

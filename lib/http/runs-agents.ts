@@ -1,0 +1,30 @@
+/** Runs the operations of lib/contract/operations-agents.ts. */
+import type { agentsOperations as specs } from "#lib/contract/operations-agents";
+import { readAgentFeed } from "#lib/services/agent-feed";
+import { putTools, readIdentity, registerIdentity, updateIdentity } from "#lib/services/identities";
+import { actorOf, type Call, type Params, type Runs, requireCaller } from "./route";
+
+const registrant = (call: Pick<Call<unknown, unknown>, "caller" | "ip">) => ({
+  organizationId: requireCaller(call).organizationId,
+  actor: actorOf(call),
+});
+const slugOf = (params: Params) => params["slug"] ?? "";
+
+export const agentsRuns: Runs<typeof specs> = {
+  agentFeed: async ({ context, params, query }) => ({
+    body: await readAgentFeed(context, slugOf(params), query),
+  }),
+  registerIdentity: async (call) => {
+    const { isNew, identity } = await registerIdentity(call.context, registrant(call), call.body);
+    return { status: isNew ? 201 : 200, body: identity };
+  },
+  readIdentity: async ({ context, params }) => ({
+    body: await readIdentity(context.database.db, slugOf(params)),
+  }),
+  updateIdentity: async (call) => ({
+    body: await updateIdentity(call.context, registrant(call), slugOf(call.params), call.body),
+  }),
+  putTools: async (call) => ({
+    body: await putTools(call.context, registrant(call), slugOf(call.params), call.body),
+  }),
+};

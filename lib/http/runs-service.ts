@@ -1,0 +1,26 @@
+/** Runs the operations of lib/contract/operations-service.ts. */
+import type { serviceOperations as specs } from "#lib/contract/operations-service";
+import { AppError } from "#lib/errors";
+import { pingDatabase } from "#lib/services/health";
+import { listMailbox } from "#lib/services/mailbox";
+import { readJwks, readPublicKeys } from "#lib/services/public-keys";
+import type { Runs } from "./route";
+
+export const serviceRuns: Runs<typeof specs> = {
+  pubkey: async ({ context }) => ({
+    body: await readPublicKeys(context),
+    headers: { "cache-control": "public, max-age=60" },
+  }),
+  jwks: async ({ context }) => ({
+    body: await readJwks(context),
+    headers: { "cache-control": "public, max-age=60" },
+  }),
+  health: async ({ context }) => {
+    await pingDatabase(context);
+    return { body: { status: "ok", database: context.database.kind, time: context.clock().toISOString() } };
+  },
+  mailbox: async ({ app, context }) => {
+    if (app.env.mail !== "mailbox") throw new AppError("not_found", "mail is really sent here");
+    return { body: { messages: await listMailbox(context.database) } };
+  },
+};
