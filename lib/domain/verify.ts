@@ -42,9 +42,11 @@ export interface AttestationCheck {
 }
 
 export interface AttestationReport {
-  /** Every check of the list ran and none failed. Null where the payload was erased. */
+  /** False where a check failed; null where none did but some had nothing to read; true only where all held. */
   valid: boolean | null;
   checks: AttestationCheck[];
+  /** Checks that the receipt keeps from running: its payload is private or erased, or a part is not in the file. */
+  missing: AttestationCheckName[];
   /** What the payload says; null where it is hidden, erased or not a statement. */
   statement: ActionStatement | null;
 }
@@ -56,7 +58,8 @@ export interface Receipt {
   /** `hidden`: private, and the verifier is not its owner. */
   payload: Uint8Array | "hidden" | "erased";
   payloadHash: Uint8Array;
-  signature: Uint8Array;
+  /** Over the payload itself; a Sigstore bundle carries the envelope's signature alone. */
+  signature: Uint8Array | "absent";
   envelopeSignature: Uint8Array;
   keyId: string;
   isPublic: boolean;
@@ -67,8 +70,10 @@ export interface Receipt {
     inclusionProof: Uint8Array[];
     checkpoint: string;
   };
-  toolManifest: Uint8Array | null;
-  humanAuthorization: JsonObject | null;
+  /** `absent`, here and below: this kind of file does not carry it, so its absence says nothing. */
+  toolManifest: Uint8Array | null | "absent";
+  humanAuthorization: JsonObject | null | "absent";
+  /** As it was sent; null where the attestation has none, or `absent`. */
   zkProof: unknown;
 }
 
@@ -101,10 +106,13 @@ export interface CostlyChecks {
   ): Promise<SubReport>;
 }
 
-type Outcome = Omit<AttestationCheck, "name">;
+interface Outcome extends Omit<AttestationCheck, "name"> {
+  isMissing?: true;
+}
 const pass = (detail: string): Outcome => ({ status: "pass", detail });
 const fail = (detail: string): Outcome => ({ status: "fail", detail });
 const skip = (detail: string): Outcome => ({ status: "not_applicable", detail });
+const miss = (detail: string): Outcome => ({ status: "not_applicable", detail, isMissing: true });
 
 interface Subject {
   receipt: Receipt;
@@ -116,7 +124,7 @@ interface Subject {
 }
 
 function withoutPayload({ receipt }: Subject): Outcome {
-  return skip(receipt.payload === "erased" ? "the payload was erased" : "the payload is private");
+  return miss(receipt.payload === "erased" ? "the payload was erased" : "the payload is private");
 }
 
 function checkPayloadHash(subject: Subject): Outcome {
@@ -140,12 +148,12 @@ function checkSignature(subject: Subject): Outcome {
   const { receipt, payload, key, verify } = subject;
   if (payload === null) return withoutPayload(subject);
   if (key === undefined) return fail(`key ${receipt.keyId} is not one of the service's keys`);
-  if (!verify(receipt.signature, payload, key.publicKey))
+  if (receipt.signature !== "absent" && !verify(receipt.signature, payload, key.publicKey))
     return fail("the Ed25519 signature does not verify");
-  const isEnvelopeSigned = verifyEnvelope(envelopeOf(payload, receipt, key), key.publicKey, verify);
-  return isEnvelopeSigned
-    ? pass(`Ed25519 by key ${key.keyId}`)
-    : fail("the envelope's signature does not verify");
+  if (!verifyEnvelope(envelopeOf(payload, receipt, key), key.publicKey, verify))
+    return fail("the envelope's signature does not verify");
+  const over = receipt.signature === "absent" ? ", over the envelope" : "";
+  return pass(`Ed25519 by key ${key.keyId}${over}`);
 }
 
 function envelopeOf(payload: Uint8Array, receipt: Receipt, key: TrustedKey) {
@@ -236,12 +244,14 @@ function checkCode(subject: Subject): Outcome {
 }
 
 function checkToolsUsed(subject: Subject): Outcome {
-  return recheckIdentity(subject, ({ predicate: { request, registered, verdicts } }) =>
-    compareVerdict(
-      verdicts.tools_authorized,
-      checkTools(request, registered.tool_manifest_hash, subject.receipt.toolManifest),
-    ),
-  );
+  return recheckIdentity(subject, ({ predicate: { request, registered, verdicts } }) => {
+    const { toolManifest } = subject.receipt;
+    const manifest = toolManifest === "absent" ? null : toolManifest;
+    const recomputed = checkTools(request, registered.tool_manifest_hash, manifest);
+    if (recomputed !== null && toolManifest === "absent")
+      return miss("the registered tool manifest is not in this file");
+    return compareVerdict(verdicts.tools_authorized, recomputed);
+  });
 }
 
 /** What the payload says of the authorization against the embedded object; null where they fit. */
@@ -279,24 +289,27 @@ async function checkHumanAuthorization(subject: Subject, costly: CostlyChecks): 
   if (subject.payload === null) return withoutPayload(subject);
   if (statement === null) return fail("the payload is not a statement");
   const approval = statement.predicate.human_approval;
+  const object = receipt.humanAuthorization;
   if (approval.method !== "proof_of_personhood") {
-    if (receipt.humanAuthorization !== null)
+    if (object !== null && object !== "absent")
       return fail("an authorization stands beside a payload that records none");
     return skip(
       approval.method === "hash" ? "asserted by the caller, not proven" : "no human approval was recorded",
     );
   }
-  if (receipt.humanAuthorization === null) return fail("the authorization that the payload names is missing");
-  const misfit = findMisfit(statement, receipt.humanAuthorization);
+  if (object === "absent") return miss("the authorization that the payload names is not in this file");
+  if (object === null) return fail("the authorization that the payload names is missing");
+  const misfit = findMisfit(statement, object);
   if (misfit !== null) return fail(misfit);
-  const { ok, detail } = await costly.verifyHumanAuthorization(receipt.humanAuthorization);
+  const { ok, detail } = await costly.verifyHumanAuthorization(object);
   return ok ? pass(detail) : fail(detail);
 }
 
 async function checkZkProof(subject: Subject, costly: CostlyChecks): Promise<Outcome> {
   const { receipt, payload, statement } = subject;
   const isNamed = statement?.predicate.zk !== undefined;
-  if (receipt.zkProof === null || receipt.zkProof === undefined) {
+  if (receipt.zkProof === "absent" && isNamed) return miss("the zero-knowledge proof is not in this file");
+  if (receipt.zkProof === "absent" || receipt.zkProof === null || receipt.zkProof === undefined) {
     return isNamed
       ? fail("the zero-knowledge proof that the payload names is missing")
       : skip("no zero-knowledge proof was asked for");
@@ -336,10 +349,14 @@ export async function verifyAttestation(
     zk_proof: () => checkZkProof(subject, costly),
   };
   const checks: AttestationCheck[] = [];
-  for (const name of attestationChecks) checks.push({ name, ...(await run[name]()) });
+  const missing: AttestationCheckName[] = [];
+  for (const name of attestationChecks) {
+    const { isMissing, ...outcome } = await run[name]();
+    checks.push({ name, ...outcome });
+    if (isMissing) missing.push(name);
+  }
   const isWhole =
     checks.length === attestationChecks.length && checks.every(({ status }) => status !== "fail");
-  const failed = checks.some(({ status }) => status === "fail");
-  const valid = receipt.payload === "erased" && !failed ? null : isWhole;
-  return { valid, checks, statement: subject.statement };
+  const valid = isWhole && missing.length > 0 ? null : isWhole;
+  return { valid, checks, missing, statement: subject.statement };
 }

@@ -65,6 +65,7 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
   const { db } = context.database;
   const log = await readReceipt(db, stored.log_id, stored.leaf_index);
   const manifest = await readManifest(db, stored.statement);
+  const authorization = parseObject(stored.human_authorization);
   const receipt: Receipt = {
     attestationId: stored.id,
     agentSlug: stored.slug,
@@ -82,10 +83,10 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
       checkpoint: log.checkpoint,
     },
     toolManifest: manifest,
-    humanAuthorization: parseObject(stored.human_authorization),
+    humanAuthorization: authorization,
     zkProof: stored.zk_proof === null ? null : (JSON.parse(stored.zk_proof) as unknown),
   };
-  return { receipt, log, manifest };
+  return { receipt, log, manifest, authorization };
 }
 
 async function verifyStored(context: Context, stored: StoredAttestation) {
@@ -128,7 +129,7 @@ export async function verifyAttestationById(
   viewer: Viewer,
 ): Promise<VerifyResponse> {
   const stored = await readAttestation(context.database.db, id);
-  const { receipt, log, manifest, report } = await verifyStored(context, stored);
+  const { receipt, log, manifest, authorization, report } = await verifyStored(context, stored);
   const isVisible = maySee(stored, viewer);
   const { baseUrl } = context.settings;
   const payload = stored.payload !== null && isVisible ? utf8Decode(stored.payload) : null;
@@ -151,7 +152,7 @@ export async function verifyAttestationById(
     status: stored.payload === null ? "erased" : "recorded",
     erased_at: stored.erased_at?.toISOString() ?? null,
     ...describeAttestation(baseUrl, facts),
-    human_authorization: isVisible ? receipt.humanAuthorization : null,
+    human_authorization: isVisible ? authorization : null,
     zk_proof: receipt.zkProof as VerifyResponse["zk_proof"],
     tool_manifest: manifest !== null && isVisible ? utf8Decode(manifest) : null,
     checks: visibleChecks(report, isVisible),

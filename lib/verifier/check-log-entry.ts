@@ -1,0 +1,53 @@
+/** A leaf with its proof and checkpoint against the trusted keys: what every kind of evidence has in common. */
+
+import { bytesEqual } from "#lib/domain/bytes";
+import { verifyCheckpoint } from "#lib/domain/checkpoint";
+import { type LogLeaf, parseLogLeaf } from "#lib/domain/log-leaf";
+import { leafHash, verifyInclusion } from "#lib/domain/merkle";
+import type { Receipt } from "#lib/domain/verify";
+import type { VerifierCheck } from "./report";
+import { chooseLogKey, type VerifierTrust } from "./trust";
+
+type LogEvidence = Pick<Receipt["log"], "index" | "entry" | "inclusionProof" | "checkpoint">;
+
+/** Checks `checkpoint_signature`, `log_inclusion` and `entry_key`, and the leaf where it is one. */
+export function checkLogEntry(
+  { index, entry, inclusionProof, checkpoint }: LogEvidence,
+  trust: VerifierTrust,
+): { checks: VerifierCheck[]; leaf: LogLeaf | null } {
+  const signed = verifyCheckpoint(checkpoint, chooseLogKey(checkpoint, trust));
+  const { size, root } = signed.ok ? signed.checkpoint : { size: 0, root: new Uint8Array() };
+  const isIn = verifyInclusion({ leafHash: leafHash(entry), index, size, proof: inclusionProof, root });
+  const leaf = parseOrNull(entry);
+  const key = leaf && trust.keys.find(({ publicKey }) => bytesEqual(publicKey, leaf.publicKey));
+  const isInRange =
+    key && index >= key.validFromIndex && (key.validToIndex === null || index < key.validToIndex);
+  const checks: VerifierCheck[] = [
+    signed.ok
+      ? passed("checkpoint_signature", `checkpoint of ${signed.checkpoint.origin} at size ${size}`)
+      : failed("checkpoint_signature", signed.problem),
+    isIn
+      ? passed("log_inclusion", `leaf ${index} of ${size}`)
+      : failed("log_inclusion", "the inclusion proof does not lead to the root"),
+    isInRange
+      ? passed("entry_key", `the entry names key ${key.keyId}, which signs for this index`)
+      : failed("entry_key", "the entry names no key that is trusted for this index"),
+  ];
+  return { checks, leaf };
+}
+
+function parseOrNull(entry: Uint8Array): LogLeaf | null {
+  try {
+    return parseLogLeaf(entry);
+  } catch {
+    return null;
+  }
+}
+
+export function passed(name: string, detail: string): VerifierCheck {
+  return { name, status: "pass", detail };
+}
+
+export function failed(name: string, detail: string): VerifierCheck {
+  return { name, status: "fail", detail };
+}

@@ -1,0 +1,35 @@
+/**
+ * A tlog-proof file (c2sp.org/tlog-proof). Ours carry the leaf's bytes in `extra`, so that the file stands
+ * alone: they are the attacker's until the inclusion proof has led from them to the signed root.
+ */
+import { bytesEqual, sha256 } from "#lib/domain/bytes";
+import { parseTlogProof } from "#lib/domain/tlog-proof";
+import { checkLogEntry, failed, passed } from "./check-log-entry";
+import { UnreadableError } from "./read-json";
+import type { VerifierCheck } from "./report";
+import type { VerifierTrust } from "./trust";
+
+/** `payload`: the bytes that the leaf must be about, where the verifier has them. */
+export function checkTlogProof(
+  file: string,
+  trust: VerifierTrust,
+  payload: Uint8Array | undefined,
+): VerifierCheck[] {
+  const { index, proof, checkpoint, extra } = parseTlogProof(file);
+  if (extra === undefined) throw new UnreadableError("a tlog-proof without the leaf in its extra line");
+  const evidence = { index, entry: extra, inclusionProof: [...proof], checkpoint };
+  const { checks, leaf } = checkLogEntry(evidence, trust);
+  return [...checks, checkPayload(leaf?.payloadHash, payload)];
+}
+
+function checkPayload(payloadHash: Uint8Array | undefined, payload: Uint8Array | undefined): VerifierCheck {
+  if (payload === undefined)
+    return {
+      name: "payload_hash",
+      status: "not_applicable",
+      detail: "no payload was given: what was logged is shown by its hash only",
+    };
+  return payloadHash !== undefined && bytesEqual(payloadHash, sha256(payload))
+    ? passed("payload_hash", "the leaf is about this payload")
+    : failed("payload_hash", "the leaf is about another payload");
+}

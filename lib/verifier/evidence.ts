@@ -1,0 +1,75 @@
+/** The kinds of files that the verifier takes, told apart by their shape; the shape decides nothing else. */
+import { type LogBundle, parseBundle } from "#lib/domain/bundle";
+import { sha256 } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { parseActionStatement } from "#lib/domain/statement";
+import { parseTlogProof } from "#lib/domain/tlog-proof";
+import type { Receipt } from "#lib/domain/verify";
+import { isAttestationAnswer, parseReceipt } from "./parse-receipt";
+import { readObject, UnreadableError } from "./read-json";
+
+export type Evidence =
+  | { kind: "attestation"; object: JsonObject; receipt: Receipt }
+  | { kind: "bundle"; receipt: Receipt; bundle: LogBundle }
+  | { kind: "human_authorization"; object: JsonObject }
+  | { kind: "presentation"; object: JsonObject }
+  | { kind: "tlog_proof"; file: string };
+
+export type EvidenceKind = Evidence["kind"];
+
+/** `input`: text or a parsed JSON value. Throws {@link UnreadableError}. */
+export function parseEvidence(input: unknown): Evidence {
+  if (typeof input === "string" && input.startsWith("c2sp.org/tlog-proof@")) return readTlogProof(input);
+  const object = readObject(input);
+  if (typeof object["mediaType"] === "string") return readBundle(object);
+  if (object["type"] === "human_authorization") return { kind: "human_authorization", object };
+  if ("presentation_header" in object && "disclosed" in object) return { kind: "presentation", object };
+  if (isAttestationAnswer(object)) return { kind: "attestation", object, receipt: parseReceipt(object) };
+  const inner = object["human_authorization"];
+  if (typeof inner === "object" && inner !== null && "request_id" in object) return parseEvidence(inner);
+  throw new UnreadableError(
+    "neither an attestation, a Sigstore bundle, a human_authorization, a zero-knowledge presentation nor a tlog-proof",
+  );
+}
+
+function readTlogProof(file: string): Evidence {
+  try {
+    parseTlogProof(file);
+  } catch {
+    throw new UnreadableError("a malformed tlog-proof");
+  }
+  return { kind: "tlog_proof", file };
+}
+
+function readBundle(object: JsonObject): Evidence {
+  try {
+    const bundle = parseBundle(JSON.stringify(object));
+    return { kind: "bundle", bundle, receipt: receiptOf(bundle) };
+  } catch (error) {
+    throw new UnreadableError(`a bundle that this service does not write: ${(error as Error).message}`);
+  }
+}
+
+/** A bundle carries neither the signature over the bare payload nor what the verdicts were drawn from. */
+function receiptOf({ envelope, leaf, index, proof, checkpoint }: LogBundle): Receipt {
+  const predicate = parseActionStatement(envelope.payload)?.predicate;
+  return {
+    attestationId: predicate?.attestation_id ?? "",
+    agentSlug: String(predicate?.request["agent_slug"] ?? ""),
+    payload: envelope.payload,
+    payloadHash: sha256(envelope.payload),
+    signature: "absent",
+    envelopeSignature: envelope.signature,
+    keyId: predicate?.key_id ?? "",
+    isPublic: predicate?.is_public ?? false,
+    log: { index, treeSize: sizeOf(checkpoint), entry: leaf, inclusionProof: [...proof], checkpoint },
+    toolManifest: "absent",
+    humanAuthorization: "absent",
+    zkProof: "absent",
+  };
+}
+
+/** The bundle's own tree size was found equal to the checkpoint's when it was parsed. */
+function sizeOf(checkpoint: string): number {
+  return Number(checkpoint.split("\n")[1]);
+}

@@ -1,0 +1,96 @@
+/**
+ * From the answer of POST /v1/attest or GET /v1/verify/:id (api.md sections 2 and 4) to what the verifier reads.
+ * Only fields that carry evidence are taken; `valid`, `checks` and `independent_verification` are not.
+ * No schema of the contract is used, so that a receipt of any release is read for ever.
+ */
+import { utf8Encode } from "#lib/domain/bytes";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import type { Receipt } from "#lib/domain/verify";
+import {
+  decodeBase64,
+  decodeHex,
+  readObject,
+  requireIndex,
+  requireObject,
+  requireText,
+  requireTexts,
+  UnreadableError,
+} from "./read-json";
+
+/** `json`: text or a parsed value. Throws {@link UnreadableError} for what is not such an answer. */
+export function parseReceipt(json: unknown): Receipt {
+  const object = readObject(json);
+  return {
+    attestationId: requireText(object, "attestation_id"),
+    agentSlug: requireText(object, "agent_slug"),
+    payload: readPayload(object),
+    payloadHash: decodeHex(requireText(object, "payload_hash"), "payload_hash", 32),
+    signature: decodeBase64(requireText(object, "signature"), "signature", 64),
+    envelopeSignature: decodeBase64(requireText(object, "envelope_signature"), "envelope_signature", 64),
+    keyId: requireText(object, "key_id"),
+    isPublic: readIsPublic(object),
+    log: readLogReceipt(requireObject(object, "log")),
+    toolManifest: readToolManifest(object),
+    humanAuthorization: readOptionalObject(object, "human_authorization"),
+    zkProof: readZkProof(object),
+  };
+}
+
+export function isAttestationAnswer(object: JsonObject): boolean {
+  return "attestation_id" in object && "payload_hash" in object && "log" in object;
+}
+
+function readPayload(object: JsonObject): Receipt["payload"] {
+  const { payload, status } = object;
+  if (typeof payload === "string") {
+    if (status === "erased") throw new UnreadableError("status: erased, yet the payload is there");
+    if (!payload.isWellFormed()) throw new UnreadableError("payload: not well-formed text");
+    return utf8Encode(payload);
+  }
+  if (payload !== null) throw new UnreadableError("payload: expected a string or null");
+  if (status === "erased") return "erased";
+  if (object["is_public"] !== false)
+    throw new UnreadableError("payload: missing, though the attestation is neither private nor erased");
+  return "hidden";
+}
+
+function readIsPublic(object: JsonObject): boolean {
+  const value = object["is_public"];
+  if (typeof value !== "boolean") throw new UnreadableError("is_public: expected true or false");
+  return value;
+}
+
+export function readLogReceipt(log: JsonObject): Receipt["log"] {
+  return {
+    index: requireIndex(log, "index"),
+    treeSize: requireIndex(log, "tree_size"),
+    entry: decodeBase64(requireText(log, "entry"), "log.entry"),
+    inclusionProof: requireTexts(log, "inclusion_proof").map((hash) =>
+      decodeBase64(hash, "log.inclusion_proof", 32),
+    ),
+    checkpoint: requireText(log, "checkpoint"),
+  };
+}
+
+function readToolManifest(object: JsonObject): Receipt["toolManifest"] {
+  const value = object["tool_manifest"];
+  if (value === undefined) return "absent";
+  if (value !== null && typeof value !== "string")
+    throw new UnreadableError("tool_manifest: expected a string or null");
+  return value === null ? null : utf8Encode(value);
+}
+
+function readOptionalObject(object: JsonObject, name: string): JsonObject | null | "absent" {
+  const value = object[name];
+  if (value === undefined) return "absent";
+  if (value !== null && !isJsonObject(value))
+    throw new UnreadableError(`${name}: expected an object or null`);
+  return value;
+}
+
+/** GET has it as `zk_proof`, POST as `zk.proof`. */
+function readZkProof(object: JsonObject): JsonObject | null | "absent" {
+  const { zk } = object;
+  if (!isJsonObject(zk)) return readOptionalObject(object, "zk_proof");
+  return readOptionalObject(zk, "proof");
+}

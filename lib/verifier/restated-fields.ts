@@ -1,0 +1,146 @@
+/**
+ * The answers of the service repeat fields of the signed payload for convenience. A reader believes what he
+ * reads there, so each must say what the payload says; where the payload is not shown, what the zero-knowledge
+ * proof discloses, and nothing beyond that may be claimed.
+ */
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { parseCheckpoint } from "#lib/domain/checkpoint";
+import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
+import { parseNote } from "#lib/domain/signed-note";
+import type { ActionPredicate } from "#lib/domain/statement";
+import type { AttestationReport, Receipt, TrustedKey } from "#lib/domain/verify";
+
+export interface Restatement {
+  status: "pass" | "fail";
+  detail: string;
+  /** Fields that the answer shows and nothing in it proves. */
+  unproven: string[];
+}
+
+/** What a private attestation keeps to itself, and what is gone after erasure. */
+const contentFields = [
+  "action",
+  "inputs_hash",
+  "metadata",
+  "code_hash",
+  "model_id",
+  "tools_used",
+  "human_approval",
+  "human_authorization",
+  "tool_manifest",
+];
+
+/** `asked`: the id that the verifier asked the service for. */
+export function checkRestatedFields(
+  object: JsonObject,
+  receipt: Receipt,
+  report: AttestationReport,
+  keys: readonly TrustedKey[],
+  asked: string | undefined,
+): Restatement {
+  const fail = (detail: string): Restatement => ({ status: "fail", detail, unproven: [] });
+  if (asked !== undefined && receipt.attestationId !== asked)
+    return fail("this is not the attestation that was asked for");
+  const wrong = findWrongSurroundings(object, receipt, keys);
+  if (wrong !== null) return fail(wrong);
+  const { statement } = report;
+  if (statement === null) return checkWithoutPayload(object, receipt, report);
+  const misfit = findMisfit(object, restate(statement.predicate));
+  return misfit === null
+    ? { status: "pass", detail: "the fields beside the payload say what the payload says", unproven: [] }
+    : fail(`${misfit} differs from the payload`);
+}
+
+/** The fields of an answer that follow from the payload. */
+function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObject {
+  const asked = (name: string): JsonValue => request[name] ?? null;
+  return {
+    attestation_id: predicate.attestation_id,
+    agent_slug: asked("agent_slug"),
+    action: asked("action"),
+    inputs_hash: asked("inputs_hash"),
+    timestamp: predicate.timestamp,
+    key_id: predicate.key_id,
+    is_public: predicate.is_public,
+    ...verdicts,
+    human_approved: predicate.human_approval.method !== "none",
+    human_approval: predicate.human_approval,
+    metadata: asked("metadata"),
+    code_hash: asked("code_hash"),
+    model_id: asked("model_id"),
+    tools_used: asked("tools_used"),
+    has_zk_proof: predicate.zk !== undefined,
+  };
+}
+
+function findMisfit(object: JsonObject, expected: JsonObject): string | null {
+  const differs = (name: string) =>
+    object[name] !== undefined && canonicalJson(object[name]) !== canonicalJson(expected[name] ?? null);
+  return Object.keys(expected).find(differs) ?? null;
+}
+
+/** What stands beside log, key and proof, whether the payload is there or not. */
+function findWrongSurroundings(
+  object: JsonObject,
+  receipt: Receipt,
+  keys: readonly TrustedKey[],
+): string | null {
+  const { log, has_zk_proof: hasProof, independent_verification: repeat } = object;
+  if (isJsonObject(log) && log["origin"] !== undefined && log["origin"] !== originOf(receipt.log.checkpoint))
+    return "log.origin differs from the checkpoint";
+  if (hasProof !== undefined && receipt.zkProof !== "absent" && hasProof !== (receipt.zkProof !== null))
+    return "has_zk_proof differs from what is there";
+  if (!isJsonObject(repeat)) return null;
+  const { recreate_payload: payload, public_key_pem: pem } = repeat;
+  const shown = object["payload"] ?? null;
+  if (payload !== undefined && payload !== shown) return "independent_verification.recreate_payload differs";
+  const key = keys.find(({ keyId }) => keyId === receipt.keyId);
+  if (key !== undefined && pem !== undefined && pem !== encodePublicKeyPem(key.publicKey))
+    return "independent_verification.public_key_pem is another key";
+  return null;
+}
+
+function originOf(checkpoint: string): string | null {
+  try {
+    return parseCheckpoint(parseNote(checkpoint).text).origin;
+  } catch {
+    return null;
+  }
+}
+
+/** Claims that nothing in the answer backs up are listed; content is not shown without the bytes it stands in. */
+function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: AttestationReport): Restatement {
+  const shown = contentFields.find((name) => (object[name] ?? null) !== null);
+  if (shown !== undefined)
+    return { status: "fail", detail: `${shown} is shown without a payload that holds it`, unproven: [] };
+  const isProofGood = report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
+  const disclosed = isProofGood ? readDisclosed(receipt.zkProof) : {};
+  const misfit = findMisfit(object, disclosed);
+  if (misfit !== null)
+    return { status: "fail", detail: `${misfit} differs from the zero-knowledge proof`, unproven: [] };
+  const month = disclosed["issued_month"];
+  const { timestamp } = object;
+  if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
+    return { status: "fail", detail: "timestamp differs from the zero-knowledge proof", unproven: [] };
+  const claims = [
+    "attestation_id",
+    "agent_slug",
+    "timestamp",
+    "is_public",
+    ...verdictFields,
+    "human_approved",
+  ];
+  const unproven = claims.filter((name) => (object[name] ?? null) !== null && !(name in disclosed));
+  return { status: "pass", detail: "nothing is claimed beyond what is listed as unproven", unproven };
+}
+
+const verdictFields = ["agent_authenticated", "code_hash_verified", "tools_authorized"];
+
+/** Name → value of a proof that has verified. */
+function readDisclosed(zkProof: unknown): JsonObject {
+  if (!isJsonObject(zkProof) || !isJsonObject(zkProof["disclosed"])) return {};
+  const pairs = Object.values(zkProof["disclosed"]).map(
+    (text) => JSON.parse(String(text)) as [string, JsonValue],
+  );
+  return Object.fromEntries(pairs);
+}

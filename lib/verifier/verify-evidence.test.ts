@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databaseKinds } from "#lib/db/testing";
+import { attestationChecks } from "#lib/domain/verify";
+import { startTestApp, type TestApp } from "#lib/http/testing";
+import { verifyInBrowser } from "./browser";
+
+describe("the answers of a running service", () => {
+  let test: TestApp;
+  let trust: unknown;
+  let key: string;
+  const attest = async (body: object) => {
+    const all = { agent_slug: "invoice-bot", action: "Paid 12 €", inputs_hash: "sha256:abc", ...body };
+    const { body: made } = await test.call("POST", "/v1/attest", { key, body: all });
+    return made;
+  };
+  beforeAll(async () => {
+    test = await startTestApp(databaseKinds[0] ?? "embedded");
+    ({ key } = await test.createKey());
+    trust = (await test.call("GET", "/v1/pubkey")).body;
+  });
+  afterAll(() => test.close());
+
+  it("are valid for an outsider, by all checks of the fixed list", async () => {
+    const made = await attest({ metadata: { n: 1 }, human_approved: true });
+    const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+    for (const answer of [made, body, JSON.stringify(body)]) {
+      const report = await verifyInBrowser(answer, trust);
+      expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);
+      expect(report.verdict).toBe("valid");
+      expect(report.checks.map(({ name }) => name)).toEqual([...attestationChecks, "restated_fields"]);
+    }
+  });
+
+  it("are caught where the service says valid over changed bytes", async () => {
+    const made = await attest({ metadata: { n: 2 } });
+    const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+    const lie = { ...body, valid: true, payload: body.payload.replace("Paid 12", "Paid 99") };
+    const report = await verifyInBrowser(lie, trust);
+    expect(report).toMatchObject({ verdict: "invalid", claimed: true, disagrees: true, statement: null });
+  });
+
+  it("of a private attestation are incomplete for a stranger and valid for its owner", async () => {
+    const made = await attest({ is_public: false });
+    const path = `/v1/verify/${made.attestation_id}`;
+    const shown = await verifyInBrowser((await test.call("GET", path)).body, trust);
+    expect(shown.verdict).toBe("incomplete");
+    expect(shown.unproven).toContain("agent_slug");
+    const owner = await verifyInBrowser((await test.call("GET", path, { key })).body, trust);
+    expect(owner.verdict).toBe("valid");
+  });
+});

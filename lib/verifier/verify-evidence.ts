@@ -1,0 +1,167 @@
+/**
+ * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict that
+ * stands in the file is believed. The pairing checks (BBS, Groth16) are loaded only where one of them runs.
+ */
+import type { JsonObject } from "#lib/domain/canonical-json";
+import type { ActionStatement } from "#lib/domain/statement";
+import { type CostlyChecks, verifyAttestation } from "#lib/domain/verify";
+import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
+import { checkDecisionLog } from "./check-decision-log";
+import { checkTlogProof } from "./check-tlog-proof";
+import { type Evidence, parseEvidence } from "./evidence";
+import { UnreadableError } from "./read-json";
+import { sentenceFor, type Verdict, type VerifierCheck, type VerifierReport } from "./report";
+import { checkRestatedFields } from "./restated-fields";
+import { chooseLogKey, type VerifierTrust } from "./trust";
+
+/** What the verifier knows besides: all optional, nothing of it from the file. */
+export interface Expectation {
+  /** The id that was asked for: a service could answer with another attestation that is valid. */
+  attestationId?: string;
+  /** For presentations: whom it must have been made for, the nonce that was sent, and the time to judge by. */
+  audience?: string;
+  nonce?: string;
+  nowSeconds?: number;
+  /** For a log proof: the payload that must be behind the leaf. */
+  payload?: Uint8Array;
+}
+
+/** `input`: text or a parsed JSON value. Throws UnreadableError for what cannot be verified at all. */
+export async function verifyEvidence(
+  input: unknown,
+  trust: VerifierTrust,
+  expected: Expectation = {},
+): Promise<VerifierReport> {
+  return verifyParsed(parseEvidence(input), trust, expected);
+}
+
+export async function verifyParsed(
+  evidence: Evidence,
+  trust: VerifierTrust,
+  expected: Expectation = {},
+): Promise<VerifierReport> {
+  switch (evidence.kind) {
+    case "attestation":
+    case "bundle":
+      return verifyReceipt(evidence, trust, expected);
+    case "human_authorization":
+      return verifyAuthorization(evidence.object, trust);
+    case "presentation":
+      return verifyZkPresentation(evidence.object, trust, expected);
+    case "tlog_proof":
+      return finish("tlog_proof", checkTlogProof(evidence.file, trust, expected.payload));
+  }
+}
+
+async function verifyReceipt(
+  evidence: Extract<Evidence, { receipt: unknown }>,
+  trust: VerifierTrust,
+  expected: Expectation,
+): Promise<VerifierReport> {
+  const { kind, receipt } = evidence;
+  const costly = loadCostlyChecks(trust);
+  const logKey = chooseLogKey(receipt.log.checkpoint, trust);
+  const report = await verifyAttestation(receipt, { keys: trust.keys, logKey }, costly.checks);
+  const object = kind === "attestation" ? evidence.object : {};
+  const restated = checkRestatedFields(object, receipt, report, trust.keys, expected.attestationId);
+  const { unproven, ...outcome } = restated;
+  const checks: VerifierCheck[] = [...report.checks, { name: "restated_fields", ...outcome }];
+  return finish(kind, checks, {
+    missing: report.missing,
+    unproven,
+    statement: report.statement,
+    authorization: costly.authorization(),
+    isErased: receipt.payload === "erased",
+    claimed: kind === "attestation" ? readClaim(evidence.object) : null,
+  });
+}
+
+/** POST's answer claims nothing; GET's claims `valid`. */
+function readClaim(object: JsonObject): boolean | null {
+  return typeof object["valid"] === "boolean" ? object["valid"] : null;
+}
+
+function loadCostlyChecks(trust: VerifierTrust) {
+  let authorization: AuthorizationReport | null = null;
+  const checks: CostlyChecks = {
+    verifyHumanAuthorization: async (object) => {
+      const { checkAuthorization } = await import("./check-authorization");
+      authorization = checkAuthorization(object, trust);
+      if (authorization === null) return { ok: false, detail: "the authorization is malformed" };
+      const { ok, grade_text: gradeText } = authorization;
+      const all: VerifierCheck[] = [...authorization.checks, ...checkDecisionLog(object, trust)];
+      const failed = all.find(({ status }) => status === "fail");
+      return {
+        ok: ok && failed === undefined,
+        detail: failed ? `${failed.name}: ${failed.detail}` : gradeText,
+      };
+    },
+    verifyZkProof: async (zkProof, { attestationId, payload }) => {
+      const { checkPresentation } = await import("./check-presentation");
+      const expected = { attestationId, audience: "public", ...(payload !== null && { payload }) };
+      const report = await checkPresentation(zkProof, trust, expected);
+      const failed = report.checks.find(({ status }) => status === "fail");
+      const passed = "the service's BBS key signed these disclosed values";
+      return { ok: report.ok, detail: failed ? `${failed.name}: ${failed.detail}` : passed };
+    },
+  };
+  return { checks, authorization: () => authorization };
+}
+
+async function verifyAuthorization(object: JsonObject, trust: VerifierTrust): Promise<VerifierReport> {
+  const { checkAuthorization } = await import("./check-authorization");
+  const authorization = checkAuthorization(object, trust);
+  if (authorization === null) throw new UnreadableError("a malformed human_authorization");
+  const checks: VerifierCheck[] = [...authorization.checks, ...checkDecisionLog(object, trust)];
+  return finish("human_authorization", checks, { authorization });
+}
+
+async function verifyZkPresentation(
+  object: JsonObject,
+  trust: VerifierTrust,
+  { audience, nonce, nowSeconds, attestationId, payload }: Expectation,
+): Promise<VerifierReport> {
+  const { checkPresentation } = await import("./check-presentation");
+  const { checks } = await checkPresentation(object, trust, {
+    ...(audience !== undefined && { audience }),
+    ...(nonce !== undefined && { nonce }),
+    ...(nowSeconds !== undefined && { nowSeconds }),
+    ...(attestationId !== undefined && { attestationId }),
+    ...(payload !== undefined && { payload }),
+  });
+  return finish("presentation", checks);
+}
+
+interface Findings {
+  missing?: readonly string[];
+  unproven?: string[];
+  statement?: ActionStatement | null;
+  authorization?: AuthorizationReport | null;
+  isErased?: boolean;
+  claimed?: boolean | null;
+}
+
+function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findings = {}): VerifierReport {
+  const { missing = [], unproven = [], authorization = null, claimed = null } = findings;
+  const failed =
+    checks.length === 0 || checks.some(({ status }) => status === "fail" || status === "not_run");
+  const whole: Verdict = missing.length === 0 ? "valid" : "incomplete";
+  const verdict: Verdict = failed ? "invalid" : findings.isErased ? "erased" : whole;
+  const statement = failed ? null : (findings.statement ?? null);
+  const approval = statement?.predicate.human_approval;
+  const environment = approval?.method === "proof_of_personhood" ? approval.environment : "production";
+  const isTest = authorization?.grade === "test" || environment !== "production";
+  return {
+    kind,
+    verdict,
+    sentence: sentenceFor(kind, verdict, isTest),
+    checks,
+    missing: [...missing],
+    unproven: failed ? [] : unproven,
+    statement,
+    authorization,
+    isTest,
+    claimed,
+    disagrees: claimed !== null && claimed !== (verdict !== "invalid"),
+  };
+}
