@@ -2,12 +2,14 @@
 import { agentsOperations } from "./operations-agents";
 import { attestationsOperations } from "./operations-attestations";
 import { keysOperations } from "./operations-keys";
+import { presentationsOperations } from "./operations-presentations";
 import { serviceOperations } from "./operations-service";
 
 export const operations = {
   ...attestationsOperations,
   ...agentsOperations,
   ...keysOperations,
+  ...presentationsOperations,
   ...serviceOperations,
 };
 

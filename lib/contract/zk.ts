@@ -1,30 +1,38 @@
-/** Zero-knowledge presentations of an attestation (BBS selective disclosure). */
+/** Zero-knowledge proofs and credentials on the wire (BBS selective disclosure); the shapes of lib/domain/presentation.ts. */
 import { z } from "zod";
+import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA, MESSAGE_COUNT, ZK_PROOF_TYPE } from "#lib/domain/disclosure";
+import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 
+const base64Url = z.string().meta({ description: "base64url without padding" });
+
+/** What a verifier gets: the public proof of GET /v1/verify/:id, or a presentation for one audience. */
 export const zkProof = z
   .strictObject({
-    type: z.literal("bbs-selective-disclosure/1"),
-    ciphersuite: z.string(),
-    schema: z.string(),
-    kid: z.string(),
-    public_key: z.string(),
-    header: z.string(),
-    presentation_header: z.string(),
-    total_messages: z.number().int(),
-    disclosed: z.record(z.string().regex(/^\d{1,3}$/), z.string()),
-    proof: z.string(),
+    type: z.string().meta({ examples: [ZK_PROOF_TYPE] }),
+    ciphersuite: z.string().meta({ examples: [BBS_CIPHERSUITE] }),
+    schema: z.string().meta({ examples: [DISCLOSURE_SCHEMA] }),
+    kid: z.string().meta({ description: "base64url SHA-256 of the public key; pin it" }),
+    public_key: base64Url,
+    header: base64Url,
+    presentation_header: base64Url.meta({
+      description: 'canonical JSON of {aud, exp, iat, nonce}, or of {attestation_id, aud: "public"}',
+    }),
+    total_messages: z.int().meta({ examples: [MESSAGE_COUNT] }),
+    disclosed: z.record(z.string().regex(/^\d{1,2}$/), z.string()).meta({
+      description:
+        'index of the message → its canonical text, for example {"18": "[\\"human_approved\\",true]"}',
+    }),
+    proof: base64Url,
   })
-  .meta({ id: "ZkProof" });
+  .meta({ id: "ZkProof" }) satisfies z.ZodType<ZkProof>;
 
+/** For the owner alone: with the signature, guesses of the hidden messages could be tested. */
 export const zkCredential = z
   .strictObject({
     kid: z.string(),
-    public_key: z.string(),
-    header: z.string(),
-    signature: z.string(),
-    messages: z.array(z.string()),
+    public_key: base64Url,
+    header: base64Url,
+    signature: base64Url,
+    messages: z.array(z.string()).length(MESSAGE_COUNT),
   })
-  .meta({ id: "ZkCredential" });
-
-export type ZkProof = z.infer<typeof zkProof>;
-export type ZkCredential = z.infer<typeof zkCredential>;
+  .meta({ id: "ZkCredential" }) satisfies z.ZodType<ZkCredential>;

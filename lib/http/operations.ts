@@ -8,12 +8,14 @@ import { createHandler, type Handler, type Params, type Runs } from "./route";
 import { agentsRuns } from "./runs-agents";
 import { attestationsRuns } from "./runs-attestations";
 import { keysRuns } from "./runs-keys";
+import { presentationsRuns } from "./runs-presentations";
 import { serviceRuns } from "./runs-service";
 
 const runs: Runs<typeof operations> = {
   ...attestationsRuns,
   ...agentsRuns,
   ...keysRuns,
+  ...presentationsRuns,
   ...serviceRuns,
 };
 

@@ -5,6 +5,7 @@
 import type { AttestBody, AttestResponse } from "#lib/contract/attest";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
+import { type ZkKeyPair, zkPredicate } from "#lib/domain/disclosure";
 import { signEnvelope } from "#lib/domain/dsse";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { drawVerdicts } from "#lib/domain/identity-checks";
@@ -33,6 +34,7 @@ async function buildPredicate(
   input: AttestInput,
   agent: FoundAgent | null,
   prepared: PreparedApproval,
+  zkKeyPair: ZkKeyPair | null,
 ): Promise<ActionPredicate> {
   const { body, caller } = input;
   const now = context.clock();
@@ -50,6 +52,7 @@ async function buildPredicate(
     organization: caller.organizationId,
     is_public: body.is_public ?? caller.defaultPublic,
     salt: base64Encode(context.random(16)),
+    ...(zkKeyPair === null ? {} : { zk: zkPredicate(zkKeyPair.publicKey) }),
     request,
     ...(agentSignature === undefined ? {} : { agent_signature: agentSignature }),
     registered,
@@ -64,9 +67,12 @@ async function signItem(
   agent: FoundAgent | null,
   predicate: ActionPredicate,
   prepared: PreparedApproval,
+  zkKeyPair: ZkKeyPair | null,
 ): Promise<AttestationItem> {
   const { signer } = context.keys;
   const payload = buildActionStatement(predicate);
+  // Before anything is stored: where the proof cannot be made, nothing is recorded.
+  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }));
   const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
   const item: Omit<AttestationItem, "respond"> = {
     leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
@@ -80,10 +86,11 @@ async function signItem(
     signature: signer.sign(payload),
     envelopeSignature: envelope.signature,
     authorization: prepared.authorization,
+    zk,
     isKeyUnproven: agent?.key_proven_at === null,
   };
-  const respond: AttestationItem["respond"] = (log) =>
-    describeAttestation(context.settings.baseUrl, {
+  const respond: AttestationItem["respond"] = (log) => ({
+    ...describeAttestation(context.settings.baseUrl, {
       id: predicate.attestation_id,
       slug: String(predicate.request["agent_slug"]),
       isPublic: predicate.is_public,
@@ -92,14 +99,16 @@ async function signItem(
       signature: item.signature,
       envelopeSignature: item.envelopeSignature,
       keyId: item.keyId,
-      hasZkProof: false,
+      hasZkProof: zk !== null,
       predicate,
       log,
-    });
+    }),
+    ...(zk === null ? {} : { zk: { proof: zk.zkProof, credential: zk.credential } }),
+  });
   return { ...item, respond };
 }
 
-/** Signs again with the active key when it was rotated in between; a rotation loads the new one into this process. */
+/** Signs (and proves) again with the active keys when one was rotated in between. */
 async function submit(
   context: Context,
   input: AttestInput,
@@ -107,8 +116,9 @@ async function submit(
   prepared: PreparedApproval,
 ): Promise<AttestResponse> {
   for (let attempt = 0; ; attempt += 1) {
-    const predicate = await buildPredicate(context, input, agent, prepared);
-    const item = await signItem(context, input, agent, predicate, prepared);
+    const zkKeyPair = input.body.enable_zk === true ? await context.keys.zkKeyPair() : null;
+    const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
+    const item = await signItem(context, input, agent, predicate, prepared, zkKeyPair);
     try {
       return item.respond(await context.log.submit(attestationKind, item));
     } catch (error) {

@@ -6,6 +6,7 @@
 import { and, asc, eq } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";
 import { signingKeys } from "#lib/db/schema";
+import { type ZkKeyPair, zkKeyPairFromSeed } from "#lib/domain/disclosure";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import type { Signer } from "#lib/providers/signer";
@@ -36,7 +37,8 @@ export interface SigningKeys {
   /** Signs attestations, decisions and key events. */
   readonly signer: Signer;
   readonly logSigner: Signer;
-  readonly zkSeed: Uint8Array;
+  /** The active BBS key pair, derived once. */
+  zkKeyPair(): Promise<ZkKeyPair>;
   /** After a rotation by another process. */
   reload(): Promise<void>;
   logVerifierKey(origin: string): VerifierKey;
@@ -81,6 +83,7 @@ export function createSigningKeys(
   clock: () => Date,
 ): SigningKeys {
   let held = first;
+  let zkKeyPair: Promise<ZkKeyPair> | null = null;
   let cached: { atMs: number; keys: PublishedKey[] } | null = null;
   return {
     get signer() {
@@ -89,11 +92,13 @@ export function createSigningKeys(
     get logSigner() {
       return held.logSigner;
     },
-    get zkSeed() {
-      return held.zkSeed;
+    zkKeyPair: () => {
+      zkKeyPair ??= zkKeyPairFromSeed(held.zkSeed);
+      return zkKeyPair;
     },
     reload: async () => {
       held = await load();
+      zkKeyPair = null;
       cached = null;
     },
     logVerifierKey: (origin) => makeVerifierKey(origin, 1, held.logSigner.publicKey),

@@ -3,7 +3,8 @@ import { and, eq, inArray, isNotNull, sql } from "drizzle-orm";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
-import { base64Decode, hexEncode, sha256 } from "#lib/domain/bytes";
+import { base64Decode, base64UrlDecode, hexEncode, sha256 } from "#lib/domain/bytes";
+import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import type { ActionPredicate } from "#lib/domain/statement";
 import { AppError, fieldError } from "#lib/errors";
 import { claimAgents, slugTaken } from "./agents";
@@ -11,7 +12,8 @@ import { type Caller, utcDay } from "./api-keys";
 import type { Context } from "./context";
 import { authorizationAlreadyUsed } from "./embed-authorization";
 import { completeIdempotent, type IdempotencyHold } from "./idempotency";
-import type { LogItem, LogItemKind, Placed } from "./log-sequencer";
+import { type LogItem, type LogItemKind, type Placed, SigningKeyChanged } from "./log-sequencer";
+import { activeKeyId } from "./signing-keys";
 
 export interface AttestationItem extends LogItem {
   context: Context;
@@ -23,6 +25,8 @@ export interface AttestationItem extends LogItem {
   signature: Uint8Array;
   envelopeSignature: Uint8Array;
   authorization: { requestId: string; object: Uint8Array } | null;
+  /** The public proof, and the credential that goes to the caller alone. */
+  zk: { zkProof: ZkProof; credential: ZkCredential } | null;
   /** The agent's registered key has not verified anything before. */
   isKeyUnproven: boolean;
   /** The answer to the caller, once the place in the log is known. */
@@ -146,7 +150,16 @@ async function claimSlugs(tx: Executor, items: AttestationItem[], verdicts: Verd
   }
 }
 
+/** A BBS key that was rotated since the proof was made signs nothing more: prove again with the active one. */
+async function requireActiveZkKey(tx: Executor, items: AttestationItem[]): Promise<void> {
+  const kids = items.flatMap(({ predicate }) => predicate.zk?.kid ?? []);
+  if (kids.length === 0) return;
+  const active = await activeKeyId(tx, "zk");
+  if (kids.some((kid) => kid !== active)) throw new SigningKeyChanged();
+}
+
 async function admit(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
+  await requireActiveZkKey(tx, items);
   const verdicts: Verdicts = items.map(() => null);
   await checkReplays(tx, items, verdicts);
   await checkDailyLimits(tx, items, verdicts);
@@ -178,18 +191,21 @@ async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Prom
       agent_signature_hash: signatureHash === null ? null : hexEncode(signatureHash),
       human_authorization: item.authorization === null ? null : hexEncode(item.authorization.object),
       authorization_id: item.authorization?.requestId ?? null,
+      zk_proof: item.zk === null ? null : JSON.stringify(item.zk.zkProof),
+      bbs_signature: item.zk === null ? null : hexEncode(base64UrlDecode(item.zk.credential.signature)),
     };
   });
   await tx.execute(sql`INSERT INTO attestations (id, organization_id, agent_id, api_key_id, log_id, leaf_index, payload, payload_hash,
       signature, envelope_signature, key_id, is_public, created_at, action, human_approval_method, agent_signature_hash,
-      human_authorization, authorization_id)
+      human_authorization, authorization_id, zk_proof, bbs_signature)
     SELECT r.id, r.organization_id, agents.id, r.api_key_id, r.log_id, r.leaf_index, decode(r.payload, 'hex'), decode(r.payload_hash, 'hex'),
       decode(r.signature, 'hex'), decode(r.envelope_signature, 'hex'), r.key_id, r.is_public, r.created_at, r.action,
-      r.human_approval_method, decode(r.agent_signature_hash, 'hex'), decode(r.human_authorization, 'hex'), r.authorization_id
+      r.human_approval_method, decode(r.agent_signature_hash, 'hex'), decode(r.human_authorization, 'hex'), r.authorization_id,
+      r.zk_proof, decode(r.bbs_signature, 'hex')
     FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS r(id uuid, organization_id uuid, slug_key text, api_key_id uuid,
       log_id int, leaf_index bigint, payload text, payload_hash text, signature text, envelope_signature text, key_id text,
       is_public boolean, created_at timestamptz, action text, human_approval_method text, agent_signature_hash text,
-      human_authorization text, authorization_id text)
+      human_authorization text, authorization_id text, zk_proof text, bbs_signature text)
     JOIN agents ON agents.slug_key = r.slug_key`);
 }
 

@@ -10,6 +10,7 @@ import { base64Decode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { isUuid } from "#lib/domain/ids";
+import { parseZkProof } from "#lib/domain/presentation-shape";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, type Receipt, verifyAttestation } from "#lib/domain/verify";
 import { AppError } from "#lib/errors";
@@ -61,6 +62,15 @@ function parseObject(bytes: Uint8Array | null): JsonObject | null {
   return bytes === null ? null : (JSON.parse(utf8Decode(bytes)) as JsonObject);
 }
 
+/** A changed row may hold anything; what is not JSON is for the check to refuse, not an error of ours. */
+function parseStoredProof(text: string | null): unknown {
+  try {
+    return text === null ? null : (JSON.parse(text) as unknown);
+  } catch {
+    return text;
+  }
+}
+
 async function makeReceipt(context: Context, stored: StoredAttestation) {
   const { db } = context.database;
   const log = await readReceipt(db, stored.log_id, stored.leaf_index);
@@ -84,7 +94,7 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
     },
     toolManifest: manifest,
     humanAuthorization: authorization,
-    zkProof: stored.zk_proof === null ? null : (JSON.parse(stored.zk_proof) as unknown),
+    zkProof: parseStoredProof(stored.zk_proof),
   };
   return { receipt, log, manifest, authorization };
 }
@@ -112,6 +122,12 @@ function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPubl
     `curl -fsS ${baseUrl}/v1/pubkey | jq -r '.keys[] | select(.key_id == "${keyId}") | .public_key_pem' > "$dir/pubkey.pem"`,
     `openssl pkeyutl -verify -pubin -inkey "$dir/pubkey.pem" -rawin -in "$dir/payload.json" -sigfile "$dir/signature.bin"`,
   ].join("\n");
+}
+
+/** Null also where the stored text is none: only a changed row is, and its check has failed. */
+function shownProof(zkProof: unknown): VerifyResponse["zk_proof"] {
+  const parsed = zkProof === null ? "none" : parseZkProof(zkProof);
+  return typeof parsed === "string" ? null : parsed;
 }
 
 /** Strangers learn which checks passed, and nothing that a check's words could give away. */
@@ -143,7 +159,7 @@ export async function verifyAttestationById(
     signature: stored.signature,
     envelopeSignature: stored.envelope_signature,
     keyId: stored.key_id,
-    hasZkProof: stored.zk_proof !== null,
+    hasZkProof: report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass"),
     predicate: stored.statement?.predicate ?? null,
     log,
   };
@@ -153,7 +169,7 @@ export async function verifyAttestationById(
     erased_at: stored.erased_at?.toISOString() ?? null,
     ...describeAttestation(baseUrl, facts),
     human_authorization: isVisible ? authorization : null,
-    zk_proof: receipt.zkProof as VerifyResponse["zk_proof"],
+    zk_proof: shownProof(receipt.zkProof),
     tool_manifest: manifest !== null && isVisible ? utf8Decode(manifest) : null,
     checks: visibleChecks(report, isVisible),
     independent_verification: {

@@ -5,6 +5,7 @@
  */
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
 import type { HumanAuthorization } from "#lib/domain/approval";
+import { base64UrlDecode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
@@ -42,12 +43,17 @@ export async function issueZkProof(input: {
   return { zkProof, credential };
 }
 
-export function derivePresentation(input: {
+/** Derives a presentation and verifies it; throws unless it verifies, as with a signature row that was changed. */
+export async function derivePresentation(input: {
   credential: ZkCredential;
   disclose: readonly MessageName[];
   header: PresentationHeader;
 }): Promise<ZkProof> {
-  return derive(input.credential, input.disclose, input.header);
+  const presentation = await derive(input.credential, input.disclose, input.header);
+  const pinnedKeys = [base64UrlDecode(input.credential.public_key)];
+  const { ok } = await verify(presentation, { pinnedKeys });
+  if (!ok) throw new Error("the stored BBS signature does not fit its messages");
+  return presentation;
 }
 
 export function verifyPresentation(input: {

@@ -1,0 +1,19 @@
+/** Presentations of a zero-knowledge credential (facts: BBS selective disclosure). */
+import { type OperationSpec, withKey } from "./operation";
+import { presentationRequest } from "./presentation";
+import { zkProof } from "./zk";
+
+export const presentationsOperations = {
+  /** Scope `read`: it shows no more than its key could read, and records nothing in the log. */
+  createPresentation: {
+    method: "POST",
+    path: "/v1/attestations/{id}/presentations",
+    summary: "Derive a zero-knowledge presentation of one's own attestation, for one audience",
+    tag: "Attestations",
+    auth: withKey("read"),
+    limit: "keyed",
+    body: presentationRequest,
+    responses: { 201: zkProof },
+    errors: [401, 403, 404, 409, 413, 422],
+  },
+} as const satisfies Record<string, OperationSpec>;
