@@ -11,6 +11,8 @@ export interface Actor {
   /** A key's id, a person's e-mail address; never a secret. */
   id: string;
   ip: string | null;
+  /** Which session of the portal, as session-store.ts labels it. */
+  session?: string;
 }
 
 export interface AuditEvent {
@@ -24,6 +26,8 @@ export interface AuditEvent {
 
 export async function recordAudit(context: Context, executor: Executor, event: AuditEvent): Promise<void> {
   const now = context.clock();
+  const { session } = event.actor;
+  const detail = session === undefined ? event.detail : { ...event.detail, session };
   await executor.insert(auditEvents).values({
     id: uuidV7(now.getTime(), context.random(16)),
     organization_id: event.organizationId,
@@ -31,7 +35,7 @@ export async function recordAudit(context: Context, executor: Executor, event: A
     actor: event.actor.id,
     action: event.action,
     subject: event.subject,
-    detail: event.detail ?? null,
+    detail: detail ?? null,
     ip: event.actor.ip,
     created_at: now,
   });

@@ -1,0 +1,33 @@
+"use server";
+/** Signing out, and choosing among several organizations. */
+import { cookies } from "next/headers";
+import { redirect } from "next/navigation";
+import { type FormState, switchOrganizationForm } from "#lib/contract/portal";
+import { getApp } from "#lib/http/context";
+import { organizationCookie, requireSameOrigin, runAction } from "#lib/http/portal-request";
+import { endSession } from "#lib/http/session";
+import { personNotFound } from "#lib/services/members";
+
+export async function signOut(): Promise<void> {
+  await requireSameOrigin();
+  await endSession();
+  redirect("/portal/sign-in");
+}
+
+export async function switchOrganization(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  const state = await runAction(switchOrganizationForm, form, async ({ memberships }, input) => {
+    const chosen = memberships.find(({ organizationId }) => organizationId === input.organization_id);
+    if (!chosen) throw personNotFound();
+    const { env } = await getApp();
+    (await cookies()).set(organizationCookie, chosen.organizationId, {
+      path: "/portal",
+      httpOnly: true,
+      sameSite: "lax",
+      secure: env.baseUrl.startsWith("https://"),
+      maxAge: 365 * 86_400,
+    });
+    return { message: "", result: null };
+  });
+  if (state.status === "done") redirect("/portal");
+  return state;
+}

@@ -1,0 +1,92 @@
+/** /portal: today's use against the limit, the last 30 days, what waits for a human, what came last. */
+import type { Metadata } from "next";
+import { AttestationTable } from "#components/portal/attestation-table";
+import { PageHeading } from "#components/portal/page-heading";
+import { UsageChart } from "#components/portal/usage-chart";
+import { UsageTable } from "#components/portal/usage-table";
+import { ButtonLink } from "#components/ui/button-link";
+import { Card } from "#components/ui/card";
+import { EmptyState } from "#components/ui/empty-state";
+import { TextLink } from "#components/ui/text-link";
+import { requirePortal } from "#lib/http/portal-request";
+import { readOverview } from "#lib/services/portal-overview";
+
+export const metadata: Metadata = { title: "Overview" };
+
+function TodayCard({ used, limit }: { readonly used: number; readonly limit: number }) {
+  return (
+    <Card title="Attestations today">
+      <p className="font-semibold text-3xl tabular-nums">
+        {used} <span className="font-normal text-lg text-muted">of {limit}</span>
+      </p>
+      <div aria-hidden="true" className="mt-3 h-2 overflow-hidden rounded-full bg-sunken">
+        <div
+          className={`h-full ${used >= limit * 0.8 ? "bg-fail-fill" : "bg-accent-fill"}`}
+          style={{ width: `${Math.min(100, (used / limit) * 100)}%` }}
+        />
+      </div>
+      <p className="mt-2 text-muted text-sm">The limit of your organization starts anew at 00:00 UTC.</p>
+    </Card>
+  );
+}
+
+function PendingCard({ pending }: { readonly pending: number }) {
+  return (
+    <Card title="Waiting for a human">
+      <p className="font-semibold text-3xl tabular-nums">{pending}</p>
+      <p className="mt-2 text-muted text-sm">
+        {pending === 0
+          ? "No approval is being asked for."
+          : "Requests that nobody has approved or denied yet."}
+      </p>
+      <p className="mt-3">
+        <TextLink href="/portal/authorizations">See the authorizations</TextLink>
+      </p>
+    </Card>
+  );
+}
+
+function firstAttestation(baseUrl: string): string {
+  return `curl -sS ${baseUrl}/v1/attest \\
+  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"agent_slug": "my-agent", "action": "Sent the weekly report", "inputs_hash": "sha256:none"}'`;
+}
+
+export default async function OverviewPage() {
+  const { context, person, app } = await requirePortal("/portal");
+  const overview = await readOverview(context, person);
+  return (
+    <>
+      <PageHeading title="Overview" />
+      <div className="grid gap-5 md:grid-cols-2">
+        <TodayCard used={overview.attestationsToday} limit={overview.attestationsPerDay} />
+        <PendingCard pending={overview.pendingAuthorizations} />
+      </div>
+      <Card title="The last 30 days" className="mt-5">
+        <UsageChart days={overview.usage} />
+        <UsageTable days={overview.usage} />
+      </Card>
+      <Card title="Latest attestations" className="mt-5">
+        <AttestationTable
+          caption="Latest attestations"
+          rows={overview.latest}
+          empty={
+            <EmptyState
+              title="Nothing recorded yet"
+              command={{ label: "Record your first action", code: firstAttestation(app.env.baseUrl) }}
+              action={<ButtonLink href="/portal/keys">Make an API key first</ButtonLink>}
+            >
+              Make an API key, put it into COUNTERSIGN_API_KEY, and paste this into a shell.
+            </EmptyState>
+          }
+        />
+        {overview.latest.length > 0 ? (
+          <p className="mt-4">
+            <TextLink href="/portal/attestations">All attestations</TextLink>
+          </p>
+        ) : null}
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,54 @@
+/**
+ * Where the mailed link leads. Opening it changes nothing, however often and by whatever program: only the
+ * button's POST signs in.
+ */
+import type { Metadata } from "next";
+import { Button } from "#components/ui/button";
+import { ButtonLink } from "#components/ui/button-link";
+import { safePortalPath } from "#lib/http/portal-path";
+
+export const metadata: Metadata = {
+  title: "Finish signing in",
+  // Not "no-referrer": under it browsers send `Origin: null` with the form, and the POST would be refused.
+  referrer: "same-origin",
+  robots: { index: false, follow: false },
+};
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export default async function ConfirmSignInPage({ searchParams }: PageProps) {
+  const { token, email, next } = await searchParams;
+  if (typeof token !== "string" || typeof email !== "string") {
+    return (
+      <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
+        <h1 className="font-semibold text-3xl">This link is not complete</h1>
+        <p className="mt-3 text-lg text-muted">
+          Your mail program may have cut it. Copy the whole address from the mail, or ask for a new link.
+        </p>
+        <div className="mt-6">
+          <ButtonLink href="/portal/sign-in">Ask for a new link</ButtonLink>
+        </div>
+      </section>
+    );
+  }
+  return (
+    <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
+      <h1 className="font-semibold text-3xl">Finish signing in</h1>
+      <p className="mt-3 text-lg text-muted">
+        You are about to sign in to this browser as{" "}
+        <strong className="text-ink [overflow-wrap:anywhere]">{email}</strong>. If you did not ask for this,
+        close the page: nothing has happened.
+      </p>
+      <form method="post" action="/portal/sign-in/verify" className="mt-8">
+        <input type="hidden" name="token" value={token} />
+        <input type="hidden" name="email" value={email} />
+        <input type="hidden" name="next" value={safePortalPath(typeof next === "string" ? next : null)} />
+        <Button type="submit" size="large" className="w-full">
+          Sign in
+        </Button>
+      </form>
+    </section>
+  );
+}

@@ -1,0 +1,58 @@
+/** /portal/sign-in: one form for new and old people. */
+import type { Metadata } from "next";
+import { redirect } from "next/navigation";
+import { SignInForm } from "#components/portal/sign-in-form";
+import { Callout } from "#components/ui/callout";
+import { TextLink } from "#components/ui/text-link";
+import { getApp } from "#lib/http/context";
+import { safePortalPath } from "#lib/http/portal-path";
+import { readVisitor } from "#lib/http/portal-request";
+import { requestLink } from "./actions";
+
+export const metadata: Metadata = { title: "Sign in" };
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+function textOf(value: string | string[] | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+export default async function SignInPage({ searchParams }: PageProps) {
+  const query = await searchParams;
+  const next = safePortalPath(textOf(query["next"]));
+  if ((await readVisitor()) !== null) redirect(next);
+  const { env } = await getApp();
+  const error = textOf(query["error"]);
+  return (
+    <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
+      <h1 className="font-semibold text-3xl">Sign in to the portal</h1>
+      <p className="mt-3 text-lg text-muted">
+        Keys, agents, attestations and approvals of your organization. New here? The same form makes your
+        account.
+      </p>
+      {error === undefined ? null : (
+        <div className="mt-6">
+          <Callout
+            tone="fail"
+            title={
+              error === "Verification"
+                ? "This link was used before, or it is older than 30 minutes. Ask for a new one."
+                : "Signing in did not work. Ask for a new link."
+            }
+          />
+        </div>
+      )}
+      <div className="mt-8">
+        <SignInForm action={requestLink} next={next} />
+      </div>
+      {env.mail === "mailbox" ? (
+        <p className="mt-8 text-muted text-sm">
+          Nothing is configured to send mail here: read it in the{" "}
+          <TextLink href="/dev/mailbox">development mailbox</TextLink>.
+        </p>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,14 @@
+/** What became of a form: announced when it changes, with nothing shown before. */
+
+import { Callout } from "#components/ui/callout";
+import type { FormState } from "#lib/contract/portal";
+
+export function FormStatus({ state }: { readonly state: FormState<unknown> }) {
+  return (
+    <div aria-live="polite">
+      {state.status === "idle" ? null : (
+        <Callout tone={state.status === "done" ? "pass" : "fail"} title={state.message} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,13 @@
+/** What was typed before a refusal. */
+import type { FormState } from "#lib/contract/portal";
+
+export function textValue(state: FormState<unknown>, name: string, otherwise = ""): string {
+  const value = state.values[name];
+  return typeof value === "string" ? value : otherwise;
+}
+
+/** For check boxes: the names that were on. */
+export function listValue(state: FormState<unknown>, name: string, otherwise: readonly string[]): string[] {
+  if (state.status !== "failed") return [...otherwise];
+  return [state.values[name] ?? []].flat();
+}

@@ -1,0 +1,40 @@
+"use client";
+/** The portal's sections: a list beside the page, a row that scrolls on phones. */
+import Link from "next/link";
+import { usePathname } from "next/navigation";
+
+const sections = [
+  { href: "/portal", label: "Overview" },
+  { href: "/portal/keys", label: "Keys" },
+  { href: "/portal/agents", label: "Agents" },
+  { href: "/portal/attestations", label: "Attestations" },
+  { href: "/portal/authorizations", label: "Authorizations" },
+  { href: "/portal/audit", label: "Audit log" },
+  { href: "/portal/settings", label: "Settings" },
+] as const;
+
+function isCurrent(href: string, path: string): boolean {
+  return href === "/portal" ? path === href : path === href || path.startsWith(`${href}/`);
+}
+
+export function PortalNav() {
+  const path = usePathname();
+  return (
+    <nav aria-label="Portal" className="no-print -mx-4 overflow-x-auto px-4 lg:mx-0 lg:px-0">
+      <ul className="flex gap-1 border-line border-b lg:flex-col lg:border-0">
+        {sections.map(({ href, label }) => (
+          <li key={href}>
+            <Link
+              href={href}
+              prefetch={false}
+              {...(isCurrent(href, path) ? { "aria-current": "page" as const } : {})}
+              className="-mb-px inline-flex min-h-11 w-full items-center whitespace-nowrap border-transparent border-b-2 px-3 text-muted text-sm hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink lg:mb-0 lg:rounded-md lg:border-b-0 lg:hover:bg-sunken lg:aria-[current=page]:bg-accent-soft"
+            >
+              {label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}

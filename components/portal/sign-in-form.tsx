@@ -1,0 +1,39 @@
+"use client";
+/** One form for new and old people; its answer is the same for both. Works without JavaScript. */
+import { useActionState } from "react";
+import { describeControl, Field, Input } from "#components/ui/field";
+import { type FormAction, idleState } from "#lib/contract/portal";
+import { FormStatus } from "./form-status";
+import { textValue } from "./form-values";
+import { SubmitButton } from "./submit-button";
+
+interface SignInFormProps {
+  readonly action: FormAction<{ email: string }>;
+  readonly next: string;
+  /** For invitations: the one address that will do. */
+  readonly email?: string;
+}
+
+export function SignInForm({ action, next, email }: SignInFormProps) {
+  const [state, submit] = useActionState(action, idleState);
+  const error = state.errors["email"];
+  return (
+    <form action={submit} className="flex flex-col gap-5" noValidate>
+      <input type="hidden" name="next" value={next} />
+      <Field id="email" label="E-mail address" {...(error ? { error } : {})}>
+        <Input
+          {...describeControl("email", { error: error !== undefined })}
+          name="email"
+          type="email"
+          autoComplete="email"
+          required
+          readOnly={email !== undefined}
+          defaultValue={email ?? textValue(state, "email")}
+          placeholder="you@example.com"
+        />
+      </Field>
+      <SubmitButton>Send me a sign-in link</SubmitButton>
+      {error ? null : <FormStatus state={state} />}
+    </form>
+  );
+}

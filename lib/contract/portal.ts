@@ -1,0 +1,81 @@
+/** The forms of the portal: what each may hold, and the state that its action hands back to the page. */
+import { z } from "zod";
+import { keyRequestBody } from "./keys";
+import { scopeNames, textOf } from "./primitives";
+
+/** What was typed, given back with a refusal so that nothing has to be typed again. */
+export type FormValues = Record<string, string | string[]>;
+
+export interface FormState<Result> {
+  status: "idle" | "done" | "failed";
+  message: string;
+  /** By field name. */
+  errors: Record<string, string>;
+  values: FormValues;
+  result: Result | null;
+}
+
+export const idleState: FormState<never> = {
+  status: "idle",
+  message: "",
+  errors: {},
+  values: {},
+  result: null,
+};
+
+export function failedState(
+  message: string,
+  errors: Record<string, string>,
+  values: FormValues,
+): FormState<never> {
+  return { status: "failed", message, errors, values, result: null };
+}
+
+/** What one form hands to `useActionState`. */
+export type FormAction<Result = null> = (
+  state: FormState<Result>,
+  form: FormData,
+) => Promise<FormState<Result>>;
+
+const email = keyRequestBody.shape.email;
+const id = z.uuid("must be an id");
+const checked = z.literal("on").optional();
+/** A field left empty is a field left out. */
+const emptyAsAbsent = (value: unknown) => (value === "" ? undefined : value);
+const role = z.enum(["owner", "member"], "must be owner or member");
+
+export const signInForm = z.object({ email, next: z.string().max(200).optional() });
+
+/** Days until a key expires; absent: it does not. */
+export const keyLifetimesDays = ["7", "30", "90", "365"] as const;
+/** Hours for which a rotated key still works. */
+export const overlapHours = ["0", "1", "24", "168"] as const;
+
+export const createKeyForm = z.object({
+  name: textOf(1, 100),
+  scopes: z.preprocess(
+    (value) => (value === undefined ? [] : [value].flat()),
+    z.array(z.enum(scopeNames, "is not a scope")).min(1, "choose at least one scope"),
+  ),
+  lifetime_days: z.preprocess(
+    emptyAsAbsent,
+    z.enum(keyLifetimesDays, "must be one of the choices").optional(),
+  ),
+});
+
+export const keyForm = z.object({ key_id: id });
+export const rotateKeyForm = z.object({
+  key_id: id,
+  overlap_hours: z.enum(overlapHours, "must be one of the choices"),
+});
+
+export const organizationForm = z.object({
+  name: textOf(1, 100),
+  default_public: z.enum(["public", "private"]),
+});
+export const inviteForm = z.object({ email, role });
+export const invitationIdForm = z.object({ invitation_id: id });
+export const memberForm = z.object({ user_id: z.string().min(1).max(100), revoke_keys: checked });
+export const memberRoleForm = z.object({ user_id: z.string().min(1).max(100), role });
+export const deleteOrganizationForm = z.object({ confirmation: z.string().max(200) });
+export const switchOrganizationForm = z.object({ organization_id: id });

@@ -1,0 +1,144 @@
+/**
+ * Who is asking, for the portal's pages and server actions: session → membership → person. Actions must come from
+ * our own pages (Origin), and their input is validated before any service sees it.
+ */
+import { cookies, headers } from "next/headers";
+import { notFound, redirect } from "next/navigation";
+import { cache } from "react";
+import type { z } from "zod";
+import { type FormState, type FormValues, failedState } from "#lib/contract/portal";
+import { AppError } from "#lib/errors";
+import type { Context } from "#lib/services/context";
+import { ensureMemberships, type MembershipView, type Person } from "#lib/services/members";
+import { type App, getApp } from "./context";
+import { safePortalPath } from "./portal-path";
+import { toAppError } from "./problem";
+import { requestAddress } from "./request-address";
+import { readSession } from "./session";
+
+export const organizationCookie = "countersign-organization";
+
+export interface Portal {
+  app: App;
+  context: Context;
+  person: Person;
+  /** The organization that is being looked at. */
+  membership: MembershipView;
+  memberships: MembershipView[];
+}
+
+/** The client's address of the request that is being rendered or acted on. */
+export async function currentAddress(): Promise<string> {
+  return requestAddress(await getApp(), await headers());
+}
+
+/** Null where nobody is signed in; does not make an organization. */
+export const readVisitor = cache(async () => {
+  const session = await readSession();
+  if (session === null) return null;
+  const ip = await currentAddress();
+  const { userId, email, label } = session;
+  return { userId, email, actor: { kind: "user" as const, id: email, ip, session: label } };
+});
+
+/** The first visit makes the organization; the cookie chooses among several, and only among one's own. */
+export const readPortal = cache(async (): Promise<Portal | null> => {
+  const visitor = await readVisitor();
+  if (visitor === null) return null;
+  const app = await getApp();
+  const memberships = await ensureMemberships(app.context, visitor);
+  const wanted = (await cookies()).get(organizationCookie)?.value;
+  const membership = memberships.find(({ organizationId }) => organizationId === wanted) ?? memberships[0];
+  if (!membership) throw new Error("a signed-in person has no organization");
+  const person = { ...visitor, organizationId: membership.organizationId };
+  return { app, context: app.context, person, membership, memberships };
+});
+
+/** Sends strangers to the sign-in form, and back to `path` afterwards. */
+export async function requirePortal(path: string): Promise<Portal> {
+  const portal = await readPortal();
+  if (portal === null) redirect(`/portal/sign-in?next=${encodeURIComponent(safePortalPath(path))}`);
+  return portal;
+}
+
+/** Runs a page's reading; what the person may not see does not exist. */
+export async function orNotFound<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (
+      error instanceof AppError &&
+      ["not_found", "agent_not_found", "attestation_not_found", "authorization_not_found"].includes(
+        error.errorName,
+      )
+    )
+      notFound();
+    throw error;
+  }
+}
+
+/** A foreign page's form cannot forge this header; a request without it does not come from a browser's form. */
+export function isSameOrigin(requestHeaders: Headers, baseUrl: string): boolean {
+  return requestHeaders.get("origin") === new URL(baseUrl).origin;
+}
+
+export async function requireSameOrigin(): Promise<void> {
+  const { env } = await getApp();
+  if (!isSameOrigin(await headers(), env.baseUrl))
+    throw new AppError("forbidden", "the request does not come from a page of this service");
+}
+
+/** One text for each field; several under one name (checkboxes) as an array. */
+function readForm(form: FormData): FormValues {
+  const values: FormValues = {};
+  for (const name of new Set(form.keys())) {
+    if (name.startsWith("$ACTION")) continue;
+    const texts = form.getAll(name).filter((value) => typeof value === "string");
+    values[name] = texts.length === 1 ? (texts[0] ?? "") : texts;
+  }
+  return values;
+}
+
+function fieldErrors(error: z.ZodError): Record<string, string> {
+  return Object.fromEntries(error.issues.map((issue) => [issue.path.join("."), issue.message]).reverse());
+}
+
+function describeFailure(thrown: unknown, values: FormValues, context: Context): FormState<never> {
+  const error = toAppError(thrown);
+  if (error.errorName === "server_error" || error.errorName === "service_unavailable")
+    context.logger.error({ err: error.cause ?? error }, "a portal action failed");
+  const errors = Object.fromEntries(
+    (error.errors ?? []).map(({ pointer, message }) => [pointer.slice(1).replaceAll("/", "."), message]),
+  );
+  return failedState(error.detail, errors, values);
+}
+
+const notFoundNames = new Set([
+  "not_found",
+  "agent_not_found",
+  "attestation_not_found",
+  "authorization_not_found",
+]);
+
+/** The frame of every server action of the portal. Ids that are not one's own answer the 404 of unknown ones. */
+export async function runAction<Schema extends z.ZodType, Result>(
+  schema: Schema,
+  form: FormData,
+  work: (portal: Portal, input: z.output<Schema>) => Promise<{ message: string; result: Result }>,
+): Promise<FormState<Result>> {
+  const { context } = await getApp();
+  const values = readForm(form);
+  try {
+    await requireSameOrigin();
+    const portal = await readPortal();
+    if (portal === null) throw new AppError("forbidden", "your session has ended; sign in again");
+    const parsed = schema.safeParse(values);
+    if (!parsed.success)
+      return failedState("Some fields were not accepted.", fieldErrors(parsed.error), values);
+    const { message, result } = await work(portal, parsed.data);
+    return { status: "done", message, errors: {}, values: {}, result };
+  } catch (error) {
+    if (error instanceof AppError && notFoundNames.has(error.errorName)) notFound();
+    return describeFailure(error, values, context);
+  }
+}

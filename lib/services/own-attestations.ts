@@ -1,0 +1,107 @@
+/** An organization's own attestations, private ones included: search, filters, cursor. */
+import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
+import type { AttestationFilters } from "#lib/contract/portal-attestations";
+import type { Executor } from "#lib/db/client";
+import { agents, attestations } from "#lib/db/schema";
+import { hexEncode } from "#lib/domain/bytes";
+import { isUuid } from "#lib/domain/ids";
+import { parseActionStatement } from "#lib/domain/statement";
+import { slugKey } from "./agents";
+import type { Context } from "./context";
+import { type Person, requireRole } from "./members";
+
+const dayMs = 86_400_000;
+
+/** `%`, `_` and `\` of the search text mean themselves. */
+function contains(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
+}
+
+function whereOf(organizationId: string, filters: AttestationFilters): SQL | undefined {
+  const search = filters.q?.trim();
+  const until = filters.until === undefined ? undefined : Date.parse(`${filters.until}T00:00:00Z`) + dayMs;
+  return and(
+    eq(attestations.organization_id, organizationId),
+    filters.agent === undefined ? undefined : eq(agents.slug_key, slugKey(filters.agent)),
+    filters.visibility === undefined
+      ? undefined
+      : eq(attestations.is_public, filters.visibility === "public"),
+    filters.approval === undefined ? undefined : eq(attestations.human_approval_method, filters.approval),
+    filters.from === undefined
+      ? undefined
+      : gte(attestations.created_at, new Date(`${filters.from}T00:00:00Z`)),
+    until === undefined ? undefined : lt(attestations.created_at, new Date(until)),
+    search === undefined || search === ""
+      ? undefined
+      : isUuid(search)
+        ? eq(attestations.id, search)
+        : ilike(attestations.action, contains(search)),
+  );
+}
+
+type Row = { attestation: typeof attestations.$inferSelect; slug: string };
+
+/** Told from the signed bytes; `payload` only after that from the row's own columns. */
+export function describeOwnAttestation({ attestation, slug }: Row) {
+  const predicate =
+    attestation.payload === null ? undefined : parseActionStatement(attestation.payload)?.predicate;
+  const approval = predicate?.human_approval;
+  const inputsHash = predicate?.request["inputs_hash"];
+  return {
+    id: attestation.id,
+    slug,
+    action: attestation.action,
+    inputsHash: typeof inputsHash === "string" ? inputsHash : null,
+    createdAt: attestation.created_at.toISOString(),
+    payloadHash: hexEncode(attestation.payload_hash),
+    isPublic: attestation.is_public,
+    isErased: attestation.payload === null,
+    hasZkProof: attestation.zk_proof !== null,
+    agentAuthenticated: predicate?.verdicts.agent_authenticated ?? null,
+    codeHashVerified: predicate?.verdicts.code_hash_verified ?? null,
+    toolsAuthorized: predicate?.verdicts.tools_authorized ?? null,
+    approvalMethod: approval?.method ?? null,
+    approvalEnvironment: approval?.method === "proof_of_personhood" ? approval.environment : null,
+    logIndex: attestation.leaf_index,
+  };
+}
+
+export type OwnAttestation = ReturnType<typeof describeOwnAttestation>;
+
+/** Newest first. `before`: the id of the last one shown. */
+export async function readOwnAttestations(
+  executor: Executor,
+  organizationId: string,
+  filters: AttestationFilters,
+  page: { before: string | undefined; limit: number },
+): Promise<OwnAttestation[]> {
+  const rows = await executor
+    .select({ attestation: attestations, slug: agents.slug })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(
+      and(
+        whereOf(organizationId, filters),
+        page.before === undefined ? undefined : lt(attestations.id, page.before),
+      ),
+    )
+    .orderBy(desc(attestations.id))
+    .limit(page.limit);
+  return rows.map(describeOwnAttestation);
+}
+
+export async function listOwnAttestations(
+  context: Context,
+  person: Person,
+  filters: AttestationFilters,
+  page: { cursor: string | undefined; limit: number },
+) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const rows = await readOwnAttestations(db, person.organizationId, filters, {
+    before: page.cursor,
+    limit: page.limit + 1,
+  });
+  const shown = rows.slice(0, page.limit);
+  return { rows: shown, nextCursor: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null };
+}
