@@ -1,6 +1,7 @@
 /** The one table of operations; validation, dispatch and the OpenAPI document are all made from it. */
 import { agentsOperations } from "./operations-agents";
 import { attestationsOperations } from "./operations-attestations";
+import { authorizationsOperations } from "./operations-authorizations";
 import { keysOperations } from "./operations-keys";
 import { presentationsOperations } from "./operations-presentations";
 import { serviceOperations } from "./operations-service";
@@ -8,6 +9,7 @@ import { serviceOperations } from "./operations-service";
 export const operations = {
   ...attestationsOperations,
   ...agentsOperations,
+  ...authorizationsOperations,
   ...keysOperations,
   ...presentationsOperations,
   ...serviceOperations,

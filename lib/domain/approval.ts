@@ -3,7 +3,7 @@
  * object that stands alone. request → request_hash → world_action and signal → public inputs of the proof, so
  * that the proof covers exactly what the human saw.
  */
-import { hexDecode, hexEncode, sha256 } from "./bytes";
+import { hexDecode, hexEncode, sha256, utf8Encode } from "./bytes";
 import { canonicalBytes, type JsonObject } from "./canonical-json";
 import type { WorldEnvironment } from "./world-id-keys";
 import {
@@ -99,6 +99,17 @@ export function bindRequest(request: ApprovalRequest): ApprovalBinding {
     signal: `0x${hash}`,
     signal_hash: wordHex(hashToField(hexDecode(hash))),
   };
+}
+
+/**
+ * Six characters that the agent shows its operator and the page shows too, so that the human sees that this is the
+ * request they were told of. From the hash, so that the browser computes it from what it renders.
+ */
+export function confirmationCode(requestHash: string): string {
+  const code = base32Lower(sha256(utf8Encode(`confirmation-code:${requestHash}`)))
+    .slice(0, 6)
+    .toUpperCase();
+  return `${code.slice(0, 3)}-${code.slice(3)}`;
 }
 
 export function buildAuthorization(

@@ -12,29 +12,35 @@ import {
   sqrtFp,
   sqrtFp2,
   type VerificationKey,
+  type VerificationKeyJson,
 } from "./groth16";
 
 const { Fp, Fp2, Fr } = bn254.fields;
 
-export type TrapdoorKey = { key: VerificationKey; prove(inputs: readonly bigint[]): Groth16Proof };
+export type TrapdoorKey = {
+  key: VerificationKey;
+  json: VerificationKeyJson;
+  prove(inputs: readonly bigint[]): Groth16Proof;
+};
 
 export function makeTrapdoorKey(inputCount: number): TrapdoorKey {
   const [alpha, beta, gamma, delta] = [11n, 13n, 17n, 19n];
   const ic = Array.from({ length: inputCount + 1 }, (_, i) => 101n + BigInt(i) * 7n);
-  const key = parseVerificationKey({
+  const json = {
     vk_alpha_1: g1(alpha).map(String),
     vk_beta_2: g2(beta).map((part) => part.map(String)),
     vk_gamma_2: g2(gamma).map((part) => part.map(String)),
     vk_delta_2: g2(delta).map((part) => part.map(String)),
     IC: ic.map((scalar) => g1(scalar).map(String)),
-  });
+  };
+  const key = parseVerificationKey(json);
   const prove = (inputs: readonly bigint[]): Groth16Proof => {
     const l = inputs.reduce((sum, input, i) => Fr.add(sum, Fr.mul(input, ic[i + 1] ?? 0n)), ic[0] ?? 0n);
     const [a, b] = [23n, 29n];
     const c = Fr.div(Fr.sub(Fr.sub(Fr.mul(a, b), Fr.mul(alpha, beta)), Fr.mul(l, gamma)), delta);
     return { a: g1(a), b: g2(b), c: g1(c) };
   };
-  return { key, prove };
+  return { key, json, prove };
 }
 
 export function compressProof({ a, b, c }: Groth16Proof): [bigint, bigint, bigint, bigint] {

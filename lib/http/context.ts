@@ -12,6 +12,7 @@ import { openSecretFiles, type SecretFiles } from "#lib/providers/key-files";
 import { createLocalSigner } from "#lib/providers/local-signer";
 import { createResendMailer, createSmtpMailer } from "#lib/providers/mail-transports";
 import type { Mailer } from "#lib/providers/mailer";
+import type { LocalWorldId } from "#lib/providers/world-id-local";
 import type { Context, Secrets } from "#lib/services/context";
 import { type KeySource, openSigners, reloadSigners } from "#lib/services/first-keys";
 import { openForkGuard } from "#lib/services/fork-guard";
@@ -20,8 +21,10 @@ import { createLogSequencer } from "#lib/services/log-sequencer";
 import { createMailboxMailer } from "#lib/services/mailbox";
 import { createRateLimiter } from "#lib/services/rate-limit";
 import { createSigningKeys, type KeyPurpose } from "#lib/services/signing-keys";
+import { startRetryLoop } from "#lib/services/submit-approval";
 import { createWakeups } from "#lib/services/wakeups";
 import { createZkPool } from "#lib/services/zk-worker-pool";
+import { openWorldId } from "./world-id";
 
 /** The context, and what only the doors need. */
 export interface App {
@@ -29,6 +32,8 @@ export interface App {
   env: Env;
   /** Lets the production server vouch to Next for a socket's address. */
   peerSecret: string;
+  /** The stand-in, where nothing is configured; its bridge and wallet remember in this process's memory. */
+  localWorldId: LocalWorldId | null;
   close(): Promise<void>;
 }
 
@@ -109,6 +114,7 @@ export async function buildApp(env: Env): Promise<App> {
     env.REDIS_URL === undefined
       ? null
       : new Redis(env.REDIS_URL, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+  const world = await openWorldId(env, files, random);
   const context: Context = {
     settings: env,
     database,
@@ -123,15 +129,19 @@ export async function buildApp(env: Env): Promise<App> {
     log: createLogSequencer({ database, keys, guard, logger }),
     wakeups: await createWakeups(database),
     pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
+    worldId: world.provider,
   };
   await logMadeKeys(context);
+  const retries = startRetryLoop(context);
   const close = async () => {
+    await retries.stop();
     await context.log.drain();
     await context.pool.close();
     redis?.disconnect();
     await database.close();
   };
-  return { context, env, peerSecret: Buffer.from(random(16)).toString("hex"), close };
+  const peerSecret = Buffer.from(random(16)).toString("hex");
+  return { context, env, peerSecret, localWorldId: world.local, close };
 }
 
 const slot = Symbol.for("countersign.app");

@@ -7,6 +7,7 @@ import { problemResponse } from "./problem";
 import { createHandler, type Handler, type Params, type Runs } from "./route";
 import { agentsRuns } from "./runs-agents";
 import { attestationsRuns } from "./runs-attestations";
+import { authorizationsRuns, revivers } from "./runs-authorizations";
 import { keysRuns } from "./runs-keys";
 import { presentationsRuns } from "./runs-presentations";
 import { serviceRuns } from "./runs-service";
@@ -14,6 +15,7 @@ import { serviceRuns } from "./runs-service";
 const runs: Runs<typeof operations> = {
   ...attestationsRuns,
   ...agentsRuns,
+  ...authorizationsRuns,
   ...keysRuns,
   ...presentationsRuns,
   ...serviceRuns,
@@ -35,7 +37,11 @@ function toPattern(path: string): RegExp {
 
 function bind<Id extends OperationId>(id: Id): Route {
   const spec: (typeof operations)[Id] = operations[id];
-  return { method: spec.method, pattern: toPattern(spec.path), handler: createHandler(spec, runs[id]) };
+  return {
+    method: spec.method,
+    pattern: toPattern(spec.path),
+    handler: createHandler(spec, runs[id], revivers[id]),
+  };
 }
 
 const routes = (Object.keys(operations) as OperationId[]).map((id) => bind(id));

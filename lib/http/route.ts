@@ -52,6 +52,9 @@ export type Run<Spec extends OperationSpec> = (
   call: Call<BodyOf<Spec>, QueryOf<Spec>>,
 ) => Promise<Reply | Response>;
 
+/** Makes a kept answer whole again for an idempotent replay, where something in it must not be stored. */
+export type Revive = (context: Context, kept: string) => string;
+
 export type Runs<Specs extends Record<string, OperationSpec>> = { [Id in keyof Specs]: Run<Specs[Id]> };
 
 function toFieldErrors(error: z.ZodError): FieldError[] {
@@ -67,7 +70,11 @@ function toFieldErrors(error: z.ZodError): FieldError[] {
   });
 }
 
-function validate<T>(schema: z.ZodType<T>, value: unknown, name: "validation_error" | "bad_request"): T {
+export function validate<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  name: "validation_error" | "bad_request",
+): T {
   const parsed = schema.safeParse(value, { reportInput: true });
   if (parsed.success) return parsed.data;
   const errors = toFieldErrors(parsed.error);
@@ -127,12 +134,14 @@ async function runIdempotent<Spec extends OperationSpec>(
   spec: Spec,
   run: Run<Spec>,
   headers: Record<string, string>,
+  revive: Revive,
 ): Promise<Response> {
   const key = idempotencyKey(spec, call.request);
   if (key === null || call.caller === null) return toResponse(await run(call), headers);
   const start = await beginIdempotent(call.context, call.caller.organizationId, spec.path, key, call.raw);
   if (start.kind === "replay") {
-    return jsonResponse(start.status, start.response, { ...headers, "idempotency-replayed": "true" });
+    const response = revive(call.context, start.response);
+    return jsonResponse(start.status, response, { ...headers, "idempotency-replayed": "true" });
   }
   try {
     return toResponse(await run({ ...call, hold: start.hold }), headers);
@@ -146,6 +155,7 @@ async function answer<Spec extends OperationSpec>(
   app: App,
   spec: Spec,
   run: Run<Spec>,
+  revive: Revive,
   request: Request,
   params: Params,
 ): Promise<Response> {
@@ -164,6 +174,7 @@ async function answer<Spec extends OperationSpec>(
       spec,
       run,
       headers,
+      revive,
     );
   } catch (error) {
     throw error instanceof AppError ? error.withHeaders(headers) : error;
@@ -181,11 +192,15 @@ export function actorOf(call: { caller: Caller | null; ip: string }): Actor {
   return { kind: "key", id: requireCaller(call).keyId, ip: call.ip };
 }
 
-export function createHandler<Spec extends OperationSpec>(spec: Spec, run: Run<Spec>): Handler {
+export function createHandler<Spec extends OperationSpec>(
+  spec: Spec,
+  run: Run<Spec>,
+  revive: Revive = (_context, kept) => kept,
+): Handler {
   return async (request, params) => {
     const app = await getApp();
     const requestId = httpRequestId(app.context.random(12));
-    const response = await answer(app, spec, run, request, params).catch((error: unknown) =>
+    const response = await answer(app, spec, run, revive, request, params).catch((error: unknown) =>
       problemResponse(error, app.env.baseUrl, requestId, app.context.logger),
     );
     response.headers.set("request-id", requestId);

@@ -4,11 +4,16 @@ import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { PEER_HEADER, rememberPeer } from "./client-ip";
 import { dispatch, normalizePath } from "./operations";
+import { isStandInPath, serveStandIn } from "./world-id-stand-in";
+
+/** What the approval page posts to; the page itself is Next's. */
+const approvalPost = /^\/approve\/[^/]+\/(?:world-id|proof|deny)$/;
 
 /** Whether the table of operations answers this path; everything else is Next's. */
 export function isDispatched(url: string, accept: string | undefined): boolean {
   const path = normalizePath(url.split("?")[0] ?? "/");
   if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
+  if (isStandInPath(path) || approvalPost.test(path)) return true;
   return (
     path.startsWith("/v1/") || path === "/v1" || path.startsWith("/log/") || path === "/.well-known/jwks.json"
   );
@@ -43,7 +48,9 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
 /** Never rejects: a client that goes away in the middle is nobody's error. */
 export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   try {
-    await send(await dispatch(toRequest(incoming)), outgoing);
+    const request = toRequest(incoming);
+    const isStandIn = isStandInPath(new URL(request.url).pathname);
+    await send(await (isStandIn ? serveStandIn(request) : dispatch(request)), outgoing);
   } catch {
     outgoing.destroy();
   }

@@ -10,7 +10,8 @@ import { AppError, type FieldError } from "#lib/errors";
 const maxBytes = 64 * 1024;
 const maxDepth = 32;
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+/** At most 64 KiB. */
+export async function readBytes(request: Request): Promise<Uint8Array> {
   const declared = Number(request.headers.get("content-length") ?? 0);
   const tooLarge = () => new AppError("payload_too_large", `the body may have at most ${maxBytes} bytes`);
   if (declared > maxBytes) throw tooLarge();

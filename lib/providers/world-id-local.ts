@@ -2,11 +2,12 @@
  * The local stand-in, put together: bridge, World App and portal speak World's own protocols, and the service talks
  * to them through the same code as to World. Its approvals carry the environment `local` and prove no person.
  */
-
-import type { WorldIdProvider } from "./world-id";
+import type { WorldProof } from "#lib/domain/world-id-proof";
+import type { RootVerdict, WorldIdProvider } from "./world-id";
 import { createPortalStub, type PortalStub } from "./world-id-local/portal-stub";
 import { createProver } from "./world-id-local/prover";
 import { createRpChecker, rpAddress } from "./world-id-local/rp-signature";
+import { treeRoot } from "./world-id-local/test-humans";
 import { createWalletBridge, type WalletBridge } from "./world-id-local/wallet-bridge";
 import { createWorldApp, type WorldApp } from "./world-id-local/world-app";
 import { createPortalProvider } from "./world-id-portal";
@@ -21,6 +22,7 @@ export interface LocalWorldIdSettings {
   /** 32 bytes in hex. */
   rpSigningKeyHex: string;
   now?: () => number;
+  /** Default: the portal's own handler, without a detour over the network. */
   fetch?: typeof fetch;
 }
 
@@ -58,7 +60,15 @@ export function createLocalWorldId(settings: LocalWorldIdSettings): LocalWorldId
     rpId: LOCAL_RP_ID,
     rpSigningKeyHex,
     portalUrl: `${baseUrl}/dev/world-portal`,
-    ...(settings.fetch === undefined ? {} : { fetch: settings.fetch }),
+    fetch: settings.fetch ?? ((input, init) => portal(new Request(input, init), { id: LOCAL_RP_ID })),
   });
-  return { provider, bridge, worldApp, portal };
+  return { provider: { ...provider, checkRoot: checkLocalRoot }, bridge, worldApp, portal };
+}
+
+/** There is no chain to anchor a root, but which roots exist is known here. */
+async function checkLocalRoot(proof: WorldProof): Promise<RootVerdict> {
+  const isOurs = proof.protocol_version === "3.0" && BigInt(proof.merkle_root) === treeRoot(proof.level);
+  return isOurs
+    ? { status: "not_checked", detail: "the local stand-in has no chain" }
+    : { status: "not_on_chain", detail: `no root of the stand-in's ${proof.level} tree` };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { makeTrapdoorKey } from "#lib/domain/groth16-testing";
-import { semaphoreKeyFor, type WorldEnvironment } from "#lib/domain/world-id-keys";
+import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { hashToField, type WorldProofV3, type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
 import type { WorldChain } from "./world-chain";
 import { createPortalProvider } from "./world-id-portal";
@@ -37,7 +37,7 @@ function providerOf(
     rpSigningKeyHex: "22".repeat(32),
     portalUrl: "https://portal.test",
     fetch: (async (url, init) => reply(String(url), init)) as typeof fetch,
-    v4Key: makeTrapdoorKey(15).key,
+    v4KeyJson: makeTrapdoorKey(15).json,
     ...(chain && { chain }),
   });
 }
@@ -160,12 +160,6 @@ describe("checkRoot", () => {
 });
 
 describe("the provider", () => {
-  it("gives each environment its key, and v4 only the one from the settings", () => {
-    const provider = providerOf(() => Response.json({}), "local");
-    expect(provider.verificationKeyFor("3.0")).toBe(semaphoreKeyFor("local"));
-    expect(provider.verificationKeyFor("4.0")?.ic).toHaveLength(16);
-  });
-
   it("signs afresh each time, for five minutes, with a nonce in the field", () => {
     const provider = providerOf(() => Response.json({}));
     const [one, two] = [provider.signRequest("authz-x"), provider.signRequest("authz-x")];

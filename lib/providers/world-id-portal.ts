@@ -6,8 +6,8 @@
  */
 import { signRequest } from "@worldcoin/idkit-server";
 import { z } from "zod";
-import type { VerificationKey } from "#lib/domain/groth16";
-import { semaphoreKeyFor, type WorldEnvironment } from "#lib/domain/world-id-keys";
+import type { VerificationKeyJson } from "#lib/domain/groth16";
+import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { parseWord, type WorldProof, wordHex } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
 import type { WorldChain } from "./world-chain";
@@ -31,7 +31,7 @@ export interface PortalSettings {
   rpSigningKeyHex: string;
   /** Without a slash at its end. */
   portalUrl: string;
-  v4Key?: VerificationKey;
+  v4KeyJson?: VerificationKeyJson;
   chain?: WorldChain;
   fetch?: typeof fetch;
 }
@@ -60,7 +60,7 @@ export function createPortalProvider(settings: PortalSettings): WorldIdProvider 
     signRequest: (action) => signRpContext(settings, action),
     verifyWithPortal: (proof, stored) => askPortal(settings, proof, stored),
     checkRoot: (proof) => checkRoot(settings, proof),
-    verificationKeyFor: (protocol) => (protocol === "3.0" ? semaphoreKeyFor(environment) : settings.v4Key),
+    v4KeyJson: settings.v4KeyJson,
   };
 }
 

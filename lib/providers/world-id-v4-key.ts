@@ -1,7 +1,7 @@
 /** `WORLD_ID_V4_VERIFYING_KEY`: World's v4 key as snarkjs writes it, as JSON or the path of a file with it. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { parseVerificationKey, type VerificationKey } from "#lib/domain/groth16";
+import { parseVerificationKey, type VerificationKeyJson } from "#lib/domain/groth16";
 
 const V4_PUBLIC_INPUTS = 15;
 
@@ -22,10 +22,12 @@ const keyJson = z.object({
 });
 
 /** Throws an Error that names the setting: a wrong key would make every true proof look false. */
-export function readV4VerifyingKey(setting: string): VerificationKey {
+export function readV4VerifyingKey(setting: string): VerificationKeyJson {
   try {
     const text = setting.trimStart().startsWith("{") ? setting : readFileSync(setting, "utf8");
-    return parseVerificationKey(keyJson.parse(JSON.parse(text)));
+    const json = keyJson.parse(JSON.parse(text));
+    parseVerificationKey(json);
+    return json;
   } catch (cause) {
     throw new Error(
       "WORLD_ID_V4_VERIFYING_KEY: must be World's v4 verification key in snarkjs's JSON, or a file with it",

@@ -4,9 +4,9 @@
  */
 import type { IdkitResult } from "#lib/contract/world-id";
 import type { Anchor } from "#lib/domain/approval";
-import type { VerificationKey } from "#lib/domain/groth16";
+import type { VerificationKeyJson } from "#lib/domain/groth16";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import type { ProtocolVersion, WorldProof } from "#lib/domain/world-id-proof";
+import type { WorldProof } from "#lib/domain/world-id-proof";
 
 /** What IDKit wants as `rp_context`: fresh for every open and every retry. */
 export interface RpContext {
@@ -53,8 +53,8 @@ export interface WorldIdProvider {
   /** World's Developer Portal, v4 endpoint, on exactly this proof. */
   verifyWithPortal(proof: WorldProof, stored: StoredRequest): Promise<PortalVerdict>;
   checkRoot(proof: WorldProof): Promise<RootVerdict>;
-  /** Undefined for v4 without the setting: such proofs are checked by World alone. */
-  verificationKeyFor(protocol: ProtocolVersion): VerificationKey | undefined;
+  /** World's v4 key as snarkjs writes it, for a worker thread; without the setting such proofs are checked by World alone. */
+  v4KeyJson: VerificationKeyJson | undefined;
 }
 
 /** What IDKit must have been told; anything else is a result of another app, network or action. */

@@ -2,6 +2,7 @@
 import type { Database } from "#lib/db/client";
 import type { Logger } from "#lib/logger";
 import type { Mailer } from "#lib/providers/mailer";
+import type { WorldIdProvider } from "#lib/providers/world-id";
 import type { ForkGuard } from "./fork-guard";
 import type { LogSequencer } from "./log-sequencer";
 import type { RateLimiter } from "./rate-limit";
@@ -41,4 +42,5 @@ export interface Context {
   wakeups: Wakeups;
   /** Costly proofs, off the request thread. */
   pool: ZkPool;
+  worldId: WorldIdProvider;
 }

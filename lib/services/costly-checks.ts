@@ -10,7 +10,11 @@ export function createCostlyChecks(context: Context): CostlyChecks {
     verifyHumanAuthorization: async (object) => {
       const published = await context.keys.published();
       const serviceKeys = published.map(({ keyId, publicKey }) => ({ keyId, publicKey }));
-      const report = await context.pool.runRemembered("verifyHumanAuthorization", { object, serviceKeys });
+      const report = await context.pool.runRemembered("verifyHumanAuthorization", {
+        object,
+        serviceKeys,
+        v4KeyJson: context.worldId.v4KeyJson,
+      });
       if (report === null) return { ok: false, detail: "the authorization is malformed" };
       const failed = report.checks.find(({ status }) => status === "fail");
       return { ok: report.ok, detail: failed ? `${failed.name}: ${failed.detail}` : report.grade_text };

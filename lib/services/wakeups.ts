@@ -7,8 +7,8 @@ const channel = "countersign_wakeups";
 
 export interface Wakeups {
   notify(name: string): Promise<void>;
-  /** Resolves when `name` is notified or after `timeoutMs`, whichever is first. */
-  wait(name: string, timeoutMs: number): Promise<void>;
+  /** Resolves when `name` is notified, after `timeoutMs` or when `signal` aborts, whichever is first. */
+  wait(name: string, timeoutMs: number, signal?: AbortSignal): Promise<void>;
 }
 
 export async function createWakeups(database: Database): Promise<Wakeups> {
@@ -19,15 +19,17 @@ export async function createWakeups(database: Database): Promise<Wakeups> {
     notify: async (name) => {
       await database.db.execute(sql`SELECT pg_notify(${channel}, ${name})`);
     },
-    wait: (name, timeoutMs) =>
+    wait: (name, timeoutMs, signal) =>
       new Promise((resolve) => {
         const done = () => {
           clearTimeout(timer);
           emitter.off(name, done);
+          signal?.removeEventListener("abort", done);
           resolve();
         };
         const timer = setTimeout(done, timeoutMs);
         emitter.once(name, done);
+        signal?.addEventListener("abort", done);
       }),
   };
 }

@@ -4,13 +4,13 @@
  * argument and a result that structured clone can carry.
  */
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
-import type { HumanAuthorization } from "#lib/domain/approval";
+import type { Anchor, HumanAuthorization } from "#lib/domain/approval";
 import { base64UrlDecode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import type { VerificationKey } from "#lib/domain/groth16";
+import { parseVerificationKey, type VerificationKey, type VerificationKeyJson } from "#lib/domain/groth16";
 import {
   derivePresentation as derive,
   derivePublicProof,
@@ -25,6 +25,14 @@ import {
   type AuthorizationReport,
   verifyHumanAuthorization as verifyAuthorization,
 } from "#lib/domain/verify-human-authorization";
+import { semaphoreKeyFor, type WorldEnvironment } from "#lib/domain/world-id-keys";
+import {
+  checkProofV3,
+  checkProofV4,
+  type ProofCheck,
+  parseFieldElement,
+  type WorldProof,
+} from "#lib/domain/world-id-proof";
 
 /** Signs the messages of a payload, derives the public proof and verifies it; throws unless it verifies. */
 export async function issueZkProof(input: {
@@ -64,17 +72,48 @@ export function verifyPresentation(input: {
   return verify(input.zkProof, input);
 }
 
+let parsedV4Key: { json: string; key: VerificationKey } | undefined;
+
+/** The key comes from the settings, so there is one; parsing it costs some pairings' worth of curve arithmetic. */
+function parseV4Key(json: VerificationKeyJson): VerificationKey {
+  const text = JSON.stringify(json);
+  if (parsedV4Key?.json !== text) parsedV4Key = { json: text, key: parseVerificationKey(json) };
+  return parsedV4Key.key;
+}
+
 /** Every link of a `human_authorization` again: binding, pairing, signature. Malformed objects are a verdict too. */
 export async function verifyHumanAuthorization(input: {
   object: JsonObject;
   serviceKeys: readonly { keyId: string; publicKey: Uint8Array }[];
-  v4Key?: VerificationKey;
+  v4KeyJson: VerificationKeyJson | undefined;
 }): Promise<AuthorizationReport | null> {
   const parsed = humanAuthorizationSchema.safeParse(input.object);
   if (!parsed.success) return null;
   return verifyAuthorization(parsed.data as HumanAuthorization, {
     serviceKeys: (keyId) => input.serviceKeys.find((key) => key.keyId === keyId)?.publicKey,
     verifySignature: verifyEd25519Strict,
-    ...(input.v4Key === undefined ? {} : { v4Key: input.v4Key }),
+    ...(input.v4KeyJson === undefined ? {} : { v4Key: parseV4Key(input.v4KeyJson) }),
   });
+}
+
+/** The pairing of a proof that has just been received; null for v4 without World's key or the chain's keys. */
+export async function checkWorldProof(input: {
+  proof: WorldProof;
+  action: string;
+  signalHash: string;
+  environment: WorldEnvironment;
+  v4KeyJson: VerificationKeyJson | undefined;
+  anchor: Anchor | undefined;
+}): Promise<ProofCheck | null> {
+  const { proof, action, environment, v4KeyJson, anchor } = input;
+  const signalHash = parseFieldElement(input.signalHash);
+  if (signalHash === undefined) throw new RangeError("the signal's hash is not a field element");
+  if (proof.protocol_version === "3.0") {
+    return checkProofV3(proof, action, signalHash, semaphoreKeyFor(environment));
+  }
+  const { issuer_public_key, oprf_public_key } = anchor ?? {};
+  if (v4KeyJson === undefined || issuer_public_key === undefined || oprf_public_key === undefined)
+    return null;
+  const keys = { issuer_public_key, oprf_public_key };
+  return checkProofV4(proof, action, signalHash, parseV4Key(v4KeyJson), keys);
 }

@@ -1,0 +1,75 @@
+/** What the approval page shows and sends (pages.md, /approve/<token>). Internal: not part of the public contract. */
+import { z } from "zod";
+import type { ApprovalBinding, ApprovalRequest } from "#lib/domain/approval";
+import type { WorldEnvironment } from "#lib/domain/world-id-keys";
+import type { ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
+import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
+
+export interface ApprovalView {
+  request_id: string;
+  status: AuthorizationStatus;
+  /** Exactly as hashed: the browser computes `binding` from it again (lib/domain/approval.ts, bindRequest). */
+  request: ApprovalRequest;
+  binding: ApprovalBinding;
+  /** `contextHash(context_salt, context)` must be `request.context_hash`. */
+  context: Record<string, string>;
+  context_salt: string;
+  agent: {
+    slug: string;
+    name: string | null;
+    /** base64; the key that the request names. */
+    public_key: string | null;
+    /** Of that key, now. `proven`: a signature under it has verified. */
+    key_status: "none" | "unproven" | "proven" | "retired";
+  };
+  organization: { id: string; name: string };
+  required_level: RequiredLevel;
+  approvals: { required: number; given: number };
+  /** Fixed by the first approval; the next humans must use it too. */
+  protocol_version: ProtocolVersion | null;
+  created_at: string;
+  expires_at: string;
+  /** The database's clock, for the time that is left. */
+  now: string;
+  decided_at: string | null;
+  confirmation_code: string;
+  previously_denied: PreviouslyDenied | null;
+  environment: WorldEnvironment;
+  /** Not World's production network: marked TEST everywhere, for ever. */
+  is_test: boolean;
+  /** A human's free text. */
+  denial_reason: string | null;
+  /** The attestation that used this approval. */
+  attestation: { id: string; public_url: string; is_public: boolean } | null;
+}
+
+/** POST /approve/{token}/world-id: what IDKit is configured with, fresh for every open and every retry. */
+export interface WorldIdStart {
+  app_id: `app_${string}`;
+  /** IDKit's own name; the local stand-in is `staging` there. */
+  environment: "production" | "staging";
+  action: string;
+  signal: string;
+  /** orb: `proofOfHuman({signal})`; device: `deviceLegacy({signal})`. */
+  preset: RequiredLevel;
+  /** Fixed by the first approval, else null. */
+  protocol_version: ProtocolVersion | null;
+  allow_legacy_proofs: boolean;
+  rp_context: {
+    rp_id: string;
+    nonce: string;
+    created_at: number;
+    expires_at: number;
+    signature: string;
+  };
+  bridge_url?: string;
+  override_connect_base_url?: string;
+}
+
+/** POST /approve/{token}/deny, as JSON or as a form's fields. */
+export const denyBody = z.strictObject({
+  reason: z
+    .string("must be a string")
+    .refine((text) => [...text].length <= 1000, "must be at most 1000 characters")
+    .nullish(),
+});

@@ -1,0 +1,96 @@
+/** What the approval page shows of a request (pages.md, /approve/<token>): everything that its link's holder may see. */
+import { and, desc, eq } from "drizzle-orm";
+import type { ApprovalView } from "#lib/contract/approval-view";
+import type { Executor } from "#lib/db/client";
+import { agentKeys, attestations } from "#lib/db/schema";
+import { type ApprovalRequest, bindRequest, confirmationCode } from "#lib/domain/approval";
+import { base64Decode } from "#lib/domain/bytes";
+import type { ProtocolVersion } from "#lib/domain/world-id-proof";
+import { readApprovalToken } from "./approval-link";
+import { publicUrl } from "./attestation-view";
+import {
+  type AuthorizationRow,
+  findAuthorization,
+  findPreviouslyDenied,
+  parseContext,
+  parseRequest,
+  readDatabaseTime,
+} from "./authorization-rows";
+import type { Context } from "./context";
+import { environmentOf } from "./read-authorization";
+
+/** How the key that the request names stands now. */
+async function readKeyStatus(
+  executor: Executor,
+  agentId: string,
+  publicKey: string | null,
+): Promise<ApprovalView["agent"]["key_status"]> {
+  if (publicKey === null) return "none";
+  const [key] = await executor
+    .select()
+    .from(agentKeys)
+    .where(and(eq(agentKeys.agent_id, agentId), eq(agentKeys.public_key, base64Decode(publicKey))))
+    .orderBy(desc(agentKeys.registered_at))
+    .limit(1);
+  if (!key || key.retired_at !== null) return "retired";
+  return key.proven_at === null ? "unproven" : "proven";
+}
+
+async function readUse(
+  context: Context,
+  row: AuthorizationRow,
+  request: ApprovalRequest,
+): Promise<ApprovalView["attestation"]> {
+  if (row.attestation_id === null) return null;
+  const [used] = await context.database.db
+    .select({ isPublic: attestations.is_public })
+    .from(attestations)
+    .where(eq(attestations.id, row.attestation_id));
+  return {
+    id: row.attestation_id,
+    public_url: publicUrl(context.settings.baseUrl, request.agent_slug, row.attestation_id),
+    is_public: used?.isPublic ?? false,
+  };
+}
+
+async function describeApproval(context: Context, row: AuthorizationRow): Promise<ApprovalView> {
+  const { db } = context.database;
+  const request = parseRequest(row);
+  const binding = bindRequest(request);
+  const environment = environmentOf(context, row);
+  return {
+    request_id: row.id,
+    status: row.status,
+    request,
+    binding,
+    context: parseContext(row),
+    context_salt: row.context_salt ?? "",
+    agent: {
+      slug: request.agent_slug,
+      name: row.agentName,
+      public_key: request.agent_public_key,
+      key_status: await readKeyStatus(db, row.agent_id, request.agent_public_key),
+    },
+    organization: { id: row.organization_id, name: row.organizationName },
+    required_level: request.required_level,
+    approvals: { required: row.approvals_required, given: row.given },
+    protocol_version: row.protocol_version as ProtocolVersion | null,
+    created_at: request.created_at,
+    expires_at: request.expires_at,
+    now: (await readDatabaseTime(db)).toISOString(),
+    decided_at: row.decided_at?.toISOString() ?? null,
+    confirmation_code: confirmationCode(binding.request_hash),
+    previously_denied: await findPreviouslyDenied(db, row.fingerprint, row.created_at),
+    environment,
+    is_test: environment !== "production",
+    denial_reason: row.denial_reason,
+    attestation: await readUse(context, row, request),
+  };
+}
+
+/** Null for a token that this service did not make, or a request that is gone. Changes nothing. */
+export async function readApprovalView(context: Context, token: string): Promise<ApprovalView | null> {
+  const requestId = readApprovalToken(context, token);
+  const row = requestId === null ? null : await findAuthorization(context.database.db, requestId);
+  return row === null ? null : describeApproval(context, row);
+}

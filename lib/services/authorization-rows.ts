@@ -1,0 +1,120 @@
+/**
+ * Rows of authorization requests. Whether one has expired is decided by the database's clock when it is read, and
+ * written down at that moment: the update waits for a decision that is just being made, so that no reader is told
+ * "expired" of a request that ends approved.
+ */
+import { and, count, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
+import type { PreviouslyDenied } from "#lib/contract/authorize";
+import { type Executor, rowsOf } from "#lib/db/client";
+import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
+import type { ApprovalRequest } from "#lib/domain/approval";
+import { utf8Decode } from "#lib/domain/bytes";
+import { AppError } from "#lib/errors";
+
+export const authorizationNotFound = () =>
+  new AppError("authorization_not_found", "no authorization request has this id");
+
+/** `now()` is when a transaction began, which may be long ago where it has waited for a lock. */
+export const databaseNow = sql`clock_timestamp()`;
+
+/** Only such a request can still be decided. */
+export const isOpen = and(
+  eq(authorizationRequests.status, "pending"),
+  gt(authorizationRequests.expires_at, databaseNow),
+);
+const isOverdue = and(
+  eq(authorizationRequests.status, "pending"),
+  lte(authorizationRequests.expires_at, databaseNow),
+);
+
+export const approvalsGiven = sql<number>`(SELECT count(*)::int FROM ${approvals} WHERE ${approvals.request_id} = ${authorizationRequests.id})`;
+
+export async function readDatabaseTime(executor: Executor): Promise<Date> {
+  const [row] = await rowsOf<{ ms: string }>(
+    executor,
+    sql`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS ms`,
+  );
+  if (!row) throw new Error("the database told no time");
+  return new Date(Number(row.ms));
+}
+
+function selectRows(executor: Executor) {
+  return executor
+    .select({
+      ...getTableColumns(authorizationRequests),
+      given: approvalsGiven,
+      organizationName: organizations.name,
+      agentName: agents.name,
+    })
+    .from(authorizationRequests)
+    .innerJoin(organizations, eq(organizations.id, authorizationRequests.organization_id))
+    .innerJoin(agents, eq(agents.id, authorizationRequests.agent_id));
+}
+
+export type AuthorizationRow = Awaited<ReturnType<typeof selectRows>>[number];
+
+/** Writes down that the time of these requests is over. */
+export async function markExpired(executor: Executor, where: ReturnType<typeof and>): Promise<void> {
+  await executor
+    .update(authorizationRequests)
+    .set({ status: "expired", decided_at: sql`${authorizationRequests.expires_at}` })
+    .where(and(where, isOverdue));
+}
+
+export async function findAuthorization(executor: Executor, id: string): Promise<AuthorizationRow | null> {
+  const where = eq(authorizationRequests.id, id);
+  const [row] = await selectRows(executor).where(where);
+  if (!row) return null;
+  if (row.status !== "pending" || row.expires_at > (await readDatabaseTime(executor))) return row;
+  await markExpired(executor, where);
+  const [settled] = await selectRows(executor).where(where);
+  return settled ?? null;
+}
+
+export async function listRows(executor: Executor, where: ReturnType<typeof and>, limit: number) {
+  return selectRows(executor)
+    .where(where)
+    .orderBy(desc(authorizationRequests.created_at), desc(authorizationRequests.id))
+    .limit(limit);
+}
+
+export async function countPending(executor: Executor, apiKeyId: string): Promise<number> {
+  const [row] = await executor
+    .select({ pending: count() })
+    .from(authorizationRequests)
+    .where(and(eq(authorizationRequests.api_key_id, apiKeyId), isOpen));
+  return row?.pending ?? 0;
+}
+
+/** The last request equal to this one that a human denied in the 24 hours before it was made. */
+export async function findPreviouslyDenied(
+  executor: Executor,
+  fingerprint: Uint8Array,
+  createdAt: Date,
+): Promise<PreviouslyDenied | null> {
+  const dayBefore = new Date(createdAt.getTime() - 86_400_000);
+  const [row] = await executor
+    .select({ id: authorizationRequests.id, decidedAt: authorizationRequests.decided_at })
+    .from(authorizationRequests)
+    .where(
+      and(
+        eq(authorizationRequests.fingerprint, fingerprint),
+        eq(authorizationRequests.status, "denied"),
+        gt(authorizationRequests.decided_at, dayBefore),
+        lte(authorizationRequests.decided_at, createdAt),
+      ),
+    )
+    .orderBy(desc(authorizationRequests.decided_at))
+    .limit(1);
+  return row?.decidedAt ? { request_id: row.id, denied_at: row.decidedAt.toISOString() } : null;
+}
+
+/** The request as it was hashed. */
+export function parseRequest(row: { request: Uint8Array }): ApprovalRequest {
+  return JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
+}
+
+/** Empty after erasure, which takes the context away. */
+export function parseContext(row: { context: string | null }): Record<string, string> {
+  return row.context === null ? {} : (JSON.parse(row.context) as Record<string, string>);
+}

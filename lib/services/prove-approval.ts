@@ -1,0 +1,101 @@
+/**
+ * Whether a World ID result proves that a human approved this very request (issue 3, item 3): what is named → our own
+ * pairing over what is stored → the root on chain → World's portal. A 200 from World alone is never an approval, and
+ * nothing here changes any state.
+ */
+import type { IdkitResult } from "#lib/contract/world-id";
+import { pickProof } from "#lib/contract/world-id";
+import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
+import type { ProofFailure, WorldProof } from "#lib/domain/world-id-proof";
+import { isResultOfRequest } from "#lib/providers/world-id";
+import { type AuthorizationRow, parseRequest } from "./authorization-rows";
+import type { Context } from "./context";
+import { type ProvenApproval, refused } from "./decide-authorization";
+
+const failureWords: Record<ProofFailure, string> = {
+  malformed_proof: "the proof is malformed",
+  nullifier_out_of_range: "the nullifier is out of range",
+  root_mismatch: "the proof and its root do not belong together",
+  wrong_issuer: "the credential is not a proof of human",
+  pairing_failed: "the zero-knowledge proof does not verify over this request",
+};
+
+/** What the result names must be what IDKit was told; none of it is believed further than that. */
+function pickNamedProof(
+  context: Context,
+  row: AuthorizationRow,
+  result: IdkitResult,
+  binding: ApprovalBinding,
+): WorldProof {
+  const { worldId } = context;
+  if (row.protocol_version !== null && result.protocol_version !== row.protocol_version) {
+    throw refused(
+      `the first approval used World ID ${row.protocol_version}, and a proof of another version could be the same person's`,
+    );
+  }
+  if (!isResultOfRequest(result, worldId, binding.world_action)) {
+    throw refused("the proof is for another action or another World ID environment");
+  }
+  const isSameSignal = result.responses.every(
+    ({ signal_hash }) => signal_hash === undefined || signal_hash === binding.signal_hash,
+  );
+  if (!isSameSignal) throw refused("the proof is for another signal: it does not cover what this page shows");
+  const required = parseRequest(row).required_level;
+  const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
+  if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
+  return proof;
+}
+
+async function checkRoot(context: Context, proof: WorldProof): Promise<Anchor | undefined> {
+  const verdict = await context.worldId.checkRoot(proof);
+  if (verdict.status === "not_on_chain") throw refused(`the proof's root is ${verdict.detail}`);
+  return verdict.status === "anchored" ? verdict.anchor : undefined;
+}
+
+/** False where v4's key or the chain's keys are missing: then World alone can check the proof. */
+async function checkPairing(
+  context: Context,
+  proof: WorldProof,
+  binding: ApprovalBinding,
+  anchor: Anchor | undefined,
+): Promise<boolean> {
+  const check = await context.pool.run("checkWorldProof", {
+    proof,
+    action: binding.world_action,
+    signalHash: binding.signal_hash,
+    environment: context.worldId.environment,
+    v4KeyJson: context.worldId.v4KeyJson,
+    anchor,
+  });
+  if (check === null) return false;
+  if (!check.ok) throw refused(failureWords[check.reason]);
+  return true;
+}
+
+async function askWorld(context: Context, proof: WorldProof, binding: ApprovalBinding): Promise<void> {
+  const verdict = await context.worldId.verifyWithPortal(proof, binding);
+  if (!verdict.ok) throw refused(`World refused the proof: ${verdict.code}, ${verdict.detail}`);
+}
+
+/** Throws `approval_refused` with the reason, or `service_unavailable` where World is out of reach. */
+export async function proveApproval(
+  context: Context,
+  row: AuthorizationRow,
+  result: IdkitResult,
+): Promise<ProvenApproval> {
+  const binding = bindRequest(parseRequest(row));
+  const proof = pickNamedProof(context, row, result, binding);
+  // v4's public inputs hold keys that only the chain knows, so there it comes before the pairing.
+  const isV4 = proof.protocol_version === "4.0";
+  const keys = isV4 ? await checkRoot(context, proof) : undefined;
+  const isPaired = await checkPairing(context, proof, binding, keys);
+  const anchor = isV4 ? keys : await checkRoot(context, proof);
+  await askWorld(context, proof, binding);
+  const verified_by: ApprovalCheckName[] = [
+    ...(isPaired ? (["groth16-local"] as const) : []),
+    "world-portal-v4",
+    ...(anchor === undefined ? [] : (["world-chain"] as const)),
+  ];
+  const { environment } = context.worldId;
+  return { ...proof, environment, verified_by, ...(anchor === undefined ? {} : { anchor }) };
+}

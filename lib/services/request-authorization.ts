@@ -1,0 +1,161 @@
+/** POST /v1/authorize: a request is made once, and its canonical bytes are what humans approve (api.md section 10). */
+import { eq } from "drizzle-orm";
+import type { AuthorizeBody, AuthorizeResponse } from "#lib/contract/authorize";
+import type { Executor } from "#lib/db/client";
+import { apiKeys, authorizationRequests } from "#lib/db/schema";
+import { type ApprovalRequest, confirmationCode, contextHash, requestHash } from "#lib/domain/approval";
+import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
+import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
+import { authorizationRequestId } from "#lib/domain/ids";
+import { AppError } from "#lib/errors";
+import { claimAgents, findAgent, slugKey, slugTaken } from "./agents";
+import type { Caller } from "./api-keys";
+import { approvalUrl, withoutApprovalUrl } from "./approval-link";
+import { recordAudit } from "./audit";
+import { countPending, findPreviouslyDenied, readDatabaseTime } from "./authorization-rows";
+import type { Context } from "./context";
+import { completeIdempotent, type IdempotencyHold } from "./idempotency";
+
+export interface AuthorizeInput {
+  caller: Caller;
+  body: AuthorizeBody;
+  hold: IdempotencyHold | null;
+  ip: string;
+}
+
+const defaultMinutes = 30;
+
+/** What makes two requests equal, whoever makes them when. */
+function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array {
+  const { agent_slug, action, context, inputs_hash } = body;
+  return sha256(
+    canonicalBytes([organizationId, slugKey(agent_slug), action, context ?? {}, inputs_hash ?? null]),
+  );
+}
+
+async function buildRequest(
+  context: Context,
+  tx: Executor,
+  { caller, body }: AuthorizeInput,
+  contextSalt: string,
+  createdAt: Date,
+): Promise<ApprovalRequest> {
+  const agent = await findAgent(tx, body.agent_slug);
+  const minutes = body.expires_in_minutes ?? defaultMinutes;
+  return {
+    request_id: authorizationRequestId(context.random(16)),
+    origin: context.settings.baseUrl,
+    organization: caller.organizationId,
+    agent_slug: body.agent_slug,
+    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+    action: body.action,
+    context_hash: contextHash(contextSalt, body.context ?? {}),
+    ...(typeof body.inputs_hash === "string" ? { inputs_hash: body.inputs_hash } : {}),
+    required_level: body.required_level ?? "device",
+    approvals_required: body.approvals_required ?? 1,
+    created_at: createdAt.toISOString(),
+    expires_at: new Date(createdAt.getTime() + minutes * 60_000).toISOString(),
+    salt: base64Encode(context.random(16)),
+  };
+}
+
+/** The key's row is locked, so that requests made at once are counted one after another. */
+async function checkPendingLimit(context: Context, tx: Executor, caller: Caller): Promise<void> {
+  await tx.select({ id: apiKeys.id }).from(apiKeys).where(eq(apiKeys.id, caller.keyId)).for("update");
+  const limit = context.settings.LIMIT_AUTHORIZE_PENDING;
+  if ((await countPending(tx, caller.keyId)) >= limit) {
+    throw new AppError(
+      "too_many_pending",
+      `this key has ${limit} authorization requests waiting for a decision; cancel some, or wait until they end`,
+    );
+  }
+}
+
+function describe(
+  context: Context,
+  body: AuthorizeBody,
+  request: ApprovalRequest,
+  rest: Pick<AuthorizeResponse, "context_salt" | "previously_denied">,
+): AuthorizeResponse {
+  const { request_id } = request;
+  return {
+    request_id,
+    status: "pending",
+    approval_url: approvalUrl(context, request_id),
+    poll_url: `${context.settings.baseUrl}/v1/authorize/${request_id}`,
+    poll_interval: 5,
+    expires_at: request.expires_at,
+    created_at: request.created_at,
+    agent_slug: request.agent_slug,
+    action: request.action,
+    inputs_hash: request.inputs_hash ?? null,
+    context: body.context ?? {},
+    context_salt: rest.context_salt,
+    required_level: request.required_level,
+    approvals_required: request.approvals_required,
+    confirmation_code: confirmationCode(requestHash(request)),
+    previously_denied: rest.previously_denied,
+    environment: context.worldId.environment,
+  };
+}
+
+async function insert(
+  context: Context,
+  tx: Executor,
+  input: AuthorizeInput,
+  request: ApprovalRequest,
+  contextSalt: string,
+  fingerprint: Uint8Array,
+): Promise<void> {
+  const { caller, body } = input;
+  const [agent] = await claimAgents(context, tx, [
+    { slug: body.agent_slug, organizationId: caller.organizationId },
+  ]);
+  if (!agent) throw slugTaken();
+  await tx.insert(authorizationRequests).values({
+    id: request.request_id,
+    organization_id: caller.organizationId,
+    agent_id: agent.id,
+    api_key_id: caller.keyId,
+    request: canonicalBytes({ ...request }),
+    request_hash: hexDecode(requestHash(request)),
+    context: canonicalJson(body.context ?? {}),
+    context_salt: contextSalt,
+    fingerprint,
+    status: "pending",
+    approvals_required: request.approvals_required,
+    callback_url: body.callback_url ?? null,
+    created_at: new Date(request.created_at),
+    expires_at: new Date(request.expires_at),
+  });
+  await recordAudit(context, tx, {
+    organizationId: caller.organizationId,
+    actor: { kind: "key", id: caller.keyId, ip: input.ip },
+    action: "authorization.requested",
+    subject: request.request_id,
+  });
+}
+
+export async function requestAuthorization(
+  context: Context,
+  input: AuthorizeInput,
+): Promise<AuthorizeResponse> {
+  return context.database.db.transaction(async (tx) => {
+    await checkPendingLimit(context, tx, input.caller);
+    const createdAt = await readDatabaseTime(tx);
+    const contextSalt = base64Encode(context.random(16));
+    const fingerprint = fingerprintOf(input.caller.organizationId, input.body);
+    const request = await buildRequest(context, tx, input, contextSalt, createdAt);
+    await insert(context, tx, input, request, contextSalt, fingerprint);
+    const previously_denied = await findPreviouslyDenied(tx, fingerprint, createdAt);
+    const response = describe(context, input.body, request, { context_salt: contextSalt, previously_denied });
+    if (input.hold !== null) {
+      await completeIdempotent(tx, input.hold, {
+        status: 201,
+        response: withoutApprovalUrl(response),
+        expiresAt: new Date(request.expires_at),
+      });
+    }
+    return response;
+  });
+}

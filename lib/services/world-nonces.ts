@@ -1,0 +1,66 @@
+/**
+ * The nonces of RP signatures: one for each time that a human opens World ID or tries again, bound to its request,
+ * used once. A proof whose nonce we did not give out for this request was made for something else.
+ */
+import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import type { WorldIdStart } from "#lib/contract/approval-view";
+import type { Executor } from "#lib/db/client";
+import { worldNonces } from "#lib/db/schema";
+import { bindRequest } from "#lib/domain/approval";
+import type { ProtocolVersion } from "#lib/domain/world-id-proof";
+import { parseRequest } from "./authorization-rows";
+import type { Context } from "./context";
+import { findOpen } from "./decide-authorization";
+
+/** How long World's bridge keeps an answer for the page. */
+const bridgeSeconds = 900;
+
+/** POST /approve/{token}/world-id */
+export async function startWorldId(context: Context, requestId: string): Promise<WorldIdStart> {
+  const row = await findOpen(context, requestId);
+  const request = parseRequest(row);
+  const { world_action, signal } = bindRequest(request);
+  const rp_context = context.worldId.signRequest(world_action);
+  const { db } = context.database;
+  await db
+    .delete(worldNonces)
+    .where(
+      and(
+        eq(worldNonces.request_id, requestId),
+        isNull(worldNonces.used_at),
+        lt(worldNonces.expires_at, sql`now()`),
+      ),
+    );
+  const lifeSeconds = rp_context.expires_at - rp_context.created_at + bridgeSeconds;
+  await db.insert(worldNonces).values({
+    nonce: rp_context.nonce,
+    request_id: requestId,
+    expires_at: sql`now() + make_interval(secs => ${lifeSeconds})`,
+  });
+  return {
+    ...context.worldId.idkitConfig,
+    action: world_action,
+    signal,
+    preset: request.required_level,
+    protocol_version: row.protocol_version as ProtocolVersion | null,
+    allow_legacy_proofs: row.protocol_version !== "4.0",
+    rp_context,
+  };
+}
+
+/** False for a nonce of another request, of nobody, used or expired. */
+export async function spendNonce(tx: Executor, requestId: string, nonce: string): Promise<boolean> {
+  const used = await tx
+    .update(worldNonces)
+    .set({ used_at: sql`now()` })
+    .where(
+      and(
+        eq(worldNonces.nonce, nonce),
+        eq(worldNonces.request_id, requestId),
+        isNull(worldNonces.used_at),
+        gt(worldNonces.expires_at, sql`now()`),
+      ),
+    )
+    .returning({ nonce: worldNonces.nonce });
+  return used.length === 1;
+}
