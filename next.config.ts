@@ -1,33 +1,13 @@
 /**
- * Next's settings, and the response headers that do not change from request to request. They are set here and
+ * Next's settings, and the response headers that do not change from request to request. They are given here and
  * not in proxy.ts because a proxy in front of a route costs a third of its throughput; proxy.ts is for pages.
  */
 import path from "node:path";
 import type { NextConfig } from "next";
+import { dataOnly, everywhere, secretLink } from "./lib/http/security-headers";
 
-const everywhere = [
-  { key: "X-Content-Type-Options", value: "nosniff" },
-  { key: "X-Frame-Options", value: "DENY" },
-  { key: "Referrer-Policy", value: "strict-origin-when-cross-origin" },
-  { key: "Cross-Origin-Opener-Policy", value: "same-origin" },
-  {
-    key: "Permissions-Policy",
-    value:
-      "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()",
-  },
-];
-
-/** What no browser should ever run: API answers, log files, badges, the guides' Markdown. */
-const data = [
-  { key: "Content-Security-Policy", value: "default-src 'none'; frame-ancestors 'none'; base-uri 'none'" },
-];
-
-/** Whoever holds this address can decide the request: it goes into no Referer and no cache. */
-const secretLink = [
-  { key: "Referrer-Policy", value: "no-referrer" },
-  { key: "Cache-Control", value: "no-store" },
-  { key: "X-Robots-Tag", value: "noindex, nofollow" },
-];
+const toList = (headers: Readonly<Record<string, string>>) =>
+  Object.entries(headers).map(([key, value]) => ({ key, value }));
 
 const config: NextConfig = {
   poweredByHeader: false,
@@ -39,13 +19,12 @@ const config: NextConfig = {
   },
   async headers() {
     return [
-      { source: "/:path*", headers: everywhere },
-      { source: "/v1/:path*", headers: data },
-      { source: "/log/:path*", headers: data },
-      { source: "/badge/:path*", headers: data },
-      { source: "/llms.txt", headers: data },
-      { source: "/docs/:slug([a-z-]+)\\.md", headers: data },
-      { source: "/approve/:path*", headers: secretLink },
+      // The operations bring theirs along (lib/http/finish.ts), in Next too.
+      { source: "/((?!v1(?:/|$)|log/|\\.well-known/).*)", headers: toList(everywhere) },
+      { source: "/badge/:path*", headers: toList(dataOnly) },
+      { source: "/llms.txt", headers: toList(dataOnly) },
+      { source: "/docs/:slug([a-z-]+)\\.md", headers: toList(dataOnly) },
+      { source: "/approve/:path*", headers: toList(secretLink) },
     ];
   },
   async rewrites() {

@@ -5,6 +5,7 @@
 import { type NextRequest, NextResponse } from "next/server";
 import { buildContentSecurityPolicy } from "#lib/http/content-security-policy";
 import { publicBaseUrl } from "#lib/http/public-base-url";
+import { strictTransport } from "#lib/http/security-headers";
 
 export function proxy(request: NextRequest): NextResponse {
   const secure = publicBaseUrl().startsWith("https://");
@@ -20,7 +21,9 @@ export function proxy(request: NextRequest): NextResponse {
   headers.set("Content-Security-Policy", policy);
   const response = NextResponse.next({ request: { headers } });
   response.headers.set("Content-Security-Policy", policy);
-  if (secure) response.headers.set("Strict-Transport-Security", "max-age=63072000; includeSubDomains");
+  if (secure) {
+    for (const [name, value] of Object.entries(strictTransport)) response.headers.set(name, value);
+  }
   return response;
 }
 

@@ -38,6 +38,12 @@ async function start(): Promise<void> {
   };
   process.once("SIGTERM", stop);
   process.once("SIGINT", stop);
+  server.once("error", (error: NodeJS.ErrnoException) => {
+    const isTaken = error.code === "EADDRINUSE";
+    fail(
+      isTaken ? new Error(`Countersign cannot start: PORT ${env.PORT} is in use by another program.`) : error,
+    );
+  });
   server.listen(env.PORT, () => announce(env));
 }
 
@@ -53,9 +59,11 @@ function announce(env: Awaited<ReturnType<typeof getApp>>["env"]): void {
   if (env.mail === "mailbox") logger.info(`Mail is not sent; read it at ${env.baseUrl}/dev/mailbox`);
 }
 
-start().catch((error: unknown) => {
+function fail(error: unknown): void {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   if (error instanceof Error && !error.message.startsWith("Countersign"))
     logger.error({ err: error }, "the start failed");
   process.exit(1);
-});
+}
+
+start().catch(fail);

@@ -361,7 +361,7 @@ CREATE INDEX "approval_submissions_request_id_index" ON "approval_submissions" U
 CREATE INDEX "approval_submissions_status_next_attempt_at_index" ON "approval_submissions" USING btree ("status","next_attempt_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "approvals_nullifier" ON "approvals" USING btree ("environment","world_action","nullifier_hash");--> statement-breakpoint
 CREATE UNIQUE INDEX "attestations_log_id_leaf_index_index" ON "attestations" USING btree ("log_id","leaf_index");--> statement-breakpoint
-CREATE INDEX "attestations_feed" ON "attestations" USING btree ("agent_id","is_public","leaf_index" DESC NULLS LAST);--> statement-breakpoint
+CREATE INDEX "attestations_feed" ON "attestations" USING btree ("agent_id","is_public","log_id" DESC NULLS LAST,"leaf_index" DESC NULLS LAST);--> statement-breakpoint
 CREATE INDEX "attestations_organization" ON "attestations" USING btree ("organization_id","id" DESC NULLS LAST);--> statement-breakpoint
 CREATE INDEX "audit_organization" ON "audit_events" USING btree ("organization_id","id" DESC NULLS LAST);--> statement-breakpoint
 CREATE INDEX "authorizations_organization" ON "authorization_requests" USING btree ("organization_id","created_at" DESC NULLS LAST);--> statement-breakpoint

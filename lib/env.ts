@@ -8,9 +8,18 @@ import { z } from "zod";
 const limit = (value: number) => z.coerce.number().int().min(1).max(10_000_000).default(value);
 const text = z.string().trim().min(1).optional();
 
+/** Paths are hung onto it, and it goes into every link. */
+function isBareAddress(text: string): boolean {
+  const { username, password, search, hash } = new URL(text);
+  return username + password + search + hash === "";
+}
+
 const schema = z.object({
   PORT: z.coerce.number().int().min(1).max(65_535).default(3000),
-  PUBLIC_BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PUBLIC_BASE_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
+    .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATA_DIR: z.string().min(1).default("./data"),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),

@@ -55,8 +55,18 @@ export function describeError(name: ErrorName): { status: number; title: string;
 
 export const errorNames = Object.keys(table) as ErrorName[];
 
-/** `detail` is shown to the caller as it is. */
+const brand = Symbol.for("countersign.AppError");
+
+/**
+ * `detail` is shown to the caller as it is. Known by a brand, not by its class: the production server and Next's
+ * bundle are two copies of this file, and an error of one reaches the other.
+ */
 export class AppError extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && brand in value;
+  }
+
+  readonly [brand] = true;
   readonly errorName: ErrorName;
   readonly detail: string;
   readonly errors: FieldError[] | undefined;

@@ -4,11 +4,11 @@ import {
   action,
   agentSlug,
   anyObject,
-  asciiOf,
   base64Text,
   hexHash,
   inputsHash,
   metadata,
+  signatureText,
   textOf,
   timestamp,
   verdict,
@@ -23,11 +23,8 @@ export const attestBody = z
     metadata: metadata.nullish(),
     is_public: z.boolean("must be true or false").nullish(),
     enable_zk: z.boolean("must be true or false").nullish(),
-    agent_signature: z
-      .string("must be a string")
-      .regex(/^[A-Za-z0-9+/]{86}==$/, "must be the base64 of a 64-byte Ed25519 signature")
-      .nullish(),
-    code_hash: asciiOf(128).nullish(),
+    agent_signature: signatureText.nullish(),
+    code_hash: textOf(1, 128).nullish(),
     model_id: textOf(1, 128).nullish(),
     tools_used: z.array(textOf(1, 128)).max(64, "must have at most 64 entries").nullish(),
     human_approved: z.boolean("must be true or false").nullish(),

@@ -1,6 +1,6 @@
 /** Agents' registered identities (api.md section 11) and their public feed (section 5). */
 import { z } from "zod";
-import { agentSlug, asciiOf, base64Text, textOf, timestamp, verdict } from "./primitives";
+import { agentSlug, base64Text, signatureText, textOf, timestamp, verdict } from "./primitives";
 
 const toolName = textOf(1, 128);
 const tools = z
@@ -13,15 +13,11 @@ const profile = {
   description: textOf(1, 1000).nullish(),
   public_key_pem: z.string("must be a string").max(1000, "must be at most 1000 characters").nullish(),
   public_key: z.string("must be a string").max(100, "must be at most 100 characters").nullish(),
-  proof_of_possession: z
-    .string("must be a string")
-    .regex(/^[A-Za-z0-9+/]{86}==$/, "must be the base64 of a 64-byte Ed25519 signature")
-    .nullish()
-    .meta({
-      description:
-        "the agent key's signature over the UTF-8 text `countersign-key-possession:<slug>:<base64 of the raw public key>`",
-    }),
-  code_hash: asciiOf(128).nullish(),
+  proof_of_possession: signatureText.nullish().meta({
+    description:
+      "the agent key's signature over the UTF-8 text `countersign-key-possession:<slug as registered>:<base64 of the raw public key>`",
+  }),
+  code_hash: textOf(1, 128).nullish(),
   model_id: textOf(1, 128).nullish(),
 };
 

@@ -12,8 +12,11 @@ export type LimitName =
   | "public_read"
   | "keyed";
 
-/** `key`: needed, with the scope. `optional`: the owner's key shows more. `none`: not looked at. */
-export type Auth = { kind: "key"; scope: Scope | null } | { kind: "optional" } | { kind: "none" };
+/** `key`: needed, with the scope. `optional`: the owner's key of this scope shows more. `none`: not looked at. */
+export type Auth =
+  | { kind: "key"; scope: Scope | null }
+  | { kind: "optional"; scope: Scope }
+  | { kind: "none" };
 
 export interface OperationSpec {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -37,4 +40,4 @@ export interface OperationSpec {
 
 export const withKey = <Name extends Scope | null>(scope: Name) => ({ kind: "key", scope }) as const;
 export const anyone = { kind: "none" } as const;
-export const ownerSeesMore = { kind: "optional" } as const;
+export const ownerSeesMore = { kind: "optional", scope: "read" } as const;

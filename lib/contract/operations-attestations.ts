@@ -24,6 +24,6 @@ export const attestationsOperations = {
     auth: ownerSeesMore,
     limit: "verify",
     responses: { 200: verifyResponse },
-    errors: [401, 404],
+    errors: [404],
   },
 } as const satisfies Record<string, OperationSpec>;

@@ -34,6 +34,10 @@ export const hexHash = z
   .regex(/^[0-9a-f]{64}$/)
   .meta({ description: "hex SHA-256" });
 export const base64Text = z.string().meta({ description: "standard base64" });
+/** The last digit carries two bits of the signature: only its canonical spelling is one. */
+export const signatureText = z
+  .string("must be a string")
+  .regex(/^[A-Za-z0-9+/]{85}[AQgw]==$/, "must be the base64 of a 64-byte Ed25519 signature");
 export const timestamp = z.string().meta({ format: "date-time", examples: ["2026-11-21T03:04:05.678Z"] });
 export const verdict = z
   .boolean()

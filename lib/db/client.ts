@@ -55,16 +55,34 @@ async function openEmbedded(folder: string | null): Promise<Database> {
 async function migrateUnderLock(url: string): Promise<void> {
   const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
   try {
-    await client`SELECT pg_advisory_lock(${startLockKey})`;
+    await client`SELECT pg_advisory_lock(${startLockKey})`.catch((cause: Error & { code?: string }) => {
+      const problem = cause.code ?? cause.message;
+      throw new Error(`Countersign cannot start: the database of DATABASE_URL does not answer (${problem})`, {
+        cause,
+      });
+    });
     await migratePostgres(drizzlePostgres(client), { migrationsFolder });
   } finally {
     await client.end({ timeout: 5 });
   }
 }
 
+/** No request waits longer than this for a statement or a lock: the answer is 503, and the pool stays free. */
+const statementTimeoutMs = 15_000;
+
 async function openPostgres(url: string): Promise<Database> {
   await migrateUnderLock(url);
-  const options = { max: 10, onnotice: () => {}, connect_timeout: 5, idle_timeout: 300 };
+  const options = {
+    max: 10,
+    onnotice: () => {},
+    connect_timeout: 5,
+    idle_timeout: 300,
+    connection: {
+      application_name: "countersign",
+      statement_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
+    },
+  };
   const client = postgres(url, options);
   /** drizzle changes the serializers of the client it is given, so plain statements have one of their own. */
   const plain = postgres(url, { ...options, max: 4 });

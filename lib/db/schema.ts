@@ -351,7 +351,7 @@ export const attestations = pgTable(
   },
   (t) => [
     uniqueIndex().on(t.log_id, t.leaf_index),
-    index("attestations_feed").on(t.agent_id, t.is_public, t.leaf_index.desc()),
+    index("attestations_feed").on(t.agent_id, t.is_public, t.log_id.desc(), t.leaf_index.desc()),
     index("attestations_organization").on(t.organization_id, t.id.desc()),
   ],
 );

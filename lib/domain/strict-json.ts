@@ -8,7 +8,7 @@ const MAX_DEPTH = 32;
 const MAX_CHARACTERS = 1_000_000;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]|-?\d[\d.eE+-]*/g;
 
-/** Throws RangeError or SyntaxError, whose message is safe to show. */
+/** Throws RangeError with a message that is safe to show, or JSON.parse's SyntaxError, which quotes the text. */
 export function parseStrictJson(text: string, maxDepth: number = MAX_DEPTH): JsonValue {
   if (text.length > MAX_CHARACTERS) throw new RangeError("longer than a million characters");
   if (!text.isWellFormed()) throw new RangeError("not well-formed Unicode");
@@ -35,6 +35,8 @@ function checkTokens(text: string, maxDepth: number): void {
 
 function addName(names: Set<string> | undefined, name: string): void {
   if (names?.has(name)) throw new RangeError("a name occurs twice in one object");
+  // An object that is copied member by member would lose it, and two documents would get one hash.
+  if (name === "__proto__") throw new RangeError("a name is __proto__");
   names?.add(name);
 }
 

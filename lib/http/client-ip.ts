@@ -18,10 +18,17 @@ function peerFromHeader(headers: Headers, secret: string): string | undefined {
   return value?.startsWith(`${secret} `) ? value.slice(secret.length + 1) : undefined;
 }
 
+/** Whether it is this machine or a private network, or unknown (a foreign Next host). */
+export function isNearby(bucket: string): boolean {
+  const address = bucket.replace(/\/64$/, "");
+  if (!ipaddr.isValid(address)) return true;
+  return ["loopback", "private", "uniqueLocal", "linkLocal"].includes(ipaddr.parse(address).range());
+}
+
 /** IPv4 as it is (also when mapped into IPv6), IPv6 by its /64. */
 export function addressBucket(address: string): string {
   if (!ipaddr.isValid(address)) return "unknown";
-  const parsed = ipaddr.process(address);
+  const parsed = ipaddr.process(address.replace(/%.*$/, ""));
   if (parsed.kind() === "ipv4") return parsed.toString();
   const network = ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`);
   return `${network.toString()}/64`;

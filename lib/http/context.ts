@@ -5,7 +5,7 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import path from "node:path";
 import { Redis } from "ioredis";
-import { openDatabase } from "#lib/db/client";
+import { type Database, openDatabase } from "#lib/db/client";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
 import { openSecretFiles, type SecretFiles } from "#lib/providers/key-files";
@@ -16,6 +16,7 @@ import type { LocalWorldId } from "#lib/providers/world-id-local";
 import type { Context, Secrets } from "#lib/services/context";
 import { type KeySource, openSigners, reloadSigners } from "#lib/services/first-keys";
 import { openForkGuard } from "#lib/services/fork-guard";
+import { startHousekeeping } from "#lib/services/housekeeping";
 import { logMadeKeys } from "#lib/services/key-events";
 import { createLogSequencer } from "#lib/services/log-sequencer";
 import { createMailboxMailer } from "#lib/services/mailbox";
@@ -40,6 +41,7 @@ export interface App {
 const random = (length: number) => new Uint8Array(randomBytes(length));
 
 const keyFiles = { attestation: "signing-key", log: "log-signing-key", zk: "zk-signing-key" } as const;
+const authSecretFile = "auth-secret";
 const keySettings = { attestation: "SIGNING_KEY", log: "LOG_SIGNING_KEY", zk: "ZK_SIGNING_KEY" } as const;
 
 function decodeZkSeed(text: string, name: string): Uint8Array {
@@ -65,20 +67,23 @@ function createKeySource(env: Env, files: SecretFiles): KeySource {
       };
     },
     create: async (missing) => {
-      for (const purpose of missing)
-        await files.create(keyFiles[purpose], Buffer.from(random(32)).toString("base64"));
+      const names = missing.map((purpose): string => keyFiles[purpose]);
+      const needsAuthSecret = env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null;
+      for (const name of needsAuthSecret ? [...names, authSecretFile] : names)
+        await files.create(name, Buffer.from(random(32)).toString("base64"));
     },
     describe: (purpose) => `${keySettings[purpose]} or the file ${files.describe(keyFiles[purpose])}`,
   };
 }
 
+/** Made with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
 async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
-  if (env.AUTH_SECRET !== undefined) return env.AUTH_SECRET;
-  const kept = await files.read("auth-secret");
-  if (kept !== null) return kept;
-  const made = Buffer.from(random(32)).toString("base64");
-  await files.create("auth-secret", made);
-  return made;
+  const secret = env.AUTH_SECRET ?? (await files.read(authSecretFile));
+  if (secret !== null) return secret;
+  throw new Error(
+    `Countersign cannot start: AUTH_SECRET is not set and the file ${files.describe(authSecretFile)} is missing, but this database is in use. ` +
+      "Bring the file back, or set AUTH_SECRET to the other instances' value. If it is really lost, set AUTH_SECRET to a new one: sessions, e-mail codes and open approval links end.",
+  );
 }
 
 function deriveSecrets(authSecret: string): Secrets {
@@ -101,19 +106,36 @@ function createMailer(env: Env, { database, clock }: Clocked): Mailer {
   return createMailboxMailer({ database, clock, random, print: (line) => logger.info(line) });
 }
 
+function openRedis(url: string | undefined): Redis | null {
+  if (url === undefined) return null;
+  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+  // Without a listener ioredis prints each failed attempt to connect.
+  redis.on("error", (error) =>
+    logger.warn({ err: error }, "Redis is out of reach; limits are counted in the database"),
+  );
+  return redis;
+}
+
+/** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env): Promise<App> {
-  const clock = () => new Date();
   const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  try {
+    return await buildOn(database, env);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function buildOn(database: Database, env: Env): Promise<App> {
+  const clock = () => new Date();
   const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));
   const source = createKeySource(env, files);
   const origin = env.LOG_ORIGIN ?? `${new URL(env.baseUrl).host}/log`;
   const signers = await openSigners(database, source, origin);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const guard = await openForkGuard(env.DATA_DIR);
-  const redis =
-    env.REDIS_URL === undefined
-      ? null
-      : new Redis(env.REDIS_URL, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+  const redis = openRedis(env.REDIS_URL);
   const world = await openWorldId(env, files, random);
   const context: Context = {
     settings: env,
@@ -133,7 +155,9 @@ export async function buildApp(env: Env): Promise<App> {
   };
   await logMadeKeys(context);
   const retries = startRetryLoop(context);
+  const stopHousekeeping = startHousekeeping(context);
   const close = async () => {
+    stopHousekeeping();
     await retries.stop();
     await context.log.drain();
     await context.pool.close();
@@ -147,9 +171,15 @@ export async function buildApp(env: Env): Promise<App> {
 const slot = Symbol.for("countersign.app");
 type Slots = { [slot]?: Promise<App> };
 
-/** The process's app; the first call builds it. */
+/** The process's app; the first call builds it. One that could not be built is tried again by the next call. */
 export function getApp(): Promise<App> {
   const slots = globalThis as Slots;
-  slots[slot] ??= buildApp(readEnv());
+  if (slots[slot] === undefined) {
+    const building = buildApp(readEnv());
+    building.catch(() => {
+      if (slots[slot] === building) delete slots[slot];
+    });
+    slots[slot] = building;
+  }
   return slots[slot];
 }

@@ -3,8 +3,9 @@ import { type OperationId, operations } from "#lib/contract/operations";
 import { httpRequestId } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import { getApp } from "./context";
+import { finishResponse } from "./finish";
 import { problemResponse } from "./problem";
-import { createHandler, type Handler, type Params, type Runs } from "./route";
+import { createHandler, type Handler, isForEveryone, type Params, type Runs } from "./route";
 import { agentsRuns } from "./runs-agents";
 import { attestationsRuns } from "./runs-attestations";
 import { authorizationsRuns, revivers } from "./runs-authorizations";
@@ -25,6 +26,7 @@ interface Route {
   method: string;
   pattern: RegExp;
   handler: Handler;
+  isPublic: boolean;
 }
 
 function toPattern(path: string): RegExp {
@@ -41,6 +43,7 @@ function bind<Id extends OperationId>(id: Id): Route {
     method: spec.method,
     pattern: toPattern(spec.path),
     handler: createHandler(spec, runs[id], revivers[id]),
+    isPublic: isForEveryone(spec),
   };
 }
 
@@ -56,8 +59,24 @@ async function refuse(error: AppError): Promise<Response> {
   const { context, env } = await getApp();
   const requestId = httpRequestId(context.random(12));
   const response = problemResponse(error, env.baseUrl, requestId, context.logger);
-  response.headers.set("request-id", requestId);
-  return response;
+  return finishResponse(response, env, requestId, true);
+}
+
+/** What a browser asks before it sends a header of its own. Keys are for servers: no origin may send one. */
+async function answerOptions(matching: Route[]): Promise<Response> {
+  const { context, env } = await getApp();
+  const isPublic = matching.some(({ isPublic }) => isPublic);
+  const headers = {
+    allow: allowedMethods(matching),
+    ...(isPublic && { "access-control-allow-methods": "GET, HEAD", "access-control-max-age": "86400" }),
+  };
+  const response = new Response(null, { status: 204, headers });
+  return finishResponse(response, env, httpRequestId(context.random(12)), isPublic);
+}
+
+function allowedMethods(matching: Route[]): string {
+  const methods = matching.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...new Set([...methods, "OPTIONS"])].join(", ");
 }
 
 /** A doubled slash reaches the same route. */
@@ -73,7 +92,8 @@ export async function dispatch(request: Request): Promise<Response> {
   const route = matching.find((candidate) => candidate.method === method);
   if (!route) {
     if (matching.length === 0) return refuse(new AppError("not_found", "there is nothing at this path"));
-    const allow = matching.map((candidate) => candidate.method).join(", ");
+    if (request.method === "OPTIONS") return answerOptions(matching);
+    const allow = allowedMethods(matching);
     return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
   }
   let params: Params;

@@ -15,6 +15,8 @@ const unreachable = new Set([
   "57P01",
   "57P02",
   "57P03",
+  "57014", // statement_timeout
+  "55P03", // lock_timeout
   "53300",
 ]);
 
@@ -59,9 +61,14 @@ export function problemResponse(
     request_id: requestId,
   };
   if (error.errors !== undefined) body.errors = error.errors;
-  const headers = new Headers({ "content-type": "application/problem+json", ...error.headers });
-  if (status === 401) headers.set("www-authenticate", 'Bearer realm="countersign"');
-  if ((status === 503 || status === 409) && !headers.has("retry-after") && code !== "already_approved")
+  const headers = new Headers({
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    ...error.headers,
+  });
+  if (status === 401 && code !== "invalid_code")
+    headers.set("www-authenticate", 'Bearer realm="countersign"');
+  if ((status === 503 || code === "idempotency_conflict") && !headers.has("retry-after"))
     headers.set("retry-after", "2");
   if (status === 429 && headers.has("retry-after")) body.retry_after = Number(headers.get("retry-after"));
   return new Response(JSON.stringify(body), { status, headers });

@@ -6,7 +6,7 @@ import type { z } from "zod";
 import type { OperationSpec } from "#lib/contract/operation";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { httpRequestId } from "#lib/domain/ids";
-import { AppError, type FieldError } from "#lib/errors";
+import { AppError } from "#lib/errors";
 import type { Caller } from "#lib/services/api-keys";
 import type { Actor } from "#lib/services/audit";
 import type { Context } from "#lib/services/context";
@@ -14,9 +14,11 @@ import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "#lib/s
 import { authenticate } from "./authenticate";
 import { clientAddress } from "./client-ip";
 import { type App, getApp } from "./context";
+import { finishResponse } from "./finish";
 import { enforceLimit, limitPolicy } from "./limits";
 import { problemResponse } from "./problem";
 import { readJsonObject } from "./strict-json";
+import { parseQuery, validate } from "./validate";
 
 export type Params = Record<string, string>;
 export type Handler = (request: Request, params: Params) => Promise<Response>;
@@ -57,41 +59,6 @@ export type Revive = (context: Context, kept: string) => string;
 
 export type Runs<Specs extends Record<string, OperationSpec>> = { [Id in keyof Specs]: Run<Specs[Id]> };
 
-function toFieldErrors(error: z.ZodError): FieldError[] {
-  return error.issues.flatMap((issue) => {
-    if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => ({
-        pointer: `/${[...issue.path, key].join("/")}`,
-        message: "is not a field of this request",
-      }));
-    }
-    const isMissing = issue.code === "invalid_type" && issue.input === undefined;
-    return [{ pointer: `/${issue.path.join("/")}`, message: isMissing ? "is required" : issue.message }];
-  });
-}
-
-export function validate<T>(
-  schema: z.ZodType<T>,
-  value: unknown,
-  name: "validation_error" | "bad_request",
-): T {
-  const parsed = schema.safeParse(value, { reportInput: true });
-  if (parsed.success) return parsed.data;
-  const errors = toFieldErrors(parsed.error);
-  const first = errors[0] ?? { pointer: "", message: "is not valid" };
-  const field = first.pointer.slice(1).replaceAll("/", ".") || "body";
-  throw new AppError(name, `${field}: ${first.message}`, name === "validation_error" ? { errors } : {});
-}
-
-function parseQuery(spec: OperationSpec, url: URL): Record<string, unknown> {
-  const given: Record<string, string> = {};
-  for (const [name, value] of url.searchParams) {
-    if (name in given) throw new AppError("bad_request", `${name}: is given twice`);
-    given[name] = value;
-  }
-  return spec.query === undefined ? {} : validate(spec.query, given, "bad_request");
-}
-
 /** The limit's key: the API key where the table says so, else the client. */
 async function checkLimit(
   app: App,
@@ -107,8 +74,8 @@ async function checkLimit(
 
 function idempotencyKey(spec: OperationSpec, request: Request): string | null {
   const key = spec.idempotent ? request.headers.get("idempotency-key") : null;
-  if (key !== null && !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new AppError("bad_request", "Idempotency-Key: must be 1-255 visible ASCII characters");
+  if (key !== null && !/^[\x20-\x7e]{1,255}$/.test(key)) {
+    throw new AppError("bad_request", "Idempotency-Key: must be 1-255 printable ASCII characters");
   }
   return key;
 }
@@ -146,7 +113,9 @@ async function runIdempotent<Spec extends OperationSpec>(
   try {
     return toResponse(await run({ ...call, hold: start.hold }), headers);
   } catch (error) {
-    await releaseIdempotent(call.context, start.hold);
+    await releaseIdempotent(call.context, start.hold).catch((cause: unknown) =>
+      call.context.logger.warn({ err: cause }, "an idempotency key stays reserved until its lock ends"),
+    );
     throw error;
   }
 }
@@ -192,6 +161,11 @@ export function actorOf(call: { caller: Caller | null; ip: string }): Actor {
   return { kind: "key", id: requireCaller(call).keyId, ip: call.ip };
 }
 
+/** Public reads, which a page of any origin may show. The development mailbox is nobody else's. */
+export function isForEveryone(spec: OperationSpec): boolean {
+  return spec.method === "GET" && spec.auth.kind !== "key" && spec.internal !== true;
+}
+
 export function createHandler<Spec extends OperationSpec>(
   spec: Spec,
   run: Run<Spec>,
@@ -203,10 +177,6 @@ export function createHandler<Spec extends OperationSpec>(
     const response = await answer(app, spec, run, revive, request, params).catch((error: unknown) =>
       problemResponse(error, app.env.baseUrl, requestId, app.context.logger),
     );
-    response.headers.set("request-id", requestId);
-    response.headers.set("x-content-type-options", "nosniff");
-    if (spec.method === "GET" && spec.auth.kind !== "key")
-      response.headers.set("access-control-allow-origin", "*");
-    return response;
+    return finishResponse(response, app.env, requestId, isForEveryone(spec));
   };
 }

@@ -13,9 +13,10 @@ import { listAuthorizations, readAuthorization } from "#lib/services/read-author
 import { requestAuthorization } from "#lib/services/request-authorization";
 import { submitApproval } from "#lib/services/submit-approval";
 import { startWorldId } from "#lib/services/world-nonces";
-import { actorOf, type Call, type Params, type Revive, type Runs, requireCaller, validate } from "./route";
+import { actorOf, type Call, type Params, type Revive, type Runs, requireCaller } from "./route";
 import { requireSameOrigin } from "./same-origin";
 import { readBytes, readJsonObject } from "./strict-json";
+import { validate } from "./validate";
 
 /** The link is not stored with the answer that had it. */
 export const revivers: Partial<Record<OperationId, Revive>> = { authorize: restoreApprovalUrl };

@@ -4,6 +4,7 @@ import { AppError } from "#lib/errors";
 import { pingDatabase } from "#lib/services/health";
 import { listMailbox } from "#lib/services/mailbox";
 import { readJwks, readPublicKeys } from "#lib/services/public-keys";
+import { isNearby } from "./client-ip";
 import type { Runs } from "./route";
 
 export const serviceRuns: Runs<typeof specs> = {
@@ -19,8 +20,10 @@ export const serviceRuns: Runs<typeof specs> = {
     await pingDatabase(context);
     return { body: { status: "ok", database: context.database.kind, time: context.clock().toISOString() } };
   },
-  mailbox: async ({ app, context }) => {
+  mailbox: async ({ app, context, ip }) => {
     if (app.env.mail !== "mailbox") throw new AppError("not_found", "mail is really sent here");
-    return { body: { messages: await listMailbox(context.database) } };
+    // Whoever reads a mailbox can have keys for every address.
+    if (!isNearby(ip)) throw new AppError("not_found", "the mailbox is read from this machine or network");
+    return { body: { messages: await listMailbox(context.database) }, headers: { vary: "accept" } };
   },
 };

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
+import { logger } from "#lib/logger";
 import { PEER_HEADER, rememberPeer } from "./client-ip";
 import { dispatch, normalizePath } from "./operations";
 import { isStandInPath, serveStandIn } from "./world-id-stand-in";
@@ -45,15 +46,26 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
   }
 }
 
-/** Never rejects: a client that goes away in the middle is nobody's error. */
+/** What `Request` refuses to carry; no operation has such a method. */
+const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+/** Never rejects. A client that goes away in the middle is nobody's error. */
 export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  if (forbiddenMethods.has(incoming.method ?? "")) {
+    outgoing.writeHead(405, { connection: "close" }).end();
+    return;
+  }
+  let response: Response;
   try {
     const request = toRequest(incoming);
     const isStandIn = isStandInPath(new URL(request.url).pathname);
-    await send(await (isStandIn ? serveStandIn(request) : dispatch(request)), outgoing);
-  } catch {
-    outgoing.destroy();
+    response = await (isStandIn ? serveStandIn(request) : dispatch(request));
+  } catch (error) {
+    logger.error({ err: error }, "a request could not be dispatched");
+    outgoing.writeHead(500, { connection: "close" }).end();
+    return;
   }
+  await send(response, outgoing).catch(() => outgoing.destroy());
 }
 
 /** Tells Next the socket's address in a header that only this process can write. */

@@ -1,116 +1,93 @@
 /**
- * A request body to a JSON object, strictly: UTF-8, at most 64 KiB counted as it streams in, no duplicate
- * keys, at most 32 levels, well-formed strings, whole numbers within ±(2^53−1). `JSON.parse` alone keeps
- * the last of two equal keys and rounds large numbers, so two readers could see two documents.
+ * A request body to a JSON object, strictly (lib/domain/strict-json.ts): UTF-8, at most 64 KiB counted as it
+ * streams in, and no U+0000, which PostgreSQL's text cannot hold.
  */
-import { visit } from "jsonc-parser";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { parseStrictJson } from "#lib/domain/strict-json";
 import { AppError, type FieldError } from "#lib/errors";
+import { toPointer } from "./validate";
 
 const maxBytes = 64 * 1024;
-const maxDepth = 32;
+/** How much of a body that is too large is read away, so that its sender gets to read the answer. */
+const maxDiscardedBytes = 16 * 1024 * 1024;
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+/** Never rejects. Cancelling at once would cut the connection before the answer is out. */
+async function discard(reader: Reader): Promise<void> {
+  try {
+    for (let length = 0; length < maxDiscardedBytes; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      length += value.length;
+    }
+    await reader.cancel();
+  } catch {
+    // the sender has gone
+  }
+}
+
+function readChunk(reader: Reader) {
+  return reader.read().catch((cause: unknown) => {
+    throw new AppError("bad_request", "the body broke off", { cause });
+  });
+}
 
 /** At most 64 KiB. */
 export async function readBytes(request: Request): Promise<Uint8Array> {
-  const declared = Number(request.headers.get("content-length") ?? 0);
-  const tooLarge = () => new AppError("payload_too_large", `the body may have at most ${maxBytes} bytes`);
-  if (declared > maxBytes) throw tooLarge();
   if (request.body === null) return new Uint8Array();
+  const reader: Reader = request.body.getReader();
+  const refuse = () => {
+    void discard(reader);
+    return new AppError("payload_too_large", `the body may have at most ${maxBytes} bytes`);
+  };
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw refuse();
   const chunks: Uint8Array[] = [];
-  let length = 0;
-  const reader = request.body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
+  for (let length = 0; ; ) {
+    const { done, value } = await readChunk(reader);
     if (done) return Buffer.concat(chunks);
     length += value.length;
-    if (length > maxBytes) {
-      await reader.cancel();
-      throw tooLarge();
-    }
+    if (length > maxBytes) throw refuse();
     chunks.push(value);
   }
 }
 
-function refuse(detail: string): AppError {
-  return new AppError("bad_request", detail);
-}
-
-function checkNumber(value: number): void {
-  if (!Number.isFinite(value)) throw refuse("the body has a number that is too large");
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw refuse("the body has a whole number beyond 2^53-1, which JSON readers round differently");
-  }
-}
-
-function toPointer(path: readonly (string | number)[]): string {
-  return path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
-}
-
-/** What `JSON.parse` lets through and a signed document must not have. Returns the strings with U+0000. */
-function inspect(text: string): FieldError[] {
-  const keysOfOpenObjects: Set<string>[] = [];
-  const nulErrors: FieldError[] = [];
-  let depth = 0;
-  const enter = () => {
-    depth += 1;
-    if (depth > maxDepth) throw refuse(`the body may be at most ${maxDepth} levels deep`);
-  };
-  const checkText = (value: string, path: () => readonly (string | number)[]) => {
-    if (!value.isWellFormed()) throw refuse("the body has a string with a lone surrogate");
-    if (value.includes("\0"))
-      nulErrors.push({ pointer: toPointer(path()), message: "must not contain U+0000" });
-  };
-  visit(text, {
-    onObjectBegin: () => {
-      enter();
-      keysOfOpenObjects.push(new Set());
-    },
-    onObjectProperty: (name, _offset, _length, _line, _character, path) => {
-      checkText(name, path);
-      if (name === "__proto__") throw refuse("the body has a key named __proto__");
-      const keys = keysOfOpenObjects.at(-1);
-      if (keys?.has(name))
-        throw refuse(`the body has the key ${JSON.stringify(name.slice(0, 64))} twice in one object`);
-      keys?.add(name);
-    },
-    onObjectEnd: () => {
-      depth -= 1;
-      keysOfOpenObjects.pop();
-    },
-    onArrayBegin: enter,
-    onArrayEnd: () => {
-      depth -= 1;
-    },
-    onLiteralValue: (value, _offset, _length, _line, _character, path) => {
-      if (typeof value === "string") checkText(value, path);
-      if (typeof value === "number") checkNumber(value);
-    },
-  });
-  return nulErrors;
-}
-
-function parse(text: string): unknown {
+function parse(text: string): JsonValue {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw refuse("the body is not JSON");
+    return parseStrictJson(text);
+  } catch (error) {
+    const problem =
+      error instanceof RangeError ? `the body has a fault: ${error.message}` : "the body is not JSON";
+    throw new AppError("bad_request", problem);
   }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new AppError("bad_request", "the body is not UTF-8");
+  }
+}
+
+/** Pointers to every string and name with U+0000. */
+function findNul(value: JsonValue, path: readonly string[]): FieldError[] {
+  const here = { pointer: toPointer(path), message: "must not contain U+0000" };
+  if (typeof value === "string") return value.includes("\0") ? [here] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [
+    ...(name.includes("\0") ? [here] : []),
+    ...findNul(member, [...path, name]),
+  ]);
 }
 
 export function parseStrictObject(bytes: Uint8Array): JsonObject {
-  let text: string;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw refuse("the body is not UTF-8");
-  }
-  const value = parse(text);
-  const nulErrors = inspect(text);
-  if (!isJsonObject(value)) throw refuse("the body must be a JSON object");
-  if (nulErrors[0]) {
-    throw new AppError("validation_error", `${nulErrors[0].pointer.slice(1)}: ${nulErrors[0].message}`, {
-      errors: nulErrors,
-    });
+  const value = parse(decode(bytes));
+  if (!isJsonObject(value)) throw new AppError("bad_request", "the body must be a JSON object");
+  const [first, ...others] = findNul(value, []);
+  if (first) {
+    const field = first.pointer.slice(1).replaceAll("/", ".") || "body";
+    throw new AppError("validation_error", `${field}: ${first.message}`, { errors: [first, ...others] });
   }
   return value;
 }

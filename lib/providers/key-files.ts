@@ -1,5 +1,5 @@
 /** Secrets kept under DATA_DIR: files of mode 0600 in a folder of mode 0700, created exclusively. */
-import { mkdir, open, readFile } from "node:fs/promises";
+import { link, mkdir, open, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 
 export interface SecretFiles {
@@ -24,13 +24,16 @@ export function openSecretFiles(folder: string): SecretFiles {
     },
     create: async (name, text) => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const handle = await open(file(name), "wx", 0o600);
+      // Whole or not at all, and never over another: a second process sees the finished file or none.
+      const draft = file(`.${name}.${process.pid}`);
+      const handle = await open(draft, "w", 0o600);
       try {
         await handle.writeFile(`${text}\n`);
         await handle.sync();
       } finally {
         await handle.close();
       }
+      await link(draft, file(name)).finally(() => rm(draft, { force: true }));
     },
   };
 }

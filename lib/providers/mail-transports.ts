@@ -7,11 +7,21 @@ import type { Mailer } from "./mailer";
 const outOfReach = (cause: unknown) =>
   new AppError("service_unavailable", "mail cannot be sent at the moment, try again shortly", { cause });
 
+/** Somebody waits for the answer to a request while mail is handed over. */
+const timeoutMs = 10_000;
+
+function rejectLater(): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error("the mail service did not answer in time")), timeoutMs).unref();
+  });
+}
+
 export function createResendMailer(apiKey: string, from: string, baseUrl?: string): Mailer {
   const resend = new Resend(apiKey, baseUrl === undefined ? {} : { baseUrl });
   return {
     send: async (mail) => {
-      const { error } = await resend.emails.send({ from, ...mail }).catch((cause: unknown) => {
+      const sent = Promise.race([resend.emails.send({ from, ...mail }), rejectLater()]);
+      const { error } = await sent.catch((cause: unknown) => {
         throw outOfReach(cause);
       });
       if (error) throw outOfReach(error);
@@ -20,7 +30,10 @@ export function createResendMailer(apiKey: string, from: string, baseUrl?: strin
 }
 
 export function createSmtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport(url, { from });
+  const transport = createTransport(
+    { url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
+    { from },
+  );
   return {
     send: async (mail) => {
       await transport.sendMail(mail).catch((cause: unknown) => {

@@ -1,10 +1,10 @@
 /**
  * API keys by e-mail verification (api.md section 8). One live code an address, stored as HMAC; 5 wrong tries
- * void it, 10 on one UTC day end the address's tries until the next. Each try is counted before it is judged,
- * in one statement, so that parallel tries cannot get more.
+ * void it, 10 on one UTC day end the address's tries until the next.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, gt, lt, sql } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
 import { emailCodeFailures, emailCodes } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { allScopes, createApiKey, utcDay } from "./api-keys";
@@ -50,18 +50,8 @@ export async function requestKeyByEmail(context: Context, email: string, name: s
   });
 }
 
-const invalidCode = () => new AppError("invalid_code", "the code is wrong or has expired; ask for a new one");
-
-async function failuresToday(context: Context, email: string): Promise<number> {
-  const [row] = await context.database.db
-    .select({ failures: emailCodeFailures.failures })
-    .from(emailCodeFailures)
-    .where(and(eq(emailCodeFailures.email, email), eq(emailCodeFailures.day, utcDay(context.clock()))));
-  return row?.failures ?? 0;
-}
-
-async function recordFailure(context: Context, email: string): Promise<void> {
-  await context.database.db
+async function countFailure(context: Context, tx: Executor, email: string): Promise<void> {
+  await tx
     .insert(emailCodeFailures)
     .values({ email, day: utcDay(context.clock()), failures: 1 })
     .onConflictDoUpdate({
@@ -70,49 +60,59 @@ async function recordFailure(context: Context, email: string): Promise<void> {
     });
 }
 
-/** Counts the try, then judges it. Consumes the code when it is right. */
-async function consumeCode(context: Context, email: string, code: string): Promise<{ name: string | null }> {
-  const { db } = context.database;
-  if ((await failuresToday(context, email)) >= maxFailuresPerDay) throw invalidCode();
-  const [row] = await db
+async function hasTriesLeft(context: Context, tx: Executor, email: string): Promise<boolean> {
+  const [row] = await tx
+    .select({ failures: emailCodeFailures.failures })
+    .from(emailCodeFailures)
+    .where(and(eq(emailCodeFailures.email, email), eq(emailCodeFailures.day, utcDay(context.clock()))));
+  return (row?.failures ?? 0) < maxFailuresPerDay;
+}
+
+/**
+ * One transaction: the row of the code is locked by the count of its try, so tries of one address queue up and
+ * none is judged beyond the counts. Null for a wrong try; throwing would take the count back.
+ */
+async function consumeCode(
+  context: Context,
+  tx: Executor,
+  email: string,
+  code: string,
+): Promise<{ name: string | null } | null> {
+  const [row] = await tx
     .update(emailCodes)
     .set({ tries: sql`${emailCodes.tries} + 1` })
     .where(
       and(eq(emailCodes.email, email), lt(emailCodes.tries, maxTries), gt(emailCodes.expires_at, sql`now()`)),
     )
     .returning();
-  if (!row) throw invalidCode();
+  if (!row || !(await hasTriesLeft(context, tx, email))) return null;
   if (!timingSafeEqual(row.code_hmac, hmacOf(context, email, code))) {
-    await recordFailure(context, email);
-    throw invalidCode();
+    await countFailure(context, tx, email);
+    return null;
   }
-  const consumed = await db
-    .delete(emailCodes)
-    .where(and(eq(emailCodes.email, email), eq(emailCodes.code_hmac, row.code_hmac)))
-    .returning({ email: emailCodes.email });
-  if (consumed.length === 0) throw invalidCode();
+  await tx.delete(emailCodes).where(eq(emailCodes.email, email));
   return { name: row.name };
 }
 
 export async function verifyKeyByEmail(context: Context, email: string, code: string, ip: string) {
-  const { name } = await consumeCode(context, email, code);
-  return context.database.db.transaction(async (tx) => {
-    const { organizationId } = await findOrCreateOrganization(context, tx, email);
-    const keyName = name ?? "API key";
-    const key = await createApiKey(context, tx, {
-      organizationId,
-      name: keyName,
-      email,
-      scopes: allScopes,
-      expiresAt: null,
-      actor: { kind: "user", id: email, ip },
-    });
-    return {
-      api_key: key.text,
-      key_id: key.id,
-      name: keyName,
-      email,
-      created_at: key.createdAt.toISOString(),
-    };
+  const made = await context.database.db.transaction(async (tx) => {
+    const consumed = await consumeCode(context, tx, email, code);
+    return consumed && createKey(context, tx, email, consumed.name ?? "API key", ip);
   });
+  if (made === null)
+    throw new AppError("invalid_code", "the code is wrong or has expired; ask for a new one");
+  return made;
+}
+
+async function createKey(context: Context, tx: Executor, email: string, name: string, ip: string) {
+  const { organizationId } = await findOrCreateOrganization(context, tx, email);
+  const key = await createApiKey(context, tx, {
+    organizationId,
+    name,
+    email,
+    scopes: allScopes,
+    expiresAt: null,
+    actor: { kind: "user", id: email, ip },
+  });
+  return { api_key: key.text, key_id: key.id, name, email, created_at: key.createdAt.toISOString() };
 }

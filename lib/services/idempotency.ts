@@ -5,7 +5,7 @@
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
-import { sha256 } from "#lib/domain/bytes";
+import { bytesEqual, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { uuidV7 } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
@@ -32,6 +32,33 @@ function isRow(hold: Omit<IdempotencyHold, "holder">) {
 /** Longer than any attest takes; after a crash the key is free again by then. */
 const lockSeconds = 60;
 
+/** Reserves the row, or takes over one whose holder has crashed; false where somebody else has it. */
+async function reserve(context: Context, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
+  const { db } = context.database;
+  await db.delete(idempotencyKeys).where(and(isRow(hold), lt(idempotencyKeys.expires_at, sql`now()`)));
+  const reservation = {
+    body_hash: bodyHash,
+    holder: hold.holder,
+    locked_until: sql`now() + make_interval(secs => ${lockSeconds})`,
+  };
+  const reserved = await db
+    .insert(idempotencyKeys)
+    .values({
+      organization_id: hold.organizationId,
+      route: hold.route,
+      key: hold.key,
+      ...reservation,
+      expires_at: sql`now() + interval '24 hours'`,
+    })
+    .onConflictDoUpdate({
+      target: [organization_id, routeColumn, keyColumn],
+      set: reservation,
+      setWhere: sql`${idempotencyKeys.response} IS NULL AND ${idempotencyKeys.locked_until} < now()`,
+    })
+    .returning({ holder: idempotencyKeys.holder });
+  return reserved.length === 1;
+}
+
 export async function beginIdempotent(
   context: Context,
   organizationId: string,
@@ -39,43 +66,21 @@ export async function beginIdempotent(
   key: string,
   body: JsonObject,
 ): Promise<IdempotencyStart> {
-  const { db } = context.database;
   const hold = { organizationId, route, key, holder: uuidV7(context.clock().getTime(), context.random(16)) };
   const bodyHash = sha256(canonicalBytes(body));
-  await db.delete(idempotencyKeys).where(and(isRow(hold), lt(idempotencyKeys.expires_at, sql`now()`)));
-  const reservation = {
-    body_hash: bodyHash,
-    holder: hold.holder,
-    locked_until: sql`now() + make_interval(secs => ${lockSeconds})`,
-  };
-  const isAbandoned = sql`${idempotencyKeys.response} IS NULL AND ${idempotencyKeys.locked_until} < now()`;
-  const reserved = await db
-    .insert(idempotencyKeys)
-    .values({
-      organization_id: organizationId,
-      route,
-      key,
-      ...reservation,
-      expires_at: sql`now() + interval '24 hours'`,
-    })
-    .onConflictDoUpdate({
-      target: [organization_id, routeColumn, keyColumn],
-      set: reservation,
-      setWhere: isAbandoned,
-    })
-    .returning({ holder: idempotencyKeys.holder });
-  if (reserved.length === 1) return { kind: "held", hold };
-  const [row] = await db.select().from(idempotencyKeys).where(isRow(hold));
-  if (!row || !Buffer.from(row.body_hash).equals(Buffer.from(bodyHash))) {
-    throw new AppError("idempotency_key_reused", "Idempotency-Key: was used before with another body");
+  // Between the two statements the other request may fail and give the row back; then the second round gets it.
+  for (let round = 0; round < 2; round += 1) {
+    if (await reserve(context, hold, bodyHash)) return { kind: "held", hold };
+    const [row] = await context.database.db.select().from(idempotencyKeys).where(isRow(hold));
+    if (!row) continue;
+    if (!bytesEqual(row.body_hash, bodyHash)) {
+      throw new AppError("idempotency_key_reused", "Idempotency-Key: was used before with another body");
+    }
+    if (row.response !== null && row.status !== null)
+      return { kind: "replay", status: row.status, response: row.response };
+    break;
   }
-  if (row.response === null || row.status === null) {
-    throw new AppError(
-      "idempotency_conflict",
-      "Idempotency-Key: the first request with it is still in flight",
-    );
-  }
-  return { kind: "replay", status: row.status, response: row.response };
+  throw new AppError("idempotency_conflict", "Idempotency-Key: the first request with it is still in flight");
 }
 
 export interface IdempotentAnswer {

@@ -181,8 +181,9 @@ export async function registerIdentity(
   const { slug, tools, ...profile } = body;
   return context.database.db.transaction(async (tx) => {
     const before = await findAgent(tx, slug);
-    const [agent] = await claimAgents(context, tx, [{ slug, organizationId: registrant.organizationId }]);
-    if (!agent) throw slugTaken("slug");
+    const [claimed] = await claimAgents(context, tx, [{ slug, organizationId: registrant.organizationId }]);
+    if (!claimed) throw slugTaken("slug");
+    const agent = await requireOwn(tx, registrant, slug);
     await applyProfile(context, tx, agent, profile);
     if (tools) await storeTools(tx, context, agent.id, tools, null);
     await audit(context, tx, registrant, "agent.registered", agent.slug);

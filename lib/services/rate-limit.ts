@@ -1,7 +1,9 @@
 /**
  * Limits that hold across processes and restarts. The shared store (Redis, else the database) counts in
  * fixed windows; each process takes small leases from it and spends them in memory, so that a public read
- * costs no write each time and no client ever gets more than the limit.
+ * costs no write each time and no client ever gets more than the limit. A limit of 100 and less is counted one
+ * by one, exactly; above, what another process (or one that died) holds of a lease, at most half a percent of
+ * the limit, is not given out again.
  */
 import type { Redis } from "ioredis";
 import { RateLimiterPostgres, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
@@ -37,7 +39,7 @@ const maxLease = 50;
 const maxLeases = 50_000;
 
 function leaseSize(policy: LimitPolicy): number {
-  return Math.max(1, Math.min(maxLease, Math.floor(policy.limit / 20)));
+  return Math.max(1, Math.min(maxLease, Math.floor(policy.limit / 200)));
 }
 
 async function takeLease(store: Store, policy: LimitPolicy, key: string, nowMs: number): Promise<Lease> {
@@ -59,25 +61,25 @@ export function createRateLimiter(database: Database, redis: Redis | null, clock
   const leases = new Map<string, Lease>();
   const pending = new Map<string, Promise<Lease>>();
 
-  function storeOf(policy: LimitPolicy): Store {
-    const existing = stores.get(policy.name);
-    if (existing) return existing;
+  function openStore(policy: LimitPolicy): Store {
     const options = { keyPrefix: policy.name, points: policy.limit, duration: policy.windowSeconds };
-    const created =
-      redis === null
-        ? new RateLimiterPostgres({
-            ...options,
-            storeClient: {
-              query: (q: { text: string; values: unknown[] }) => database.query(q.text, q.values),
-            },
-            storeType: "client",
-            tableName: "rate_limits",
-            tableCreated: true,
-            clearExpiredByTimeout: policy.name === "public_read",
-          })
-        : new RateLimiterRedis({ ...options, storeClient: redis });
-    stores.set(policy.name, created);
-    return created;
+    const counted = new RateLimiterPostgres({
+      ...options,
+      storeClient: { query: (q: { text: string; values: unknown[] }) => database.query(q.text, q.values) },
+      storeType: "client",
+      tableName: "rate_limits",
+      tableCreated: true,
+      // lib/services/housekeeping.ts does it for all of them.
+      clearExpiredByTimeout: false,
+    });
+    if (redis === null) return counted;
+    return new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: counted });
+  }
+
+  function storeOf(policy: LimitPolicy): Store {
+    const store = stores.get(policy.name) ?? openStore(policy);
+    stores.set(policy.name, store);
+    return store;
   }
 
   /** At once only one request of a key goes to the store; the others wait for its lease. */

@@ -1,13 +1,13 @@
 /** What attestations do in the sequencer's transaction: the last checks under the head's lock, then the rows. */
-import { and, eq, inArray, isNotNull, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
-import { agentKeys, attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
+import { agentKeys, agents, attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
 import { base64Decode, base64UrlDecode, hexEncode, sha256 } from "#lib/domain/bytes";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import type { ActionPredicate } from "#lib/domain/statement";
 import { AppError, fieldError } from "#lib/errors";
-import { claimAgents, slugTaken } from "./agents";
+import { claimAgents, slugKey, slugTaken } from "./agents";
 import { type Caller, utcDay } from "./api-keys";
 import type { Context } from "./context";
 import { authorizationAlreadyUsed } from "./embed-authorization";
@@ -43,6 +43,11 @@ function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
     : null;
 }
 
+const isUnspent = and(
+  eq(authorizationRequests.status, "approved"),
+  isNull(authorizationRequests.attestation_id),
+);
+
 function daysOf(items: AttestationItem[]): Map<string, { organizationId: string; day: string }> {
   return new Map(
     items.map(({ caller, predicate }) => {
@@ -69,85 +74,105 @@ function dailyLimitExceeded(item: AttestationItem): AppError {
   );
 }
 
-async function checkDailyLimits(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
-  const used = new Map<string, number>();
+/** What the database holds before the batch; judged items add themselves. */
+interface Ledger {
+  /** Hex of a verified agent signature's hash → the attestation that used it. */
+  signatures: Map<string, string>;
+  /** usageKey → attestations recorded on that day. */
+  usage: Map<string, number>;
+  /** slug_key → organization */
+  owners: Map<string, string>;
+  /** Authorizations that are approved and back nothing yet. */
+  unspent: Set<string>;
+}
+
+const slugOf = ({ predicate }: AttestationItem) => String(predicate.request["agent_slug"]);
+
+async function readSignatures(tx: Executor, items: AttestationItem[]): Promise<Ledger["signatures"]> {
+  const hashes = items.map(agentSignatureHash).filter((hash) => hash !== null);
+  if (hashes.length === 0) return new Map();
+  const rows = await tx
+    .select({ id: attestations.id, hash: attestations.agent_signature_hash })
+    .from(attestations)
+    .where(inArray(attestations.agent_signature_hash, hashes));
+  return new Map(rows.map(({ id, hash }) => [hexEncode(hash ?? new Uint8Array()), id]));
+}
+
+async function readUsage(tx: Executor, items: AttestationItem[]): Promise<Ledger["usage"]> {
+  const usage: Ledger["usage"] = new Map();
   for (const [name, { organizationId, day }] of daysOf(items)) {
     const [row] = await tx
       .select({ attestations: dailyUsage.attestations })
       .from(dailyUsage)
       .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, day)));
-    used.set(name, row?.attestations ?? 0);
+    usage.set(name, row?.attestations ?? 0);
   }
-  for (const [i, item] of items.entries()) {
-    if (verdicts[i]) continue;
-    const count = (used.get(usageKey(item)) ?? 0) + 1;
-    if (count > item.caller.attestationsPerDay) verdicts[i] = dailyLimitExceeded(item);
-    else used.set(usageKey(item), count);
-  }
+  return usage;
 }
 
-async function checkReplays(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
-  const hashes = items.map(agentSignatureHash);
-  const wanted = hashes.filter((hash) => hash !== null);
-  if (wanted.length === 0) return;
+async function readOwners(tx: Executor, items: AttestationItem[]): Promise<Ledger["owners"]> {
   const rows = await tx
-    .select({ id: attestations.id, hash: attestations.agent_signature_hash })
-    .from(attestations)
-    .where(
-      and(isNotNull(attestations.agent_signature_hash), inArray(attestations.agent_signature_hash, wanted)),
-    );
-  const firstUse = new Map(rows.map(({ id, hash }) => [hexEncode(hash ?? new Uint8Array()), id]));
-  for (const [i, hash] of hashes.entries()) {
-    const item = items[i];
-    if (hash === null || !item || verdicts[i]) continue;
-    const first = firstUse.get(hexEncode(hash));
-    if (first === undefined) firstUse.set(hexEncode(hash), item.predicate.attestation_id);
-    else {
-      verdicts[i] = fieldError(
-        "agent_signature_replayed",
-        "agent_signature",
-        `was used before, by attestation ${first}; a true repetition differs by a metadata.nonce`,
-      );
-    }
-  }
+    .select({ slug: agents.slug_key, organizationId: agents.organization_id })
+    .from(agents)
+    .where(inArray(agents.slug_key, [...new Set(items.map((item) => slugKey(slugOf(item))))]));
+  return new Map(rows.map(({ slug, organizationId }) => [slug, organizationId]));
 }
 
-/** Uses the authorizations up; each is won by one attestation, ever. */
-async function spendAuthorizations(
-  tx: Executor,
-  items: AttestationItem[],
-  verdicts: Verdicts,
-): Promise<void> {
-  for (const [i, item] of items.entries()) {
-    if (item.authorization === null || verdicts[i]) continue;
-    const used = await tx
-      .update(authorizationRequests)
-      .set({ attestation_id: item.predicate.attestation_id })
-      .where(
-        and(
-          eq(authorizationRequests.id, item.authorization.requestId),
-          eq(authorizationRequests.status, "approved"),
-          sql`${authorizationRequests.attestation_id} IS NULL`,
-        ),
-      )
-      .returning({ id: authorizationRequests.id });
-    if (used.length === 0) verdicts[i] = authorizationAlreadyUsed();
-  }
+async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledger["unspent"]> {
+  const wanted = items.flatMap(({ authorization }) => (authorization ? [authorization.requestId] : []));
+  if (wanted.length === 0) return new Set();
+  const rows = await tx
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .where(and(inArray(authorizationRequests.id, wanted), isUnspent));
+  return new Set(rows.map(({ id }) => id));
 }
 
-/** The first successful attest claims its slug: claimed only by items that nothing else refuses. */
-async function claimSlugs(tx: Executor, items: AttestationItem[], verdicts: Verdicts): Promise<void> {
-  const claimants = items.flatMap((item, i) => (verdicts[i] ? [] : [{ item, i }]));
-  const [first] = claimants;
-  if (!first) return;
-  const claims = claimants.map(({ item }) => ({
-    slug: String(item.predicate.request["agent_slug"]),
-    organizationId: item.caller.organizationId,
-  }));
-  const claimed = await claimAgents(first.item.context, tx, claims);
-  for (const [n, { i }] of claimants.entries()) {
-    if (claimed[n] === null) verdicts[i] = slugTaken();
-  }
+function signatureReplayed(first: string): AppError {
+  return fieldError(
+    "agent_signature_replayed",
+    "agent_signature",
+    `was used before, by attestation ${first}; a true repetition differs by a metadata.nonce`,
+  );
+}
+
+/** An item that is refused changes nothing in the ledger, so it cannot stand in another's way. */
+function judge(item: AttestationItem, ledger: Ledger): AppError | null {
+  const organizationId = item.caller.organizationId;
+  const slug = slugKey(slugOf(item));
+  const hash = agentSignatureHash(item);
+  const first = hash && ledger.signatures.get(hexEncode(hash));
+  const count = (ledger.usage.get(usageKey(item)) ?? 0) + 1;
+  const requestId = item.authorization?.requestId;
+  if (first) return signatureReplayed(first);
+  if ((ledger.owners.get(slug) ?? organizationId) !== organizationId) return slugTaken();
+  if (requestId !== undefined && !ledger.unspent.has(requestId)) return authorizationAlreadyUsed();
+  if (count > item.caller.attestationsPerDay) return dailyLimitExceeded(item);
+  if (hash) ledger.signatures.set(hexEncode(hash), item.predicate.attestation_id);
+  ledger.owners.set(slug, organizationId);
+  if (requestId !== undefined) ledger.unspent.delete(requestId);
+  ledger.usage.set(usageKey(item), count);
+  return null;
+}
+
+/** Uses the authorization up; it is won by one attestation, ever. */
+async function spendAuthorization(tx: Executor, item: AttestationItem): Promise<boolean> {
+  if (item.authorization === null) return true;
+  const used = await tx
+    .update(authorizationRequests)
+    .set({ attestation_id: item.predicate.attestation_id })
+    .where(and(eq(authorizationRequests.id, item.authorization.requestId), isUnspent))
+    .returning({ id: authorizationRequests.id });
+  return used.length === 1;
+}
+
+/** The first successful attest claims its slug. A registration that came in between may still win it. */
+async function claimSlugs(tx: Executor, items: AttestationItem[]): Promise<boolean[]> {
+  const [first] = items;
+  if (!first) return [];
+  const claims = items.map((item) => ({ slug: slugOf(item), organizationId: item.caller.organizationId }));
+  const claimed = await claimAgents(first.context, tx, claims);
+  return claimed.map((agent) => agent !== null);
 }
 
 /** A BBS key that was rotated since the proof was made signs nothing more: prove again with the active one. */
@@ -160,11 +185,22 @@ async function requireActiveZkKey(tx: Executor, items: AttestationItem[]): Promi
 
 async function admit(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
   await requireActiveZkKey(tx, items);
-  const verdicts: Verdicts = items.map(() => null);
-  await checkReplays(tx, items, verdicts);
-  await checkDailyLimits(tx, items, verdicts);
-  await claimSlugs(tx, items, verdicts);
-  await spendAuthorizations(tx, items, verdicts);
+  const ledger: Ledger = {
+    signatures: await readSignatures(tx, items),
+    usage: await readUsage(tx, items),
+    owners: await readOwners(tx, items),
+    unspent: await readUnspent(tx, items),
+  };
+  const verdicts = items.map((item) => judge(item, ledger));
+  const fit = [...items.entries()].filter(([i]) => verdicts[i] === null);
+  const claimed = await claimSlugs(
+    tx,
+    fit.map(([, item]) => item),
+  );
+  for (const [n, [i, item]] of fit.entries()) {
+    if (!claimed[n]) verdicts[i] = slugTaken();
+    else if (!(await spendAuthorization(tx, item))) verdicts[i] = authorizationAlreadyUsed();
+  }
   return verdicts;
 }
 

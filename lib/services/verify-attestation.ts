@@ -2,12 +2,13 @@
  * GET /v1/verify/:id: every request verifies the stored bytes again, the same list that outsiders run
  * (lib/domain/verify.ts). What a private attestation keeps to itself is taken out afterwards.
  */
-import { eq } from "drizzle-orm";
+import { DrizzleQueryError, eq } from "drizzle-orm";
+import type { LogReceipt } from "#lib/contract/attest";
 import type { VerifyResponse } from "#lib/contract/verify";
 import type { Executor } from "#lib/db/client";
 import { agents, attestations, toolManifests } from "#lib/db/schema";
-import { base64Decode, hexEncode, utf8Decode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
+import { base64Decode, hexEncode } from "#lib/domain/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { isUuid } from "#lib/domain/ids";
 import { parseZkProof } from "#lib/domain/presentation-shape";
@@ -17,7 +18,7 @@ import { AppError } from "#lib/errors";
 import { describeAttestation } from "./attestation-view";
 import type { Context } from "./context";
 import { createCostlyChecks } from "./costly-checks";
-import { readHead, readReceipt } from "./log-reader";
+import { readOpenHead, readReceipt } from "./log-reader";
 import { verifyOwnSignature } from "./own-signature";
 
 export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
@@ -58,12 +59,8 @@ async function readManifest(
   return row?.manifest ?? null;
 }
 
-function parseObject(bytes: Uint8Array | null): JsonObject | null {
-  return bytes === null ? null : (JSON.parse(utf8Decode(bytes)) as JsonObject);
-}
-
 /** A changed row may hold anything; what is not JSON is for the check to refuse, not an error of ours. */
-function parseStoredProof(text: string | null): unknown {
+function parseStored(text: string | null): unknown {
   try {
     return text === null ? null : (JSON.parse(text) as unknown);
   } catch {
@@ -71,9 +68,31 @@ function parseStoredProof(text: string | null): unknown {
   }
 }
 
+/** Broken UTF-8 shows as U+FFFD. */
+const showText = (bytes: Uint8Array) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+
+function parseObject(bytes: Uint8Array | null): JsonObject | null {
+  if (bytes === null) return null;
+  const value = parseStored(showText(bytes)) as JsonValue;
+  return isJsonObject(value) ? value : {};
+}
+
+/** Where the log's rows do not give a receipt (a leaf or tile is gone), one that proves nothing. */
+async function readReceiptAsStored(context: Context, stored: StoredAttestation): Promise<LogReceipt> {
+  const { db } = context.database;
+  try {
+    return await readReceipt(db, stored.log_id, stored.leaf_index);
+  } catch (error) {
+    if (error instanceof DrizzleQueryError) throw error;
+    context.logger.error({ err: error, attestation: stored.id }, "the log has no receipt for an attestation");
+    const { origin } = await readOpenHead(db);
+    return { origin, index: stored.leaf_index, tree_size: 0, entry: "", inclusion_proof: [], checkpoint: "" };
+  }
+}
+
 async function makeReceipt(context: Context, stored: StoredAttestation) {
   const { db } = context.database;
-  const log = await readReceipt(db, stored.log_id, stored.leaf_index);
+  const log = await readReceiptAsStored(context, stored);
   const manifest = await readManifest(db, stored.statement);
   const authorization = parseObject(stored.human_authorization);
   const receipt: Receipt = {
@@ -94,17 +113,16 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
     },
     toolManifest: manifest,
     humanAuthorization: authorization,
-    zkProof: parseStoredProof(stored.zk_proof),
+    zkProof: parseStored(stored.zk_proof),
   };
   return { receipt, log, manifest, authorization };
 }
 
 async function verifyStored(context: Context, stored: StoredAttestation) {
   const made = await makeReceipt(context, stored);
-  const { origin } = await readHead(context.database.db, stored.log_id);
   const trust = {
     keys: await context.keys.published(),
-    logKey: context.keys.logVerifierKey(origin),
+    logKey: context.keys.logVerifierKey(made.log.origin),
     verifySignature: verifyOwnSignature,
   };
   const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context));
@@ -148,7 +166,7 @@ export async function verifyAttestationById(
   const { receipt, log, manifest, authorization, report } = await verifyStored(context, stored);
   const isVisible = maySee(stored, viewer);
   const { baseUrl } = context.settings;
-  const payload = stored.payload !== null && isVisible ? utf8Decode(stored.payload) : null;
+  const payload = stored.payload !== null && isVisible ? showText(stored.payload) : null;
   const key = (await context.keys.published()).find(({ keyId }) => keyId === stored.key_id);
   const facts = {
     id: stored.id,
@@ -170,7 +188,7 @@ export async function verifyAttestationById(
     ...describeAttestation(baseUrl, facts),
     human_authorization: isVisible ? authorization : null,
     zk_proof: shownProof(receipt.zkProof),
-    tool_manifest: manifest !== null && isVisible ? utf8Decode(manifest) : null,
+    tool_manifest: manifest !== null && isVisible ? showText(manifest) : null,
     checks: visibleChecks(report, isVisible),
     independent_verification: {
       public_key_pem: key ? encodePublicKeyPem(key.publicKey) : "",

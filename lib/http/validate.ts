@@ -1,0 +1,53 @@
+/** zod's findings as the field errors of api.md section 1. */
+import type { z } from "zod";
+import type { OperationSpec } from "#lib/contract/operation";
+import { AppError, type FieldError } from "#lib/errors";
+import { clip } from "#lib/logger";
+
+/** A hostile body can be wrong in ten thousand places; nobody reads more than these. */
+const maxErrors = 20;
+const maxNameLength = 100;
+
+/** RFC 6901 */
+export function toPointer(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => `/${clip(String(part), maxNameLength).replaceAll("~", "~0").replaceAll("/", "~1")}`)
+    .join("");
+}
+
+function toFieldErrors(error: z.ZodError): FieldError[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code === "unrecognized_keys") {
+      return issue.keys.map((key) => ({
+        pointer: toPointer([...issue.path, key]),
+        message: "is not a field of this request",
+      }));
+    }
+    const isMissing = issue.code === "invalid_type" && (issue.input === undefined || issue.input === null);
+    return [{ pointer: toPointer(issue.path), message: isMissing ? "is required" : issue.message }];
+  });
+}
+
+/** `validation_error` for bodies, `bad_request` for query strings. */
+export function validate<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  name: "validation_error" | "bad_request",
+): T {
+  const parsed = schema.safeParse(value, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  const errors = toFieldErrors(parsed.error).slice(0, maxErrors);
+  const first = errors[0] ?? { pointer: "", message: "is not valid" };
+  const field = first.pointer.slice(1).replaceAll("/", ".") || "body";
+  throw new AppError(name, `${field}: ${first.message}`, name === "validation_error" ? { errors } : {});
+}
+
+export function parseQuery(spec: OperationSpec, url: URL): Record<string, unknown> {
+  if (spec.query === undefined) return {};
+  const given = new Map<string, string>();
+  for (const [name, value] of url.searchParams) {
+    if (given.has(name)) throw new AppError("bad_request", `${clip(name, maxNameLength)}: is given twice`);
+    given.set(name, value);
+  }
+  return validate(spec.query, Object.fromEntries(given), "bad_request");
+}

@@ -1,0 +1,39 @@
+/** Deletes what has run out: counters of limits, idempotency keys (they hold answers), e-mail codes. */
+import { lt, sql } from "drizzle-orm";
+import {
+  emailCodeFailures,
+  emailCodes,
+  idempotencyKeys,
+  rateLimits,
+  verificationTokens,
+} from "#lib/db/schema";
+import { utcDay } from "./api-keys";
+import type { Context } from "./context";
+
+const intervalMs = 600_000;
+const dayMs = 86_400_000;
+
+/** Safe to run in several processes at once. */
+export async function deleteExpired(context: Context): Promise<void> {
+  const { db } = context.database;
+  const nowMs = context.clock().getTime();
+  await db.delete(rateLimits).where(lt(rateLimits.expire, nowMs - 60_000));
+  await db.delete(idempotencyKeys).where(lt(idempotencyKeys.expires_at, sql`now()`));
+  await db.delete(emailCodes).where(lt(emailCodes.expires_at, sql`now()`));
+  await db.delete(emailCodeFailures).where(lt(emailCodeFailures.day, utcDay(new Date(nowMs - dayMs))));
+  await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
+}
+
+/** Every ten minutes, and never the reason that a process stays. Returns the function that ends it. */
+export function startHousekeeping(context: Context): () => void {
+  const timer = setInterval(() => {
+    deleteExpired(context).catch((error: unknown) =>
+      context.logger.warn(
+        { err: error },
+        "what has expired could not be deleted; the next round tries again",
+      ),
+    );
+  }, intervalMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
