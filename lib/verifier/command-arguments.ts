@@ -1,0 +1,95 @@
+/** What was asked on the command line. Unknown options and missing values are usage errors, never ignored. */
+
+export class UsageError extends Error {}
+
+export const usage = `usage: node verify.mjs <id | url | file | -> [options]
+       node verify.mjs log check <base url> [--remember FILE] [--all] [options]
+
+Checks a receipt of Countersign: an attestation (the answer of GET /v1/verify/{id} or POST /v1/attest), a Sigstore
+bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof. Needs Node 20 or newer and nothing else.
+
+whom to trust (without these: the keys that the same server gives, which the output says)
+  --keys FILE       a kept answer of GET /v1/pubkey; then no key comes from the network
+  --key KEY         an attestation key: PEM, a PEM file, or base64 of 32 bytes; may be repeated
+  --log-vkey VKEY   the log's C2SP verifier key; may be repeated
+  --world-key FILE  World's v4 verifying key (snarkjs JSON), to check v4 proofs of personhood again
+
+what to check
+  --base URL        the service, for a bare id, or for the keys of a file
+  --as-owner        send COUNTERSIGN_API_KEY, to see a private attestation of your own
+  --payload FILE    the payload that a tlog-proof or a presentation must be about
+  --audience TEXT, --nonce TEXT   whom a presentation was made for, and the nonce that you chose
+  --remember FILE   log check: the last checkpoint seen, read and then replaced; the log must extend it
+  --all             log check: read every entry and compute every hash of the tree again
+  --json            the report as JSON
+
+exit code 0: everything holds. 1: a check failed. 2: usage, or nothing that can be read. 3: nothing failed, but the
+file does not carry everything (a private or erased attestation, or a bundle without its authorization).
+`;
+
+const valued = [
+  "keys",
+  "key",
+  "log-vkey",
+  "world-key",
+  "base",
+  "payload",
+  "audience",
+  "nonce",
+  "remember",
+] as const;
+const flags = ["as-owner", "all", "json", "help"] as const;
+type Valued = (typeof valued)[number];
+type Flag = (typeof flags)[number];
+
+export interface Arguments {
+  command: "verify" | "log-check" | "help";
+  /** What to verify, or the log's base address. */
+  target: string;
+  values: Partial<Record<Valued, string[]>>;
+  flags: ReadonlySet<Flag>;
+}
+
+const isValued = (name: string): name is Valued => (valued as readonly string[]).includes(name);
+const isFlag = (name: string): name is Flag => (flags as readonly string[]).includes(name);
+
+export function parseArguments(argv: readonly string[]): Arguments {
+  const words: string[] = [];
+  const values: Partial<Record<Valued, string[]>> = {};
+  const given = new Set<Flag>();
+  for (let i = 0; i < argv.length; i += 1) {
+    const word = argv[i] ?? "";
+    if (!word.startsWith("--")) {
+      words.push(word);
+      continue;
+    }
+    const [name = "", attached] = word.slice(2).split(/=(.*)/s);
+    if (isFlag(name) && attached === undefined) given.add(name);
+    else if (isValued(name)) {
+      const value = attached ?? argv[++i];
+      if (value === undefined) throw new UsageError(`--${name} needs a value`);
+      values[name] = [...(values[name] ?? []), value];
+    } else throw new UsageError(`unknown option ${word}`);
+  }
+  return { ...readCommand(words, given.has("help")), values, flags: given };
+}
+
+function readCommand(words: string[], isHelp: boolean): Pick<Arguments, "command" | "target"> {
+  if (isHelp) return { command: "help", target: "" };
+  const [first, second, third, ...rest] = words;
+  if (first === undefined) throw new UsageError("what is to be verified?");
+  if (first !== "log") {
+    if (second !== undefined) throw new UsageError(`one receipt at a time; unexpected ${second}`);
+    return { command: "verify", target: first };
+  }
+  if (second !== "check" || third === undefined || rest.length > 0)
+    throw new UsageError("the log command is: log check <base url>");
+  return { command: "log-check", target: third };
+}
+
+/** An option that makes sense once. */
+export function single({ values }: Arguments, name: Valued): string | undefined {
+  const [value, more] = values[name] ?? [];
+  if (more !== undefined) throw new UsageError(`--${name} is given twice`);
+  return value;
+}

@@ -1,0 +1,68 @@
+/** What the command line does to the world, as functions, so that tests run it without a process. */
+import { UnreadableError } from "./read-json";
+
+export interface CommandIo {
+  fetch: typeof fetch;
+  readFile(path: string): Promise<Uint8Array>;
+  isFile(path: string): Promise<boolean>;
+  /** Replaces the file as a whole. */
+  writeFile(path: string, text: string): Promise<void>;
+  readStdin(): Promise<Uint8Array>;
+  print(text: string): void;
+  /** To the terminal only; undefined where there is none. */
+  progress: ((text: string) => void) | undefined;
+  /** COUNTERSIGN_API_KEY */
+  apiKey: string | undefined;
+  nowSeconds(): number;
+}
+
+const timeoutMs = 30_000;
+const maxTries = 6;
+
+/** A GET that waits where the service asks for patience. Throws {@link UnreadableError} for every other failure. */
+export async function fetchBytes(
+  io: CommandIo,
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<Uint8Array> {
+  const response = await fetchPatiently(io, url, headers);
+  if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}${await readReason(response)}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** Undefined for 404. */
+export async function fetchBytesIfThere(io: CommandIo, url: string): Promise<Uint8Array | undefined> {
+  const response = await fetchPatiently(io, url, {});
+  if (response.status === 404) return undefined;
+  if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+async function fetchPatiently(
+  io: CommandIo,
+  url: string,
+  headers: Record<string, string>,
+): Promise<Response> {
+  for (let tries = 1; ; tries += 1) {
+    let response: Response;
+    try {
+      response = await io.fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) });
+    } catch (error) {
+      const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+      throw new UnreadableError(`${url}: could not be fetched${cause}`);
+    }
+    if ((response.status !== 429 && response.status !== 503) || tries === maxTries) return response;
+    const seconds = Number(response.headers.get("retry-after") ?? "1");
+    await new Promise((done) => setTimeout(done, Math.min(60, Math.max(1, seconds || 1)) * 1000));
+  }
+}
+
+/** The problem's own words; they are the server's and shown as such. */
+async function readReason(response: Response): Promise<string> {
+  try {
+    const problem = (await response.json()) as { detail?: unknown };
+    return typeof problem.detail === "string" ? ` (${problem.detail.slice(0, 200)})` : "";
+  } catch {
+    return "";
+  }
+}

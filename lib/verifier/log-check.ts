@@ -1,0 +1,121 @@
+/**
+ * `log check`: the log as an outsider follows it (c2sp.org/tlog-tiles). The checkpoint's signature, that it
+ * extends the one seen last time, and on demand every entry and every hash again. Tiles are not trusted: a
+ * proof made of them must lead from one signed root to the other.
+ */
+import { checkLog } from "#lib/domain/check-log";
+import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
+import { decodeEntryBundle } from "#lib/domain/entry-bundle";
+import { verifyConsistency } from "#lib/domain/merkle";
+import { encodeTilePath, TILE_WIDTH, type TilePath, tileWidth } from "#lib/domain/tile-path";
+import { proveConsistency } from "#lib/domain/tile-proofs";
+import type { VerifierCheck } from "./report";
+import { chooseLogKey, type VerifierTrust } from "./trust";
+
+export interface LogSource {
+  checkpoint: string;
+  /** Undefined where there is no such file. */
+  readFile(path: string): Promise<Uint8Array | undefined>;
+}
+
+export interface LogCheckRequest {
+  /** The note that was kept last time. */
+  remembered: string | null;
+  isWhole: boolean;
+  onProgress?: (checked: number, total: number) => void;
+}
+
+export async function checkWholeLog(
+  source: LogSource,
+  trust: VerifierTrust,
+  request: LogCheckRequest,
+): Promise<VerifierCheck[]> {
+  const key = chooseLogKey(source.checkpoint, trust);
+  const signed = verifyCheckpoint(source.checkpoint, key);
+  if (!signed.ok) return [{ name: "checkpoint_signature", status: "fail", detail: signed.problem }];
+  const { checkpoint } = signed;
+  const detail = `checkpoint of ${checkpoint.origin} at size ${checkpoint.size}`;
+  return [
+    { name: "checkpoint_signature", status: "pass", detail },
+    await checkConsistency(source, trust, checkpoint, request.remembered),
+    await checkEntries(source, checkpoint, request),
+  ];
+}
+
+async function checkConsistency(
+  source: LogSource,
+  trust: VerifierTrust,
+  checkpoint: Checkpoint,
+  remembered: string | null,
+): Promise<VerifierCheck> {
+  const name = "consistency";
+  if (remembered === null) return { name, status: "not_applicable", detail: "no checkpoint was remembered" };
+  const fail = (detail: string): VerifierCheck => ({ name, status: "fail", detail });
+  const before = verifyCheckpoint(remembered, chooseLogKey(remembered, trust));
+  if (!before.ok) return fail(`the remembered checkpoint: ${before.problem}`);
+  const { origin, size: oldSize, root: oldRoot } = before.checkpoint;
+  const { size: newSize, root: newRoot } = checkpoint;
+  if (origin !== checkpoint.origin) return fail(`another log than the remembered one, ${origin}`);
+  if (oldSize > newSize) return fail(`smaller than the remembered size ${oldSize}: entries were taken back`);
+  try {
+    const proof = await proveConsistency(oldSize, newSize, tileReader(source, newSize));
+    return verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof })
+      ? { name, status: "pass", detail: `extends the remembered tree of ${oldSize}` }
+      : fail(`does not extend the remembered tree of ${oldSize}: the log was forked or rewritten`);
+  } catch (error) {
+    if (error instanceof RangeError) return fail(`the log's tiles do not hold the tree: ${error.message}`);
+    throw error;
+  }
+}
+
+async function checkEntries(
+  source: LogSource,
+  { size, root }: Checkpoint,
+  { isWhole, onProgress }: LogCheckRequest,
+): Promise<VerifierCheck> {
+  const name = "entries";
+  if (!isWhole) return { name, status: "not_applicable", detail: "not asked for (--all)" };
+  try {
+    const verdict = await checkLog(size, tileReader(source, size), entriesReader(source), {
+      root,
+      onProgress: (checked) => onProgress?.(checked, size),
+    });
+    return verdict.ok
+      ? { name, status: "pass", detail: `${size} entries and ${verdict.tiles} tiles have this root` }
+      : { name, status: "fail", detail: verdict.problem };
+  } catch (error) {
+    if (error instanceof RangeError) return { name, status: "fail", detail: error.message };
+    throw error;
+  }
+}
+
+/** Each tile once: a consistency proof and a whole check read the right edge again and again. */
+function tileReader(source: LogSource, size: number) {
+  const seen = new Map<string, Promise<Uint8Array | undefined>>();
+  return (level: number, index: number): Promise<Uint8Array | undefined> => {
+    const path = { level, index, width: tileWidth(level, index, size) };
+    const name = `${level}/${index}`;
+    const tile = seen.get(name) ?? readTileFile(source, path);
+    if (path.width < TILE_WIDTH) seen.set(name, tile);
+    return tile;
+  };
+}
+
+function entriesReader(source: LogSource) {
+  return async (index: number, width: number): Promise<Uint8Array[]> => {
+    const file = await readTileFile(source, { level: "entries", index, width });
+    return file === undefined ? [] : decodeEntryBundle(file);
+  };
+}
+
+/** A log may drop a partial tile once the full one is there. */
+async function readTileFile(source: LogSource, path: TilePath): Promise<Uint8Array | undefined> {
+  const file = await source.readFile(encodeTilePath(path));
+  if (file !== undefined || path.width === TILE_WIDTH) return file;
+  return source.readFile(encodeTilePath({ ...path, width: TILE_WIDTH }));
+}
+
+/** Whether a check of the log may replace the remembered checkpoint. */
+export function holds(checks: readonly VerifierCheck[]): boolean {
+  return checks.length > 0 && checks.every(({ status }) => status === "pass" || status === "not_applicable");
+}

@@ -1,0 +1,101 @@
+/** The command line without its process: arguments → exit code. */
+import { toVisibleText } from "#lib/domain/display-text";
+import { type Arguments, parseArguments, single, UsageError, usage } from "./command-arguments";
+import { type CommandIo, fetchBytes, fetchBytesIfThere } from "./command-io";
+import { formatChecks, formatReport } from "./command-print";
+import { decode, findTrust, readSource, trimBase } from "./command-sources";
+import { checkWholeLog, holds } from "./log-check";
+import type { Verdict } from "./report";
+import { type Expectation, verifyEvidence } from "./verify-evidence";
+
+export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
+const unreadable = 2;
+
+export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  try {
+    const args = parseArguments(argv);
+    if (args.command === "help") {
+      io.print(usage);
+      return 0;
+    }
+    return args.command === "verify" ? await runVerify(args, io) : await runLogCheck(args, io);
+  } catch (error) {
+    if (error instanceof UsageError) io.print(`verify: ${toVisibleText(error.message)}\n\n${usage}`);
+    else io.print(`verify: ${toVisibleText(error instanceof Error ? error.message : String(error))}\n`);
+    return unreadable;
+  }
+}
+
+async function runVerify(args: Arguments, io: CommandIo): Promise<number> {
+  const source = await readSource(io, args);
+  const { trust, note, isPinned } = await findTrust(io, args, source.base);
+  const report = await verifyEvidence(
+    source.text,
+    trust,
+    await readExpectation(io, args, source.attestationId),
+  );
+  if (args.flags.has("json")) printJson(io, { ...report, keys: { pinned: isPinned, note } });
+  else io.print(formatReport(report, note));
+  return exitCodes[report.verdict];
+}
+
+async function readExpectation(
+  io: CommandIo,
+  args: Arguments,
+  attestationId: string | undefined,
+): Promise<Expectation> {
+  const [audience, nonce, payload] = [
+    single(args, "audience"),
+    single(args, "nonce"),
+    single(args, "payload"),
+  ];
+  return {
+    nowSeconds: io.nowSeconds(),
+    ...(attestationId !== undefined && { attestationId }),
+    ...(audience !== undefined && { audience }),
+    ...(nonce !== undefined && { nonce }),
+    ...(payload !== undefined && { payload: await io.readFile(payload) }),
+  };
+}
+
+async function runLogCheck(args: Arguments, io: CommandIo): Promise<number> {
+  const base = trimBase(args.target);
+  const { trust, note, isPinned } = await findTrust(io, args, base);
+  const checkpoint = decode(await fetchBytes(io, `${base}/log/checkpoint`), "checkpoint");
+  const file = single(args, "remember");
+  const remembered =
+    file !== undefined && (await io.isFile(file)) ? decode(await io.readFile(file), file) : null;
+  const checks = await checkWholeLog(
+    { checkpoint, readFile: (path) => fetchBytesIfThere(io, `${base}/log/${path}`) },
+    trust,
+    { remembered, isWhole: args.flags.has("all"), onProgress: showProgress(io) },
+  );
+  const ok = holds(checks);
+  // Only a checkpoint that extends the old one may take its place.
+  if (ok && file !== undefined) await io.writeFile(file, checkpoint);
+  if (args.flags.has("json"))
+    printJson(io, {
+      kind: "log",
+      verdict: ok ? "valid" : "invalid",
+      checks,
+      checkpoint,
+      keys: { pinned: isPinned, note },
+    });
+  else
+    io.print(`${formatChecks(checks)}\n\n${note}\n\n${ok ? "The log holds." : "The log does NOT hold."}\n`);
+  return ok ? 0 : 1;
+}
+
+const barWidth = 40;
+
+function showProgress({ progress }: CommandIo) {
+  return (checked: number, total: number): void => {
+    const done = Math.floor((checked / total) * barWidth);
+    const bar = `${"#".repeat(done)}${".".repeat(barWidth - done)}`;
+    progress?.(`\r[${bar}] ${checked} of ${total} entries${checked === total ? "\n" : ""}`);
+  };
+}
+
+function printJson(io: CommandIo, value: unknown): void {
+  io.print(`${JSON.stringify(value, null, 2)}\n`);
+}
