@@ -29,6 +29,6 @@ export function proxy(request: NextRequest): NextResponse {
 
 export const config = {
   matcher: [
-    "/((?!v1/|log/|badge/|_next/|\\.well-known/|docs/[a-z-]+\\.md$|llms\\.txt$|verify\\.mjs$|robots\\.txt$|favicon\\.ico$|icon\\.svg$).*)",
+    "/((?!v1/|log/|badge/|_next/|\\.well-known/|docs/[a-z-]+\\.md$|llms\\.txt$|verify\\.mjs(?:\\.sha256)?$|robots\\.txt$|favicon\\.ico$|icon\\.svg$).*)",
   ],
 };

@@ -4,6 +4,7 @@ import { attestationsOperations } from "./operations-attestations";
 import { authorizationsOperations } from "./operations-authorizations";
 import { keysOperations } from "./operations-keys";
 import { presentationsOperations } from "./operations-presentations";
+import { receiptsOperations } from "./operations-receipts";
 import { serviceOperations } from "./operations-service";
 
 export const operations = {
@@ -12,6 +13,7 @@ export const operations = {
   ...authorizationsOperations,
   ...keysOperations,
   ...presentationsOperations,
+  ...receiptsOperations,
   ...serviceOperations,
 };
 

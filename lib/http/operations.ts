@@ -11,6 +11,7 @@ import { attestationsRuns } from "./runs-attestations";
 import { authorizationsRuns, revivers } from "./runs-authorizations";
 import { keysRuns } from "./runs-keys";
 import { presentationsRuns } from "./runs-presentations";
+import { receiptsRuns } from "./runs-receipts";
 import { serviceRuns } from "./runs-service";
 
 const runs: Runs<typeof operations> = {
@@ -19,6 +20,7 @@ const runs: Runs<typeof operations> = {
   ...authorizationsRuns,
   ...keysRuns,
   ...presentationsRuns,
+  ...receiptsRuns,
   ...serviceRuns,
 };
 

@@ -16,7 +16,12 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
   if (isStandInPath(path) || approvalPost.test(path)) return true;
   return (
-    path.startsWith("/v1/") || path === "/v1" || path.startsWith("/log/") || path === "/.well-known/jwks.json"
+    path.startsWith("/v1/") ||
+    path === "/v1" ||
+    path.startsWith("/log/") ||
+    path === "/.well-known/jwks.json" ||
+    path === "/verify.mjs" ||
+    path === "/verify.mjs.sha256"
   );
 }
 

@@ -3,12 +3,15 @@
  * reads there, so each must say what the payload says; where the payload is not shown, what the zero-knowledge
  * proof discloses, and nothing beyond that may be claimed.
  */
+import { computeLogId } from "#lib/domain/bundle";
+import { bytesEqual } from "#lib/domain/bytes";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { parseCheckpoint } from "#lib/domain/checkpoint";
-import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import { parseNote } from "#lib/domain/signed-note";
+import { computeDsseKeyId, encodePublicKeyPem } from "#lib/domain/ed25519-key";
+import { parseNote, type VerifierKey } from "#lib/domain/signed-note";
 import type { ActionPredicate } from "#lib/domain/statement";
 import type { AttestationReport, Receipt, TrustedKey } from "#lib/domain/verify";
+import type { Evidence } from "./evidence";
 
 export interface Restatement {
   status: "pass" | "fail";
@@ -49,6 +52,24 @@ export function checkRestatedFields(
   return misfit === null
     ? { status: "pass", detail: "the fields beside the payload say what the payload says", unproven: [] }
     : fail(`${misfit} differs from the payload`);
+}
+
+/** A bundle repeats only which key and which log to look for. */
+export function checkBundleHints(
+  { bundle, receipt }: Extract<Evidence, { kind: "bundle" }>,
+  keys: readonly TrustedKey[],
+  logKey: VerifierKey,
+  asked: string | undefined,
+): Restatement {
+  const key = keys.find(({ keyId }) => keyId === receipt.keyId);
+  const fits =
+    key !== undefined &&
+    bundle.envelope.keyId === computeDsseKeyId(key.publicKey) &&
+    bytesEqual(bundle.logId, computeLogId(logKey)) &&
+    (asked === undefined || receipt.attestationId === asked);
+  return fits
+    ? { status: "pass", detail: "the bundle names this key and this log", unproven: [] }
+    : { status: "fail", detail: "the bundle names another key, log or attestation", unproven: [] };
 }
 
 /** The fields of an answer that follow from the payload. */

@@ -11,7 +11,7 @@ import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { UnreadableError } from "./read-json";
 import { sentenceFor, type Verdict, type VerifierCheck, type VerifierReport } from "./report";
-import { checkRestatedFields } from "./restated-fields";
+import { checkBundleHints, checkRestatedFields } from "./restated-fields";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 /** What the verifier knows besides: all optional, nothing of it from the file. */
@@ -62,8 +62,10 @@ async function verifyReceipt(
   const costly = loadCostlyChecks(trust);
   const logKey = chooseLogKey(receipt.log.checkpoint, trust);
   const report = await verifyAttestation(receipt, { keys: trust.keys, logKey }, costly.checks);
-  const object = kind === "attestation" ? evidence.object : {};
-  const restated = checkRestatedFields(object, receipt, report, trust.keys, expected.attestationId);
+  const restated =
+    kind === "attestation"
+      ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
+      : checkBundleHints(evidence, trust.keys, logKey, expected.attestationId);
   const { unproven, ...outcome } = restated;
   const checks: VerifierCheck[] = [...report.checks, { name: "restated_fields", ...outcome }];
   return finish(kind, checks, {

@@ -1,0 +1,56 @@
+/** One's own attestations, and erasing their content (api.md sections 4 and 12). */
+import { z } from "zod";
+import { feedEntry } from "./identity";
+import { agentSlug, cursorQuery, hexHash, timestamp } from "./primitives";
+
+const moment = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], "must be a date or a date and time (RFC 3339)")
+  .transform((text) => new Date(text));
+
+export const listAttestationsQuery = cursorQuery.extend({
+  agent_slug: agentSlug.optional(),
+  human_approval_method: z
+    .enum(["none", "hash", "proof_of_personhood"], "must be none, hash or proof_of_personhood")
+    .optional(),
+  from: moment.optional().meta({ description: "made at this time or later" }),
+  to: moment.optional().meta({ description: "made before this time" }),
+  q: z
+    .string()
+    .min(1, "must be 1-200 characters")
+    .max(200, "must be 1-200 characters")
+    .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed text")
+    .optional()
+    .meta({ description: "a part of the action, without regard to case" }),
+});
+
+export type ListAttestationsQuery = z.output<typeof listAttestationsQuery>;
+
+/** An erased attestation has null for all that its payload held. */
+export const ownAttestation = feedEntry
+  .extend({
+    agent_slug: z.string(),
+    is_public: z.boolean(),
+    status: z.enum(["recorded", "erased"]),
+    erased_at: timestamp.nullable(),
+    created_at: timestamp,
+  })
+  .meta({ id: "OwnAttestation" });
+
+export const ownAttestationsResponse = z
+  .strictObject({ attestations: z.array(ownAttestation), next_cursor: z.string().nullable() })
+  .meta({ id: "OwnAttestations" });
+
+export type OwnAttestation = z.infer<typeof ownAttestation>;
+export type OwnAttestationsResponse = z.infer<typeof ownAttestationsResponse>;
+
+export const eraseResponse = z
+  .strictObject({
+    attestation_id: z.uuid(),
+    status: z.literal("erased"),
+    erased_at: timestamp,
+    payload_hash: hexHash,
+    message: z.string(),
+  })
+  .meta({ id: "Erasure" });
+
+export type EraseResponse = z.infer<typeof eraseResponse>;
