@@ -25,10 +25,22 @@ const config: NextConfig = {
       { source: "/llms.txt", headers: toList(dataOnly) },
       { source: "/docs/:slug([a-z-]+)\\.md", headers: toList(dataOnly) },
       { source: "/approve/:path*", headers: toList(secretLink) },
+      // The stand-in wallet's link holds the bridge's key.
+      { source: "/dev/world-app", headers: toList(secretLink) },
     ];
   },
   async rewrites() {
-    return [{ source: "/docs/:slug([a-z-]+)\\.md", destination: "/docs/markdown/:slug" }];
+    return {
+      // Ahead of the page at the same address; server.ts answers this before Next.
+      beforeFiles: [
+        {
+          source: "/dev/mailbox",
+          has: [{ type: "header", key: "accept", value: ".*application/json.*" }],
+          destination: "/dev/mailbox/messages",
+        },
+      ],
+      afterFiles: [{ source: "/docs/:slug([a-z-]+)\\.md", destination: "/docs/markdown/:slug" }],
+    };
   },
 };
 

@@ -1,0 +1,23 @@
+/** The stand-in's wallet for people (pages.md, Development). Not there when a World app is configured. */
+import type { Metadata } from "next";
+import { notFound } from "next/navigation";
+import { TestWallet } from "#components/dev/test-wallet";
+import { getApp } from "#lib/http/context";
+
+export const metadata: Metadata = {
+  title: "Test wallet",
+  robots: { index: false, follow: false },
+  referrer: "no-referrer",
+};
+
+interface WorldAppPageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export default async function WorldAppPage({ searchParams }: WorldAppPageProps) {
+  const { env } = await getApp();
+  if (env.worldId !== "local") notFound();
+  const { i, k } = await searchParams;
+  const isWhole = typeof i === "string" && typeof k === "string";
+  return <TestWallet link={isWhole ? { id: i, key: k } : null} />;
+}

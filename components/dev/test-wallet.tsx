@@ -1,0 +1,110 @@
+"use client";
+/**
+ * The stand-in's wallet: shows what was asked over the bridge and answers it as a test human, with a real proof or a
+ * refusal. World's real wallet is an app on a person's phone; this page is nobody's.
+ */
+import { useEffect, useState } from "react";
+import { AgentText } from "#components/agent-text";
+import { Callout } from "#components/ui/callout";
+import { Card } from "#components/ui/card";
+import { DefinitionList } from "#components/ui/definition-list";
+import { TestMark } from "#components/ui/status-pill";
+import { TestWalletAnswer } from "./test-wallet-answer";
+import { readWalletRequest, type WalletLink, type WalletRequest } from "./wallet-api";
+
+type Loaded = WalletRequest | "unknown" | undefined;
+
+function Asked({ request }: { readonly request: WalletRequest }) {
+  const items = [
+    ...(request.action_description === null
+      ? []
+      : [
+          {
+            id: "description",
+            name: "What the page says it is for",
+            value: <AgentText value={request.action_description} />,
+            prominent: true,
+          },
+        ]),
+    {
+      id: "level",
+      name: "Level asked for",
+      value: request.required_level === "orb" ? "Orb" : "Device or stronger",
+    },
+    { id: "app", name: "App", value: <Mono text={request.app_id} /> },
+    { id: "action", name: "World ID action", value: <Mono text={request.action} /> },
+    { id: "signal", name: "Hash of the signal", value: <Mono text={request.signal_hash} /> },
+    { id: "environment", name: "Environment", value: <Mono text={request.environment} /> },
+  ];
+  return (
+    <Card title="What is asked">
+      <div className="-my-2.5">
+        <DefinitionList items={items} />
+      </div>
+    </Card>
+  );
+}
+
+function Mono({ text }: { readonly text: string }) {
+  return (
+    <span className="break-all font-mono text-sm">
+      <AgentText value={text} hideWarnings />
+    </span>
+  );
+}
+
+function Content({ link, loaded }: { readonly link: WalletLink | null; readonly loaded: Loaded }) {
+  if (link === null) {
+    return (
+      <Callout tone="info" title="Nothing is asked">
+        Open an approval page and choose “Approve with World ID”: its code or link leads here.
+      </Callout>
+    );
+  }
+  if (loaded === undefined) return <p role="status">Fetching the request from the bridge …</p>;
+  if (loaded === "unknown") {
+    return (
+      <Callout tone="fail" title="There is no such request" alert>
+        It has expired, was answered, or the link is not whole. Start again on the approval page.
+      </Callout>
+    );
+  }
+  return (
+    <>
+      <Asked request={loaded} />
+      <TestWalletAnswer link={link} request={loaded} />
+    </>
+  );
+}
+
+export function TestWallet({ link }: { readonly link: WalletLink | null }) {
+  const [loaded, setLoaded] = useState<Loaded>();
+  const id = link?.id;
+  const key = link?.key;
+  useEffect(() => {
+    if (id === undefined || key === undefined) return;
+    let isCurrent = true;
+    void readWalletRequest({ id, key }).then((request) => isCurrent && setLoaded(request ?? "unknown"));
+    return () => {
+      isCurrent = false;
+    };
+  }, [id, key]);
+  return (
+    <div className="mx-auto max-w-2xl px-4 pt-6 sm:px-6 sm:pt-10">
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <h1 className="font-semibold text-2xl sm:text-3xl">Test wallet</h1>
+        <TestMark />
+      </div>
+      <div className="mt-4 flex flex-col gap-4">
+        <Callout tone="test" title="This is not the World App, and nobody here is a person">
+          It stands in for World ID on a developer's machine. Its proofs are real zero-knowledge proofs about
+          test humans whose secrets are public: what is approved here is marked TEST for ever.
+        </Callout>
+        <noscript>
+          <p>This page needs JavaScript to fetch the request from the bridge.</p>
+        </noscript>
+        <Content link={link} loaded={loaded} />
+      </div>
+    </div>
+  );
+}

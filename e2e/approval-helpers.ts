@@ -1,0 +1,91 @@
+/** What the approval specs share: a key by e-mail, a request, and answering in the stand-in's wallet as a person would. */
+import { AxeBuilder } from "@axe-core/playwright";
+import { type APIRequestContext, type BrowserContext, expect, type Page } from "@playwright/test";
+
+/** Gets a key as a developer would: ask, read the mail, send the code back. */
+export async function getApiKey(request: APIRequestContext, email: string): Promise<string> {
+  await expect(await request.post("/v1/keys/request", { data: { email } })).toBeOK();
+  const box = await request.get("/dev/mailbox", { headers: { accept: "application/json" } });
+  const { messages } = (await box.json()) as { messages: { to: string; text: string }[] };
+  const code = messages.find(({ to }) => to === email)?.text.match(/\b\d{6}\b/)?.[0];
+  expect(code, `a code in the mail to ${email}`).toBeDefined();
+  const verified = await request.post("/v1/keys/verify", { data: { email, code } });
+  expect(verified.status()).toBe(201);
+  return ((await verified.json()) as { api_key: string }).api_key;
+}
+
+export interface Asked {
+  request_id: string;
+  approval_url: string;
+  poll_url: string;
+  confirmation_code: string;
+  action: string;
+  agent_slug: string;
+}
+
+export async function ask(
+  request: APIRequestContext,
+  key: string,
+  fields: Record<string, unknown> = {},
+): Promise<Asked> {
+  const answer = await request.post("/v1/authorize", {
+    headers: { authorization: `Bearer ${key}` },
+    data: {
+      agent_slug: "invoice-bot",
+      action: "Pay invoice 1042",
+      context: { amount: "100.00 EUR", recipient: "Example Ltd" },
+      ...fields,
+    },
+  });
+  expect(answer.status(), await answer.text()).toBe(201);
+  return (await answer.json()) as Asked;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers freely
+export async function poll(request: APIRequestContext, asked: Asked): Promise<any> {
+  const answer = await request.get(asked.poll_url);
+  expect(answer.status()).toBe(200);
+  return answer.json();
+}
+
+export async function cancel(request: APIRequestContext, key: string, asked: Asked): Promise<void> {
+  const answer = await request.delete(asked.poll_url, { headers: { authorization: `Bearer ${key}` } });
+  expect(answer.status(), await answer.text()).toBe(200);
+}
+
+/** Opens the wallet from the approval page, as a click on its link does. */
+export async function openWallet(page: Page, context: BrowserContext): Promise<Page> {
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  const link = page.getByRole("link", { name: /The World App is on this device|Open the World App/ });
+  await expect(link.first()).toBeVisible({ timeout: 20_000 });
+  const [wallet] = await Promise.all([
+    context.waitForEvent("page"),
+    link.filter({ visible: true }).first().click(),
+  ]);
+  await expect(wallet.getByRole("heading", { name: "What is asked" })).toBeVisible();
+  return wallet;
+}
+
+/** Approves as this test human; the proof is real. */
+export async function approveAs(wallet: Page, human: string, level: "Orb" | "Device"): Promise<void> {
+  await wallet.getByRole("radio", { name: new RegExp(`^${human}`) }).check();
+  await wallet.getByRole("radio", { name: level, exact: true }).check();
+  await wallet.getByRole("button", { name: "Approve" }).click();
+  await expect(wallet.getByText("The proof was sent")).toBeVisible({ timeout: 30_000 });
+}
+
+/** WCAG 2.2 AA, in the colours that the page has now. */
+export async function expectAccessible(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+    .analyze();
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
+}
+
+/** Light and dark. */
+export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await expectAccessible(page);
+  }
+}
