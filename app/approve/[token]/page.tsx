@@ -1,0 +1,29 @@
+/**
+ * The page on which a human decides (pages.md, /approve/<token>). Opening it changes nothing: mail scanners and
+ * previews open links too. Its headers are in next.config.ts.
+ */
+import type { Metadata } from "next";
+import { notFound } from "next/navigation";
+import { ApprovalScreen } from "#components/approve/approval-screen";
+import { getApp } from "#lib/http/context";
+import { readApprovalView } from "#lib/services/approval-view";
+
+export const metadata: Metadata = {
+  title: "Approval request",
+  // No preview of what an agent wrote in chat programs that fetch the link.
+  description: "An agent asks a person to approve an action.",
+  robots: { index: false, follow: false },
+  referrer: "no-referrer",
+};
+
+interface ApprovePageProps {
+  readonly params: Promise<{ token: string }>;
+}
+
+export default async function ApprovePage({ params }: ApprovePageProps) {
+  const { token } = await params;
+  const { context } = await getApp();
+  const view = await readApprovalView(context, token);
+  if (view === null) notFound();
+  return <ApprovalScreen view={view} token={token} />;
+}

@@ -1,0 +1,67 @@
+/** Which agent asks, what is known about its key, and which organization stands behind it. */
+import { AgentText } from "#components/agent-text";
+import { Card } from "#components/ui/card";
+import { StatusPill } from "#components/ui/status-pill";
+import type { ApprovalView } from "#lib/contract/approval-view";
+
+type KeyStatus = ApprovalView["agent"]["key_status"];
+
+const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means: string }> = {
+  proven: {
+    tone: "pass",
+    label: "Verified key",
+    means: "This agent has a registered key and has signed with it before.",
+  },
+  unproven: {
+    tone: "warn",
+    label: "Identity not verified",
+    means: "A key is registered for this agent, but nothing has been signed with it yet.",
+  },
+  retired: {
+    tone: "warn",
+    label: "Identity not verified",
+    means: "The key that this request names has been replaced since.",
+  },
+  none: {
+    tone: "warn",
+    label: "Identity not verified",
+    means: "This agent has no registered key. Only the organization's API key stands behind the request.",
+  },
+};
+
+export function AgentBlock({ view }: { readonly view: ApprovalView }) {
+  const { agent, organization } = view;
+  const { tone, label, means } = keyWords[agent.key_status];
+  return (
+    <Card title="Who asks">
+      <div className="flex flex-col gap-3">
+        <div>
+          <p className="font-semibold text-xl">
+            <AgentText value={agent.name ?? agent.slug} isName />
+          </p>
+          {agent.name === null ? null : (
+            <p className="mt-0.5 font-mono text-[15px] text-muted">
+              <AgentText value={agent.slug} isName />
+            </p>
+          )}
+        </div>
+        <div>
+          <StatusPill tone={tone}>{label}</StatusPill>
+          <p className="mt-1.5 text-[15px] text-muted">{means}</p>
+          {agent.public_key === null ? null : (
+            <p className="mt-1 text-muted text-sm">
+              Key: <code className="break-all font-mono">{agent.public_key}</code>
+            </p>
+          )}
+        </div>
+        <p className="text-[15px]">
+          <span className="text-muted">For the organization </span>
+          <span className="font-medium">
+            <AgentText value={organization.name} isName />
+          </span>
+          <span className="text-muted"> (a name that it chose itself)</span>
+        </p>
+      </div>
+    </Card>
+  );
+}

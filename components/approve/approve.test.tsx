@@ -1,0 +1,254 @@
+/** The approval page's judgements: what its browser compares, what it shows large, and in which words. */
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import type { ApprovalView } from "#lib/contract/approval-view";
+import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
+import { AgentBlock } from "./agent-block";
+import { findDifferences } from "./check-shown";
+import { readReason } from "./deny-form";
+import { Outcome } from "./outcome";
+import { ContextBlock, isDecisiveName } from "./request-blocks";
+import { formatTimeLeft } from "./time-left";
+import { explainProblem, explainWalletError } from "./world-id-words";
+
+function makeView(): ApprovalView {
+  const context = { amount: "100.00 EUR", recipient: "Example Ltd" };
+  const request: ApprovalView["request"] = {
+    request_id: "areq_test",
+    origin: "http://localhost:3000",
+    organization: "org",
+    agent_slug: "invoice-bot",
+    agent_public_key: null,
+    action: "Pay invoice 1042",
+    context_hash: contextHash("c2FsdA==", context),
+    required_level: "device",
+    approvals_required: 1,
+    created_at: "2026-11-21T08:00:00.000Z",
+    expires_at: "2026-11-21T08:30:00.000Z",
+    salt: "AAAAAAAAAAAAAAAAAAAAAA==",
+  };
+  const binding = bindRequest(request);
+  return {
+    request_id: request.request_id,
+    status: "pending",
+    request,
+    binding,
+    context,
+    context_salt: "c2FsdA==",
+    agent: { slug: "invoice-bot", name: null, public_key: null, key_status: "none" },
+    organization: { id: "org", name: "Example" },
+    required_level: "device",
+    approvals: { required: 1, given: 0 },
+    protocol_version: null,
+    created_at: request.created_at,
+    expires_at: request.expires_at,
+    now: "2026-11-21T08:01:00.000Z",
+    decided_at: null,
+    confirmation_code: confirmationCode(binding.request_hash),
+    previously_denied: null,
+    environment: "local",
+    is_test: true,
+    denial_reason: null,
+    attestation: null,
+  };
+}
+
+describe("findDifferences", () => {
+  it("finds none where everything shown is what is hashed", () => {
+    expect(findDifferences(makeView())).toEqual([]);
+  });
+
+  const changes: [string, (view: ApprovalView) => void][] = [
+    [
+      "request hash",
+      (view) => {
+        view.request.action = "Pay invoice 1043";
+      },
+    ],
+    [
+      "request hash",
+      (view) => {
+        view.binding.request_hash = "00".repeat(32);
+      },
+    ],
+    [
+      "World ID action",
+      (view) => {
+        view.binding.world_action = `authz-${"a".repeat(26)}`;
+      },
+    ],
+    [
+      "signal",
+      (view) => {
+        view.binding.signal = `0x${"00".repeat(32)}`;
+      },
+    ],
+    [
+      "hash of the signal",
+      (view) => {
+        view.binding.signal_hash = `0x${"00".repeat(32)}`;
+      },
+    ],
+    [
+      "hash of the details",
+      (view) => {
+        view.context["amount"] = "900.00 EUR";
+      },
+    ],
+    [
+      "hash of the details",
+      (view) => {
+        view.context["another"] = "";
+      },
+    ],
+    [
+      "hash of the details",
+      (view) => {
+        view.context_salt = "AAAA";
+      },
+    ],
+    [
+      "confirmation code",
+      (view) => {
+        view.confirmation_code = "AAA-AAA";
+      },
+    ],
+    [
+      "request id",
+      (view) => {
+        view.request_id = "areq_other";
+      },
+    ],
+    [
+      "agent",
+      (view) => {
+        view.agent.slug = "other-bot";
+      },
+    ],
+    [
+      "agent's key",
+      (view) => {
+        view.agent.public_key = "AAAA";
+      },
+    ],
+    [
+      "organization",
+      (view) => {
+        view.organization.id = "other";
+      },
+    ],
+    [
+      "proof level",
+      (view) => {
+        view.required_level = "orb";
+      },
+    ],
+    [
+      "number of approvals",
+      (view) => {
+        view.approvals.required = 2;
+      },
+    ],
+    [
+      "time of expiry",
+      (view) => {
+        view.expires_at = "2026-11-21T09:30:00.000Z";
+      },
+    ],
+  ];
+  it.each(changes)("reports another %s", (name, change) => {
+    const view = makeView();
+    change(view);
+    expect(findDifferences(view)).toContain(name);
+  });
+});
+
+describe("isDecisiveName", () => {
+  it.each(["amount", "Amount", "total_price", "recipientName", "ship-to", "IBAN", "amo\u200bunt", "wallet"])(
+    "shows %j large",
+    (name) => expect(isDecisiveName(name)).toBe(true),
+  );
+  it.each(["note", "invoice", "reason", "token", "tomorrow", "due"])(
+    "shows %j in the ordinary size",
+    (name) => expect(isDecisiveName(name)).toBe(false),
+  );
+});
+
+describe("words", () => {
+  it("counts down in the fitting unit", () => {
+    const at = [90_000, 3_600, 3_599, 61, 60, 59, 1, 0].map(formatTimeLeft);
+    expect(at).toEqual([
+      "25 h 00 min",
+      "1 h 00 min",
+      "59 min 59 s",
+      "1 min 01 s",
+      "1 min 00 s",
+      "59 seconds",
+      "1 second",
+      "no time left",
+    ]);
+  });
+
+  it("offers the stronger proof where the wallet has no device proofs any more, and only there", () => {
+    expect(explainWalletError("world_id_3_not_available", "device").next).toBe("proof-of-human");
+    expect(explainWalletError("world_id_3_not_available", "orb").next).toBe("start-again");
+    expect(explainWalletError("user_rejected", "device").text).toContain("still pending");
+    expect(explainWalletError("never_heard_of", "device").text).toContain("never heard of");
+  });
+
+  it("keeps a proof that did not reach the service, and says pending while World is out of reach", () => {
+    const problem = (status: number, code = "") => ({ status, code, detail: "why" });
+    expect(explainProblem(problem(0), true).next).toBe("send-again");
+    expect(explainProblem(problem(500), true).next).toBe("send-again");
+    expect(explainProblem(problem(503), true)).toMatchObject({ next: "none" });
+    expect(explainProblem(problem(503), true).text).toContain("still pending");
+    expect(explainProblem(problem(503), false).next).toBe("start-again");
+    expect(explainProblem(problem(409, "already_approved"), true).title).toBe(
+      "You have approved this already",
+    );
+    expect(explainProblem(problem(422, "approval_refused"), true).text).toContain("why");
+  });
+
+  it("joins the ready reason and the free text", () => {
+    const form = new FormData();
+    form.append("reason", "I did not expect this request.");
+    form.append("reason", "  Call me.  ");
+    expect(readReason(form)).toBe("I did not expect this request. Call me.");
+    expect(readReason(new FormData())).toBe("");
+  });
+});
+
+describe("blocks", () => {
+  it("cut nothing and run nothing", () => {
+    const long = "x".repeat(1_024);
+    const html = renderToStaticMarkup(
+      <ContextBlock
+        context={{ "<b>to</b>": `<img src=x onerror=alert(1)>${long}\u202e` }}
+        inputsHash={undefined}
+      />,
+    );
+    expect(html).toContain(long);
+    expect(html).not.toMatch(/<img|<b>/);
+    expect(html).not.toContain("\u202e");
+    expect(html).toContain("⟨U+202E⟩");
+  });
+
+  it("say that an unproven or missing key is no identity", () => {
+    for (const key_status of ["none", "unproven", "retired"] as const) {
+      const view = makeView();
+      view.agent.key_status = key_status;
+      expect(renderToStaticMarkup(<AgentBlock view={view} />)).toContain("Identity not verified");
+    }
+  });
+
+  it("show a denial's free text as text, and TEST on every approval that is not World's own", () => {
+    const denied = { ...makeView(), status: "denied" as const, denial_reason: "<script>x</script>" };
+    expect(renderToStaticMarkup(<Outcome view={denied} wasOpenedLate />)).not.toContain("<script>");
+    const approved = { ...makeView(), status: "approved" as const };
+    expect(renderToStaticMarkup(<Outcome view={approved} wasOpenedLate={false} />)).toContain(
+      "TEST approval",
+    );
+    const real = { ...approved, is_test: false, environment: "production" as const };
+    expect(renderToStaticMarkup(<Outcome view={real} wasOpenedLate={false} />)).not.toContain("TEST");
+  });
+});

@@ -1,0 +1,28 @@
+/**
+ * What the browser computes again before it asks World ID for anything: that the hash to be approved is the hash of
+ * what this page shows. Nothing that the server says about the hashes is taken over.
+ */
+import type { ApprovalView } from "#lib/contract/approval-view";
+import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
+
+/** The differences in words; empty where the page and the hash are one. */
+export function findDifferences(view: ApprovalView): string[] {
+  const { request } = view;
+  const computed = bindRequest(request);
+  const pairs: [string, unknown, unknown][] = [
+    ["request hash", view.binding.request_hash, computed.request_hash],
+    ["World ID action", view.binding.world_action, computed.world_action],
+    ["signal", view.binding.signal, computed.signal],
+    ["hash of the signal", view.binding.signal_hash, computed.signal_hash],
+    ["hash of the details", request.context_hash, contextHash(view.context_salt, view.context)],
+    ["confirmation code", view.confirmation_code, confirmationCode(computed.request_hash)],
+    ["request id", view.request_id, request.request_id],
+    ["agent", view.agent.slug, request.agent_slug],
+    ["agent's key", view.agent.public_key, request.agent_public_key],
+    ["organization", view.organization.id, request.organization],
+    ["proof level", view.required_level, request.required_level],
+    ["number of approvals", view.approvals.required, request.approvals_required],
+    ["time of expiry", view.expires_at, request.expires_at],
+  ];
+  return pairs.filter(([, shown, hashed]) => shown !== hashed).map(([name]) => name);
+}

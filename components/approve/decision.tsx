@@ -1,0 +1,94 @@
+"use client";
+/** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
+import { CircleX, ScanFace } from "lucide-react";
+import dynamic from "next/dynamic";
+import { useEffect, useState } from "react";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import type { ApprovalView } from "#lib/contract/approval-view";
+import { DenyForm, DenyFormPlain } from "./deny-form";
+
+/** World's wallet code is 870 KB of WebAssembly: it is fetched when somebody wants to approve. */
+const WorldIdPanel = dynamic(() => import("./world-id-panel").then((module) => module.WorldIdPanel), {
+  ssr: false,
+  loading: () => <p className="text-muted">Loading World ID …</p>,
+});
+
+/** The same for both, with room for two lines on a phone. */
+const buttonShape = "leading-tight max-sm:px-3 max-sm:text-base";
+
+interface DecisionProps {
+  readonly view: ApprovalView;
+  readonly token: string;
+  readonly onChange: () => void;
+}
+
+function WithoutScript({ token }: { readonly token: string }) {
+  return (
+    <noscript>
+      <div className="flex flex-col gap-4">
+        <Callout tone="info" title="Approving needs JavaScript">
+          Your browser computes the hash of this page and speaks with your wallet, which cannot be done
+          without JavaScript. You can deny without it.
+        </Callout>
+        <DenyFormPlain token={token} />
+      </div>
+    </noscript>
+  );
+}
+
+function MoreNeeded({ approvals }: { readonly approvals: ApprovalView["approvals"] }) {
+  const missing = approvals.required - approvals.given;
+  if (approvals.given === 0) return null;
+  return (
+    <Callout
+      tone="info"
+      title={missing === 1 ? "One more approval is needed" : `${missing} more approvals are needed`}
+    >
+      {approvals.given === 1 ? "One person has" : `${approvals.given} people have`} approved. Each approval
+      must come from a different person; one denial ends the request.
+    </Callout>
+  );
+}
+
+export function Decision({ view, token, onChange }: DecisionProps) {
+  const [choice, setChoice] = useState<"none" | "deny" | "approve">("none");
+  // Before the script runs the buttons could do nothing.
+  const [ready, setReady] = useState(false);
+  useEffect(() => setReady(true), []);
+  return (
+    <section aria-labelledby="decision" className="flex flex-col gap-4">
+      <h2 id="decision" className="mt-2 font-semibold text-xl">
+        Your decision
+      </h2>
+      <MoreNeeded approvals={view.approvals} />
+      <div className="grid grid-cols-2 gap-3">
+        <Button
+          variant="danger"
+          size="large"
+          className={buttonShape}
+          disabled={!ready}
+          aria-expanded={choice === "deny"}
+          onClick={() => setChoice(choice === "deny" ? "none" : "deny")}
+        >
+          <CircleX aria-hidden="true" className="size-5 shrink-0" />
+          Deny
+        </Button>
+        <Button
+          variant="primary"
+          size="large"
+          className={buttonShape}
+          disabled={!ready}
+          aria-expanded={choice === "approve"}
+          onClick={() => setChoice(choice === "approve" ? "none" : "approve")}
+        >
+          <ScanFace aria-hidden="true" className="size-5 shrink-0" />
+          Approve with World ID
+        </Button>
+      </div>
+      {choice === "deny" ? <DenyForm token={token} onDecided={onChange} /> : null}
+      {choice === "approve" ? <WorldIdPanel view={view} token={token} onChange={onChange} /> : null}
+      <WithoutScript token={token} />
+    </section>
+  );
+}

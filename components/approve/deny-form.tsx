@@ -1,0 +1,127 @@
+"use client";
+/** Denial with a ready reason or free text. The same form posts by itself where no script runs. */
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import { describeControl, Field, Textarea } from "#components/ui/field";
+import { type Problem, postJson } from "./post-json";
+
+const reasons = [
+  "I did not expect this request.",
+  "The amount or the recipient is wrong.",
+  "The details do not say enough to decide.",
+  "This should not be done by an agent.",
+] as const;
+const maxReasonLength = 800;
+
+/** Both fields are called `reason`: the service joins what is filled in. */
+function ReasonFields() {
+  return (
+    <>
+      <fieldset>
+        <legend className="font-medium text-[15px]">Why? (optional, the agent will read it)</legend>
+        {reasons.map((reason) => (
+          <label key={reason} className="flex min-h-11 cursor-pointer items-center gap-3">
+            <input
+              type="radio"
+              name="reason"
+              value={reason}
+              className="size-5 shrink-0 accent-[var(--accent-fill)]"
+            />
+            <span className="text-[15px]">{reason}</span>
+          </label>
+        ))}
+      </fieldset>
+      <Field id="deny-text" label="In your own words" hint="The agent and its operator will see it.">
+        <Textarea
+          {...describeControl("deny-text", { hint: true })}
+          name="reason"
+          rows={3}
+          maxLength={maxReasonLength}
+        />
+      </Field>
+    </>
+  );
+}
+
+interface FrameProps {
+  readonly token: string;
+  readonly children?: ReactNode;
+  readonly busy: boolean;
+  readonly onSubmit?: (event: FormEvent<HTMLFormElement>) => void;
+}
+
+function Frame({ token, children, busy, onSubmit }: FrameProps) {
+  return (
+    <form
+      method="post"
+      action={`/approve/${token}/deny`}
+      {...(onSubmit === undefined ? {} : { onSubmit })}
+      className="flex flex-col gap-4 rounded-lg border border-line bg-surface p-4 sm:p-5"
+    >
+      {/* The form's default button: while it is disabled, Enter in a field submits nothing (HTML, implicit submission). */}
+      <button type="submit" disabled hidden />
+      <h3 className="font-semibold text-[17px]">Deny this request</h3>
+      <ReasonFields />
+      {children}
+      <p className="text-muted text-sm">A denial is final. The agent is told to stop and report.</p>
+      <Button type="submit" variant="danger" disabled={busy}>
+        {busy ? "Sending …" : "Deny for good"}
+      </Button>
+    </form>
+  );
+}
+
+export function DenyFormPlain({ token }: { readonly token: string }) {
+  return <Frame token={token} busy={false} />;
+}
+
+export function readReason(form: FormData): string {
+  return form
+    .getAll("reason")
+    .map((part) => String(part).trim())
+    .filter((part) => part !== "")
+    .join(" ");
+}
+
+function explain({ status, detail }: Problem): string {
+  if (status === 0) return "The service could not be reached. Nothing was decided; try again.";
+  return `Nothing was decided. ${detail}`;
+}
+
+export function DenyForm({ token, onDecided }: { readonly token: string; readonly onDecided: () => void }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const start = useRef<HTMLDivElement>(null);
+  useEffect(() => start.current?.focus(), []);
+
+  async function send(form: HTMLFormElement): Promise<void> {
+    setBusy(true);
+    setProblem(null);
+    const reason = readReason(new FormData(form));
+    const answer = await postJson(`/approve/${token}/deny`, reason === "" ? {} : { reason });
+    // 409: somebody else was faster, and the page shows what they decided.
+    if (answer.ok || answer.problem.status === 409) return onDecided();
+    setBusy(false);
+    setProblem(answer.problem);
+  }
+
+  return (
+    <div ref={start} tabIndex={-1} className="outline-none">
+      <Frame
+        token={token}
+        busy={busy}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send(event.currentTarget);
+        }}
+      >
+        {problem === null ? null : (
+          <Callout tone="fail" title="The denial was not sent" alert>
+            {explain(problem)}
+          </Callout>
+        )}
+      </Frame>
+    </div>
+  );
+}

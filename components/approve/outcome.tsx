@@ -1,0 +1,125 @@
+/** The state in words: what was decided, what happens next, and the receipt when there is one. */
+import { AgentText } from "#components/agent-text";
+import { Callout, type CalloutTone } from "#components/ui/callout";
+import { TestMark } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { ApprovalView } from "#lib/contract/approval-view";
+
+interface OutcomeProps {
+  readonly view: ApprovalView;
+  /** The page was opened when all was over. */
+  readonly wasOpenedLate: boolean;
+}
+
+const tones: Record<ApprovalView["status"], CalloutTone> = {
+  pending: "info",
+  approved: "pass",
+  denied: "fail",
+  expired: "warn",
+  cancelled: "info",
+};
+
+function Decided({ view }: { readonly view: ApprovalView }) {
+  return view.decided_at === null ? null : (
+    <>
+      {" "}
+      at <Timestamp iso={view.decided_at} />
+    </>
+  );
+}
+
+function Approved({ view }: { readonly view: ApprovalView }) {
+  const people = view.approvals.required === 1 ? "A person" : `${view.approvals.required} different people`;
+  return (
+    <>
+      <p>
+        {view.is_test ? "The stand-in" : people} approved it
+        <Decided view={view} />. The agent has been told and may now do exactly what stands below, once.
+      </p>
+      {view.is_test ? (
+        <p className="mt-2">
+          <TestMark />
+        </p>
+      ) : null}
+      {view.attestation === null ? (
+        <p className="mt-2">
+          When the agent records what it did, the link to its receipt appears here. There is nothing more for
+          you to do.
+        </p>
+      ) : (
+        <p className="mt-2">
+          The agent has recorded what it did:{" "}
+          <TextLink href={new URL(view.attestation.public_url).pathname}>see the receipt</TextLink>
+          {view.attestation.is_public
+            ? "."
+            : ", which is private: it shows that it is valid and little else."}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Denied({ view }: { readonly view: ApprovalView }) {
+  return (
+    <>
+      <p>
+        It was denied
+        <Decided view={view} />, and this is final. The agent has been told to stop and report, and not to ask
+        again by itself. An equal request in the next 24 hours carries a warning.
+      </p>
+      {view.denial_reason === null ? null : (
+        <p className="mt-2">
+          Reason given: <AgentText value={view.denial_reason} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function Explanation({ view }: { readonly view: ApprovalView }) {
+  switch (view.status) {
+    case "approved":
+      return <Approved view={view} />;
+    case "denied":
+      return <Denied view={view} />;
+    case "expired":
+      return (
+        <p>
+          Nobody decided in time, so nothing was approved. The time ended at{" "}
+          <Timestamp iso={view.expires_at} />. If the action is still wanted, the agent has to make a new
+          request with a new link.
+        </p>
+      );
+    case "cancelled":
+      return (
+        <p>
+          The organization took the request back
+          <Decided view={view} />. Nothing was approved, and nothing can be decided here any more.
+        </p>
+      );
+    case "pending":
+      return null;
+  }
+}
+
+const titles: Record<ApprovalView["status"], string> = {
+  pending: "",
+  approved: "Approved",
+  denied: "Denied",
+  expired: "Expired",
+  cancelled: "Cancelled",
+};
+
+export function Outcome({ view, wasOpenedLate }: OutcomeProps) {
+  return (
+    <div role="status">
+      <Callout
+        tone={tones[view.status]}
+        title={wasOpenedLate ? `${titles[view.status]} before you opened this page` : titles[view.status]}
+      >
+        <Explanation view={view} />
+      </Callout>
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+/** POST and its answer or problem (RFC 9457); never rejects. */
+
+export interface Problem {
+  /** 0 where no answer came. */
+  status: number;
+  code: string;
+  detail: string;
+}
+
+export type Answer = { ok: true; body: unknown } | { ok: false; problem: Problem };
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+export async function postJson(path: string, body: unknown): Promise<Answer> {
+  try {
+    const response = await fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(body),
+      cache: "no-store",
+    });
+    const parsed: unknown = await response.json().catch(() => null);
+    if (response.ok && parsed !== null) return { ok: true, body: parsed };
+    const problem = (parsed ?? {}) as Record<string, unknown>;
+    const detail = textOf(problem["detail"]);
+    return { ok: false, problem: { status: response.status, code: textOf(problem["code"]), detail } };
+  } catch {
+    return { ok: false, problem: { status: 0, code: "unreachable", detail: "" } };
+  }
+}

@@ -1,0 +1,78 @@
+/** Level, approvals given and needed, time left, and the confirmation code. */
+import { Card } from "#components/ui/card";
+import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { Timestamp } from "#components/ui/timestamp";
+import type { ApprovalView } from "#lib/contract/approval-view";
+import { TimeLeft } from "./time-left";
+
+interface RequestConditionsProps {
+  readonly view: ApprovalView;
+  readonly onElapsed: () => void;
+}
+
+const levels = {
+  orb: { name: "Orb", means: "A World ID verified at an Orb." },
+  device: { name: "Device or stronger", means: "A World ID verified on a device, or at an Orb." },
+} as const;
+
+function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
+  return (
+    <>
+      {levels[level].name}
+      <span className="block text-muted text-sm">
+        {levels[level].means}
+        {level === "device"
+          ? " A proof of the device level cannot be anchored again later: World keeps what it is checked against for at most seven days."
+          : null}
+      </span>
+    </>
+  );
+}
+
+function listConditions({ view, onElapsed }: RequestConditionsProps): Definition[] {
+  const { required, given } = view.approvals;
+  const conditions: Definition[] = [
+    { id: "level", name: "Proof needed", value: <Level level={view.required_level} /> },
+    {
+      id: "approvals",
+      name: "Approvals",
+      value: `${given} given, ${required} needed${required > 1 ? ", each by a different person" : ""}`,
+    },
+  ];
+  const expiry = <Timestamp iso={view.expires_at} relative={false} />;
+  if (view.status === "pending") {
+    conditions.push({
+      id: "time",
+      name: "Time left",
+      value: (
+        <>
+          <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} onElapsed={onElapsed} />
+          <span className="block text-muted text-sm">until {expiry}</span>
+        </>
+      ),
+    });
+  } else conditions.push({ id: "time", name: "Could be decided until", value: expiry });
+  return conditions;
+}
+
+export function RequestConditions(props: RequestConditionsProps) {
+  const { view } = props;
+  return (
+    <>
+      <Card title="Conditions">
+        <div className="-my-2.5">
+          <DefinitionList items={listConditions(props)} />
+        </div>
+      </Card>
+      <Card title="Confirmation code">
+        <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
+        <p className="mt-2 text-[15px] text-muted">
+          The agent shows its operator the same code.
+          {view.status === "pending"
+            ? " If the two differ, or nobody showed you one, this may not be the request that you expect: deny."
+            : null}
+        </p>
+      </Card>
+    </>
+  );
+}

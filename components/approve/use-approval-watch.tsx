@@ -1,0 +1,65 @@
+"use client";
+/**
+ * Sees what was decided elsewhere: asks the public state of the request while the page is in front, and has the
+ * server render the page anew when it differs. Reading changes nothing.
+ */
+import { useRouter } from "next/navigation";
+import { useCallback, useEffect, useRef, useState } from "react";
+import type { ApprovalView } from "#lib/contract/approval-view";
+
+const pendingPollMs = 4_000;
+/** After an approval the agent may yet record its receipt. */
+const receiptPollMs = 15_000;
+
+interface PublicState {
+  status?: unknown;
+  approvals?: { given?: unknown };
+}
+
+/** Undefined where the service is out of reach: the next look may find it. */
+async function readPublicState(requestId: string): Promise<PublicState | undefined> {
+  try {
+    const response = await fetch(`/v1/authorize/${encodeURIComponent(requestId)}`, {
+      cache: "no-store",
+      credentials: "omit",
+    });
+    return response.ok ? ((await response.json()) as PublicState) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function useApprovalWatch(view: ApprovalView): {
+  statusAtOpening: ApprovalView["status"];
+  refresh: () => void;
+} {
+  const router = useRouter();
+  const [statusAtOpening] = useState(view.status);
+  const refresh = useCallback(() => router.refresh(), [router]);
+  const latest = useRef(view);
+  useEffect(() => {
+    latest.current = view;
+  }, [view]);
+
+  const { status } = view;
+  const awaitsReceipt = status === "approved" && view.attestation === null;
+  useEffect(() => {
+    if (status !== "pending" && !awaitsReceipt) return;
+    const look = async () => {
+      if (document.visibilityState !== "visible") return;
+      if (awaitsReceipt) return refresh();
+      const seen = await readPublicState(latest.current.request_id);
+      if (seen === undefined) return;
+      const { status: shownStatus, approvals } = latest.current;
+      if (seen.status !== shownStatus || seen.approvals?.given !== approvals.given) refresh();
+    };
+    const timer = setInterval(() => void look(), awaitsReceipt ? receiptPollMs : pendingPollMs);
+    const onVisible = () => void look();
+    document.addEventListener("visibilitychange", onVisible);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", onVisible);
+    };
+  }, [status, awaitsReceipt, refresh]);
+  return { statusAtOpening, refresh };
+}

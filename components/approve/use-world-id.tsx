@@ -1,0 +1,96 @@
+"use client";
+/**
+ * The way from the click to an approval: check the page against its hash → fresh RP signature → wallet → send the
+ * proof. Every open and every retry starts at the top; a received proof is kept until the service has it.
+ */
+import { useCallback, useEffect, useRef, useState } from "react";
+import type { ApprovalView, WorldIdStart } from "#lib/contract/approval-view";
+import { bindRequest } from "#lib/domain/approval";
+import { findDifferences } from "./check-shown";
+import { postJson } from "./post-json";
+import { explainProblem, explainWalletError, type Words } from "./world-id-words";
+
+export type Level = WorldIdStart["preset"];
+
+export type Phase =
+  | { kind: "starting" }
+  | { kind: "different"; differences: string[] }
+  | { kind: "wallet"; start: WorldIdStart; level: Level; signal: string }
+  | { kind: "sending" }
+  | { kind: "counted" }
+  | { kind: "failed"; words: Words };
+
+interface WorldIdProps {
+  readonly view: ApprovalView;
+  readonly token: string;
+  /** The request's state is another now. */
+  readonly onChange: () => void;
+}
+
+/** What the server wants signed must be what this browser computed; the names of what is not. */
+function compareStart(start: WorldIdStart, view: ApprovalView): string[] {
+  const computed = bindRequest(view.request);
+  const differences: string[] = [];
+  if (start.action !== computed.world_action) differences.push("World ID action");
+  if (start.signal !== computed.signal) differences.push("signal");
+  return differences;
+}
+
+async function begin({ view, token }: WorldIdProps, wanted: Level | undefined): Promise<Phase> {
+  const shown = findDifferences(view);
+  if (shown.length > 0) return { kind: "different", differences: shown };
+  const answer = await postJson(`/approve/${token}/world-id`, {});
+  if (!answer.ok) return { kind: "failed", words: explainProblem(answer.problem, false) };
+  const start = answer.body as WorldIdStart;
+  const differences = compareStart(start, view);
+  if (differences.length > 0) return { kind: "different", differences };
+  return { kind: "wallet", start, level: wanted ?? start.preset, signal: bindRequest(view.request).signal };
+}
+
+export function useWorldId(props: WorldIdProps) {
+  const [phase, setPhase] = useState<Phase>({ kind: "starting" });
+  const latest = useRef(props);
+  const proof = useRef<unknown>(undefined);
+  const run = useRef(0);
+  useEffect(() => {
+    latest.current = props;
+  });
+
+  const start = useCallback(async (wanted?: Level) => {
+    run.current += 1;
+    const mine = run.current;
+    setPhase({ kind: "starting" });
+    const next = await begin(latest.current, wanted);
+    if (run.current !== mine) return;
+    setPhase(next);
+    // Whatever the reason, the page should show how the request stands.
+    if (next.kind === "failed") latest.current.onChange();
+  }, []);
+  useEffect(() => {
+    void start();
+    return () => {
+      run.current += 1;
+    };
+  }, [start]);
+
+  const send = useCallback(async () => {
+    setPhase({ kind: "sending" });
+    const answer = await postJson(`/approve/${latest.current.token}/proof`, proof.current);
+    setPhase(
+      answer.ok ? { kind: "counted" } : { kind: "failed", words: explainProblem(answer.problem, true) },
+    );
+    latest.current.onChange();
+  }, []);
+
+  const takeProof = useCallback(
+    (result: unknown) => {
+      proof.current = result;
+      void send();
+    },
+    [send],
+  );
+  const takeError = useCallback((code: string, level: Level) => {
+    setPhase({ kind: "failed", words: explainWalletError(code, level) });
+  }, []);
+  return { phase, start, send, takeProof, takeError };
+}

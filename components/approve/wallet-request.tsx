@@ -1,0 +1,109 @@
+"use client";
+/**
+ * One request to the wallet through IDKit's headless hook: QR code on a desktop, link on a phone. Its widget is not
+ * used: it wants inline styles and a foreign host's fonts, and its retry uses one RP signature twice.
+ */
+import { deviceLegacy, proofOfHuman, useIDKitRequest } from "@worldcoin/idkit";
+import { Smartphone } from "lucide-react";
+import { QRCodeSVG } from "qrcode.react";
+import { useEffect } from "react";
+import { buttonClass } from "#components/ui/button-style";
+import type { WorldIdStart } from "#lib/contract/approval-view";
+import type { Level } from "./use-world-id";
+
+interface WalletRequestProps {
+  readonly start: WorldIdStart;
+  readonly level: Level;
+  /** Computed by this browser, not the server's word. */
+  readonly signal: string;
+  /** Shown by the wallet, so that who scans a relayed code can see what it is for. */
+  readonly description: string;
+  readonly onProof: (result: unknown) => void;
+  readonly onError: (code: string, level: Level) => void;
+}
+
+/** No `return_to`: it would put this page's secret address into a link that leaves the browser. */
+function useRequest({ start, level, signal, description }: WalletRequestProps) {
+  const { bridge_url, override_connect_base_url } = start;
+  return useIDKitRequest({
+    app_id: start.app_id,
+    action: start.action,
+    action_description: description,
+    rp_context: start.rp_context,
+    environment: start.environment,
+    allow_legacy_proofs: start.allow_legacy_proofs,
+    preset: level === "device" ? deviceLegacy({ signal }) : proofOfHuman({ signal }),
+    ...(bridge_url === undefined ? {} : { bridge_url }),
+    ...(override_connect_base_url === undefined ? {} : { override_connect_base_url }),
+  });
+}
+
+function Connect({ uri }: { readonly uri: string }) {
+  return (
+    <div className="flex flex-col items-center gap-4">
+      <div className="hidden flex-col items-center gap-3 md:flex">
+        <p className="text-center text-[15px]">Scan this code with the World App on your phone.</p>
+        <QRCodeSVG
+          value={uri}
+          size={264}
+          level="M"
+          marginSize={4}
+          title="QR code for the World App"
+          className="rounded-md"
+        />
+      </div>
+      <a
+        href={uri}
+        target="_blank"
+        rel="noopener noreferrer"
+        className={buttonClass("primary", "large", "w-full md:hidden")}
+      >
+        <Smartphone aria-hidden="true" className="size-5" />
+        Open the World App
+      </a>
+      <a
+        href={uri}
+        target="_blank"
+        rel="noopener noreferrer"
+        className="hidden min-h-8 items-center text-accent text-sm underline underline-offset-[3px] md:inline-flex"
+      >
+        The World App is on this device
+      </a>
+      <details className="w-full text-sm md:hidden">
+        <summary className="min-h-11 py-2.5 text-accent underline underline-offset-[3px]">
+          Show a code for another phone
+        </summary>
+        <div className="mt-2 flex justify-center">
+          <QRCodeSVG value={uri} size={240} level="M" marginSize={4} title="QR code for the World App" />
+        </div>
+      </details>
+    </div>
+  );
+}
+
+export function WalletRequest(props: WalletRequestProps) {
+  const { level, onProof, onError } = props;
+  const request = useRequest(props);
+  const { open, isSuccess, isError, result, errorCode } = request;
+  useEffect(() => open(), [open]);
+  useEffect(() => {
+    if (isSuccess && result !== null) onProof(result);
+  }, [isSuccess, result, onProof]);
+  useEffect(() => {
+    if (isError) onError(errorCode ?? "generic_error", level);
+  }, [isError, errorCode, level, onError]);
+
+  const status = request.isAwaitingUserConfirmation
+    ? "Your wallet has the request. Read it there and confirm."
+    : "Waiting for your wallet.";
+  return (
+    <div>
+      {request.isAwaitingUserConfirmation || request.isInWorldApp || request.connectorURI === null ? null : (
+        <Connect uri={request.connectorURI} />
+      )}
+      <p role="status" className="mt-3 text-center text-[15px] text-muted">
+        {request.connectorURI === null && !request.isInWorldApp ? "Preparing the request …" : status}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+"use client";
+/** What stands under the buttons while somebody approves. */
+import { useEffect, useRef } from "react";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import { TestMark } from "#components/ui/status-pill";
+import type { ApprovalView } from "#lib/contract/approval-view";
+import { toVisibleText } from "#lib/domain/display-text";
+import { DifferenceAlert } from "./difference-alert";
+import { useWorldId } from "./use-world-id";
+import { WalletRequest } from "./wallet-request";
+import type { Words } from "./world-id-words";
+
+interface WorldIdPanelProps {
+  readonly view: ApprovalView;
+  readonly token: string;
+  readonly onChange: () => void;
+}
+
+const walletTextLength = 300;
+
+/** For the wallet's own screen, which shows less than this page: hidden characters visible, and short. */
+function describeForWallet({ request }: ApprovalView): string {
+  const characters = [...toVisibleText(`${request.agent_slug}: ${request.action}`)];
+  if (characters.length <= walletTextLength) return characters.join("");
+  return `${characters.slice(0, walletTextLength).join("")} …`;
+}
+
+interface FailureProps {
+  readonly words: Words;
+  readonly onStart: (level?: "orb") => void;
+  readonly onSend: () => void;
+}
+
+function Failure({ words, onStart, onSend }: FailureProps) {
+  return (
+    <div className="flex flex-col gap-3">
+      <Callout tone={words.next === "none" ? "info" : "warn"} title={words.title} alert>
+        {words.text}
+      </Callout>
+      {words.next === "start-again" ? (
+        <Button variant="secondary" onClick={() => onStart()}>
+          Start again
+        </Button>
+      ) : null}
+      {words.next === "proof-of-human" ? (
+        <Button variant="secondary" onClick={() => onStart("orb")}>
+          Prove it with an Orb-verified World ID
+        </Button>
+      ) : null}
+      {words.next === "send-again" ? (
+        <Button variant="secondary" onClick={onSend}>
+          Send the proof again
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
+export function WorldIdPanel(props: WorldIdPanelProps) {
+  const { view } = props;
+  const { phase, start, send, takeProof, takeError } = useWorldId(props);
+  const top = useRef<HTMLElement>(null);
+  useEffect(() => {
+    top.current?.focus();
+    top.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+  return (
+    <section
+      ref={top}
+      tabIndex={-1}
+      aria-labelledby="world-id"
+      className="rounded-lg border border-line bg-surface p-4 outline-none sm:p-5"
+    >
+      <div className="mb-4 flex flex-wrap items-center justify-between gap-2">
+        <h3 id="world-id" className="font-semibold text-[17px]">
+          Approve with World ID
+        </h3>
+        {view.is_test ? <TestMark /> : null}
+      </div>
+      {phase.kind === "starting" ? (
+        <p role="status" className="text-muted">
+          Your browser checks the hash and asks for a signature …
+        </p>
+      ) : null}
+      {phase.kind === "different" ? <DifferenceAlert differences={phase.differences} /> : null}
+      {phase.kind === "wallet" ? (
+        <WalletRequest
+          key={phase.start.rp_context.nonce}
+          start={phase.start}
+          level={phase.level}
+          signal={phase.signal}
+          description={describeForWallet(view)}
+          onProof={takeProof}
+          onError={takeError}
+        />
+      ) : null}
+      {phase.kind === "sending" ? (
+        <p role="status">Your proof arrived and is being checked. This takes a few seconds …</p>
+      ) : null}
+      {phase.kind === "counted" ? (
+        <Callout tone="pass" title="Your approval was counted" alert>
+          {view.approvals.given < view.approvals.required
+            ? "More people are needed. Send them this page's link; it shows the decision when there is one."
+            : "This page shows the decision in a moment."}
+        </Callout>
+      ) : null}
+      {phase.kind === "failed" ? (
+        <Failure words={phase.words} onStart={(level) => void start(level)} onSend={() => void send()} />
+      ) : null}
+    </section>
+  );
+}
