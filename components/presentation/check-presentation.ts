@@ -1,0 +1,91 @@
+/**
+ * What the check of a presentation runs in the visitor's browser. The BBS code is large, so this module is imported
+ * only when a check begins. The keys are those of GET /v1/pubkey; a revoked one vouches for nothing any more.
+ */
+import { base64UrlDecode } from "#lib/domain/bytes";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { zkKeyId } from "#lib/domain/disclosure";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { findEndorsementFault } from "#lib/domain/key-endorsement";
+import type { PresentationReport } from "#lib/domain/presentation-verify";
+import { checkPresentation as verify } from "#lib/verifier/check-presentation";
+import {
+  readObject,
+  requireIndex,
+  requireObject,
+  requireText,
+  UnreadableError,
+} from "#lib/verifier/read-json";
+import { parseTrust, type VerifierTrust } from "#lib/verifier/trust";
+
+export interface PresentationQuestion {
+  text: string;
+  /** Empty: not asked for. */
+  audience: string;
+  nonce: string;
+  nowSeconds: number;
+}
+
+export interface CheckedPresentation {
+  report: PresentationReport;
+  kid: string;
+  /** Null where the Ed25519 key's endorsement of the BBS key holds. */
+  endorsementFault: string | null;
+}
+
+/** The presentation itself, or the public proof of an answer of GET /v1/verify/:id. Throws UnreadableError. */
+function findPresentation(text: string): JsonObject {
+  const object = readObject(text);
+  if ("zk" in object || "credential" in object || "messages" in object) {
+    throw new UnreadableError(
+      "this holds a credential, which is its owner's secret: do not pass it on. Derive a presentation from it and check that",
+    );
+  }
+  const inner = object["zk_proof"];
+  if (inner === undefined) return object;
+  if (!isJsonObject(inner)) throw new UnreadableError("this attestation has no zero-knowledge proof");
+  return inner;
+}
+
+function listZkKeys(answer: JsonObject): JsonObject[] {
+  const { keys } = requireObject(answer, "zk");
+  return Array.isArray(keys) ? keys.filter(isJsonObject) : [];
+}
+
+function judgeEndorsement(answer: JsonObject, kid: string, trust: VerifierTrust): string | null {
+  const key = listZkKeys(answer).find((one) => one["kid"] === kid);
+  if (key === undefined) return "the key is not one of this service's";
+  const publicKey = base64UrlDecode(requireText(key, "public_key"));
+  const endorsement = requireObject(key, "endorsement");
+  return findEndorsementFault(
+    publicKey,
+    {
+      index: requireIndex(endorsement, "index"),
+      payload: requireText(endorsement, "payload"),
+      signature: requireText(endorsement, "signature"),
+      key_id: requireText(endorsement, "key_id"),
+    },
+    trust.keys,
+    verifyEd25519Strict,
+  );
+}
+
+/** `pubkey`: the text of GET /v1/pubkey. Throws UnreadableError for what is no presentation at all. */
+export async function checkPresentation(
+  question: PresentationQuestion,
+  pubkey: string,
+): Promise<CheckedPresentation> {
+  const presentation = findPresentation(question.text);
+  const answer = readObject(pubkey);
+  const trust = parseTrust(answer);
+  const revoked = listZkKeys(answer).flatMap(({ kid, status }) => (status === "revoked" ? [kid] : []));
+  const zkKeys = trust.zkKeys.filter((key) => !revoked.includes(zkKeyId(key)));
+  const { audience, nonce, nowSeconds } = question;
+  const report = await verify(
+    presentation,
+    { ...trust, zkKeys },
+    { nowSeconds, ...(audience === "" ? {} : { audience }), ...(nonce === "" ? {} : { nonce }) },
+  );
+  const kid = typeof presentation["kid"] === "string" ? presentation["kid"] : "";
+  return { report, kid, endorsementFault: judgeEndorsement(answer, kid, trust) };
+}

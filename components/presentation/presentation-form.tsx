@@ -1,0 +1,149 @@
+"use client";
+/** Paste or drop a presentation and check it here in the browser: what is pasted is sent nowhere. */
+import { type DragEvent, type FormEvent, useState } from "react";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import { describeControl, Field, Input, Textarea } from "#components/ui/field";
+import type { CheckedPresentation } from "./check-presentation";
+import { PresentationResult } from "./presentation-result";
+
+const maxBytes = 1_000_000;
+
+type State =
+  | { kind: "idle" }
+  | { kind: "checking" }
+  | { kind: "problem"; message: string }
+  | { kind: "checked"; checked: CheckedPresentation };
+
+async function fetchPublicKeys(): Promise<string> {
+  const response = await fetch("/v1/pubkey", { cache: "no-store" });
+  if (!response.ok) throw new Error(`the service's keys could not be fetched (${response.status})`);
+  return response.text();
+}
+
+interface Fields {
+  text: string;
+  audience: string;
+  nonce: string;
+}
+
+async function runCheck({ text, audience, nonce }: Fields): Promise<State> {
+  try {
+    const [pubkey, { checkPresentation }] = await Promise.all([
+      fetchPublicKeys(),
+      import("./check-presentation"),
+    ]);
+    const question = {
+      text: text.trim(),
+      audience: audience.trim(),
+      nonce: nonce.trim(),
+      nowSeconds: Date.now() / 1_000,
+    };
+    return { kind: "checked", checked: await checkPresentation(question, pubkey) };
+  } catch (error) {
+    return { kind: "problem", message: error instanceof Error ? error.message : "the check could not run" };
+  }
+}
+
+/** No control has a name: submitted before the script runs, the form would send what was pasted in an address. */
+export function PresentationForm() {
+  const [fields, setFields] = useState<Fields>({ text: "", audience: "", nonce: "" });
+  const [isOver, setIsOver] = useState(false);
+  const [state, setState] = useState<State>({ kind: "idle" });
+
+  /** An old verdict must not stand beside new input. */
+  const change = (changed: Partial<Fields>) => {
+    setFields((before) => ({ ...before, ...changed }));
+    setState({ kind: "idle" });
+  };
+  const read = async (file: File | undefined) => {
+    if (file === undefined) return;
+    if (file.size > maxBytes) setState({ kind: "problem", message: "the file is larger than a megabyte" });
+    else change({ text: await file.text() });
+  };
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setIsOver(false);
+    void read(event.dataTransfer.files[0]);
+  };
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    setState({ kind: "checking" });
+    setState(await runCheck(fields));
+  };
+
+  return (
+    <>
+      <form onSubmit={(event) => void submit(event)} className="mt-8 flex flex-col gap-5">
+        <Field id="presentation" label="Presentation" hint="Paste its JSON here, or drop a file on the box.">
+          <Textarea
+            {...describeControl("presentation", { hint: true })}
+            rows={9}
+            required
+            spellCheck={false}
+            autoComplete="off"
+            value={fields.text}
+            onChange={(event) => change({ text: event.target.value })}
+            onDragOver={(event) => {
+              event.preventDefault();
+              setIsOver(true);
+            }}
+            onDragLeave={() => setIsOver(false)}
+            onDrop={drop}
+            className={`font-mono text-[13px] ${isOver ? "border-accent bg-accent-soft" : ""}`}
+          />
+        </Field>
+        <Field id="file" label="Or choose a file">
+          <Input
+            id="file"
+            type="file"
+            accept="application/json,.json"
+            className="py-2"
+            onChange={(event) => void read(event.target.files?.[0])}
+          />
+        </Field>
+        <div className="grid gap-5 sm:grid-cols-2">
+          <Field
+            id="audience"
+            label="Audience you expect"
+            hint="The name that you gave its owner for yourself."
+          >
+            <Input
+              {...describeControl("audience", { hint: true })}
+              value={fields.audience}
+              maxLength={512}
+              spellCheck={false}
+              autoComplete="off"
+              onChange={(event) => change({ audience: event.target.value })}
+            />
+          </Field>
+          <Field id="nonce" label="Nonce you chose" hint="Without it, a copy of an old one would pass.">
+            <Input
+              {...describeControl("nonce", { hint: true })}
+              value={fields.nonce}
+              maxLength={256}
+              spellCheck={false}
+              autoComplete="off"
+              onChange={(event) => change({ nonce: event.target.value })}
+            />
+          </Field>
+        </div>
+        <div>
+          <Button type="submit" disabled={state.kind === "checking"}>
+            {state.kind === "checking" ? "Checking…" : "Check in this browser"}
+          </Button>
+        </div>
+      </form>
+      <div aria-live="polite">
+        {state.kind === "problem" ? (
+          <div className="mt-8">
+            <Callout tone="fail" alert title="This could not be checked">
+              <span className="[overflow-wrap:anywhere]">{state.message}.</span>
+            </Callout>
+          </div>
+        ) : null}
+        {state.kind === "checked" ? <PresentationResult checked={state.checked} /> : null}
+      </div>
+    </>
+  );
+}
