@@ -1,33 +1,55 @@
-/** JSON lines on standard output; values are encoded, so no input can forge a line. */
+/**
+ * JSON lines on standard output; values are encoded, so no input can forge a line. Errors are told by type, message,
+ * code and stack alone: a database driver's error repeats the statement's parameters and the failing row, which hold
+ * private payloads and signatures.
+ */
 import pino from "pino";
 import { logLevel } from "#lib/env";
 
-/** Drizzle's errors carry the statement's parameters, which are payloads, addresses and hashes: not for a log. */
-function describeError(error: unknown): unknown {
-  if (!(error instanceof Error)) return clip(String(error));
-  const [message = ""] = error.message.split("\nparams:");
-  const { code } = error as { code?: unknown };
+interface LoggedError {
+  type: string;
+  message: string;
+  code?: string;
+  constraint?: string;
+  stack: string;
+  cause?: LoggedError;
+}
+
+const maxCauses = 5;
+
+/** Without drizzle's `params: …`, and without the value that PostgreSQL quotes (`invalid input syntax …: "…"`). */
+function describeMessage(message: string): string {
+  return clip(message.split("\nparams:")[0]?.replace(/: ".*/s, "") ?? "", 1000);
+}
+
+/** The frames only: a stack begins with the message as it is. */
+function describeStack(stack: string | undefined): string {
+  const frames = (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  return clip(frames.join("\n"), 3000);
+}
+
+function describeError(error: unknown, depth = 0): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: "not an Error", stack: "" };
+  const { code, constraint_name, constraint } = error as { [name: string]: unknown } & Error;
+  const violated = constraint_name ?? constraint;
   return {
-    type: error.name,
-    message: clip(message, 1000),
-    ...(typeof code === "string" && { code }),
-    stack: clip(
-      (error.stack ?? "")
-        .split("\n")
-        .filter((line) => /^\s+at /.test(line))
-        .join("\n"),
-      3000,
-    ),
-    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+    type: error.constructor.name,
+    message: describeMessage(error.message),
+    ...(typeof code === "string" && { code: clip(code) }),
+    ...(typeof violated === "string" && { constraint: clip(violated) }),
+    stack: describeStack(error.stack),
+    ...(error.cause !== undefined && depth < maxCauses && { cause: describeError(error.cause, depth + 1) }),
   };
 }
 
-export const logger = pino({
-  level: logLevel(),
-  base: null,
-  timestamp: pino.stdTimeFunctions.isoTime,
-  serializers: { err: describeError },
-});
+/** `destination`: standard output unless a test gives another. */
+export function createLogger(level: string, destination?: pino.DestinationStream) {
+  const serializers = { err: (error: unknown) => describeError(error) };
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers };
+  return destination === undefined ? pino(options) : pino(options, destination);
+}
+
+export const logger = createLogger(logLevel());
 
 export type Logger = Pick<typeof logger, "debug" | "info" | "warn" | "error">;
 

@@ -3,6 +3,8 @@
  * dist/zk-worker.mjs; every exported function is a job that the pool can run under its name, with one
  * argument and a result that structured clone can carry.
  */
+import { setPriority } from "node:os";
+import { isMainThread } from "node:worker_threads";
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
 import type { Anchor, HumanAuthorization } from "#lib/domain/approval";
 import { base64UrlDecode } from "#lib/domain/bytes";
@@ -33,6 +35,9 @@ import {
   parseFieldElement,
   type WorldProof,
 } from "#lib/domain/world-id-proof";
+
+// Linux gives each thread a priority of its own: where processors are scarce, requests go before proofs.
+if (!isMainThread && process.platform === "linux") setPriority(10);
 
 /** Signs the messages of a payload, derives the public proof and verifies it; throws unless it verifies. */
 export async function issueZkProof(input: {
