@@ -1,0 +1,44 @@
+"use server";
+/** Making, rotating and revoking API keys. */
+import { revalidatePath } from "next/cache";
+import { createKeyForm, type FormState, keyForm, rotateKeyForm } from "#lib/contract/portal";
+import { runAction } from "#lib/http/portal-request";
+import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/portal-keys";
+
+type KeyState = FormState<{ text: string }>;
+
+export async function createKey(_state: KeyState, form: FormData): Promise<KeyState> {
+  const state = await runAction(createKeyForm, form, async ({ context, person }, input) => {
+    const days = input.lifetime_days;
+    const { text } = await makeApiKey(context, person, {
+      name: input.name,
+      scopes: input.scopes,
+      lifetimeDays: days === undefined ? null : Number(days),
+    });
+    return { message: `The key “${input.name}” is made.`, result: { text } };
+  });
+  if (state.status === "done") revalidatePath("/portal/keys");
+  return state;
+}
+
+/** The page is not revalidated here: the dialog shows the new key until it is closed. */
+export async function rotateKey(_state: KeyState, form: FormData): Promise<KeyState> {
+  return runAction(rotateKeyForm, form, async ({ context, person }, input) => {
+    const { text, oldWorksUntil } = await rotateApiKey(context, person, {
+      keyId: input.key_id,
+      overlapHours: Number(input.overlap_hours),
+    });
+    const message =
+      oldWorksUntil === null
+        ? "The old key is refused from now on."
+        : `The old key works until ${oldWorksUntil.slice(0, 16).replace("T", " ")} UTC.`;
+    return { message, result: { text } };
+  });
+}
+
+export async function revokeKey(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runAction(keyForm, form, async ({ context, person }, input) => {
+    await revokeOwnApiKey(context, person, input.key_id);
+    return { message: "The key is revoked and refused from now on.", result: null };
+  });
+}

@@ -1,0 +1,68 @@
+/** /portal/keys: API keys, made here or through the API with the same address. */
+import type { Metadata } from "next";
+import { CreateKeyForm } from "#components/portal/create-key-form";
+import { RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
+import { KeyTable } from "#components/portal/key-table";
+import { PageHeading } from "#components/portal/page-heading";
+import { Card } from "#components/ui/card";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { EmptyState } from "#components/ui/empty-state";
+import { cursorId } from "#lib/contract/portal-attestations";
+import { requirePortal } from "#lib/http/portal-request";
+import { listApiKeys } from "#lib/services/portal-keys";
+import { createKey, revokeKey, rotateKey } from "./actions";
+
+export const metadata: Metadata = { title: "Keys" };
+
+const pageSize = 20;
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+function keyByApi(baseUrl: string, email: string): string {
+  return `curl -sS ${baseUrl}/v1/keys/request \\
+  -H "Content-Type: application/json" \\
+  -d '${JSON.stringify({ email })}'`;
+}
+
+export default async function KeysPage({ searchParams }: PageProps) {
+  const { context, person, app } = await requirePortal("/portal/keys");
+  const cursor = cursorId.parse((await searchParams)["cursor"]);
+  const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
+  return (
+    <>
+      <PageHeading
+        title="Keys"
+        lead="What your agents send as their bearer token. Keys got through the API with an address of a member are here too."
+      />
+      <Card title="New key">
+        <CreateKeyForm action={createKey} />
+      </Card>
+      <Card title="All keys" className="mt-5">
+        <KeyTable
+          rows={rows}
+          actions={({ id, name }) => (
+            <span className="flex flex-wrap gap-2">
+              <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+              <RevokeKeyDialog action={revokeKey} keyId={id} name={name} />
+            </span>
+          )}
+          empty={
+            <EmptyState
+              title="No key yet"
+              command={{ label: "Or ask for one by e-mail", code: keyByApi(app.env.baseUrl, person.email) }}
+            >
+              Make one with the form above. An agent without a browser can have a code sent to you instead:
+            </EmptyState>
+          }
+        />
+        <CursorPagination
+          label="keys"
+          {...(cursor === undefined ? {} : { firstHref: "/portal/keys" })}
+          {...(nextCursor === null ? {} : { nextHref: `/portal/keys?cursor=${nextCursor}` })}
+        />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+"use client";
+/** A new API key with chosen scopes and expiry. */
+import { useActionState } from "react";
+import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
+import { type FormAction, idleState, keyLifetimesDays } from "#lib/contract/portal";
+import { scopeNames } from "#lib/contract/primitives";
+import { FormStatus } from "./form-status";
+import { listValue, textValue } from "./form-values";
+import type { NewKey } from "./key-dialogs";
+import { SecretReveal } from "./secret-reveal";
+import { SubmitButton } from "./submit-button";
+
+const scopeHints = {
+  attest: "record actions",
+  authorize: "ask a human for approval, and cancel",
+  identity: "register agents, their keys and tools",
+  read: "list and export, private attestations included",
+} as const;
+
+function ScopeFields({ chosen, error }: { readonly chosen: string[]; readonly error: string | undefined }) {
+  return (
+    <fieldset {...(error ? { "aria-describedby": "scopes-error" } : {})}>
+      <legend className="font-medium text-[15px]">What it may do</legend>
+      <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
+        {scopeNames.map((scope) => (
+          <Checkbox
+            key={scope}
+            name="scopes"
+            value={scope}
+            label={scope}
+            hint={scopeHints[scope]}
+            defaultChecked={chosen.includes(scope)}
+          />
+        ))}
+      </div>
+      {error ? (
+        <p id="scopes-error" className="font-medium text-fail text-sm">
+          Not accepted: {error}
+        </p>
+      ) : null}
+    </fieldset>
+  );
+}
+
+export function CreateKeyForm({ action }: { readonly action: FormAction<NewKey> }) {
+  const [state, submit] = useActionState(action, idleState);
+  const nameError = state.errors["name"];
+  return (
+    <form action={submit} className="flex flex-col gap-5">
+      <div className="grid gap-5 sm:grid-cols-2">
+        <Field
+          id="key-name"
+          label="Name"
+          hint="For you: where the key will live"
+          {...(nameError ? { error: nameError } : {})}
+        >
+          <Input
+            {...describeControl("key-name", { hint: true, error: nameError !== undefined })}
+            name="name"
+            defaultValue={textValue(state, "name")}
+            maxLength={100}
+            required
+            placeholder="production worker"
+          />
+        </Field>
+        <Field id="key-lifetime" label="Expires" hint="You can rotate it at any time">
+          <Select
+            {...describeControl("key-lifetime", { hint: true })}
+            name="lifetime_days"
+            defaultValue={textValue(state, "lifetime_days", "90")}
+          >
+            {keyLifetimesDays.map((days) => (
+              <option key={days} value={days}>
+                in {days} days
+              </option>
+            ))}
+            <option value="">never</option>
+          </Select>
+        </Field>
+      </div>
+      <ScopeFields chosen={listValue(state, "scopes", scopeNames)} error={state.errors["scopes"]} />
+      <div>
+        <SubmitButton>Make the key</SubmitButton>
+      </div>
+      <FormStatus state={state} />
+      {state.result ? (
+        <SecretReveal
+          title="Copy the key now"
+          label="API key"
+          secret={state.result.text}
+          note="It is shown this once. We keep only a hash of it."
+        />
+      ) : null}
+    </form>
+  );
+}
