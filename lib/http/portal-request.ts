@@ -14,6 +14,7 @@ import { type App, getApp } from "./context";
 import { safePortalPath } from "./portal-path";
 import { toAppError } from "./problem";
 import { requestAddress } from "./request-address";
+import { requireSameOrigin } from "./same-origin";
 import { readSession } from "./session";
 
 export const organizationCookie = "countersign-organization";
@@ -61,31 +62,31 @@ export async function requirePortal(path: string): Promise<Portal> {
   return portal;
 }
 
+const notFoundNames = new Set<string>([
+  "not_found",
+  "agent_not_found",
+  "attestation_not_found",
+  "authorization_not_found",
+]);
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof AppError && notFoundNames.has(error.errorName);
+}
+
 /** Runs a page's reading; what the person may not see does not exist. */
 export async function orNotFound<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (error) {
-    if (
-      error instanceof AppError &&
-      ["not_found", "agent_not_found", "attestation_not_found", "authorization_not_found"].includes(
-        error.errorName,
-      )
-    )
-      notFound();
+    if (isNotFound(error)) notFound();
     throw error;
   }
 }
 
-/** A foreign page's form cannot forge this header; a request without it does not come from a browser's form. */
-export function isSameOrigin(requestHeaders: Headers, baseUrl: string): boolean {
-  return requestHeaders.get("origin") === new URL(baseUrl).origin;
-}
-
-export async function requireSameOrigin(): Promise<void> {
+/** Server actions run for whoever posts to them; Next's own check lets a request without `Origin` pass. */
+export async function requireOwnPage(): Promise<void> {
   const { env } = await getApp();
-  if (!isSameOrigin(await headers(), env.baseUrl))
-    throw new AppError("forbidden", "the request does not come from a page of this service");
+  requireSameOrigin(new Request("http://localhost", { headers: await headers() }), env.baseUrl);
 }
 
 /** One text for each field; several under one name (checkboxes) as an array. */
@@ -113,13 +114,6 @@ function describeFailure(thrown: unknown, values: FormValues, context: Context):
   return failedState(error.detail, errors, values);
 }
 
-const notFoundNames = new Set([
-  "not_found",
-  "agent_not_found",
-  "attestation_not_found",
-  "authorization_not_found",
-]);
-
 /** The frame of every server action of the portal. Ids that are not one's own answer the 404 of unknown ones. */
 export async function runAction<Schema extends z.ZodType, Result>(
   schema: Schema,
@@ -129,7 +123,7 @@ export async function runAction<Schema extends z.ZodType, Result>(
   const { context } = await getApp();
   const values = readForm(form);
   try {
-    await requireSameOrigin();
+    await requireOwnPage();
     const portal = await readPortal();
     if (portal === null) throw new AppError("forbidden", "your session has ended; sign in again");
     const parsed = schema.safeParse(values);
@@ -138,7 +132,7 @@ export async function runAction<Schema extends z.ZodType, Result>(
     const { message, result } = await work(portal, parsed.data);
     return { status: "done", message, errors: {}, values: {}, result };
   } catch (error) {
-    if (error instanceof AppError && notFoundNames.has(error.errorName)) notFound();
+    if (isNotFound(error)) notFound();
     return describeFailure(error, values, context);
   }
 }

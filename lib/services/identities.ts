@@ -9,6 +9,7 @@ import type {
 } from "#lib/contract/identity";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
+import { possessionText } from "#lib/domain/agent-key";
 import { base64Decode, base64Encode, bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
@@ -47,11 +48,6 @@ function givenPublicKey(profile: Profile): Uint8Array | null | undefined {
     throw fieldError("validation_error", "public_key", "is another key than public_key_pem");
   }
   return first ?? null;
-}
-
-/** The text that `proof_of_possession` signs. */
-export function possessionText(slug: string, publicKey: Uint8Array): string {
-  return `countersign-key-possession:${slug}:${base64Encode(publicKey)}`;
 }
 
 function checkPossession(profile: Profile, slug: string, publicKey: Uint8Array | null): boolean {

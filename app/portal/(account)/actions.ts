@@ -4,12 +4,12 @@ import { cookies } from "next/headers";
 import { redirect } from "next/navigation";
 import { type FormState, switchOrganizationForm } from "#lib/contract/portal";
 import { getApp } from "#lib/http/context";
-import { organizationCookie, requireSameOrigin, runAction } from "#lib/http/portal-request";
+import { organizationCookie, requireOwnPage, runAction } from "#lib/http/portal-request";
 import { endSession } from "#lib/http/session";
 import { personNotFound } from "#lib/services/members";
 
 export async function signOut(): Promise<void> {
-  await requireSameOrigin();
+  await requireOwnPage();
   await endSession();
   redirect("/portal/sign-in");
 }

@@ -3,7 +3,7 @@
 import { type FormState, failedState, signInForm } from "#lib/contract/portal";
 import { AppError } from "#lib/errors";
 import { safePortalPath } from "#lib/http/portal-path";
-import { currentAddress, requireSameOrigin } from "#lib/http/portal-request";
+import { currentAddress, requireOwnPage } from "#lib/http/portal-request";
 import { requestSignInLink } from "#lib/http/session";
 
 export async function requestLink(
@@ -17,7 +17,7 @@ export async function requestLink(
   }
   const { email, next } = parsed.data;
   try {
-    await requireSameOrigin();
+    await requireOwnPage();
     await requestSignInLink(email, safePortalPath(next), await currentAddress());
   } catch (error) {
     if (error instanceof AppError) return failedState(error.detail, {}, values);

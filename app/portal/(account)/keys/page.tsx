@@ -23,7 +23,7 @@ interface PageProps {
 function keyByApi(baseUrl: string, email: string): string {
   return `curl -sS ${baseUrl}/v1/keys/request \\
   -H "Content-Type: application/json" \\
-  -d '${JSON.stringify({ email })}'`;
+  -d '${JSON.stringify({ email }).replaceAll("'", "'\\\\''")}'`;
 }
 
 export default async function KeysPage({ searchParams }: PageProps) {

@@ -1,0 +1,48 @@
+"use server";
+/** Changing what is registered about an agent. A change applies to later attestations only. */
+import { revalidatePath } from "next/cache";
+import type { FormState } from "#lib/contract/portal";
+import { agentKeyForm, agentProfileForm, agentSlugForm, agentToolsForm } from "#lib/contract/portal-agents";
+import { runAction } from "#lib/http/portal-request";
+import { putOwnTools, updateOwnAgent } from "#lib/services/portal-agents";
+
+type State = FormState<null>;
+
+function refresh(state: State): State {
+  if (state.status === "done") revalidatePath("/portal/agents/[slug]", "page");
+  return state;
+}
+
+export async function saveProfile(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(agentProfileForm, form, async ({ context, person }, { slug, profile }) => {
+      await updateOwnAgent(context, person, slug, profile);
+      return { message: "The profile is saved.", result: null };
+    }),
+  );
+}
+
+export async function replaceKey(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(agentKeyForm, form, async ({ context, person }, { slug, ...key }) => {
+      await updateOwnAgent(context, person, slug, key);
+      return { message: "Attestations are compared with this key from now on.", result: null };
+    }),
+  );
+}
+
+export async function removeKey(_state: State, form: FormData): Promise<State> {
+  return runAction(agentSlugForm, form, async ({ context, person }, { slug }) => {
+    await updateOwnAgent(context, person, slug, { public_key_pem: null });
+    return { message: "The agent has no key any more.", result: null };
+  });
+}
+
+export async function saveTools(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(agentToolsForm, form, async ({ context, person }, { slug, tools }) => {
+      const hash = await putOwnTools(context, person, slug, tools);
+      return { message: `The manifest is saved. Its hash is ${hash}.`, result: null };
+    }),
+  );
+}

@@ -1,0 +1,19 @@
+"use server";
+/** Registering an agent. */
+import { redirect } from "next/navigation";
+import type { FormState } from "#lib/contract/portal";
+import { registerAgentForm } from "#lib/contract/portal-agents";
+import { runAction } from "#lib/http/portal-request";
+import { registerOwnAgent } from "#lib/services/portal-agents";
+
+type State = FormState<null>;
+
+export async function registerAgent(_state: State, form: FormData): Promise<State> {
+  let slug = "";
+  const state = await runAction(registerAgentForm, form, async ({ context, person }, input) => {
+    slug = await registerOwnAgent(context, person, input);
+    return { message: "The agent is registered.", result: null };
+  });
+  if (state.status === "done") redirect(`/portal/agents/${slug}`);
+  return state;
+}

@@ -1,0 +1,24 @@
+/** /portal/agents/new: registers an agent. */
+import type { Metadata } from "next";
+import { PageHeading } from "#components/portal/page-heading";
+import { RegisterAgentForm } from "#components/portal/register-agent-form";
+import { Card } from "#components/ui/card";
+import { requirePortal } from "#lib/http/portal-request";
+import { registerAgent } from "./actions";
+
+export const metadata: Metadata = { title: "Register an agent" };
+
+export default async function NewAgentPage() {
+  await requirePortal("/portal/agents/new");
+  return (
+    <>
+      <PageHeading
+        title="Register an agent"
+        lead="Only the slug is needed. Everything but the slug can be changed later; each attestation is judged by what was registered when it was made."
+      />
+      <Card>
+        <RegisterAgentForm action={registerAgent} />
+      </Card>
+    </>
+  );
+}

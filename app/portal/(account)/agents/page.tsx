@@ -1,0 +1,59 @@
+/** /portal/agents: the organization's agents. */
+import type { Metadata } from "next";
+import { AgentTable } from "#components/portal/agent-table";
+import { PageHeading } from "#components/portal/page-heading";
+import { ButtonLink } from "#components/ui/button-link";
+import { Card } from "#components/ui/card";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { EmptyState } from "#components/ui/empty-state";
+import { cursorId } from "#lib/contract/portal-attestations";
+import { requirePortal } from "#lib/http/portal-request";
+import { listOwnAgents } from "#lib/services/portal-agents";
+
+export const metadata: Metadata = { title: "Agents" };
+
+const pageSize = 20;
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+function registerByApi(baseUrl: string): string {
+  return `curl -sS ${baseUrl}/v1/identity/register \\
+  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"slug": "my-agent", "name": "My agent"}'`;
+}
+
+export default async function AgentsPage({ searchParams }: PageProps) {
+  const { context, person, app } = await requirePortal("/portal/agents");
+  const cursor = cursorId.parse((await searchParams)["cursor"]);
+  const { rows, nextCursor } = await listOwnAgents(context, person, { cursor, limit: pageSize });
+  return (
+    <>
+      <PageHeading
+        title="Agents"
+        lead="Who acts. The first attestation under a slug claims it for your organization; registering adds a key, a code hash and tools to compare with."
+        action={<ButtonLink href="/portal/agents/new">Register an agent</ButtonLink>}
+      />
+      <Card>
+        <AgentTable
+          rows={rows}
+          empty={
+            <EmptyState
+              title="No agent yet"
+              command={{ label: "Register one through the API", code: registerByApi(app.env.baseUrl) }}
+            >
+              Register one here, or from a shell with a key that has the scope identity:
+            </EmptyState>
+          }
+        />
+        <CursorPagination
+          label="agents"
+          {...(cursor === undefined ? {} : { firstHref: "/portal/agents" })}
+          {...(nextCursor === null ? {} : { nextHref: `/portal/agents?cursor=${nextCursor}` })}
+        />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,72 @@
+"use client";
+/** What can be changed on an agent: its profile, its key, its tools. */
+import { useActionState } from "react";
+import { type FormAction, idleState } from "#lib/contract/portal";
+import { AgentKeyField } from "./agent-key-field";
+import { AgentProfileFields, type ProfileValues } from "./agent-profile-fields";
+import { AgentToolsField } from "./agent-tools-field";
+import { FormStatus } from "./form-status";
+import { textValue } from "./form-values";
+import { SubmitButton } from "./submit-button";
+
+interface AgentFormProps {
+  readonly action: FormAction;
+  readonly slug: string;
+}
+
+export function AgentProfileForm(props: AgentFormProps & { readonly values: ProfileValues }) {
+  const { action, slug, values } = props;
+  const [state, submit] = useActionState(action, idleState);
+  const value = (name: keyof ProfileValues) => textValue(state, name, values[name]);
+  return (
+    <form action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="slug" value={slug} />
+      <AgentProfileFields
+        values={{
+          name: value("name"),
+          description: value("description"),
+          code_hash: value("code_hash"),
+          model_id: value("model_id"),
+        }}
+        errors={state.errors}
+      />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Save the profile</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+export function AgentKeyForm({ action, slug }: AgentFormProps) {
+  const [state, submit] = useActionState(action, idleState);
+  return (
+    <form action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="slug" value={slug} />
+      <AgentKeyField
+        slug={slug}
+        defaultValue={textValue(state, "public_key_pem")}
+        error={state.errors["public_key_pem"] ?? state.errors["proof_of_possession"]}
+      />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Use this key from now on</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+export function AgentToolsForm(props: AgentFormProps & { readonly tools: readonly string[] }) {
+  const { action, slug, tools } = props;
+  const [state, submit] = useActionState(action, idleState);
+  return (
+    <form action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="slug" value={slug} />
+      <AgentToolsField defaultValue={textValue(state, "tools", tools.join("\n"))} errors={state.errors} />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Save the tools</SubmitButton>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,81 @@
+"use client";
+/**
+ * The public key of an agent: pasted, or generated here. The private half lives in this page's memory and on the
+ * screen; no field of the form holds it, so it is in no request.
+ */
+import { KeyRound } from "lucide-react";
+import { useMemo, useState } from "react";
+import { Button } from "#components/ui/button";
+import { Checkbox, describeControl, Field, Textarea } from "#components/ui/field";
+import { derivePublicKeyPem, encodePrivateKeyPem, provePossession, SEED_BYTES } from "#lib/domain/agent-key";
+import { SecretReveal } from "./secret-reveal";
+
+interface AgentKeyFieldProps {
+  /** The proof of possession names it. */
+  readonly slug: string;
+  readonly defaultValue: string;
+  readonly error: string | undefined;
+}
+
+interface Generated {
+  seed: Uint8Array;
+  publicPem: string;
+}
+
+function generate(): Generated {
+  const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
+  return { seed, publicPem: derivePublicKeyPem(seed) };
+}
+
+export function AgentKeyField({ slug, defaultValue, error }: AgentKeyFieldProps) {
+  const [text, setText] = useState(defaultValue);
+  const [generated, setGenerated] = useState<Generated | null>(null);
+  const own = generated !== null && generated.publicPem === text ? generated : null;
+  const proof = useMemo(() => (own === null ? "" : provePossession(own.seed, slug)), [own, slug]);
+  return (
+    <div className="flex flex-col gap-4">
+      <Field
+        id="agent-key"
+        label="Public key"
+        hint="Ed25519, as PEM or base64 of its 32 bytes. Later attestations are compared with it."
+        {...(error ? { error } : {})}
+      >
+        <Textarea
+          {...describeControl("agent-key", { hint: true, error: error !== undefined })}
+          name="public_key_pem"
+          rows={4}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          spellCheck={false}
+          autoComplete="off"
+          className="font-mono text-sm"
+        />
+      </Field>
+      <input type="hidden" name="proof_of_possession" value={proof} />
+      <div>
+        <Button
+          variant="secondary"
+          onClick={() => {
+            const made = generate();
+            setGenerated(made);
+            setText(made.publicPem);
+          }}
+        >
+          <KeyRound aria-hidden="true" className="size-4" />
+          Generate a key pair in this browser
+        </Button>
+      </div>
+      {own ? (
+        <>
+          <SecretReveal
+            title="Copy the private key now"
+            label="private key of the agent"
+            secret={encodePrivateKeyPem(own.seed)}
+            note="It was made in this page and is not sent to us. When you leave the page it is gone. Give it to the agent and nobody else."
+          />
+          <Checkbox required label="I have stored the private key where the agent can read it" />
+        </>
+      ) : null}
+    </div>
+  );
+}

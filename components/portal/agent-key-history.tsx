@@ -1,0 +1,59 @@
+/** Every key that an agent has had. */
+
+import { HashText } from "#components/ui/code-block";
+import { type Column, DataTable } from "#components/ui/data-table";
+import { StatusPill } from "#components/ui/status-pill";
+import { Timestamp } from "#components/ui/timestamp";
+
+export interface AgentKeyRow {
+  readonly public_key: string;
+  readonly status: "unproven" | "proven";
+  readonly registered_at: string;
+  readonly proven_at: string | null;
+  readonly retired_at: string | null;
+}
+
+function instant(iso: string | null) {
+  return iso === null ? <span className="text-muted">no</span> : <Timestamp iso={iso} relative={false} />;
+}
+
+const columns: readonly Column<AgentKeyRow>[] = [
+  {
+    id: "key",
+    header: "Public key",
+    isRowHeader: true,
+    cell: (row) => <HashText value={row.public_key} label="public key" />,
+  },
+  {
+    id: "state",
+    header: "State",
+    cell: (row) =>
+      row.retired_at !== null ? (
+        <StatusPill tone="cancelled">Retired</StatusPill>
+      ) : (
+        <StatusPill tone={row.status === "proven" ? "pass" : "warn"}>
+          {row.status === "proven" ? "In use, proven" : "In use, unproven"}
+        </StatusPill>
+      ),
+  },
+  { id: "since", header: "Registered", cell: (row) => instant(row.registered_at) },
+  { id: "proven", header: "Proven", cell: (row) => instant(row.proven_at) },
+  { id: "until", header: "Retired", cell: (row) => instant(row.retired_at) },
+];
+
+export function AgentKeyHistory({ rows }: { readonly rows: readonly AgentKeyRow[] }) {
+  return (
+    <DataTable
+      caption="Keys of this agent, oldest first"
+      columns={columns}
+      rows={rows}
+      rowKey={(row) => row.registered_at}
+      empty={
+        <p className="text-muted">
+          No key yet. Without one, attestations under this slug show that your organization made them, not
+          that this agent did.
+        </p>
+      }
+    />
+  );
+}

@@ -1,0 +1,59 @@
+"use client";
+/** Registers an agent: its slug, what it says about itself, its key and its tools. */
+import { useActionState, useState } from "react";
+import { describeControl, Field, Input } from "#components/ui/field";
+import { type FormAction, idleState } from "#lib/contract/portal";
+import { AgentKeyField } from "./agent-key-field";
+import { AgentProfileFields } from "./agent-profile-fields";
+import { AgentToolsField } from "./agent-tools-field";
+import { FormStatus } from "./form-status";
+import { textValue } from "./form-values";
+import { SubmitButton } from "./submit-button";
+
+export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
+  const [state, submit] = useActionState(action, idleState);
+  const [slug, setSlug] = useState("");
+  const slugError = state.errors["slug"];
+  const value = (name: string) => textValue(state, name);
+  return (
+    <form action={submit} className="flex flex-col gap-6">
+      <Field
+        id="agent-slug"
+        label="Slug"
+        hint="A-Z a-z 0-9 . _ - and at most 64 characters. It stays yours for ever and cannot be renamed."
+        {...(slugError ? { error: slugError } : {})}
+      >
+        <Input
+          {...describeControl("agent-slug", { hint: true, error: slugError !== undefined })}
+          name="slug"
+          value={slug}
+          onChange={(event) => setSlug(event.target.value)}
+          required
+          maxLength={64}
+          autoComplete="off"
+          spellCheck={false}
+          placeholder="invoice-bot"
+        />
+      </Field>
+      <AgentProfileFields
+        values={{
+          name: value("name"),
+          description: value("description"),
+          code_hash: value("code_hash"),
+          model_id: value("model_id"),
+        }}
+        errors={state.errors}
+      />
+      <AgentKeyField
+        slug={slug}
+        defaultValue={value("public_key_pem")}
+        error={state.errors["public_key_pem"] ?? state.errors["proof_of_possession"]}
+      />
+      <AgentToolsField defaultValue={value("tools")} errors={state.errors} />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Register the agent</SubmitButton>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,32 @@
+/**
+ * An agent's own key pair, as an agent or a browser makes it: the private half as PKCS #8 PEM (RFC 8410), and the
+ * proof that the registrant holds it. The seed comes from the caller's random source and never leaves him.
+ */
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { base64Encode, concatBytes, hexDecode, utf8Encode } from "./bytes";
+import { encodePublicKeyPem } from "./ed25519-key";
+
+/** PrivateKeyInfo { version 0, algorithm { 1.3.101.112 }, OCTET STRING { OCTET STRING … } } up to the seed itself. */
+const PKCS8_PREFIX = hexDecode("302e020100300506032b657004220420");
+export const SEED_BYTES = 32;
+
+/** The text that `proof_of_possession` signs (api.md section 11). */
+export function possessionText(slug: string, publicKey: Uint8Array): string {
+  return `countersign-key-possession:${slug}:${base64Encode(publicKey)}`;
+}
+
+/** With a final newline, as OpenSSL writes it. */
+export function encodePrivateKeyPem(seed: Uint8Array): string {
+  if (seed.length !== SEED_BYTES) throw new RangeError("an Ed25519 seed has 32 bytes");
+  const body = base64Encode(concatBytes(PKCS8_PREFIX, seed));
+  return `-----BEGIN PRIVATE KEY-----\n${body}\n-----END PRIVATE KEY-----\n`;
+}
+
+export function derivePublicKeyPem(seed: Uint8Array): string {
+  return encodePublicKeyPem(ed25519.getPublicKey(seed));
+}
+
+/** Standard base64 of the signature that goes into `proof_of_possession`. */
+export function provePossession(seed: Uint8Array, slug: string): string {
+  return base64Encode(ed25519.sign(utf8Encode(possessionText(slug, ed25519.getPublicKey(seed))), seed));
+}
