@@ -306,7 +306,7 @@ CREATE TABLE "signing_keys" (
 	"valid_to_index" bigint,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"retired_at" timestamp (3) with time zone,
-	CONSTRAINT "signing_keys_purpose_key_id_pk" PRIMARY KEY("purpose","key_id")
+	CONSTRAINT "signing_keys_purpose_key_id_log_id_pk" PRIMARY KEY("purpose","key_id","log_id")
 );
 --> statement-breakpoint
 CREATE TABLE "tool_manifests" (

@@ -45,10 +45,19 @@ export const publicKey = z.strictObject({
   public_key: base64Text,
   public_key_pem: z.string(),
   status: z.enum(["active", "retired", "revoked"]),
+  log_origin: z.string().meta({ description: "the log whose indexes the range counts" }),
   valid_from_index: z.number().int(),
   valid_to_index: z.number().int().nullable(),
   created_at: timestamp,
   retired_at: timestamp.nullable(),
+});
+
+const publicLog = z.strictObject({
+  origin: z.string(),
+  vkey: z.string(),
+  url: z.url(),
+  size: z.number().int(),
+  closed_at: timestamp.nullable(),
 });
 
 export const pubkeyResponse = z
@@ -60,7 +69,12 @@ export const pubkeyResponse = z
     created_at: timestamp,
     usage: z.string(),
     keys: z.array(publicKey),
-    log: z.strictObject({ origin: z.string(), vkey: z.string() }),
+    log: z.strictObject({
+      origin: z.string(),
+      vkey: z.string(),
+      url: z.url().meta({ description: "checkpoint and tiles lie below it (C2SP tlog-tiles)" }),
+    }),
+    logs: z.array(publicLog).meta({ description: "this log and those before it, oldest first" }),
     zk: z.strictObject({
       ciphersuite: z.string(),
       schema: z.string(),
@@ -77,6 +91,7 @@ export const pubkeyResponse = z
     }),
     key_events: z.array(
       z.strictObject({
+        log_origin: z.string(),
         index: z.number().int(),
         payload: z.string(),
         signature: base64Text,

@@ -3,6 +3,7 @@ import { agentsOperations } from "./operations-agents";
 import { attestationsOperations } from "./operations-attestations";
 import { authorizationsOperations } from "./operations-authorizations";
 import { keysOperations } from "./operations-keys";
+import { logOperations } from "./operations-log";
 import { presentationsOperations } from "./operations-presentations";
 import { receiptsOperations } from "./operations-receipts";
 import { serviceOperations } from "./operations-service";
@@ -12,6 +13,7 @@ export const operations = {
   ...agentsOperations,
   ...authorizationsOperations,
   ...keysOperations,
+  ...logOperations,
   ...presentationsOperations,
   ...receiptsOperations,
   ...serviceOperations,

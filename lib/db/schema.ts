@@ -216,6 +216,7 @@ export const toolManifests = pgTable("tool_manifests", {
 
 /* Keys that sign, and the log */
 
+/** One row for each log that a key signs in: an attestation key's range of indexes belongs to one log. */
 export const signingKeys = pgTable(
   "signing_keys",
   {
@@ -230,7 +231,7 @@ export const signingKeys = pgTable(
     retired_at: at("retired_at"),
   },
   (t) => [
-    primaryKey({ columns: [t.purpose, t.key_id] }),
+    primaryKey({ columns: [t.purpose, t.key_id, t.log_id] }),
     uniqueIndex("signing_keys_one_active").on(t.purpose).where(sql`${t.status} = 'active'`),
   ],
 );

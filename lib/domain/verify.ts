@@ -80,6 +80,8 @@ export interface Receipt {
 export interface TrustedKey {
   keyId: string;
   publicKey: Uint8Array;
+  /** The log that the range counts in; a service that began a new log has a range for each. Default: any. */
+  logOrigin?: string;
   /** Log indexes for which its signatures are valid: `[from, to)`. */
   validFromIndex: number;
   validToIndex: number | null;
@@ -333,7 +335,10 @@ export async function verifyAttestation(
     trust,
     payload,
     statement: payload === null ? null : parseActionStatement(payload),
-    key: trust.keys.find(({ keyId }) => keyId === receipt.keyId),
+    key: trust.keys.find(
+      ({ keyId, logOrigin = trust.logKey.name }) =>
+        keyId === receipt.keyId && logOrigin === trust.logKey.name,
+    ),
     verify: trust.verifySignature ?? verifyEd25519Strict,
   };
   const run: Record<AttestationCheckName, () => Outcome | Promise<Outcome>> = {

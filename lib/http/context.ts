@@ -5,26 +5,26 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import path from "node:path";
 import { Redis } from "ioredis";
-import { type Database, openDatabase } from "#lib/db/client";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
-import { openSecretFiles, type SecretFiles } from "#lib/providers/key-files";
-import { createLocalSigner } from "#lib/providers/local-signer";
+import type { SecretFiles } from "#lib/providers/key-files";
 import { createResendMailer, createSmtpMailer } from "#lib/providers/mail-transports";
 import type { Mailer } from "#lib/providers/mailer";
 import type { LocalWorldId } from "#lib/providers/world-id-local";
 import type { Context, Secrets } from "#lib/services/context";
-import { type KeySource, openSigners, reloadSigners } from "#lib/services/first-keys";
-import { openForkGuard } from "#lib/services/fork-guard";
+import { openSigners, reloadSigners } from "#lib/services/first-keys";
 import { startHousekeeping } from "#lib/services/housekeeping";
 import { logMadeKeys } from "#lib/services/key-events";
+import { requireOwnHistory } from "#lib/services/log-history";
 import { createLogSequencer } from "#lib/services/log-sequencer";
 import { createMailboxMailer } from "#lib/services/mailbox";
 import { createRateLimiter } from "#lib/services/rate-limit";
-import { createSigningKeys, type KeyPurpose } from "#lib/services/signing-keys";
+import { createSigningKeys } from "#lib/services/signing-keys";
 import { startRetryLoop } from "#lib/services/submit-approval";
 import { createWakeups } from "#lib/services/wakeups";
 import { createZkPool } from "#lib/services/zk-worker-pool";
+import { authSecretFile } from "./key-source";
+import { type LogRoom, openLogRoom } from "./log-room";
 import { openWorldId } from "./world-id";
 
 /** The context, and what only the doors need. */
@@ -39,42 +39,6 @@ export interface App {
 }
 
 const random = (length: number) => new Uint8Array(randomBytes(length));
-
-const keyFiles = { attestation: "signing-key", log: "log-signing-key", zk: "zk-signing-key" } as const;
-const authSecretFile = "auth-secret";
-const keySettings = { attestation: "SIGNING_KEY", log: "LOG_SIGNING_KEY", zk: "ZK_SIGNING_KEY" } as const;
-
-function decodeZkSeed(text: string, name: string): Uint8Array {
-  const seed = new Uint8Array(Buffer.from(text.trim(), "base64"));
-  if (seed.length !== 32) throw new Error(`${name}: must be the base64 of a 32-byte seed`);
-  return seed;
-}
-
-function createKeySource(env: Env, files: SecretFiles): KeySource {
-  const find = async (purpose: KeyPurpose): Promise<{ text: string; name: string } | null> => {
-    const setting = env[keySettings[purpose]];
-    if (setting !== undefined) return { text: setting, name: keySettings[purpose] };
-    const text = await files.read(keyFiles[purpose]);
-    return text === null ? null : { text, name: files.describe(keyFiles[purpose]) };
-  };
-  return {
-    load: async () => {
-      const [attestation, log, zk] = await Promise.all([find("attestation"), find("log"), find("zk")]);
-      return {
-        ...(attestation && { signer: createLocalSigner(attestation.text, attestation.name) }),
-        ...(log && { logSigner: createLocalSigner(log.text, log.name) }),
-        ...(zk && { zkSeed: decodeZkSeed(zk.text, zk.name) }),
-      };
-    },
-    create: async (missing) => {
-      const names = missing.map((purpose): string => keyFiles[purpose]);
-      const needsAuthSecret = env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null;
-      for (const name of needsAuthSecret ? [...names, authSecretFile] : names)
-        await files.create(name, Buffer.from(random(32)).toString("base64"));
-    },
-    describe: (purpose) => `${keySettings[purpose]} or the file ${files.describe(keyFiles[purpose])}`,
-  };
-}
 
 /** Made with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
 async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
@@ -118,23 +82,21 @@ function openRedis(url: string | undefined): Redis | null {
 
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env): Promise<App> {
-  const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  const room = await openLogRoom(env);
   try {
-    return await buildOn(database, env);
+    return await buildOn(room, env);
   } catch (error) {
-    await database.close();
+    await room.database.close();
     throw error;
   }
 }
 
-async function buildOn(database: Database, env: Env): Promise<App> {
+async function buildOn(room: LogRoom, env: Env): Promise<App> {
+  const { database, files, source, guard, firstOrigin } = room;
   const clock = () => new Date();
-  const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));
-  const source = createKeySource(env, files);
-  const origin = env.LOG_ORIGIN ?? `${new URL(env.baseUrl).host}/log`;
-  const signers = await openSigners(database, source, origin);
+  const signers = await openSigners(database, source, firstOrigin);
+  await requireOwnHistory(database.db, guard);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
-  const guard = await openForkGuard(env.DATA_DIR);
   const redis = openRedis(env.REDIS_URL);
   const world = await openWorldId(env, files, random);
   const context: Context = {

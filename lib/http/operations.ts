@@ -10,6 +10,7 @@ import { agentsRuns } from "./runs-agents";
 import { attestationsRuns } from "./runs-attestations";
 import { authorizationsRuns, revivers } from "./runs-authorizations";
 import { keysRuns } from "./runs-keys";
+import { logRuns } from "./runs-log";
 import { presentationsRuns } from "./runs-presentations";
 import { receiptsRuns } from "./runs-receipts";
 import { serviceRuns } from "./runs-service";
@@ -19,6 +20,7 @@ const runs: Runs<typeof operations> = {
   ...agentsRuns,
   ...authorizationsRuns,
   ...keysRuns,
+  ...logRuns,
   ...presentationsRuns,
   ...receiptsRuns,
   ...serviceRuns,

@@ -1,37 +1,13 @@
 /** Errors as RFC 9457 documents. What is not an AppError becomes 500 or 503 without its cause. */
 import type { Problem } from "#lib/contract/problem";
+import { isUnreachable } from "#lib/db/unreachable";
 import { AppError, describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
-
-const unreachable = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ENOTFOUND",
-  "EPIPE",
-  "CONNECT_TIMEOUT",
-  "CONNECTION_CLOSED",
-  "CONNECTION_ENDED",
-  "CONNECTION_DESTROYED",
-  "57P01",
-  "57P02",
-  "57P03",
-  "57014", // statement_timeout
-  "55P03", // lock_timeout
-  "53300",
-]);
-
-function codeOf(error: unknown): string | undefined {
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
-    const { code } = at as { code?: unknown };
-    if (typeof code === "string" && unreachable.has(code)) return code;
-  }
-  return undefined;
-}
 
 /** The database being out of reach is a passing state of the service, not a fault of the request. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
-  if (codeOf(error) !== undefined) {
+  if (isUnreachable(error)) {
     return new AppError("service_unavailable", "the database is out of reach, try again shortly", {
       cause: error,
     });

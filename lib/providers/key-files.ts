@@ -1,5 +1,5 @@
 /** Secrets kept under DATA_DIR: files of mode 0600 in a folder of mode 0700, created exclusively. */
-import { link, mkdir, open, readFile, rm } from "node:fs/promises";
+import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 
 export interface SecretFiles {
@@ -8,6 +8,8 @@ export interface SecretFiles {
   read(name: string): Promise<string | null>;
   /** Throws EEXIST where there is one already. */
   create(name: string, text: string): Promise<void>;
+  /** Moves `next` into the place of `name`; nothing happens where another process has done so. */
+  replace(name: string, next: string): Promise<void>;
 }
 
 export function openSecretFiles(folder: string): SecretFiles {
@@ -34,6 +36,11 @@ export function openSecretFiles(folder: string): SecretFiles {
         await handle.close();
       }
       await link(draft, file(name)).finally(() => rm(draft, { force: true }));
+    },
+    replace: async (name, next) => {
+      await rename(file(next), file(name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
     },
   };
 }

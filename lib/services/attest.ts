@@ -5,7 +5,7 @@
 import type { AttestBody, AttestResponse } from "#lib/contract/attest";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
-import { type ZkKeyPair, zkPredicate } from "#lib/domain/disclosure";
+import { type ZkKeyPair, zkKeyId, zkPredicate } from "#lib/domain/disclosure";
 import { signEnvelope } from "#lib/domain/dsse";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { drawVerdicts } from "#lib/domain/identity-checks";
@@ -18,8 +18,8 @@ import { describeAttestation } from "./attestation-view";
 import type { Context } from "./context";
 import { type PreparedApproval, prepareApproval } from "./embed-authorization";
 import type { IdempotencyHold } from "./idempotency";
-import { SigningKeyChanged } from "./log-sequencer";
 import { type AttestationItem, attestationKind } from "./store-attestations";
+import { submitSigned } from "./submit-signed";
 
 export interface AttestInput {
   caller: Caller;
@@ -77,6 +77,7 @@ async function signItem(
   const item: Omit<AttestationItem, "respond"> = {
     leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
     keyId: signer.keyId,
+    zkKeyId: zkKeyPair === null ? undefined : zkKeyId(zkKeyPair.publicKey),
     context,
     caller: input.caller,
     hold: input.hold,
@@ -108,29 +109,14 @@ async function signItem(
   return { ...item, respond };
 }
 
-/** Signs (and proves) again with the active keys when one was rotated in between. */
-async function submit(
-  context: Context,
-  input: AttestInput,
-  agent: FoundAgent | null,
-  prepared: PreparedApproval,
-): Promise<AttestResponse> {
-  for (let attempt = 0; ; attempt += 1) {
-    const zkKeyPair = input.body.enable_zk === true ? await context.keys.zkKeyPair() : null;
-    const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
-    const item = await signItem(context, input, agent, predicate, prepared, zkKeyPair);
-    try {
-      return item.respond(await context.log.submit(attestationKind, item));
-    } catch (error) {
-      if (!(error instanceof SigningKeyChanged) || attempt > 0) throw error;
-      await context.keys.reload();
-    }
-  }
-}
-
 export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
   const agent = await findAgent(context.database.db, input.body.agent_slug);
   if (agent !== null && agent.organization_id !== input.caller.organizationId) throw slugTaken();
   const prepared = await prepareApproval(context, input.caller, input.body);
-  return submit(context, input, agent, prepared);
+  const { item, receipt } = await submitSigned(context, attestationKind, async () => {
+    const zkKeyPair = input.body.enable_zk === true ? await context.keys.zkKeyPair() : null;
+    const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
+    return signItem(context, input, agent, predicate, prepared, zkKeyPair);
+  });
+  return item.respond(receipt);
 }

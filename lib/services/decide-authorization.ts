@@ -25,7 +25,6 @@ import {
   readDatabaseTime,
 } from "./authorization-rows";
 import type { Context } from "./context";
-import { SigningKeyChanged } from "./log-sequencer";
 import { wakeupName } from "./read-authorization";
 import {
   ApprovalsMoved,
@@ -38,6 +37,7 @@ import {
   readApprovals,
   standsBeside,
 } from "./store-decisions";
+import { submitSigned } from "./submit-signed";
 
 type Facts = Pick<DecisionItem, "actor" | "decision" | "decidedAt" | "denialReason" | "approved">;
 
@@ -67,15 +67,7 @@ async function signItem(context: Context, row: AuthorizationRow, facts: Facts): 
 
 /** Makes the facts again where the signing key was rotated in between: they may hold a signature of their own. */
 async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      await context.log.submit(decisionKind, await signItem(context, row, makeFacts()));
-      break;
-    } catch (error) {
-      if (!(error instanceof SigningKeyChanged) || attempt > 0) throw error;
-      await context.keys.reload();
-    }
-  }
+  await submitSigned(context, decisionKind, () => signItem(context, row, makeFacts()));
   await context.wakeups.notify(wakeupName(row.id));
 }
 

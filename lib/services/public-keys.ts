@@ -6,9 +6,11 @@ import { signingKeys } from "#lib/db/schema";
 import { base64Encode, base64UrlEncode } from "#lib/domain/bytes";
 import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/domain/disclosure";
 import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-key";
+import { pathOfLog } from "#lib/domain/log-epochs";
+import { encodeVerifierKey } from "#lib/domain/signed-note";
 import type { Context } from "./context";
 import { listKeyEvents } from "./key-events";
-import { readOpenHead } from "./log-reader";
+import { readLogs } from "./log-reader";
 
 async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof listKeyEvents>>) {
   const rows = await context.database.db.select().from(signingKeys).where(eq(signingKeys.purpose, "zk"));
@@ -36,11 +38,24 @@ async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof li
   };
 }
 
+async function readLogKeys(context: Context) {
+  const logs = (await readLogs(context.database.db)).map((log) => ({
+    origin: log.origin,
+    vkey: encodeVerifierKey(log.key),
+    url: `${context.settings.baseUrl}${pathOfLog(log.id)}`,
+    size: log.size,
+    closed_at: log.closed_at?.toISOString() ?? null,
+  }));
+  const open = logs.find((log) => log.closed_at === null);
+  if (!open) throw new Error("the database has no open log");
+  return { open: { origin: open.origin, vkey: open.vkey, url: open.url }, logs };
+}
+
 export async function readPublicKeys(context: Context): Promise<z.infer<typeof pubkeyResponse>> {
   const keys = await context.keys.published();
   const active = keys.find(({ status }) => status === "active");
   if (!active) throw new Error("there is no active signing key");
-  const { origin } = await readOpenHead(context.database.db);
+  const { open, logs } = await readLogKeys(context);
   const events = await listKeyEvents(context.database.db);
   return {
     key_id: active.keyId,
@@ -55,14 +70,17 @@ export async function readPublicKeys(context: Context): Promise<z.infer<typeof p
       public_key: base64Encode(key.publicKey),
       public_key_pem: key.publicKeyPem,
       status: key.status,
+      log_origin: key.logOrigin,
       valid_from_index: key.validFromIndex,
       valid_to_index: key.validToIndex,
       created_at: key.createdAt.toISOString(),
       retired_at: key.retiredAt?.toISOString() ?? null,
     })),
-    log: { origin, vkey: context.keys.logVkey(origin) },
+    log: open,
+    logs,
     zk: await readZkKeys(context, events),
-    key_events: events.map(({ index, payload, signature, envelope_signature, key_id }) => ({
+    key_events: events.map(({ log_origin, index, payload, signature, envelope_signature, key_id }) => ({
+      log_origin,
       index,
       payload,
       signature,
@@ -75,8 +93,10 @@ export async function readPublicKeys(context: Context): Promise<z.infer<typeof p
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */
 export async function readJwks(context: Context) {
   const keys = await context.keys.published();
+  // A key that signed in more than one log stands in the list once, as it is now.
+  const byId = new Map(keys.map((key) => [key.keyId, key]));
   return {
-    keys: keys.map(({ publicKey, status }) => ({
+    keys: [...byId.values()].map(({ publicKey, status }) => ({
       ...encodePublicKeyJwk(publicKey),
       kid: computeJwkThumbprint(publicKey),
       use: "sig",

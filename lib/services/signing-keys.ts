@@ -5,11 +5,12 @@
  */
 import { and, asc, eq } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";
-import { signingKeys } from "#lib/db/schema";
+import { logs, signingKeys } from "#lib/db/schema";
 import { type ZkKeyPair, zkKeyPairFromSeed } from "#lib/domain/disclosure";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
+import type { VerifierKey } from "#lib/domain/signed-note";
 import type { Signer } from "#lib/providers/signer";
+import { findLogKey } from "./log-reader";
 
 export type KeyPurpose = "attestation" | "log" | "zk";
 
@@ -21,12 +22,13 @@ export interface Signers {
   zkSeed: Uint8Array;
 }
 
-/** A public key of ours with the log indexes for which its signatures are valid: `[from, to)`. */
+/** A public key of ours with the indexes `[from, to)` of one log for which its signatures are valid. */
 export interface PublishedKey {
   keyId: string;
   publicKey: Uint8Array;
   publicKeyPem: string;
   status: "active" | "retired" | "revoked";
+  logOrigin: string;
   validFromIndex: number;
   validToIndex: number | null;
   createdAt: Date;
@@ -39,31 +41,33 @@ export interface SigningKeys {
   readonly logSigner: Signer;
   /** The active BBS key pair, derived once. */
   zkKeyPair(): Promise<ZkKeyPair>;
-  /** After a rotation by another process. */
+  /** After a rotation by another process; rejects where the new key is not at hand. */
   reload(): Promise<void>;
-  logVerifierKey(origin: string): VerifierKey;
-  logVkey(origin: string): string;
-  /** All attestation keys there ever were, oldest first. */
+  /** The key of the log with this origin, the open one or an older one. */
+  logVerifierKey(origin: string): Promise<VerifierKey>;
+  /** All attestation keys there ever were, oldest first; once for each log that a key signed in. */
   published(): Promise<PublishedKey[]>;
 }
 
 const cacheMs = 1_000;
 
-export async function readPublishedKeys(db: Executor): Promise<PublishedKey[]> {
+async function readPublishedKeys(db: Executor): Promise<PublishedKey[]> {
   const rows = await db
-    .select()
+    .select({ key: signingKeys, logOrigin: logs.origin })
     .from(signingKeys)
+    .innerJoin(logs, eq(logs.id, signingKeys.log_id))
     .where(eq(signingKeys.purpose, "attestation"))
-    .orderBy(asc(signingKeys.valid_from_index));
-  return rows.map((row) => ({
-    keyId: row.key_id,
-    publicKey: row.public_key,
-    publicKeyPem: encodePublicKeyPem(row.public_key),
-    status: row.status,
-    validFromIndex: row.valid_from_index ?? 0,
-    validToIndex: row.valid_to_index,
-    createdAt: row.created_at,
-    retiredAt: row.retired_at,
+    .orderBy(asc(signingKeys.log_id), asc(signingKeys.valid_from_index), asc(signingKeys.created_at));
+  return rows.map(({ key, logOrigin }) => ({
+    keyId: key.key_id,
+    publicKey: key.public_key,
+    publicKeyPem: encodePublicKeyPem(key.public_key),
+    status: key.status,
+    logOrigin,
+    validFromIndex: key.valid_from_index ?? 0,
+    validToIndex: key.valid_to_index,
+    createdAt: key.created_at,
+    retiredAt: key.retired_at,
   }));
 }
 
@@ -85,6 +89,14 @@ export function createSigningKeys(
   let held = first;
   let zkKeyPair: Promise<ZkKeyPair> | null = null;
   let cached: { atMs: number; keys: PublishedKey[] } | null = null;
+  let reloading: Promise<void> | null = null;
+  const logKeys = new Map<string, VerifierKey>();
+
+  async function loadNow(): Promise<void> {
+    held = await load();
+    zkKeyPair = null;
+    cached = null;
+  }
   return {
     get signer() {
       return held.signer;
@@ -96,13 +108,18 @@ export function createSigningKeys(
       zkKeyPair ??= zkKeyPairFromSeed(held.zkSeed);
       return zkKeyPair;
     },
-    reload: async () => {
-      held = await load();
-      zkKeyPair = null;
-      cached = null;
+    reload: () => {
+      reloading ??= loadNow().finally(() => {
+        reloading = null;
+      });
+      return reloading;
     },
-    logVerifierKey: (origin) => makeVerifierKey(origin, 1, held.logSigner.publicKey),
-    logVkey: (origin) => encodeVerifierKey(makeVerifierKey(origin, 1, held.logSigner.publicKey)),
+    logVerifierKey: async (origin) => {
+      const known = logKeys.get(origin) ?? (await findLogKey(database.db, origin));
+      if (known === null) throw new Error(`the database has no log ${origin}`);
+      logKeys.set(origin, known);
+      return known;
+    },
     published: async () => {
       const nowMs = clock().getTime();
       if (cached === null || nowMs - cached.atMs > cacheMs)

@@ -12,8 +12,7 @@ import { type Caller, utcDay } from "./api-keys";
 import type { Context } from "./context";
 import { authorizationAlreadyUsed } from "./embed-authorization";
 import { completeIdempotent, type IdempotencyHold } from "./idempotency";
-import { type LogItem, type LogItemKind, type Placed, SigningKeyChanged } from "./log-sequencer";
-import { activeKeyId } from "./signing-keys";
+import type { LogItem, LogItemKind, Placed } from "./log-batch";
 
 export interface AttestationItem extends LogItem {
   context: Context;
@@ -175,16 +174,7 @@ async function claimSlugs(tx: Executor, items: AttestationItem[]): Promise<boole
   return claimed.map((agent) => agent !== null);
 }
 
-/** A BBS key that was rotated since the proof was made signs nothing more: prove again with the active one. */
-async function requireActiveZkKey(tx: Executor, items: AttestationItem[]): Promise<void> {
-  const kids = items.flatMap(({ predicate }) => predicate.zk?.kid ?? []);
-  if (kids.length === 0) return;
-  const active = await activeKeyId(tx, "zk");
-  if (kids.some((kid) => kid !== active)) throw new SigningKeyChanged();
-}
-
 async function admit(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
-  await requireActiveZkKey(tx, items);
   const ledger: Ledger = {
     signatures: await readSignatures(tx, items),
     usage: await readUsage(tx, items),

@@ -11,7 +11,7 @@ import { AppError } from "#lib/errors";
 import { type Actor, recordAudit } from "./audit";
 import { isOpen } from "./authorization-rows";
 import type { Context } from "./context";
-import type { LogItem, LogItemKind, Placed } from "./log-sequencer";
+import type { LogItem, LogItemKind, Placed } from "./log-batch";
 
 export interface NewApproval {
   id: string;

@@ -122,7 +122,7 @@ async function verifyStored(context: Context, stored: StoredAttestation) {
   const made = await makeReceipt(context, stored);
   const trust = {
     keys: await context.keys.published(),
-    logKey: context.keys.logVerifierKey(made.log.origin),
+    logKey: await context.keys.logVerifierKey(made.log.origin),
     verifySignature: verifyOwnSignature,
   };
   const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context));
@@ -137,7 +137,7 @@ function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPubl
     `curl -fsS${auth} ${baseUrl}/v1/verify/${id} > "$dir/attestation.json"`,
     `jq -j .payload "$dir/attestation.json" > "$dir/payload.json"`,
     `jq -r .signature "$dir/attestation.json" | openssl base64 -d -A > "$dir/signature.bin"`,
-    `curl -fsS ${baseUrl}/v1/pubkey | jq -r '.keys[] | select(.key_id == "${keyId}") | .public_key_pem' > "$dir/pubkey.pem"`,
+    `curl -fsS ${baseUrl}/v1/pubkey | jq -r 'first(.keys[] | select(.key_id == "${keyId}")).public_key_pem' > "$dir/pubkey.pem"`,
     `openssl pkeyutl -verify -pubin -inkey "$dir/pubkey.pem" -rawin -in "$dir/payload.json" -sigfile "$dir/signature.bin"`,
   ].join("\n");
 }

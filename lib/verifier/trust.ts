@@ -63,7 +63,7 @@ export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
   const served = object === null ? { keys: [], logKeys: [], zkKeys: [] } : parseTrust(object);
   const logKeys = readLogKeys(pins.logVkeys);
   if (pins.keys.length === 0) return { ...served, ...(logKeys.length > 0 && { logKeys }) };
-  const keys = pins.keys.map((text) => pinKey(text, served.keys));
+  const keys = pins.keys.flatMap((text) => pinKey(text, served.keys));
   const endorsed = object === null ? [] : listEndorsed(object, keys);
   const isEndorsed = (purpose: string, publicKey: Uint8Array) =>
     endorsed.some((event) => event.purpose === purpose && bytesEqual(event.publicKey, publicKey));
@@ -87,12 +87,13 @@ export function chooseLogKey(checkpoint: string, { logKeys }: VerifierTrust): Ve
   }
 }
 
-function pinKey(text: string, served: TrustedKey[]): TrustedKey {
+function pinKey(text: string, served: TrustedKey[]): TrustedKey[] {
   const parsed = parsePublicKey(text);
   if (!parsed.ok) throw new UnreadableError(`--key: ${parsed.problem}`);
   const { publicKey } = parsed;
-  const known = served.find((key) => bytesEqual(key.publicKey, publicKey));
-  return known ?? { keyId: computeKeyId(publicKey), publicKey, validFromIndex: 0, validToIndex: null };
+  const known = served.filter((key) => bytesEqual(key.publicKey, publicKey));
+  if (known.length > 0) return known;
+  return [{ keyId: computeKeyId(publicKey), publicKey, validFromIndex: 0, validToIndex: null }];
 }
 
 /** Keys whose making a trusted key has signed. */
@@ -123,6 +124,7 @@ function readKey(key: JsonObject): TrustedKey {
   return {
     keyId,
     publicKey,
+    ...(typeof key["log_origin"] === "string" && { logOrigin: key["log_origin"] }),
     validFromIndex: requireIndex(key, "valid_from_index"),
     validToIndex: key["valid_to_index"] === null ? null : requireIndex(key, "valid_to_index"),
   };

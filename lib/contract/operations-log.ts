@@ -1,0 +1,37 @@
+/**
+ * The public log (c2sp.org/tlog-tiles). Log 1 lies below /log/, a log that was begun after it below /log/{log}/,
+ * and each stays where it is, because tiles are cached for ever.
+ */
+import { anyone, type OperationSpec } from "./operation";
+
+const log = {
+  method: "GET",
+  tag: "Log",
+  auth: anyone,
+  limit: "public_read",
+  responses: { 200: null },
+  errors: [404],
+} satisfies Partial<OperationSpec>;
+
+export const logOperations = {
+  log_checkpoint: {
+    ...log,
+    path: "/log/checkpoint",
+    summary: "The log's newest checkpoint, a signed note",
+  },
+  log_tile: {
+    ...log,
+    path: "/log/tile/{path...}",
+    summary: "A hash tile <L>/<N>[.p/<W>] or an entry bundle entries/<N>[.p/<W>]",
+  },
+  epoch_checkpoint: {
+    ...log,
+    path: "/log/{log}/checkpoint",
+    summary: "The newest checkpoint of a log that was begun after the first",
+  },
+  epoch_tile: {
+    ...log,
+    path: "/log/{log}/tile/{path...}",
+    summary: "A tile or entry bundle of a log that was begun after the first",
+  },
+} as const satisfies Record<string, OperationSpec>;

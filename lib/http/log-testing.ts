@@ -1,0 +1,77 @@
+/** An outsider's view of the public log, for tests: everything through its public paths alone. */
+import { base64Encode, bytesEqual } from "#lib/domain/bytes";
+import { checkLog, type LogCheck } from "#lib/domain/check-log";
+import { verifyCheckpoint } from "#lib/domain/checkpoint";
+import { decodeEntryBundle } from "#lib/domain/entry-bundle";
+import { verifyConsistency } from "#lib/domain/merkle";
+import type { VerifierKey } from "#lib/domain/signed-note";
+import { encodeTilePath, tileWidth } from "#lib/domain/tile-path";
+import { proveConsistency, type TileReader } from "#lib/domain/tile-proofs";
+
+export type FetchLog = (path: string) => Promise<{ status: number; bytes: Uint8Array }>;
+
+export interface RememberedCheckpoint {
+  size: number;
+  root: Uint8Array;
+}
+
+export interface LogVisitor {
+  checkpoint(): Promise<RememberedCheckpoint>;
+  /** All leaves, tiles and the root of the newest checkpoint, computed again. */
+  check(): Promise<LogCheck & { size: number }>;
+  /** base64 of the entry */
+  entry(index: number, size: number): Promise<string>;
+  /** Whether each of the checkpoints is a prefix of every later one. */
+  areConsistent(checkpoints: RememberedCheckpoint[]): Promise<boolean>;
+}
+
+/** `prefix`: where the log lies, for example `/log`. */
+export function visitLog(fetchLog: FetchLog, prefix: string, key: VerifierKey): LogVisitor {
+  async function get(path: string): Promise<Uint8Array> {
+    const { status, bytes } = await fetchLog(`${prefix}/${path}`);
+    if (status !== 200) throw new Error(`${prefix}/${path} answered ${status}`);
+    return bytes;
+  }
+  const tiles =
+    (size: number): TileReader =>
+    async (level, index) => {
+      const width = tileWidth(level, index, size);
+      return width === 0 ? undefined : get(encodeTilePath({ level, index, width }));
+    };
+  const entries = async (index: number, width: number) =>
+    decodeEntryBundle(await get(encodeTilePath({ level: "entries", index, width })));
+  async function checkpoint(): Promise<RememberedCheckpoint> {
+    const verdict = verifyCheckpoint(new TextDecoder().decode(await get("checkpoint")), key);
+    if (!verdict.ok) throw new Error(verdict.problem);
+    return verdict.checkpoint;
+  }
+  return {
+    checkpoint,
+    check: async () => {
+      const { size, root } = await checkpoint();
+      return { ...(await checkLog(size, tiles(size), entries, { root })), size };
+    },
+    entry: async (index, size) => {
+      const bundle = await entries(Math.floor(index / 256), tileWidth(0, Math.floor(index / 256), size));
+      return base64Encode(bundle[index % 256] as Uint8Array);
+    },
+    areConsistent: async (checkpoints) => {
+      const sorted = [...checkpoints].sort((a, b) => a.size - b.size);
+      const { size } = sorted.at(-1) ?? { size: 0 };
+      for (const [i, older] of sorted.entries()) {
+        for (const newer of sorted.slice(i + 1)) {
+          if (older.size === newer.size && !bytesEqual(older.root, newer.root)) return false;
+          const proof = await proveConsistency(older.size, newer.size, tiles(size));
+          const claim = {
+            oldSize: older.size,
+            oldRoot: older.root,
+            newSize: newer.size,
+            newRoot: newer.root,
+          };
+          if (!verifyConsistency({ ...claim, proof })) return false;
+        }
+      }
+      return sorted.length > 0;
+    },
+  };
+}
