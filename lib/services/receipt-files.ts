@@ -86,7 +86,7 @@ async function makeBundle(context: Context, stored: StoredAttestation): Promise<
     index: log.index,
     proof: log.inclusion_proof.map(base64Decode),
     checkpoint: log.checkpoint,
-    logId: computeLogId(context.keys.logVerifierKey(log.origin)),
+    logId: computeLogId(await context.keys.logVerifierKey(log.origin)),
   });
 }
 
