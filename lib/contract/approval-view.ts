@@ -71,5 +71,6 @@ export const denyBody = z.strictObject({
   reason: z
     .string("must be a string")
     .refine((text) => [...text].length <= 1000, "must be at most 1000 characters")
+    .refine((text) => !text.includes("\0"), "must not contain U+0000")
     .nullish(),
 });

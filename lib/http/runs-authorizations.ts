@@ -42,13 +42,19 @@ function isForm(request: Request): boolean {
   return request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
 }
 
-/** A form has the free text and the preset beside each other; the text says more. */
+/** A form may hold a preset and free text, both as `reason`. */
+async function readFormReason(request: Request): Promise<string> {
+  const fields = new URLSearchParams(Buffer.from(await readBytes(request)).toString("utf8"));
+  return fields
+    .getAll("reason")
+    .map((text) => text.trim())
+    .filter((text) => text !== "")
+    .join(": ");
+}
+
 async function readDenial(request: Request): Promise<string | null> {
-  const raw = isForm(request)
-    ? Object.fromEntries(new URLSearchParams(Buffer.from(await readBytes(request)).toString("utf8")))
-    : await readJsonObject(request);
+  const raw = isForm(request) ? { reason: await readFormReason(request) } : await readJsonObject(request);
   const { reason } = validate(denyBody, raw, "validation_error");
-  if (reason?.includes("\0")) throw new AppError("validation_error", "reason: must not contain U+0000");
   return reason?.trim() || null;
 }
 

@@ -43,6 +43,10 @@ function selectRows(executor: Executor) {
     .select({
       ...getTableColumns(authorizationRequests),
       given: approvalsGiven,
+      millisecondsLeft:
+        sql`floor(extract(epoch FROM ${authorizationRequests.expires_at} - clock_timestamp()) * 1000)`.mapWith(
+          Number,
+        ),
       organizationName: organizations.name,
       agentName: agents.name,
     })
@@ -65,7 +69,7 @@ export async function findAuthorization(executor: Executor, id: string): Promise
   const where = eq(authorizationRequests.id, id);
   const [row] = await selectRows(executor).where(where);
   if (!row) return null;
-  if (row.status !== "pending" || row.expires_at > (await readDatabaseTime(executor))) return row;
+  if (row.status !== "pending" || row.millisecondsLeft >= 0) return row;
   await markExpired(executor, where);
   const [settled] = await selectRows(executor).where(where);
   return settled ?? null;

@@ -15,7 +15,7 @@ import { signEnvelope } from "#lib/domain/dsse";
 import { uuidV7 } from "#lib/domain/ids";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { AppError } from "#lib/errors";
-import type { Actor } from "./audit";
+import { type Actor, recordAudit } from "./audit";
 import {
   type AuthorizationRow,
   authorizationNotFound,
@@ -139,7 +139,12 @@ function checkBeside(row: AuthorizationRow, present: Approval[], record: Approva
   if (!isSamePlace) throw refused("the first approval came from another World ID environment or app");
 }
 
-async function storeOneOfMany(context: Context, approval: NewApproval): Promise<void> {
+async function storeOneOfMany(
+  context: Context,
+  row: AuthorizationRow,
+  approval: NewApproval,
+  actor: Actor,
+): Promise<void> {
   await context.database.db.transaction(async (tx) => {
     if (!(await lockOpen(tx, approval.requestId))) throw notPending();
     if (!(await standsBeside(tx, approval))) throw new ApprovalsMoved();
@@ -150,6 +155,12 @@ async function storeOneOfMany(context: Context, approval: NewApproval): Promise<
       .returning({ id: authorizationRequests.id });
     if (changed.length !== 1) throw notPending();
     await insertApproval(tx, approval);
+    await recordAudit(context, tx, {
+      organizationId: row.organization_id,
+      actor,
+      action: "authorization.approval_given",
+      subject: row.id,
+    });
   });
   await context.wakeups.notify(wakeupName(approval.requestId));
 }
@@ -188,8 +199,8 @@ async function tryAccept(
     record,
     besides: present.map(({ id }) => id),
   };
-  if (present.length + 1 < row.approvals_required) return storeOneOfMany(context, approval);
   const actor: Actor = { kind: "human", id: `nullifier ${record.nullifier_hash}`, ip };
+  if (present.length + 1 < row.approvals_required) return storeOneOfMany(context, row, approval, actor);
   await decide(context, row, () => ({
     actor,
     decision: "approved",

@@ -21,7 +21,6 @@ import {
   markExpired,
   parseContext,
   parseRequest,
-  readDatabaseTime,
 } from "./authorization-rows";
 import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed-authorization";
@@ -33,12 +32,17 @@ export function environmentOf(context: Context, row: AuthorizationRow): WorldEnv
   return approvals[0]?.environment ?? context.worldId.environment;
 }
 
-/** `organizationId` is the reader's; null for whoever only knows the id. */
-async function describeState(
-  context: Context,
-  row: AuthorizationRow,
-  organizationId: string | null,
-): Promise<AuthorizationState> {
+/** What only the owner sees: the context is not in the object that a public attestation shows to everyone. */
+function describeOwned(row: AuthorizationRow): Partial<AuthorizationState> {
+  return {
+    attestation_id: row.attestation_id,
+    context: parseContext(row),
+    context_salt: row.context_salt ?? "",
+    confirmation_code: confirmationCode(hexEncode(row.request_hash)),
+  };
+}
+
+function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
   const request = parseRequest(row);
   const guidance = guidanceTexts[row.status];
   const denial =
@@ -46,16 +50,6 @@ async function describeState(
       ? {
           denial_reason: row.denial_reason,
           ...(row.denial_reason && { denial_reason_note: denialReasonNote }),
-        }
-      : {};
-  const owned =
-    organizationId === row.organization_id
-      ? {
-          attestation_id: row.attestation_id,
-          context: parseContext(row),
-          context_salt: row.context_salt ?? "",
-          confirmation_code: confirmationCode(hexEncode(row.request_hash)),
-          previously_denied: await findPreviouslyDenied(context.database.db, row.fingerprint, row.created_at),
         }
       : {};
   return {
@@ -75,8 +69,20 @@ async function describeState(
     ...(row.human_authorization === null
       ? {}
       : { human_authorization: assembleHumanAuthorization(row.human_authorization, row.decision_log) }),
-    ...owned,
   };
+}
+
+/** `organizationId` is the reader's; null for whoever only knows the id. */
+async function describeFor(
+  context: Context,
+  row: AuthorizationRow,
+  organizationId: string | null,
+): Promise<AuthorizationState> {
+  const state = describeState(context, row);
+  if (organizationId !== row.organization_id) return state;
+  const { db } = context.database;
+  const previously_denied = await findPreviouslyDenied(db, row.fingerprint, row.created_at);
+  return { ...state, ...describeOwned(row), previously_denied };
 }
 
 export const wakeupName = (requestId: string) => `authorization:${requestId}`;
@@ -97,12 +103,8 @@ export async function readAuthorization(
     try {
       const row = await findAuthorization(context.database.db, requestId);
       if (row === null) throw authorizationNotFound();
-      if (row.status !== "pending" || leftMs <= 0) return await describeState(context, row, organizationId);
-      const now = await readDatabaseTime(context.database.db);
-      const expiry = setTimeout(
-        () => abort.abort(),
-        Math.max(0, row.expires_at.getTime() - now.getTime()) + 5,
-      );
+      if (row.status !== "pending" || leftMs <= 0) return await describeFor(context, row, organizationId);
+      const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
       await woken;
       clearTimeout(expiry);
     } finally {
@@ -156,7 +158,7 @@ export async function listAuthorizations(context: Context, organizationId: strin
   const shown = rows.slice(0, query.limit);
   const last = shown.at(-1);
   return {
-    authorizations: await Promise.all(shown.map((row) => describeState(context, row, organizationId))),
+    authorizations: shown.map((row) => ({ ...describeState(context, row), ...describeOwned(row) })),
     next_cursor: rows.length > query.limit && last ? encodeCursor(last) : null,
   };
 }

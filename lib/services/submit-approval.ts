@@ -29,20 +29,25 @@ const finalErrors: ReadonlySet<ErrorName> = new Set([
 
 const claimedUntil = sql`now() + make_interval(secs => ${claimSeconds})`;
 
-/** Stored under its nonce, claimed for a first attempt; the same proof again is found as it stands. */
+/** The same proof sent again, for instance because the answer was lost. */
+async function findSubmission(context: Context, requestId: string, nonce: string, body: string) {
+  const { nonce: nonceColumn, request_id, body: bodyColumn } = approvalSubmissions;
+  const [known] = await context.database.db
+    .select()
+    .from(approvalSubmissions)
+    .where(and(eq(nonceColumn, nonce), eq(request_id, requestId), eq(bodyColumn, body)));
+  return known;
+}
+
+/** Stored under its nonce, and claimed for a first attempt. */
 async function storeSubmission(
   context: Context,
   requestId: string,
-  result: IdkitResult,
-): Promise<{ submission: Submission; isNew: boolean }> {
-  const body = canonicalJson(JSON.parse(JSON.stringify(result)) as JsonObject);
+  nonce: string,
+  body: string,
+): Promise<Submission> {
   return context.database.db.transaction(async (tx) => {
-    const [known] = await tx
-      .select()
-      .from(approvalSubmissions)
-      .where(and(eq(approvalSubmissions.nonce, result.nonce), eq(approvalSubmissions.request_id, requestId)));
-    if (known?.body === body) return { submission: known, isNew: false };
-    if (!(await spendNonce(tx, requestId, result.nonce))) {
+    if (!(await spendNonce(tx, requestId, nonce))) {
       throw refused(
         "its nonce is not one of this request's, or was used, or has expired; start World ID again",
       );
@@ -52,7 +57,7 @@ async function storeSubmission(
       .values({
         id: uuidV7(context.clock().getTime(), context.random(16)),
         request_id: requestId,
-        nonce: result.nonce,
+        nonce,
         body,
         status: "pending",
         attempts: 1,
@@ -60,7 +65,7 @@ async function storeSubmission(
       })
       .returning();
     if (!stored) throw new Error("the submission was not stored");
-    return { submission: stored, isNew: true };
+    return stored;
   });
 }
 
@@ -132,11 +137,15 @@ export async function submitApproval(
   result: IdkitResult,
   ip: string,
 ): Promise<void> {
-  await findOpen(context, requestId);
-  const { submission, isNew } = await storeSubmission(context, requestId, result);
-  if (submission.status === "accepted") return;
-  if (submission.status === "refused") repeatRefusal(submission.code);
-  const claimed = isNew ? submission : await claim(context, submission.id);
+  const body = canonicalJson(JSON.parse(JSON.stringify(result)) as JsonObject);
+  const known = await findSubmission(context, requestId, result.nonce, body);
+  if (known?.status === "accepted") return;
+  if (known?.status === "refused") repeatRefusal(known.code);
+  if (known === undefined) {
+    await findOpen(context, requestId);
+    return attempt(context, await storeSubmission(context, requestId, result.nonce, body), ip);
+  }
+  const claimed = await claim(context, known.id);
   if (claimed === null) {
     throw new AppError("service_unavailable", "this proof is stored and being checked; it is tried again", {
       headers: { "Retry-After": "5" },
