@@ -22,7 +22,9 @@ function peerFromHeader(headers: Headers, secret: string): string | undefined {
 export function isNearby(bucket: string): boolean {
   const address = bucket.replace(/\/64$/, "");
   if (!ipaddr.isValid(address)) return true;
-  return ["loopback", "private", "uniqueLocal", "linkLocal"].includes(ipaddr.parse(address).range());
+  // `unspecified` is ::1 by its /64.
+  const near = ["loopback", "unspecified", "private", "uniqueLocal", "linkLocal"];
+  return near.includes(ipaddr.parse(address).range());
 }
 
 /** IPv4 as it is (also when mapped into IPv6), IPv6 by its /64. */
