@@ -77,7 +77,11 @@ export async function startTestApp(
       const response = await dispatch(request);
       const text = await response.text();
       const isJson = /json/.test(response.headers.get("content-type") ?? "");
-      return { status: response.status, headers: response.headers, body: isJson && text !== "" ? JSON.parse(text) : text };
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: isJson && text !== "" ? JSON.parse(text) : text,
+      };
     },
     createKey: async (email = "dev@example.com", scopes = allScopes) =>
       app.context.database.db.transaction(async (tx) => {
