@@ -5,7 +5,7 @@
 import { createServer } from "node:http";
 import next from "next";
 import { getApp } from "#lib/http/context";
-import { isDispatched, serveDirectly, vouchForPeer } from "#lib/http/serve";
+import { isDispatched, serveDirectly, serveRefusal, vouchForPeer } from "#lib/http/serve";
 import { logger } from "#lib/logger";
 
 async function start(): Promise<void> {
@@ -19,7 +19,10 @@ async function start(): Promise<void> {
       return;
     }
     vouchForPeer(incoming, peerSecret);
-    handlePage(incoming, outgoing).catch((error: unknown) => {
+    const servePage = async () => {
+      if (!(await serveRefusal(incoming, outgoing, peerSecret))) await handlePage(incoming, outgoing);
+    };
+    servePage().catch((error: unknown) => {
       logger.error({ err: error }, "a page failed");
       outgoing.destroy();
     });

@@ -5,6 +5,7 @@ import { finished } from "node:stream/promises";
 import { logger } from "#lib/logger";
 import { PEER_HEADER, rememberPeer } from "./client-ip";
 import { dispatch, normalizePath } from "./operations";
+import { COUNTED_HEADER, limitOfPage, refusePage } from "./page-limits";
 import { isStandInPath, serveStandIn } from "./world-id-stand-in";
 
 /** What the approval page posts to; the page itself is Next's. */
@@ -71,6 +72,25 @@ export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerR
     return;
   }
   await send(response, outgoing).catch(() => outgoing.destroy());
+}
+
+/** Answers a page's request that is over its limit; false: it is Next's to answer. */
+export async function serveRefusal(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  peerSecret: string,
+): Promise<boolean> {
+  delete incoming.headers[COUNTED_HEADER];
+  const isRead = incoming.method === "GET" || incoming.method === "HEAD";
+  const limit = isRead ? limitOfPage(incoming.url?.split("?")[0] ?? "/") : null;
+  if (limit === null) return false;
+  const refusal = await refusePage(toRequest(incoming), limit);
+  if (refusal === null) {
+    incoming.headers[COUNTED_HEADER] = peerSecret;
+    return false;
+  }
+  await send(refusal, outgoing);
+  return true;
 }
 
 /** Tells Next the socket's address in a header that only this process can write. */

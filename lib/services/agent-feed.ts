@@ -1,5 +1,5 @@
 /** GET /v1/agent/:slug: public attestations, newest first, told from their signed bytes. */
-import { and, count, desc, eq, isNotNull, lt, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, ilike, isNotNull, lt, or, sql } from "drizzle-orm";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import { attestations } from "#lib/db/schema";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
@@ -60,10 +60,26 @@ export function describeFeedEntry(
   };
 }
 
+export const approvalFilters = ["none", "hash", "proof_of_personhood"] as const;
+
+export interface FeedFilter {
+  approval?: (typeof approvalFilters)[number] | undefined;
+  /** Part of the action, without regard to case. */
+  action?: string | undefined;
+}
+
+/** Over the search aids; what is shown is still told from the signed bytes. */
+function matches({ approval, action }: FeedFilter) {
+  return and(
+    approval === undefined ? undefined : eq(attestations.human_approval_method, approval),
+    action === undefined ? undefined : ilike(attestations.action, `%${action.replace(/[\\%_]/g, "\\$&")}%`),
+  );
+}
+
 export async function readAgentFeed(
   context: Context,
   slug: string,
-  query: { limit: number; cursor?: string | undefined },
+  query: { limit: number; cursor?: string | undefined } & FeedFilter,
 ): Promise<FeedResponse> {
   const { db } = context.database;
   const agent = await findAgent(db, slug);
@@ -84,7 +100,7 @@ export async function readAgentFeed(
   const rows = await db
     .select()
     .from(attestations)
-    .where(and(isListed, isOlder))
+    .where(and(isListed, isOlder, matches(query)))
     .orderBy(desc(attestations.log_id), desc(attestations.leaf_index))
     .limit(query.limit + 1);
   const [total] = await db.select({ count: count() }).from(attestations).where(isListed);

@@ -1,0 +1,13 @@
+/** The agent's public attestations as Atom (RFC 4287). */
+import { writeAtomFeed } from "#lib/http/agent-syndication";
+import { answerFeed } from "#lib/http/feed-answer";
+
+export const dynamic = "force-dynamic";
+
+export async function GET(request: Request, { params }: { params: Promise<{ slug: string }> }) {
+  const { slug } = await params;
+  return answerFeed(request, slug, {
+    write: writeAtomFeed,
+    contentType: "application/atom+xml; charset=utf-8",
+  });
+}

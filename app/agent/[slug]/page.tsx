@@ -1,0 +1,66 @@
+/** An agent's public page. */
+import type { Metadata } from "next";
+import { notFound, permanentRedirect } from "next/navigation";
+import { AgentView } from "#components/agent/agent-view";
+import { Callout } from "#components/ui/callout";
+import { toVisibleText } from "#lib/domain/display-text";
+import { loadAgent } from "#lib/http/agent-page";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+
+interface PageProps {
+  readonly params: Promise<{ slug: string }>;
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+/** Empty fields of the form count as absent; a field given twice is nobody's honest link. */
+async function readQuery(searchParams: PageProps["searchParams"]) {
+  const given = await searchParams;
+  const one = (name: string) => {
+    const value = given[name];
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  return { approval: one("approval"), action: one("action"), cursor: one("cursor") };
+}
+
+async function load({ params, searchParams }: PageProps) {
+  const { slug } = await params;
+  const query = await readQuery(searchParams);
+  return { slug, query, loaded: await loadAgent(slug, query.approval, query.action, query.cursor) };
+}
+
+export async function generateMetadata(props: PageProps): Promise<Metadata> {
+  const { loaded } = await load(props);
+  if (loaded.kind === "unknown") return { title: "Unknown agent" };
+  if (loaded.kind === "refused") return { title: "Agent" };
+  const { slug, name } = loaded.agent;
+  const page = `${publicBaseUrl()}/agent/${slug}`;
+  const title = name === null ? slug : `${toVisibleText(name)} (${slug})`;
+  return {
+    title,
+    description: `Public attestations, key history and tools of the agent ${slug}.`,
+    alternates: {
+      canonical: page,
+      types: {
+        "application/json": `${publicBaseUrl()}/v1/agent/${slug}`,
+        "application/feed+json": `${page}/feed.json`,
+        "application/atom+xml": `${page}/feed.atom`,
+      },
+    },
+  };
+}
+
+export default async function AgentPage(props: PageProps) {
+  const { slug, query, loaded } = await load(props);
+  if (loaded.kind === "unknown") notFound();
+  if (loaded.kind === "refused") {
+    return (
+      <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
+        <Callout tone="warn" title="This page cannot be shown">
+          Nothing is wrong with the agent: {loaded.detail}.
+        </Callout>
+      </div>
+    );
+  }
+  if (slug !== loaded.agent.slug) permanentRedirect(`/agent/${loaded.agent.slug}`);
+  return <AgentView agent={loaded.agent} query={query} />;
+}

@@ -1,0 +1,83 @@
+/**
+ * GET /badge/<slug>.svg: the state of the agent's latest public attestation, or with ?attestation=<id> of that one,
+ * in words. Verified anew for each answer, and cached for a minute only: a badge must not outlive its truth.
+ */
+import { makeBadge } from "badge-maker";
+import { verdictOf } from "#components/verify/facts";
+import type { VerdictKind } from "#components/verify/verdict";
+import { isUuid } from "#lib/domain/ids";
+import { AppError } from "#lib/errors";
+import { getApp } from "#lib/http/context";
+import { countPage } from "#lib/http/page-limits";
+import { verifyForPage } from "#lib/http/verification-page";
+import { readAgentFeed } from "#lib/services/agent-feed";
+
+export const dynamic = "force-dynamic";
+
+interface Badge {
+  status: number;
+  message: string;
+  color: string;
+}
+
+/** Dark enough for white text at 4.5:1. */
+const colors: Record<VerdictKind, string> = {
+  valid: "#14603c",
+  test: "#6b2a86",
+  private: "#474e59",
+  erased: "#474e59",
+  invalid: "#a3201f",
+};
+const grey = "#474e59";
+
+async function describeState(slug: string, asked: string | null): Promise<Badge> {
+  const { context } = await getApp();
+  const feed = await readAgentFeed(context, slug, { limit: 1 });
+  const id = asked ?? feed.attestations[0]?.attestation_id;
+  if (id === undefined) return { status: 200, message: "no public attestation", color: grey };
+  if (!isUuid(id)) return { status: 404, message: "unknown attestation", color: grey };
+  const verification = await verifyForPage(context, id);
+  if (verification.answer.agent_slug.toLowerCase() !== slug.toLowerCase())
+    return { status: 404, message: "unknown attestation", color: grey };
+  const { kind, short } = verdictOf(verification);
+  return { status: 200, message: asked === null ? `latest ${short}` : short, color: colors[kind] };
+}
+
+function describeFailure(error: unknown): Badge {
+  if (!(error instanceof AppError)) throw error;
+  switch (error.errorName) {
+    case "agent_not_found":
+      return { status: 404, message: "unknown agent", color: grey };
+    case "attestation_not_found":
+      return { status: 404, message: "unknown attestation", color: grey };
+    case "rate_limit_exceeded":
+      return { status: 429, message: "too many requests", color: grey };
+    default:
+      return { status: 503, message: "cannot be checked now", color: grey };
+  }
+}
+
+async function makeAnswer(request: Request, slug: string): Promise<Badge> {
+  try {
+    await countPage(request.headers, "verify");
+    return await describeState(slug, new URL(request.url).searchParams.get("attestation"));
+  } catch (error) {
+    return describeFailure(error);
+  }
+}
+
+export async function GET(request: Request, { params }: { params: Promise<{ slug: string }> }) {
+  const { slug: file } = await params;
+  if (!file.endsWith(".svg")) return new Response(null, { status: 404 });
+  const { status, message, color } = await makeAnswer(request, file.slice(0, -".svg".length));
+  const svg = makeBadge({ label: "Countersign", message, color, labelColor: "#14181f" });
+  return new Response(svg, {
+    status,
+    headers: {
+      "Content-Type": "image/svg+xml; charset=utf-8",
+      "Cache-Control": status === 200 ? "public, max-age=60, s-maxage=60" : "no-store",
+      "Access-Control-Allow-Origin": "*",
+      "Cross-Origin-Resource-Policy": "cross-origin",
+    },
+  });
+}

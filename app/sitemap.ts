@@ -1,0 +1,11 @@
+import type { MetadataRoute } from "next";
+import { guideGroups } from "#components/guides/guides-index";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+
+export const dynamic = "force-dynamic";
+
+/** Our own pages. Agents and attestations are public to whoever has their address, and not listed for harvesters. */
+export default function sitemap(): MetadataRoute.Sitemap {
+  const guides = guideGroups.flatMap(({ guides }) => guides.map(({ slug }) => `/docs/${slug}`));
+  return ["", "/verify", "/docs", ...guides].map((path) => ({ url: `${publicBaseUrl()}${path}` }));
+}

@@ -1,0 +1,67 @@
+/** An attestation's public page. The id decides; a wrong slug leads to the right address. */
+import type { Metadata } from "next";
+import { notFound, permanentRedirect } from "next/navigation";
+import { Callout } from "#components/ui/callout";
+import { verdictOf } from "#components/verify/facts";
+import { VerificationView } from "#components/verify/verification-view";
+import { toVisibleText } from "#lib/domain/display-text";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+import { loadVerification } from "#lib/http/verification-page";
+
+interface PageProps {
+  readonly params: Promise<{ slug: string; id: string }>;
+}
+
+const titleLength = 70;
+
+function shorten(text: string): string {
+  const characters = [...toVisibleText(text)];
+  return characters.length <= titleLength
+    ? characters.join("")
+    : `${characters.slice(0, titleLength).join("")}…`;
+}
+
+export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
+  const { id } = await params;
+  const loaded = await loadVerification(id);
+  if (loaded.kind === "unknown") return { title: "Unknown attestation" };
+  if (loaded.kind === "limited") return { title: "Too many requests" };
+  const { answer } = loaded;
+  const { title, sentence } = verdictOf(loaded);
+  const subject =
+    answer.action === null ? answer.agent_slug : `${answer.agent_slug}: ${shorten(answer.action)}`;
+  return {
+    title: `${title} · ${subject}`,
+    description: sentence,
+    alternates: {
+      canonical: answer.public_url,
+      types: { "application/json": `${publicBaseUrl()}/v1/verify/${answer.attestation_id}` },
+    },
+    openGraph: {
+      title: `${title} · ${subject}`,
+      description: sentence,
+      url: answer.public_url,
+      type: "article",
+    },
+    ...(answer.is_public ? {} : { robots: { index: false } }),
+  };
+}
+
+export default async function VerificationPage({ params }: PageProps) {
+  const { slug, id } = await params;
+  const loaded = await loadVerification(id);
+  if (loaded.kind === "unknown") notFound();
+  if (loaded.kind === "limited") {
+    return (
+      <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
+        <Callout tone="warn" title="Too many requests from your address">
+          Nothing is wrong with this attestation: {loaded.detail}.
+        </Callout>
+      </div>
+    );
+  }
+  const { answer } = loaded;
+  const isRightAddress = slug === answer.agent_slug && id === answer.attestation_id;
+  if (!isRightAddress) permanentRedirect(`/verify/${answer.agent_slug}/${answer.attestation_id}`);
+  return <VerificationView verification={loaded} base={publicBaseUrl()} />;
+}

@@ -1,0 +1,92 @@
+/** The public page of one agent (pages.md, "/agent/<slug>"). */
+import { AgentText } from "#components/agent-text";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { TextLink } from "#components/ui/text-link";
+import { Section } from "#components/verify/section";
+import type { FeedResponse } from "#lib/contract/identity";
+import { AgentFacts, KeyHistory, ToolManifest } from "./agent-profile";
+import { FeedFilterForm } from "./feed-filter";
+import { FeedTable } from "./feed-table";
+
+export interface AgentQuery {
+  readonly approval: string | undefined;
+  readonly action: string | undefined;
+  readonly cursor: string | undefined;
+}
+
+function pageAddress(path: string, { approval, action }: AgentQuery, cursor: string | null): string {
+  const query = new URLSearchParams();
+  if (approval !== undefined) query.set("approval", approval);
+  if (action !== undefined) query.set("action", action);
+  if (cursor !== null) query.set("cursor", cursor);
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+interface AgentViewProps {
+  readonly agent: FeedResponse;
+  readonly query: AgentQuery;
+}
+
+export function AgentView({ agent, query }: AgentViewProps) {
+  const path = `/agent/${agent.slug}`;
+  const isFiltered = query.approval !== undefined || query.action !== undefined;
+  return (
+    <div className="mx-auto max-w-6xl px-4 pt-8 sm:px-6 sm:pt-12">
+      <p className="text-muted text-sm">Agent</p>
+      <h1 className="mt-1 font-semibold text-3xl sm:text-4xl">
+        <AgentText value={agent.name ?? agent.slug} isName />
+      </h1>
+      {agent.description === null ? null : (
+        <p className="mt-3 max-w-[68ch] text-lg text-muted">
+          <AgentText value={agent.description} />
+        </p>
+      )}
+      <div className="mt-6 grid items-start gap-x-12 gap-y-4 lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
+        <AgentFacts agent={agent} />
+        <p className="text-[15px] text-muted">
+          Name, description, code hash and tools are what the agent's owner registered. An attestation is
+          judged by what was registered when it was made. The same in machine-readable form:{" "}
+          <a className="text-accent underline" href={`/v1/agent/${agent.slug}`}>
+            JSON
+          </a>
+          ,{" "}
+          <a className="text-accent underline" href={`${path}/feed.json`}>
+            JSON Feed
+          </a>
+          ,{" "}
+          <a className="text-accent underline" href={`${path}/feed.atom`}>
+            Atom
+          </a>
+          .
+        </p>
+      </div>
+      <Section id="attestations" title="Attestations" lead="Newest first. Open one to have it verified.">
+        <FeedFilterForm path={path} approval={query.approval} action={query.action} />
+        <div className="mt-5">
+          <FeedTable entries={agent.attestations} isFiltered={isFiltered} />
+        </div>
+        <CursorPagination
+          label="attestations"
+          {...(query.cursor === undefined ? {} : { firstHref: pageAddress(path, query, null) })}
+          {...(agent.next_cursor === null ? {} : { nextHref: pageAddress(path, query, agent.next_cursor) })}
+        />
+      </Section>
+      <div className="grid items-start gap-x-12 lg:grid-cols-2">
+        <Section
+          id="keys"
+          title="Key history"
+          lead="The newest first. A key is proven once a signature under it has verified."
+        >
+          <KeyHistory history={agent.identity.key_history} />
+        </Section>
+        <Section id="tools" title="Tool manifest" lead="The tools that the owner allows this agent.">
+          <ToolManifest identity={agent.identity} />
+        </Section>
+      </div>
+      <p className="mt-10 text-[15px]">
+        Badge for a web page:{" "}
+        <TextLink href={`/badge/${agent.slug}.svg`}>{`/badge/${agent.slug}.svg`}</TextLink>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+/** Filters as a plain GET form: they work without JavaScript and can be linked to. */
+import { Button } from "#components/ui/button";
+import { ButtonLink } from "#components/ui/button-link";
+import { Field, Input, Select } from "#components/ui/field";
+
+interface FeedFilterProps {
+  readonly path: string;
+  readonly approval: string | undefined;
+  readonly action: string | undefined;
+}
+
+export function FeedFilterForm({ path, approval, action }: FeedFilterProps) {
+  return (
+    <search>
+      <form
+        action={path}
+        className="no-print grid items-end gap-3 sm:grid-cols-[minmax(0,1fr)_minmax(0,16rem)_auto_auto]"
+      >
+        <Field id="filter-action" label="Action contains">
+          <Input id="filter-action" name="action" type="search" maxLength={200} defaultValue={action ?? ""} />
+        </Field>
+        <Field id="filter-approval" label="Human approval">
+          <Select id="filter-approval" name="approval" defaultValue={approval ?? ""}>
+            <option value="">Any</option>
+            <option value="proof_of_personhood">Proven by World ID, or TEST</option>
+            <option value="hash">Asserted by the caller</option>
+            <option value="none">None</option>
+          </Select>
+        </Field>
+        <Button type="submit" variant="secondary">
+          Filter
+        </Button>
+        {approval === undefined && action === undefined ? null : (
+          <ButtonLink href={path} variant="quiet">
+            Show all
+          </ButtonLink>
+        )}
+      </form>
+    </search>
+  );
+}

@@ -1,0 +1,73 @@
+/** An agent's public attestations, newest first. Rows are told from the signed bytes; opening one verifies it. */
+import Link from "next/link";
+import { AgentText } from "#components/agent-text";
+import { type ApprovalMethod, ApprovalPill } from "#components/approval-grades";
+import { type Column, DataTable } from "#components/ui/data-table";
+import { EmptyState } from "#components/ui/empty-state";
+import { StatusPill } from "#components/ui/status-pill";
+import { Timestamp } from "#components/ui/timestamp";
+import type { FeedEntry } from "#lib/contract/identity";
+
+const methods: readonly string[] = ["none", "hash", "proof_of_personhood"] satisfies ApprovalMethod[];
+const isMethod = (method: string | null): method is ApprovalMethod =>
+  method !== null && methods.includes(method);
+
+function Approval({ entry }: { readonly entry: FeedEntry }) {
+  const { human_approval_method: method, human_approval_environment: environment } = entry;
+  if (!isMethod(method)) return <StatusPill tone="fail">Cannot be read</StatusPill>;
+  return <ApprovalPill method={method} {...(environment === null ? {} : { environment })} />;
+}
+
+function AgentSigned({ entry }: { readonly entry: FeedEntry }) {
+  if (entry.agent_authenticated === null) return <span className="text-muted">Not verified</span>;
+  return entry.agent_authenticated ? "Agent's key" : <span className="text-fail">Wrong key</span>;
+}
+
+const columns: readonly Column<FeedEntry>[] = [
+  {
+    id: "action",
+    header: "Action",
+    isRowHeader: true,
+    cell: (entry) => (
+      <Link
+        href={new URL(entry.public_url).pathname}
+        prefetch={false}
+        className="text-accent underline decoration-1 underline-offset-[3px] [overflow-wrap:anywhere]"
+      >
+        <AgentText value={entry.action ?? "(cannot be read)"} hideWarnings />
+      </Link>
+    ),
+  },
+  { id: "approval", header: "Human approval", cell: (entry) => <Approval entry={entry} /> },
+  { id: "identity", header: "Signed by", cell: (entry) => <AgentSigned entry={entry} /> },
+  {
+    id: "time",
+    header: "Recorded",
+    cell: (entry) =>
+      entry.timestamp === null ? "unknown" : <Timestamp iso={entry.timestamp} relative={false} />,
+  },
+];
+
+interface FeedTableProps {
+  readonly entries: readonly FeedEntry[];
+  readonly isFiltered: boolean;
+}
+
+export function FeedTable({ entries, isFiltered }: FeedTableProps) {
+  const empty = isFiltered ? (
+    <EmptyState title="No attestation fits">Take a filter away to see more.</EmptyState>
+  ) : (
+    <EmptyState title="No public attestation yet">
+      This agent has recorded nothing that the public may see.
+    </EmptyState>
+  );
+  return (
+    <DataTable
+      caption="Public attestations of this agent, newest first"
+      columns={columns}
+      rows={entries}
+      rowKey={(entry) => entry.attestation_id}
+      empty={empty}
+    />
+  );
+}

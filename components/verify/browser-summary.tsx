@@ -1,0 +1,64 @@
+"use client";
+/** What the visitor's browser found, in one sentence below the verdict. A disagreement is loud. */
+import { CircleCheck, CircleX, Clock } from "lucide-react";
+import { Callout } from "#components/ui/callout";
+import { type BrowserCheck, useBrowserCheck } from "./browser-check";
+
+type Done = Extract<BrowserCheck, { phase: "done" }>;
+
+function agreement({ report }: Done): string {
+  const { checks, missing, verdict } = report;
+  if (verdict === "invalid") return "Your browser repeated the checks and finds it invalid too.";
+  const ran = checks.filter(({ status }) => status === "pass").length;
+  const repeated = `Your browser repeated the checks by itself (${ran} passed, none failed) and agrees.`;
+  return missing.length === 0
+    ? repeated
+    : `${repeated} ${missing.length} need the content, which ${verdict === "erased" ? "is gone" : "is not public"}.`;
+}
+
+export function BrowserSummary() {
+  const check = useBrowserCheck();
+  return (
+    <div className="mt-4 border-current/15 border-t pt-3 text-[15px]" data-browser-check={check.phase}>
+      <div role="status">
+        {check.phase === "done" && check.disagreements.length === 0 ? (
+          <p className="flex items-start gap-2">
+            {check.report.verdict === "invalid" ? (
+              <CircleX aria-hidden="true" className="mt-0.5 size-5 shrink-0 text-fail" />
+            ) : (
+              <CircleCheck aria-hidden="true" className="mt-0.5 size-5 shrink-0 text-pass" />
+            )}
+            {agreement(check)}
+          </p>
+        ) : null}
+        {check.phase === "waiting" ? (
+          <p className="flex items-start gap-2 text-muted">
+            <Clock aria-hidden="true" className="mt-0.5 size-5 shrink-0" />
+            <span>
+              This is the server's word. With JavaScript, your own browser repeats every check and says here
+              whether it agrees.
+            </span>
+          </p>
+        ) : null}
+      </div>
+      {check.phase === "failed" ? (
+        <Callout tone="warn" alert title="Your browser could not repeat the checks">
+          What stands here is the server's word alone ({check.reason}). Download the files and use the offline
+          verifier, or load the page again.
+        </Callout>
+      ) : null}
+      {check.phase === "done" && check.disagreements.length > 0 ? (
+        <Callout tone="fail" alert title="Your browser does not agree with this server">
+          <ul className="list-disc pl-5">
+            {check.disagreements.map((sentence) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+          </ul>
+          <p className="mt-1">
+            Do not rely on this page. Download the files and run the offline verifier on another machine.
+          </p>
+        </Callout>
+      ) : null}
+    </div>
+  );
+}

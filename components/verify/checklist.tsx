@@ -1,0 +1,81 @@
+"use client";
+/** The ten checks, each with the server's and the browser's result side by side. */
+import { ChecklistRow } from "#components/checklist-row";
+import { StatusPill } from "#components/ui/status-pill";
+import { toVisibleText } from "#lib/domain/display-text";
+import type { AttestationCheck } from "#lib/domain/verify";
+import { useBrowserCheck } from "./browser-check";
+import { checkTexts } from "./check-texts";
+import { browserStatus } from "./compare";
+
+interface ChecklistProps {
+  readonly checks: readonly AttestationCheck[];
+}
+
+/** Both results in words, once where they say the same. */
+function Details({ server, browser }: { readonly server: string; readonly browser: string }) {
+  if (browser === "" || browser === server)
+    return (
+      <p>
+        {browser === "" ? "Server: " : "Server and your browser: "}
+        <bdi>{toVisibleText(server)}</bdi>
+      </p>
+    );
+  return (
+    <>
+      <p>
+        Server: <bdi>{toVisibleText(server)}</bdi>
+      </p>
+      <p>
+        Your browser: <bdi>{toVisibleText(browser)}</bdi>
+      </p>
+    </>
+  );
+}
+
+export function Checklist({ checks }: ChecklistProps) {
+  const check = useBrowserCheck();
+  const report = check.phase === "done" ? check.report : null;
+  const restated = report?.checks.find(({ name }) => name === "restated_fields");
+  return (
+    <ul className="rounded-lg border border-line bg-surface px-4 sm:px-5">
+      {checks.map(({ name, status, detail }) => {
+        const { title, question, repeat } = checkTexts[name];
+        const own =
+          report === null
+            ? ({ status: check.phase === "failed" ? "unavailable" : "waiting", detail: "" } as const)
+            : browserStatus(report, name);
+        return (
+          <ChecklistRow
+            key={name}
+            name={name}
+            title={title}
+            server={status}
+            browser={own.status}
+            detail={
+              <>
+                <p>{question}</p>
+                <Details server={detail} browser={own.detail} />
+              </>
+            }
+            howToRepeat={<p className="max-w-[68ch]">{repeat}</p>}
+          />
+        );
+      })}
+      {restated === undefined ? null : (
+        <li className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 py-4">
+          <div>
+            <h3 className="font-medium">Decoded fields</h3>
+            <p className="mt-1.5 text-[15px] text-muted">
+              Do the fields shown beside the signed bytes say what the bytes say?{" "}
+              <bdi>{toVisibleText(restated.detail)}</bdi>
+            </p>
+          </div>
+          <StatusPill tone={restated.status === "pass" ? "pass" : "fail"}>
+            Your browser: {restated.status === "pass" ? "passes" : "fails"}
+          </StatusPill>
+        </li>
+      )}
+    </ul>
+  );
+}

@@ -1,0 +1,48 @@
+/** What the zero-knowledge proof discloses. Shown as it stands; whether the proof holds is the checklist's to say. */
+import { AgentText } from "#components/agent-text";
+import { TextLink } from "#components/ui/text-link";
+import type { VerifyResponse } from "#lib/contract/verify";
+
+/** `["human_approved",true]` → name and value in words; null for what is not such a pair. */
+function parseDisclosed(text: string): { name: string; value: string } | null {
+  try {
+    const pair: unknown = JSON.parse(text);
+    if (!Array.isArray(pair) || pair.length !== 2 || typeof pair[0] !== "string") return null;
+    const value: unknown = pair[1];
+    return { name: pair[0], value: typeof value === "string" ? value : JSON.stringify(value) };
+  } catch {
+    return null;
+  }
+}
+
+export function DisclosedValues({ proof }: { readonly proof: NonNullable<VerifyResponse["zk_proof"]> }) {
+  const values = Object.values(proof.disclosed).flatMap((text) => parseDisclosed(text) ?? []);
+  return (
+    <>
+      <p className="max-w-[68ch] text-[15px]">
+        It proves that this service's BBS key signed one attestation with exactly these{" "}
+        {values.length.toLocaleString("en")} of {proof.total_messages.toLocaleString("en")} values, and shows
+        nothing of the others. It does not prove that the action happened.{" "}
+        <TextLink href="/docs/zero-knowledge">How it works</TextLink>
+      </p>
+      <table className="mt-3 w-full text-left text-[15px]">
+        <caption className="sr-only">Values that the zero-knowledge proof discloses</caption>
+        <tbody>
+          {values.map(({ name, value }) => (
+            <tr key={name} className="border-line border-b last:border-0">
+              <th scope="row" className="py-1.5 pr-4 align-top font-mono font-normal text-[13px] text-muted">
+                <AgentText value={name} />
+              </th>
+              <td className="py-1.5 align-top">
+                <AgentText value={value} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="mt-3 text-[15px]">
+        <TextLink href="/verify/presentation">Verify another presentation</TextLink>
+      </p>
+    </>
+  );
+}

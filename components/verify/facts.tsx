@@ -1,0 +1,25 @@
+/** From the API's answer to the facts of a verdict: the one place where the two are joined. */
+import type { VerifyResponse } from "#lib/contract/verify";
+import { checkTexts } from "./check-texts";
+import { decideVerdict, type Verdict, type VerdictFacts } from "./verdict";
+
+export interface Verification {
+  readonly answer: VerifyResponse;
+  readonly keyStatus: VerdictFacts["keyStatus"];
+  readonly isTest: boolean;
+}
+
+export function verdictOf({ answer, keyStatus, isTest }: Verification): Verdict {
+  return decideVerdict({
+    valid: answer.valid,
+    isPublic: answer.is_public,
+    erasedAt: answer.erased_at,
+    approval: answer.human_approval,
+    isApproved: answer.human_approved,
+    isTest,
+    keyStatus,
+    failed: answer.checks
+      .filter(({ status }) => status === "fail")
+      .map(({ name }) => checkTexts[name].title.toLowerCase()),
+  });
+}

@@ -1,0 +1,172 @@
+/** The human approval of an attestation, by its grade; no grade may look like another (api.md, section 2). */
+import { AgentText } from "#components/agent-text";
+import { Callout } from "#components/ui/callout";
+import { CodeBlock, HashText } from "#components/ui/code-block";
+import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { StatusPill, TestMark } from "#components/ui/status-pill";
+import type { VerifyResponse } from "#lib/contract/verify";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import type { HumanApproval } from "#lib/domain/statement";
+import { describeLevel } from "./verdict";
+
+type Proven = Extract<HumanApproval, { method: "proof_of_personhood" }>;
+
+interface HumanApprovalProps {
+  readonly answer: VerifyResponse;
+  readonly isTest: boolean;
+}
+
+/** The names in `verified_by`, as people would say them. */
+const witnesses: Record<string, string> = {
+  "groth16-local": "this service, from the proof itself",
+  "world-portal-v4": "World's verification service",
+  "world-chain": "World Chain (the root is registered there)",
+};
+
+function textOf(object: JsonObject, name: string): string {
+  const value = object[name];
+  return typeof value === "string" ? value : "";
+}
+
+function approvalItems(approval: JsonObject, index: number): Definition[] {
+  const verifiedBy = Array.isArray(approval["verified_by"]) ? approval["verified_by"] : [];
+  const standIn = approval["environment"] === "local" ? " (here its local stand-in)" : "";
+  const names = verifiedBy.map((name) =>
+    name === "groth16-local" ? witnesses[name] : `${witnesses[String(name)] ?? String(name)}${standIn}`,
+  );
+  const who = approval["environment"] === "production" ? "Person" : "Test wallet";
+  return [
+    {
+      id: `nullifier-${index}`,
+      name: `${who} ${index + 1}, nullifier`,
+      value: <HashText value={textOf(approval, "nullifier_hash")} label={`nullifier ${index + 1}`} />,
+    },
+    {
+      id: `proof-${index}`,
+      name: "Proof",
+      value: (
+        <AgentText
+          value={`World ID ${textOf(approval, "protocol_version")}, level ${textOf(approval, "level")}, checked at ${textOf(approval, "verified_at")} by ${names.join(" and ")}`}
+        />
+      ),
+    },
+  ];
+}
+
+function provenItems(approval: Proven, authorization: JsonObject | null): Definition[] {
+  const given = authorization?.["approvals"];
+  const approvals = Array.isArray(given) ? given.filter(isJsonObject) : [];
+  const approvedAt = authorization === null ? "" : textOf(authorization, "approved_at");
+  return [
+    { id: "level", name: "Level", value: <AgentText value={describeLevel(approval.level)} /> },
+    { id: "environment", name: "Environment", value: <AgentText value={approval.environment} /> },
+    ...(approvedAt === "" ? [] : [{ id: "at", name: "Approved", value: <AgentText value={approvedAt} /> }]),
+    {
+      id: "inputs",
+      name: "Inputs",
+      value: approval.inputs_bound
+        ? "The approval named this inputs hash: it covers these inputs and no others."
+        : "The approval did not name an inputs hash: it covers agent, action and context.",
+    },
+    ...(approvals.length > 0
+      ? approvals.flatMap(approvalItems)
+      : approval.nullifier_hashes.map((hash, index) => ({
+          id: hash,
+          name: `Person ${index + 1}, nullifier`,
+          value: <HashText value={hash} label={`nullifier ${index + 1}`} />,
+        }))),
+    {
+      id: "request_hash",
+      name: "Request hash",
+      value: <HashText value={approval.request_hash} label="request hash" />,
+    },
+  ];
+}
+
+function ProvenApproval({
+  answer,
+  approval,
+}: {
+  readonly answer: VerifyResponse;
+  readonly approval: Proven;
+}) {
+  const isTest = approval.environment !== "production";
+  return (
+    <>
+      {isTest ? (
+        <Callout tone="test" title="TEST approval, not a real person">
+          It was made with a test wallet or on World's staging network. It shows that the machinery works, and
+          nothing about a person.
+        </Callout>
+      ) : (
+        <StatusPill tone="pass">Proven by World ID</StatusPill>
+      )}
+      <p className="mt-3 max-w-[68ch]">
+        A nullifier is one {isTest ? "test wallet's" : "person's"} mark for this request alone: the same{" "}
+        {isTest ? "wallet" : "person"} cannot count twice, and no two requests can be linked by it.
+        {isTest ? "" : " Who the person is stays unknown."}
+      </p>
+      <div className="mt-3">
+        <DefinitionList items={provenItems(approval, answer.human_authorization)} />
+      </div>
+      {answer.human_authorization === null ? null : (
+        <details className="mt-3">
+          <summary className="inline-flex min-h-8 items-center text-accent text-sm underline decoration-1 underline-offset-[3px]">
+            The authorization as it was issued
+          </summary>
+          <div className="mt-2">
+            <CodeBlock
+              wrap
+              label="human_authorization"
+              code={JSON.stringify(answer.human_authorization, null, 2)}
+            />
+          </div>
+        </details>
+      )}
+    </>
+  );
+}
+
+function AssertedApproval({ approverHash }: { readonly approverHash: string | null }) {
+  return (
+    <>
+      <Callout tone="warn" title="Asserted by the caller, not proven">
+        The agent's operator says that a human approved. There is no proof of it in this record.
+      </Callout>
+      {approverHash === null ? null : (
+        <div className="mt-3">
+          <DefinitionList
+            items={[
+              {
+                id: "approver_hash",
+                name: "Approver, as a hash",
+                value: <AgentText value={approverHash} />,
+              },
+            ]}
+          />
+        </div>
+      )}
+    </>
+  );
+}
+
+export function HumanApprovalPart({ answer, isTest }: HumanApprovalProps) {
+  const approval = answer.human_approval;
+  if (approval?.method === "proof_of_personhood")
+    return <ProvenApproval answer={answer} approval={approval} />;
+  if (approval?.method === "hash") return <AssertedApproval approverHash={approval.approver_hash} />;
+  if (approval?.method === "none")
+    return <p>None is recorded. Nobody claims that a human was asked; the record is the agent's report.</p>;
+  if (answer.human_approved === null)
+    return <p>Whatever the record said of it was erased with the content.</p>;
+  return (
+    <>
+      {isTest ? <TestMark /> : null}
+      <p className={isTest ? "mt-3" : ""}>
+        {answer.human_approved
+          ? "An approval is recorded. How strong that evidence is, and what was approved, only the owner can show."
+          : "None is recorded."}
+      </p>
+    </>
+  );
+}

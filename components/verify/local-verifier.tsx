@@ -1,0 +1,146 @@
+"use client";
+/** Verifies a pasted or dropped file in this browser. The file goes nowhere; only the service's keys are fetched. */
+import { type ChangeEvent, type DragEvent, useEffect, useRef, useState } from "react";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import { describeControl, Field, Textarea } from "#components/ui/field";
+import type { VerifierReport } from "#lib/verifier/report";
+import { ReportView } from "./report-view";
+import { verifyInWorker } from "./run-worker";
+
+type Outcome =
+  | { readonly phase: "idle" }
+  | { readonly phase: "running" }
+  | { readonly phase: "failed"; readonly reason: string }
+  | { readonly phase: "done"; readonly report: VerifierReport };
+
+const fileInput =
+  "min-h-11 w-full text-sm file:mr-3 file:min-h-9 file:cursor-pointer file:rounded-md file:border file:border-line-strong file:bg-surface file:px-3 file:text-ink";
+const maxBytes = 2_000_000;
+
+async function fetchKeys(): Promise<string> {
+  const response = await fetch("/v1/pubkey", { cache: "no-store" });
+  if (!response.ok) throw new Error(`the public keys could not be fetched (${response.status})`);
+  return response.text();
+}
+
+async function verifyText(input: string, pinned: string | null): Promise<Outcome> {
+  try {
+    const trust = pinned ?? (await fetchKeys());
+    return { phase: "done", report: await verifyInWorker({ input: input.trim(), trust }) };
+  } catch (error) {
+    return { phase: "failed", reason: error instanceof Error ? error.message : "it could not be read" };
+  }
+}
+
+async function readFile(file: File | undefined): Promise<string | null> {
+  if (file === undefined) return null;
+  if (file.size > maxBytes) throw new Error("the file is larger than 2 MB, which nothing of ours is");
+  return file.text();
+}
+
+export function LocalVerifier() {
+  const [text, setText] = useState("");
+  const [pinned, setPinned] = useState<string | null>(null);
+  const [outcome, setOutcome] = useState<Outcome>({ phase: "idle" });
+  const [isOver, setIsOver] = useState(false);
+  const [isReady, setIsReady] = useState(false);
+  const result = useRef<HTMLDivElement>(null);
+  useEffect(() => setIsReady(true), []);
+
+  async function verify(input: string): Promise<void> {
+    setOutcome({ phase: "running" });
+    setOutcome(await verifyText(input, pinned));
+    result.current?.focus();
+  }
+
+  async function take(file: File | undefined): Promise<void> {
+    try {
+      const read = await readFile(file);
+      if (read === null) return;
+      setText(read);
+      await verify(read);
+    } catch (error) {
+      setOutcome({
+        phase: "failed",
+        reason: error instanceof Error ? error.message : "it could not be read",
+      });
+    }
+  }
+
+  async function pin(event: ChangeEvent<HTMLInputElement>): Promise<void> {
+    setPinned(await readFile(event.target.files?.[0]).catch(() => null));
+  }
+
+  function drop(event: DragEvent<HTMLElement>): void {
+    event.preventDefault();
+    setIsOver(false);
+    void take(event.dataTransfer.files[0]);
+  }
+
+  return (
+    <div>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void verify(text);
+        }}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setIsOver(true);
+        }}
+        onDragLeave={() => setIsOver(false)}
+        onDrop={drop}
+        className={`rounded-lg border-2 border-dashed px-4 py-5 sm:px-6 ${isOver ? "border-accent bg-accent-soft" : "border-line-strong"}`}
+      >
+        <Field
+          id="evidence"
+          label="Paste it here, or drop a file on this box"
+          hint="An attestation's JSON, a Sigstore bundle, a human_authorization, a presentation or a log proof."
+        >
+          <Textarea
+            {...describeControl("evidence", { hint: true })}
+            rows={6}
+            required
+            spellCheck={false}
+            className="font-mono text-sm"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </Field>
+        <div className="mt-4 grid gap-4 sm:grid-cols-2">
+          <Field id="file" label="Or choose the file">
+            <input
+              id="file"
+              type="file"
+              className={fileInput}
+              onChange={(event) => void take(event.target.files?.[0])}
+            />
+          </Field>
+          <Field id="keys" label="Your own copy of the public keys (optional)">
+            <input id="keys" type="file" className={fileInput} onChange={(event) => void pin(event)} />
+          </Field>
+        </div>
+        <div className="mt-4">
+          <Button type="submit" disabled={!isReady || outcome.phase === "running"}>
+            {outcome.phase === "running" ? "Verifying …" : "Verify in this browser"}
+          </Button>
+        </div>
+      </form>
+      <div
+        ref={result}
+        tabIndex={-1}
+        role="status"
+        className="mt-6 outline-none"
+        data-outcome={outcome.phase}
+      >
+        {outcome.phase === "failed" ? (
+          <Callout tone="warn" title="This cannot be verified">
+            Neither valid nor invalid: {outcome.reason}.
+          </Callout>
+        ) : null}
+        {outcome.phase === "done" ? <ReportView report={outcome.report} /> : null}
+      </div>
+    </div>
+  );
+}

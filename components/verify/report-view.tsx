@@ -1,0 +1,119 @@
+/** A report of this browser's own verification of a file; there is no server's word beside it. */
+import { AgentText } from "#components/agent-text";
+import { ApprovalPill } from "#components/approval-grades";
+import { Callout, type CalloutTone } from "#components/ui/callout";
+import { DefinitionList } from "#components/ui/definition-list";
+import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
+import { toVisibleText } from "#lib/domain/display-text";
+import type { ActionStatement } from "#lib/domain/statement";
+import type { VerifierCheck, VerifierReport } from "#lib/verifier/report";
+import { checkTexts } from "./check-texts";
+
+const tones: Record<VerifierReport["verdict"], CalloutTone> = {
+  valid: "pass",
+  invalid: "fail",
+  incomplete: "warn",
+  erased: "info",
+};
+const titles: Record<VerifierReport["verdict"], string> = {
+  valid: "Valid",
+  invalid: "Invalid",
+  incomplete: "Intact as far as it can be checked",
+  erased: "Erased",
+};
+const statuses: Record<VerifierCheck["status"], { tone: Tone; text: string }> = {
+  pass: { tone: "pass", text: "passes" },
+  fail: { tone: "fail", text: "fails" },
+  not_applicable: { tone: "neutral", text: "does not apply" },
+  not_run: { tone: "unknown", text: "did not run" },
+};
+
+function titleOf(name: string): string {
+  const known = Object.entries(checkTexts).find(([check]) => check === name)?.[1].title;
+  return known ?? name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+}
+
+/** Only what stands in signed bytes that this browser has verified. */
+function StatementSummary({ statement }: { readonly statement: ActionStatement }) {
+  const { request, timestamp, attestation_id: id, human_approval: approval } = statement.predicate;
+  const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;
+  const slug = String(request["agent_slug"]);
+  return (
+    <DefinitionList
+      items={[
+        {
+          id: "action",
+          name: "Action",
+          value: <AgentText value={String(request["action"])} />,
+          prominent: true,
+        },
+        { id: "agent", name: "Agent", value: <AgentText value={slug} isName /> },
+        { id: "time", name: "Recorded", value: <AgentText value={timestamp} /> },
+        {
+          id: "approval",
+          name: "Human approval",
+          value: (
+            <ApprovalPill method={approval.method} {...(environment === undefined ? {} : { environment })} />
+          ),
+        },
+        {
+          id: "page",
+          name: "Public page",
+          value: (
+            <TextLink href={`/verify/${encodeURIComponent(slug)}/${encodeURIComponent(id)}`}>{id}</TextLink>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+export function ReportView({ report }: { readonly report: VerifierReport }) {
+  const { verdict, checks, unproven, statement } = report;
+  return (
+    <div>
+      <Callout tone={tones[verdict]} title={titles[verdict]}>
+        <p>{report.sentence}</p>
+        {report.isTest ? (
+          <p className="mt-2">
+            <TestMark />
+          </p>
+        ) : null}
+        {unproven.length === 0 ? null : (
+          <p className="mt-2">
+            Shown in the file, and proven by nothing in it: {unproven.map(toVisibleText).join(", ")}.
+          </p>
+        )}
+      </Callout>
+      {report.disagrees ? (
+        <div className="mt-3">
+          <Callout tone="fail" alert title="The file says something else about itself">
+            It claims to be {report.claimed ? "valid" : "invalid"}. Your browser found the opposite; believe
+            the checks below.
+          </Callout>
+        </div>
+      ) : null}
+      {statement === null ? null : (
+        <div className="mt-4">
+          <StatementSummary statement={statement} />
+        </div>
+      )}
+      <ul className="mt-4 rounded-lg border border-line bg-surface px-4 sm:px-5">
+        {checks.map(({ name, status, detail }) => (
+          <li key={name} className="border-line border-b py-3 last:border-0">
+            <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
+              <h3 className="font-medium">{titleOf(name)}</h3>
+              <StatusPill tone={report.missing.includes(name) ? "unknown" : statuses[status].tone}>
+                {report.missing.includes(name) ? "cannot be checked from this file" : statuses[status].text}
+              </StatusPill>
+            </div>
+            <p className="mt-1 text-[15px] text-muted [overflow-wrap:anywhere]">
+              <bdi>{toVisibleText(detail)}</bdi>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+/** What the attestation says, in five seconds: action, agent, time, grade of the human approval. */
+import { AgentText } from "#components/agent-text";
+import { ApprovalPill } from "#components/approval-grades";
+import { StatusPill, TestMark } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { VerifyResponse } from "#lib/contract/verify";
+
+interface SubjectSummaryProps {
+  readonly answer: VerifyResponse;
+  readonly isTest: boolean;
+}
+
+function ApprovalGrade({ answer, isTest }: SubjectSummaryProps) {
+  const approval = answer.human_approval;
+  if (isTest) return <TestMark />;
+  if (approval !== null) {
+    const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;
+    return <ApprovalPill method={approval.method} {...(environment === undefined ? {} : { environment })} />;
+  }
+  if (answer.human_approved === true)
+    return <StatusPill tone="private">Approval recorded, grade not public</StatusPill>;
+  if (answer.human_approved === false) return <ApprovalPill method="none" />;
+  return null;
+}
+
+function ActionText({ answer }: { readonly answer: VerifyResponse }) {
+  if (answer.action !== null) return <AgentText value={answer.action} />;
+  if (answer.status === "erased") return <span className="text-muted">The content was erased.</span>;
+  return (
+    <span className="text-muted">
+      {answer.is_public ? "The record cannot be read." : "The content is private."}
+    </span>
+  );
+}
+
+export function SubjectSummary({ answer, isTest }: SubjectSummaryProps) {
+  return (
+    <div className="mt-5">
+      <p className="text-muted text-sm">The agent's report</p>
+      <p className="mt-0.5 font-medium text-xl leading-snug sm:text-2xl">
+        <ActionText answer={answer} />
+      </p>
+      <p className="mt-2 text-[15px] text-muted">
+        by{" "}
+        <TextLink href={`/agent/${answer.agent_slug}`}>
+          <AgentText value={answer.agent_slug} isName />
+        </TextLink>
+        {answer.timestamp === null ? null : (
+          <>
+            , recorded <Timestamp iso={answer.timestamp} />
+          </>
+        )}
+      </p>
+      <div className="mt-3">
+        <ApprovalGrade answer={answer} isTest={isTest} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,44 @@
+/** The verdict in an icon and words, never by colour alone; the first thing that a visitor of a phone sees. */
+import { CircleCheck, CircleHelp, CircleX, Eraser, FlaskConical, Lock } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Verdict, VerdictKind } from "./verdict";
+
+const looks = {
+  valid: { Icon: CircleCheck, className: "border-pass bg-pass-soft", ink: "text-pass" },
+  test: { Icon: FlaskConical, className: "border-test bg-test-soft", ink: "text-test" },
+  private: { Icon: Lock, className: "border-line-strong bg-surface", ink: "text-ink" },
+  invalid: { Icon: CircleX, className: "border-fail bg-fail-soft", ink: "text-fail" },
+  erased: { Icon: Eraser, className: "border-line-strong bg-surface", ink: "text-ink" },
+  unknown: { Icon: CircleHelp, className: "border-line-strong bg-surface", ink: "text-ink" },
+} as const satisfies Record<VerdictKind | "unknown", object>;
+
+interface VerdictHeaderProps {
+  readonly verdict: Pick<Verdict, "title" | "sentence" | "notes"> & {
+    readonly kind: VerdictKind | "unknown";
+  };
+  /** What the visitor's browser found, below the verdict and in its frame. */
+  readonly children?: ReactNode;
+}
+
+export function VerdictHeader({ verdict, children }: VerdictHeaderProps) {
+  const { Icon, className, ink } = looks[verdict.kind];
+  return (
+    <header className={`rounded-lg border-2 px-4 py-5 sm:px-7 sm:py-7 ${className}`}>
+      <div className="flex items-start gap-3 sm:gap-5">
+        <Icon aria-hidden="true" className={`mt-0.5 size-9 shrink-0 sm:size-12 ${ink}`} />
+        <div className="min-w-0">
+          <h1 className={`font-semibold text-3xl leading-tight tracking-[-0.02em] sm:text-4xl ${ink}`}>
+            {verdict.title}
+          </h1>
+          <p className="mt-2 max-w-[62ch] text-[17px] sm:text-lg">{verdict.sentence}</p>
+          {verdict.notes.map((note) => (
+            <p key={note} className="mt-2 max-w-[62ch] text-[15px]">
+              {note}
+            </p>
+          ))}
+        </div>
+      </div>
+      {children}
+    </header>
+  );
+}

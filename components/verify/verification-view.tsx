@@ -1,0 +1,123 @@
+/** The public page of one attestation (pages.md, "/verify/<slug>/<id>"). Readable as it comes from the server. */
+import { NotProven } from "#components/not-proven";
+import { CodeBlock } from "#components/ui/code-block";
+import { BrowserCheckProvider } from "./browser-check";
+import { BrowserSummary } from "./browser-summary";
+import { Checklist } from "./checklist";
+import { DecodedFields } from "./decoded-fields";
+import { DisclosedValues } from "./disclosed-values";
+import { type Verification, verdictOf } from "./facts";
+import { HumanApprovalPart } from "./human-approval";
+import { Section } from "./section";
+import { SignedBytes } from "./signed-bytes";
+import { SubjectSummary } from "./subject-summary";
+import { Downloads, RepeatCommands, ShareLinks } from "./take-along";
+import { VerdictHeader } from "./verdict-header";
+
+interface VerificationViewProps {
+  readonly verification: Verification;
+  readonly base: string;
+}
+
+function Content({ answer }: Pick<Verification, "answer">) {
+  const { payload } = answer;
+  return (
+    <Section
+      id="content"
+      title={payload === null ? "What is public of it" : "What it says, and the bytes that say it"}
+      lead={
+        payload === null
+          ? undefined
+          : "Decoded for reading, beside the exact bytes that the signature covers. Characters that would not be seen are shown by their code, like ⟨U+202E⟩."
+      }
+    >
+      <div className={payload === null ? "" : "grid items-start gap-6 lg:grid-cols-2"}>
+        <div className="min-w-0">
+          <DecodedFields answer={answer} />
+        </div>
+        {payload === null ? null : (
+          <div className="min-w-0">
+            <SignedBytes payload={payload} />
+          </div>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+function LogPart({ answer }: Pick<Verification, "answer">) {
+  const { log } = answer;
+  return (
+    <Section
+      id="log"
+      title="Its place in the transparency log"
+      lead="The log only grows: whoever keeps an old checkpoint can show it if an entry is changed or taken back later."
+    >
+      <div className="grid gap-4 lg:grid-cols-2">
+        <CodeBlock wrap label="checkpoint" title="Checkpoint (C2SP signed note)" code={log.checkpoint} />
+        <CodeBlock
+          wrap
+          label="inclusion proof"
+          title={`Inclusion proof of entry ${log.index} (${log.inclusion_proof.length} hashes)`}
+          code={
+            log.inclusion_proof.length === 0
+              ? "(empty: the tree has one entry)"
+              : log.inclusion_proof.join("\n")
+          }
+        />
+      </div>
+    </Section>
+  );
+}
+
+export function VerificationView({ verification, base }: VerificationViewProps) {
+  const { answer, isTest } = verification;
+  const page = {
+    valid: answer.valid,
+    payloadHash: answer.payload_hash,
+    checks: answer.checks.map(({ name, status }) => ({ name, status })),
+  };
+  return (
+    <BrowserCheckProvider id={answer.attestation_id} page={page}>
+      <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6 sm:pt-10">
+        <VerdictHeader verdict={verdictOf(verification)}>
+          <SubjectSummary answer={answer} isTest={isTest} />
+          <BrowserSummary />
+        </VerdictHeader>
+        <Section id="approval" title="Human approval">
+          <HumanApprovalPart answer={answer} isTest={isTest} />
+        </Section>
+        <Section
+          id="checks"
+          title="The ten checks"
+          lead="Each is made by the server at every look, from the stored bytes, and again by your own browser with the code of the offline verifier."
+        >
+          <Checklist checks={answer.checks} />
+        </Section>
+        <Content answer={answer} />
+        {answer.zk_proof === null ? null : (
+          <Section id="zero-knowledge" title="Zero-knowledge proof">
+            <DisclosedValues proof={answer.zk_proof} />
+          </Section>
+        )}
+        <Section id="not-proven" title="What this does not prove">
+          <NotProven />
+        </Section>
+        <Section
+          id="repeat"
+          title="Check it without this page"
+          lead="The commands work as they stand. Keep the files: they can be verified without us for ever."
+        >
+          <div className="grid items-start gap-8 lg:grid-cols-[minmax(0,20rem)_minmax(0,1fr)]">
+            <Downloads answer={answer} />
+            <RepeatCommands answer={answer} />
+          </div>
+        </Section>
+        <LogPart answer={answer} />
+        <Section id="share" title="Pass it on">
+          <ShareLinks answer={answer} base={base} />
+        </Section>
+      </div>
+    </BrowserCheckProvider>
+  );
+}

@@ -1,0 +1,38 @@
+/** What an agent's page is made from: the feed of the API, with the page's filters. */
+import { headers } from "next/headers";
+import { cache } from "react";
+import type { FeedResponse } from "#lib/contract/identity";
+import { AppError } from "#lib/errors";
+import { approvalFilters, readAgentFeed } from "#lib/services/agent-feed";
+import { getApp } from "./context";
+import { countPage } from "./page-limits";
+
+export type LoadedAgent =
+  | { kind: "found"; agent: FeedResponse }
+  | { kind: "unknown" }
+  | { kind: "refused"; detail: string };
+
+const entriesShown = 20;
+
+/** Once a request, for the page and its metadata together; strings as the query has them. */
+export const loadAgent = cache(
+  async (slug: string, approval?: string, action?: string, cursor?: string): Promise<LoadedAgent> => {
+    const { context } = await getApp();
+    try {
+      await countPage(await headers(), "feed");
+      const agent = await readAgentFeed(context, slug, {
+        limit: entriesShown,
+        cursor,
+        approval: approvalFilters.find((known) => known === approval),
+        action: action?.slice(0, 200),
+      });
+      return { kind: "found", agent };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (error.errorName === "agent_not_found") return { kind: "unknown" };
+      if (error.errorName === "rate_limit_exceeded" || error.errorName === "bad_request")
+        return { kind: "refused", detail: error.detail };
+      throw error;
+    }
+  },
+);

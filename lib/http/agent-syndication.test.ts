@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import type { FeedResponse } from "#lib/contract/identity";
+import { writeAtomFeed, writeJsonFeed } from "./agent-syndication";
+
+const hostile = "<script>alert(1)</script> & \u202e]]> \u0007";
+const entry = {
+  attestation_id: "01990000-0000-7000-8000-000000000000",
+  action: hostile,
+  timestamp: "2026-11-21T08:00:00.000Z",
+  payload_hash: "ab",
+  human_approval_method: "proof_of_personhood",
+  human_approval_environment: "local",
+  public_url: "http://localhost/verify/bot/01990000-0000-7000-8000-000000000000",
+};
+const agent = {
+  slug: "bot",
+  name: hostile,
+  description: hostile,
+  created_at: "2026-11-20T08:00:00.000Z",
+  attestations: [entry],
+} as unknown as FeedResponse;
+
+describe("feeds with hostile strings", () => {
+  it("JSON Feed: titles are plain text, content is escaped, TEST is said", () => {
+    const feed = JSON.parse(writeJsonFeed("http://localhost", agent));
+    expect(feed.items[0].title).toContain("<script>alert(1)</script> & ⟨U+202E⟩");
+    expect(feed.items[0].content_html).not.toContain("<script>");
+    expect(feed.items[0].content_html).toContain("TEST, not a real person");
+  });
+
+  it("Atom: no markup of the agent's, whatever a reader takes titles for, and no hidden character", () => {
+    const xml = writeAtomFeed("http://localhost", agent);
+    expect(xml).not.toMatch(/<script/);
+    for (const hidden of ["\u202e", "\u0007"]) expect(xml).not.toContain(hidden);
+    expect(xml.replaceAll(/<!\[CDATA\[[\s\S]*?\]\]>/g, "")).not.toContain("]]>");
+    expect(xml).toContain("TEST, not a real person");
+  });
+});

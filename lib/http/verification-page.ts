@@ -1,0 +1,53 @@
+/** What the pages, images and badges about an attestation are made from: the API's own answer and a little besides. */
+import { headers } from "next/headers";
+import { cache } from "react";
+import type { VerifyResponse } from "#lib/contract/verify";
+import type { HumanApproval } from "#lib/domain/statement";
+import { AppError } from "#lib/errors";
+import type { Context } from "#lib/services/context";
+import { readAttestation, verifyAttestationById } from "#lib/services/verify-attestation";
+import { getApp } from "./context";
+import { countPage } from "./page-limits";
+
+export interface VerificationPage {
+  /** As a stranger gets it from GET /v1/verify/:id. */
+  answer: VerifyResponse;
+  /** Of the key that signed; `unknown` where it is not one of the service's. */
+  keyStatus: "active" | "retired" | "revoked" | "unknown";
+  /** True for private attestations too: a TEST approval is marked everywhere, for ever. */
+  isTest: boolean;
+}
+
+function isTestApproval(approval: HumanApproval | undefined): boolean {
+  return approval?.method === "proof_of_personhood" && approval.environment !== "production";
+}
+
+export async function verifyForPage(context: Context, id: string): Promise<VerificationPage> {
+  const answer = await verifyAttestationById(context, id, null);
+  const { statement } = await readAttestation(context.database.db, id);
+  const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
+  return {
+    answer,
+    keyStatus: key?.status ?? "unknown",
+    isTest: isTestApproval(statement?.predicate.human_approval),
+  };
+}
+
+export type LoadedVerification =
+  | ({ kind: "found" } & VerificationPage)
+  | { kind: "unknown" }
+  | { kind: "limited"; detail: string };
+
+/** Once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
+export const loadVerification = cache(async (id: string): Promise<LoadedVerification> => {
+  const { context } = await getApp();
+  try {
+    await countPage(await headers(), "verify");
+    return { kind: "found", ...(await verifyForPage(context, id)) };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    if (error.errorName === "attestation_not_found") return { kind: "unknown" };
+    if (error.errorName === "rate_limit_exceeded") return { kind: "limited", detail: error.detail };
+    throw error;
+  }
+});
