@@ -1,0 +1,151 @@
+/** World ID proper: version 4, the key from the settings, roots and keys from the chain, the portal as a further witness. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { databaseKinds } from "#lib/db/testing";
+import { wordHex } from "#lib/domain/world-id-proof";
+import { ask } from "./authorizations-testing";
+import { startTestApp, type TestApp } from "./testing";
+import { serveStandIn } from "./world-id-stand-in";
+import { makeV4Result, startWorldStub, type WorldStub } from "./world-testing";
+
+describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
+  let test: TestApp;
+  let stub: WorldStub;
+  let key: string;
+  beforeAll(async () => {
+    stub = await startWorldStub();
+    test = await startTestApp(kind, stub.settings);
+    ({ key } = await test.createKey());
+  });
+  afterEach(() => {
+    stub.reply = undefined;
+  });
+  afterAll(async () => {
+    await test.close();
+    await stub.close();
+  });
+
+  it("approves, anchors, and grades the proof as proven without any TEST mark", async () => {
+    const asked = await ask(test, key, { required_level: "orb" });
+    const start = await asked.start();
+    expect(start).toMatchObject({ app_id: "app_test", environment: "production", preset: "orb" });
+    expect(start).not.toHaveProperty("bridge_url");
+    const approved = await asked.submit(makeV4Result(start, 21n));
+    expect(approved.body).toMatchObject({ status: "approved", environment: "production", is_test: false });
+    const { human_authorization } = (await asked.read()).body;
+    expect(human_authorization.approvals[0]).toMatchObject({
+      protocol_version: "4.0",
+      level: "proof_of_human",
+      verified_by: ["groth16-local", "world-portal-v4", "world-chain"],
+      anchor: { chain_id: 480, block_number: 16, root: wordHex(1000n) },
+    });
+    const sent = stub.asked.at(-1);
+    expect(sent).toMatchObject({ environment: "production", action: start.action });
+    expect(sent?.responses[0]?.signal_hash).toBe(human_authorization.binding.signal_hash);
+    const body = {
+      agent_slug: "treasurer",
+      action: asked.made.action,
+      inputs_hash: "x",
+      human_authorization,
+    };
+    const made = await test.call("POST", "/v1/attest", { key, body });
+    const verified = await test.call("GET", `/v1/verify/${made.body.attestation_id}`);
+    expect(verified.body.valid).toBe(true);
+    const check = verified.body.checks.find(({ name }: { name: string }) => name === "human_authorization");
+    expect(check).toMatchObject({ status: "pass", detail: "Proof of personhood" });
+  });
+
+  it("refuses a valid pairing under a foreign root, another signal, another RP's nonce, while the portal says yes", async () => {
+    const asked = await ask(test, key);
+    const cases: [(start: Awaited<ReturnType<typeof asked.start>>) => object, RegExp][] = [
+      [(start) => makeV4Result(start, 21n, 5n), /root is no valid root/],
+      [
+        (start) => makeV4Result(start, 21n, 1000n, `0x${"ab".repeat(32)}`),
+        /does not verify over this request/,
+      ],
+      [(start) => ({ ...makeV4Result(start, 21n), action: "authz-other" }), /another action/],
+      [(start) => ({ ...makeV4Result(start, 21n), environment: "staging" }), /another World ID environment/],
+      [
+        (start) => {
+          const proven = { ...start, rp_context: { ...start.rp_context, nonce: wordHex(9n) } };
+          return { ...makeV4Result(proven, 21n), nonce: start.rp_context.nonce };
+        },
+        /does not verify over this request/,
+      ],
+    ];
+    for (const [make, words] of cases) {
+      const answer = await asked.submit(make(await asked.start()));
+      expect([answer.status, answer.body.code]).toEqual([422, "approval_refused"]);
+      expect(answer.body.detail).toMatch(words);
+    }
+    expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 0 } });
+  });
+
+  it("takes a 200 for no approval: the item, its nullifier and its success are looked at", async () => {
+    const asked = await ask(test, key);
+    const item = { identifier: "proof_of_human", success: true, nullifier: wordHex(21n) };
+    const replies: object[] = [
+      { success: true, results: [] },
+      { success: true, results: [{ ...item, identifier: "passport" }] },
+      {
+        success: true,
+        results: [
+          { ...item, success: false, code: "invalid_root" },
+          { ...item, identifier: "passport" },
+        ],
+      },
+      { success: true, results: [{ ...item, nullifier: wordHex(22n) }] },
+      { success: false, results: [item] },
+    ];
+    for (const body of replies) {
+      stub.reply = () => ({ status: 200, body });
+      const answer = await asked.submit(makeV4Result(await asked.start(), 21n));
+      expect([answer.status, answer.body.code]).toEqual([422, "approval_refused"]);
+      expect(answer.body.detail).toContain("World refused the proof");
+    }
+    stub.reply = () => ({ status: 500, body: {} });
+    expect((await asked.submit(makeV4Result(await asked.start(), 21n))).status).toBe(503);
+    expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 0 } });
+  });
+
+  it("has no stand-in: its paths answer as unknown ones", async () => {
+    const paths = [
+      ["POST", "/request"],
+      ["GET", "/response/some-request-id"],
+      ["POST", "/dev/world-portal/api/v4/verify/rp_x"],
+      ["GET", "/dev/world-app/api/request"],
+    ];
+    for (const [method = "", path] of paths) {
+      const body = method === "POST" ? { body: "{}" } : {};
+      test.use();
+      const answer = await serveStandIn(new Request(`http://localhost${path}`, { method, ...body }));
+      expect([path, answer.status]).toEqual([path, 404]);
+    }
+  });
+});
+
+describe("World ID with the portal alone", () => {
+  it("says that nobody can check the proof again", async () => {
+    const stub = await startWorldStub();
+    const { WORLD_CHAIN_RPC_URL: _rpc, WORLD_ID_V4_VERIFYING_KEY: _key, ...settings } = stub.settings;
+    const test = await startTestApp("embedded", settings);
+    const { key } = await test.createKey();
+    const asked = await ask(test, key);
+    expect((await asked.submit(makeV4Result(await asked.start(), 21n))).body.status).toBe("approved");
+    const { human_authorization } = (await asked.read()).body;
+    expect(human_authorization.approvals[0].verified_by).toEqual(["world-portal-v4"]);
+    const body = {
+      agent_slug: "treasurer",
+      action: asked.made.action,
+      inputs_hash: "x",
+      human_authorization,
+    };
+    const made = await test.call("POST", "/v1/attest", { key, body });
+    const { checks, valid } = (await test.call("GET", `/v1/verify/${made.body.attestation_id}`)).body;
+    expect(valid).toBe(true);
+    expect(checks.find(({ name }: { name: string }) => name === "human_authorization").detail).toBe(
+      "Proof of personhood, checked by World, cannot be checked again independently",
+    );
+    await test.close();
+    await stub.close();
+  });
+});
