@@ -253,6 +253,10 @@ CREATE TABLE "logs" (
 	"size" bigint NOT NULL,
 	"root" "bytea" NOT NULL,
 	"checkpoint" text NOT NULL,
+	"epoch_payload" "bytea",
+	"epoch_signature" "bytea",
+	"epoch_envelope_signature" "bytea",
+	"epoch_key_id" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"closed_at" timestamp (3) with time zone

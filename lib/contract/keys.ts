@@ -58,6 +58,17 @@ const publicLog = z.strictObject({
   url: z.url(),
   size: z.number().int(),
   closed_at: timestamp.nullable(),
+  opened_by: z
+    .strictObject({
+      payload: z.string(),
+      signature: base64Text,
+      envelope_signature: base64Text,
+      key_id: z.string(),
+    })
+    .nullable()
+    .meta({
+      description: "the signed statement of leaf 0 that names the log before; null for the first log",
+    }),
 });
 
 export const pubkeyResponse = z

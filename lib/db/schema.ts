@@ -244,6 +244,11 @@ export const logs = pgTable("logs", {
   size: leafIndex("size").notNull(),
   root: bytea().notNull(),
   checkpoint: text().notNull(),
+  /** The statement of leaf 0 that names the log before, signed by `epoch_key_id`; null for log 1. */
+  epoch_payload: bytea(),
+  epoch_signature: bytea(),
+  epoch_envelope_signature: bytea(),
+  epoch_key_id: text(),
   created_at: createdAt(),
   updated_at: at("updated_at").notNull().defaultNow(),
   closed_at: at("closed_at"),

@@ -1,6 +1,6 @@
 /** The pairing checks of a verification, in the bounded pool and remembered under the hash of all they read. */
 
-import { eq } from "drizzle-orm";
+import { and, eq, ne } from "drizzle-orm";
 import { signingKeys } from "#lib/db/schema";
 import type { CostlyChecks } from "#lib/domain/verify";
 import type { Context } from "./context";
@@ -23,7 +23,7 @@ export function createCostlyChecks(context: Context): CostlyChecks {
       const rows = await context.database.db
         .select({ publicKey: signingKeys.public_key })
         .from(signingKeys)
-        .where(eq(signingKeys.purpose, "zk"));
+        .where(and(eq(signingKeys.purpose, "zk"), ne(signingKeys.status, "revoked")));
       const report = await context.pool.runRemembered("verifyPresentation", {
         zkProof,
         pinnedKeys: rows.map(({ publicKey }) => publicKey),

@@ -100,7 +100,7 @@ function mismatch(source: KeySource, purpose: KeyPurpose, problem: string): Erro
  * Replaces in `found` what a rotation has made active and not put in place (it was interrupted, or is just
  * doing it): the database says which key is active.
  */
-async function preferActive(executor: Executor, source: KeySource): Promise<Partial<Signers>> {
+export async function preferActive(executor: Executor, source: KeySource): Promise<Partial<Signers>> {
   const found = await source.load();
   const next = await source.loadNext();
   for (const purpose of purposes) {

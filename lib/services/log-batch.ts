@@ -118,7 +118,7 @@ export async function sequenceBatch(
   tx: Executor,
   batch: QueuedItem[],
   cached: CachedEdge,
-  { keys, guard }: { keys: SigningKeys; guard: ForkGuard },
+  { keys, guard }: { keys: Pick<SigningKeys, "logSigner">; guard: ForkGuard },
 ): Promise<Sequenced> {
   const head = await lockOpenHead(tx);
   if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();

@@ -40,7 +40,7 @@ const maxQueued = 10_000;
 
 interface Dependencies {
   database: Database;
-  keys: SigningKeys;
+  keys: Pick<SigningKeys, "logSigner">;
   guard: ForkGuard;
   logger: Logger;
 }

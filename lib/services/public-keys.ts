@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import type { z } from "zod";
 import type { pubkeyResponse } from "#lib/contract/keys";
 import { signingKeys } from "#lib/db/schema";
-import { base64Encode, base64UrlEncode } from "#lib/domain/bytes";
+import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/domain/bytes";
 import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/domain/disclosure";
 import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-key";
 import { pathOfLog } from "#lib/domain/log-epochs";
@@ -38,6 +38,20 @@ async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof li
   };
 }
 
+type LogRow = Awaited<ReturnType<typeof readLogs>>[number];
+
+/** The signed statement of leaf 0 that names the log before; null for the first log. */
+function describeEpoch(log: LogRow) {
+  const { epoch_payload, epoch_signature, epoch_envelope_signature, epoch_key_id } = log;
+  if (!epoch_payload || !epoch_signature || !epoch_envelope_signature || epoch_key_id === null) return null;
+  return {
+    payload: utf8Decode(epoch_payload),
+    signature: base64Encode(epoch_signature),
+    envelope_signature: base64Encode(epoch_envelope_signature),
+    key_id: epoch_key_id,
+  };
+}
+
 async function readLogKeys(context: Context) {
   const logs = (await readLogs(context.database.db)).map((log) => ({
     origin: log.origin,
@@ -45,6 +59,7 @@ async function readLogKeys(context: Context) {
     url: `${context.settings.baseUrl}${pathOfLog(log.id)}`,
     size: log.size,
     closed_at: log.closed_at?.toISOString() ?? null,
+    opened_by: describeEpoch(log),
   }));
   const open = logs.find((log) => log.closed_at === null);
   if (!open) throw new Error("the database has no open log");

@@ -71,6 +71,22 @@ async function readPublishedKeys(db: Executor): Promise<PublishedKey[]> {
   }));
 }
 
+/** Keys of every purpose, for the operator. */
+export async function readAllKeys(db: Executor) {
+  return db
+    .select({
+      purpose: signingKeys.purpose,
+      keyId: signingKeys.key_id,
+      status: signingKeys.status,
+      from: signingKeys.valid_from_index,
+      to: signingKeys.valid_to_index,
+      logOrigin: logs.origin,
+    })
+    .from(signingKeys)
+    .innerJoin(logs, eq(logs.id, signingKeys.log_id))
+    .orderBy(asc(signingKeys.purpose), asc(signingKeys.log_id), asc(signingKeys.created_at));
+}
+
 /** The active key's id of a purpose; null in an empty database. */
 export async function activeKeyId(db: Executor, purpose: KeyPurpose): Promise<string | null> {
   const [row] = await db
