@@ -14,31 +14,30 @@ const reasons = [
 ] as const;
 const maxReasonLength = 800;
 
-/** Both fields are called `reason`: the service joins what is filled in. */
-function ReasonFields() {
+/**
+ * Buttons instead of radio buttons: browsers submit a form on Enter in a radio button, and here Enter decides nothing
+ * but by a button that has the focus. Reason and text share one name; the service joins what is there.
+ */
+function ReasonFields({ busy }: { readonly busy: boolean }) {
   return (
     <>
-      <fieldset>
-        <legend className="font-medium text-[15px]">Why? (optional, the agent will read it)</legend>
+      <div className="flex flex-col gap-2">
         {reasons.map((reason) => (
-          <label key={reason} className="flex min-h-11 cursor-pointer items-center gap-3">
-            <input
-              type="radio"
-              name="reason"
-              value={reason}
-              className="size-5 shrink-0 accent-[var(--accent-fill)]"
-            />
-            <span className="text-[15px]">{reason}</span>
-          </label>
+          <Button
+            key={reason}
+            type="submit"
+            name="reason"
+            value={reason}
+            variant="secondary"
+            className="justify-start py-2 text-left"
+            disabled={busy}
+          >
+            Deny: {reason}
+          </Button>
         ))}
-      </fieldset>
-      <Field id="deny-text" label="In your own words" hint="The agent and its operator will see it.">
-        <Textarea
-          {...describeControl("deny-text", { hint: true })}
-          name="reason"
-          rows={3}
-          maxLength={maxReasonLength}
-        />
+      </div>
+      <Field id="deny-text" label="Or in your own words (optional)">
+        <Textarea {...describeControl("deny-text", {})} name="reason" rows={3} maxLength={maxReasonLength} />
       </Field>
     </>
   );
@@ -59,12 +58,12 @@ function Frame({ token, children, busy, onSubmit }: FrameProps) {
       {...(onSubmit === undefined ? {} : { onSubmit })}
       className="flex flex-col gap-4 rounded-lg border border-line bg-surface p-4 sm:p-5"
     >
-      {/* The form's default button: while it is disabled, Enter in a field submits nothing (HTML, implicit submission). */}
-      <button type="submit" disabled hidden />
       <h3 className="font-semibold text-[17px]">Deny this request</h3>
-      <ReasonFields />
+      <p className="-mt-2 text-[15px] text-muted">
+        A denial is final. The agent is told to stop and report, and it and its operator see the reason.
+      </p>
+      <ReasonFields busy={busy} />
       {children}
-      <p className="text-muted text-sm">A denial is final. The agent is told to stop and report.</p>
       <Button type="submit" variant="danger" disabled={busy}>
         {busy ? "Sending …" : "Deny for good"}
       </Button>
@@ -95,10 +94,10 @@ export function DenyForm({ token, onDecided }: { readonly token: string; readonl
   const start = useRef<HTMLDivElement>(null);
   useEffect(() => start.current?.focus(), []);
 
-  async function send(form: HTMLFormElement): Promise<void> {
+  async function send(form: FormData): Promise<void> {
     setBusy(true);
     setProblem(null);
-    const reason = readReason(new FormData(form));
+    const reason = readReason(form);
     const answer = await postJson(`/approve/${token}/deny`, reason === "" ? {} : { reason });
     // 409: somebody else was faster, and the page shows what they decided.
     if (answer.ok || answer.problem.status === 409) return onDecided();
@@ -113,7 +112,8 @@ export function DenyForm({ token, onDecided }: { readonly token: string; readonl
         busy={busy}
         onSubmit={(event) => {
           event.preventDefault();
-          void send(event.currentTarget);
+          const { submitter } = event.nativeEvent as SubmitEvent;
+          void send(new FormData(event.currentTarget, submitter));
         }}
       >
         {problem === null ? null : (

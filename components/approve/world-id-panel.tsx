@@ -5,7 +5,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
 import type { ApprovalView } from "#lib/contract/approval-view";
-import { toVisibleText } from "#lib/domain/display-text";
+import { segmentText } from "#lib/domain/display-text";
 import { DifferenceAlert } from "./difference-alert";
 import { useWorldId } from "./use-world-id";
 import { WalletRequest } from "./wallet-request";
@@ -17,13 +17,18 @@ interface WorldIdPanelProps {
   readonly onChange: () => void;
 }
 
-const walletTextLength = 300;
+const walletTextLength = 500;
 
-/** For the wallet's own screen, which shows less than this page: hidden characters visible, and short. */
+/** For the wallet's own screen, which shows less than this page: short, hidden characters visible. */
 function describeForWallet({ request }: ApprovalView): string {
-  const characters = [...toVisibleText(`${request.agent_slug}: ${request.action}`)];
-  if (characters.length <= walletTextLength) return characters.join("");
-  return `${characters.slice(0, walletTextLength).join("")} …`;
+  let text = "";
+  for (const segment of segmentText(`${request.agent_slug}: ${request.action}`)) {
+    const piece = segment.kind === "text" ? segment.value : `⟨${segment.label}⟩`;
+    const room = walletTextLength - text.length;
+    if (piece.length > room) return `${text}${segment.kind === "text" ? piece.slice(0, room) : ""} …`;
+    text += piece;
+  }
+  return text;
 }
 
 interface FailureProps {

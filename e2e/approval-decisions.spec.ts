@@ -1,0 +1,293 @@
+/** Denying with and without JavaScript, hostile strings, the keyboard, the states in words and what fails on the way. */
+import { webcrypto } from "node:crypto";
+import { expect, type Page, test } from "@playwright/test";
+import {
+  approveAs,
+  ask,
+  expectAccessibleInBothThemes,
+  getApiKey,
+  openWallet,
+  poll,
+} from "./approval-helpers";
+
+// A real proof takes seconds, and more where other tests share the machine.
+test.describe.configure({ timeout: 120_000 });
+
+let key = "";
+test.beforeAll(async ({ request }) => {
+  key = await getApiKey(request, "decisions@example.com");
+});
+
+test("denied with a ready reason and free text, and an equal request says so on top", async ({
+  page,
+  request,
+}) => {
+  const fields = { action: "Delete the archive", context: { path: "/archive/2019" } };
+  const asked = await ask(request, key, fields);
+  await page.goto(asked.approval_url);
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("button", { name: "Deny", exact: true }).click();
+  await page.getByLabel("in your own words").fill("Ask Eve first.");
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("button", { name: "Deny: I did not expect this request." }).click();
+
+  await expect(page.getByRole("heading", { name: "This request was denied" })).toBeFocused();
+  await expect(page.getByText("I did not expect this request. Ask Eve first.")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  expect(await poll(request, asked)).toMatchObject({
+    status: "denied",
+    denial_reason: "I did not expect this request. Ask Eve first.",
+  });
+  await page.reload();
+  await expect(page.getByText("Denied before you opened this page")).toBeVisible();
+
+  const again = await ask(request, key, fields);
+  await page.goto(again.approval_url);
+  await expect(page.getByText("A request like this one was denied in the last 24 hours")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+});
+
+test("without JavaScript everything can be read, and denied by the form alone", async ({
+  browser,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Send the newsletter" });
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(asked.approval_url);
+  await expect(page.getByText("Send the newsletter", { exact: true })).toBeVisible();
+  await expect(page.getByText("100.00 EUR")).toBeVisible();
+  await expect(page.getByText(asked.confirmation_code)).toBeVisible();
+  // Playwright's text and role locators pass over <noscript>, though it is on the page here.
+  const plain = page.locator("noscript");
+  await expect(plain.locator("p").first()).toBeVisible();
+  await expect(plain.locator("p").first()).toHaveText("Approving needs JavaScript");
+  await expect(page.getByRole("button", { name: "Approve with World ID" })).toBeDisabled();
+
+  await plain.locator("textarea").fill("It is 10 EUR.");
+  await plain.locator("textarea").press("Enter");
+  await page.waitForTimeout(500);
+  expect((await poll(request, asked)).status, "Enter in a field submits nothing").toBe("pending");
+  await plain.locator('button[value="The amount or the recipient is wrong."]').click();
+  await expect(page.getByRole("heading", { name: "This request was denied" })).toBeVisible();
+  expect(page.url()).toBe(asked.approval_url);
+  expect(await poll(request, asked)).toMatchObject({
+    status: "denied",
+    denial_reason: "The amount or the recipient is wrong. It is 10 EUR.",
+  });
+  await context.close();
+});
+
+test("with the keyboard alone: Enter is bound to neither, Deny comes before Approve", async ({
+  page,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "By keyboard" });
+  await page.goto(asked.approval_url);
+  const deny = page.getByRole("button", { name: "Deny", exact: true });
+  const approve = page.getByRole("button", { name: "Approve with World ID" });
+  await expect(deny).toBeEnabled();
+  await page.keyboard.press("Enter");
+  const [denyBox, approveBox] = [await deny.boundingBox(), await approve.boundingBox()];
+  expect([denyBox?.width, denyBox?.height]).toEqual([approveBox?.width, approveBox?.height]);
+
+  for (let i = 0; i < 30; i += 1) {
+    await page.keyboard.press("Tab");
+    if (await deny.evaluate((button) => button === document.activeElement)) break;
+  }
+  await expect(deny).toBeFocused();
+  await page.keyboard.press("Tab");
+  await expect(approve).toBeFocused();
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { name: "Deny this request" })).toBeVisible();
+  await page.keyboard.press("Enter");
+  for (let i = 0; i < 5; i += 1) await page.keyboard.press("Tab");
+  await expect(page.getByLabel("in your own words")).toBeFocused();
+  await page.keyboard.type("one\ntwo");
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(500);
+  expect((await poll(request, asked)).status, "no Enter so far has decided").toBe("pending");
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("button", { name: "Deny for good" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { name: "This request was denied" })).toBeFocused();
+});
+
+const hostile = [
+  "<script>window.pwned=1</script>",
+  "</script><script>window.pwned=2</script>",
+  "<img src=x onerror=window.pwned=3>",
+  "<svg onload=window.pwned=4>",
+  "javascript:window.pwned=5",
+  "{{constructor.constructor('window.pwned=6')()}}",
+  "pay \u202e001\u202c to \u200bBob\u2066\u2069\ufeff\u00ad",
+  "a\u2028b\u0007c\u{e0041}d\u3164e",
+  "  edges  ",
+];
+
+test("hostile strings in every field run nothing and are shown for what they are", async ({
+  page,
+  context,
+  request,
+}) => {
+  const registered = await request.post("/v1/identity/register", {
+    headers: { authorization: `Bearer ${key}` },
+    data: { slug: "hostile-bot", name: `Bank\u202e <img src=x onerror=window.pwned=7>` },
+  });
+  expect(registered.ok(), await registered.text()).toBe(true);
+  const entries = hostile.map((text, i) => [`${i} ${text}`.slice(0, 64), text]);
+  const asked = await ask(request, key, {
+    agent_slug: "hostile-bot",
+    action: hostile.join(" "),
+    context: Object.fromEntries(entries),
+    inputs_hash: "<script>window.pwned=8</script>",
+  });
+  const problems: string[] = [];
+  page.on("dialog", (dialog) => problems.push(dialog.message()));
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+
+  const expectHarmless = async (where: Page) => {
+    expect(await where.evaluate(() => (window as { pwned?: number }).pwned)).toBeUndefined();
+    expect(await where.locator("main img[src=x], main svg[onload], main a[href^=javascript]").count()).toBe(
+      0,
+    );
+    const text = (await where.locator("main").textContent()) ?? "";
+    expect(text).toContain("<script>window.pwned=1</script>");
+    for (const label of ["U+202E", "U+202C", "U+200B", "U+2066", "U+FEFF", "U+2028", "U+0007"])
+      expect(text).toContain(`⟨${label}⟩`);
+    expect(text).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b\ufeff\u00ad\u2028\u3164]/);
+  };
+  await page.goto(asked.approval_url);
+  await expect(page.getByText("Your browser computed the same hash")).toBeVisible();
+  await page.getByText("What the approval covers, byte for byte").click();
+  await expectHarmless(page);
+  await expectAccessibleInBothThemes(page);
+  const wallet = await openWallet(page, context);
+  await expectHarmless(wallet);
+  await wallet.close();
+
+  await page.getByRole("button", { name: "Deny", exact: true }).click();
+  await page.getByLabel("in your own words").fill(hostile.join(" "));
+  await page.getByRole("button", { name: "Deny for good" }).click();
+  await expect(page.getByRole("heading", { name: "This request was denied" })).toBeVisible();
+  await expectHarmless(page);
+  await page.reload();
+  await expectHarmless(page);
+  expect(problems).toEqual([]);
+});
+
+test("a long context is shown whole on a phone, with a link to the wallet instead of a code", async ({
+  browser,
+  request,
+}) => {
+  const value = "https://example.com/very/long/".repeat(34).slice(0, 1_024);
+  const names = Array.from({ length: 32 }, (_, i) => `field number ${i}`);
+  const asked = await ask(request, key, {
+    action: "x".repeat(1_000),
+    context: Object.fromEntries(names.map((name) => [name, value])),
+  });
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true });
+  const page = await context.newPage();
+  await page.goto(asked.approval_url);
+  await expect(page.getByText(value, { exact: true })).toHaveCount(32);
+  await expect(page.getByText("x".repeat(1_000), { exact: true })).toBeVisible();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await expect(page.getByRole("link", { name: "Open the World App" })).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByRole("img", { name: /QR code/ }).filter({ visible: true })).toHaveCount(0);
+  await expectAccessibleInBothThemes(page);
+  await context.close();
+});
+
+test("the service out of reach: the proof stays on the page and is sent again", async ({
+  page,
+  context,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Sent twice" });
+  await page.goto(asked.approval_url);
+  await page.route("**/proof", (route) => route.abort(), { times: 1 });
+  await approveAs(await openWallet(page, context), "Hedy", "Device");
+  await expect(page.getByText("The service cannot be reached")).toBeVisible({ timeout: 20_000 });
+  expect((await poll(request, asked)).status).toBe("pending");
+  await page.getByRole("button", { name: "Send the proof again" }).click();
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
+    timeout: 20_000,
+  });
+});
+
+test("World out of reach: said so, and the request is still pending", async ({ page, context, request }) => {
+  const asked = await ask(request, key, { action: "World is away" });
+  await page.goto(asked.approval_url);
+  const problem = { status: 503, json: { code: "service_unavailable", detail: "World is out of reach" } };
+  await page.route("**/proof", (route) => route.fulfill(problem));
+  await approveAs(await openWallet(page, context), "Hedy", "Orb");
+  await expect(page.getByText("World cannot be reached to check the proof")).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("The request is still pending")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  expect((await poll(request, asked)).status).toBe("pending");
+});
+
+/** Answers the bridge as a wallet that no longer makes v3 device proofs. */
+async function answerWithError(connector: string, errorCode: string): Promise<void> {
+  const url = new URL(connector);
+  const id = url.searchParams.get("i");
+  const raw = Buffer.from(url.searchParams.get("k") ?? "", "base64");
+  const bridgeKey = await webcrypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt"]);
+  const iv = webcrypto.getRandomValues(new Uint8Array(12));
+  const reply = new TextEncoder().encode(JSON.stringify({ error_code: errorCode }));
+  const sealed = await webcrypto.subtle.encrypt({ name: "AES-GCM", iv }, bridgeKey, reply);
+  await fetch(`${url.origin}/request/${id}`);
+  const put = await fetch(`${url.origin}/response/${id}`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      iv: Buffer.from(iv).toString("base64"),
+      payload: Buffer.from(sealed).toString("base64"),
+    }),
+  });
+  expect(put.status).toBe(201);
+}
+
+test("a wallet without device proofs is offered the stronger one", async ({ page, context, request }) => {
+  const asked = await ask(request, key, { action: "No device proofs" });
+  await page.goto(asked.approval_url);
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  const link = page.getByRole("link", { name: "The World App is on this device" });
+  await expect(link).toBeVisible({ timeout: 20_000 });
+  await answerWithError((await link.getAttribute("href")) ?? "", "world_id_3_not_available");
+  await expect(page.getByText("This wallet no longer makes device proofs")).toBeVisible();
+  await page.getByRole("button", { name: "Prove it with an Orb-verified World ID" }).click();
+  await expect(link).toBeVisible({ timeout: 20_000 });
+  const [wallet] = await Promise.all([context.waitForEvent("page"), link.click()]);
+  await expect(wallet.getByText("Orb", { exact: true }).first()).toBeVisible();
+  await approveAs(wallet, "Ada", "Orb");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
+    timeout: 20_000,
+  });
+});
+
+test("the time runs out: announced at ten seconds, then expired in words", async ({ page, request }) => {
+  const asked = await ask(request, key, { action: "Too late", expires_in_minutes: 1 });
+  await page.goto(asked.approval_url);
+  const spoken = page.locator("[aria-live=polite].sr-only").filter({ hasText: "seconds left" });
+  await expect(spoken).toHaveCount(0);
+  await expect(spoken).toHaveText("10 seconds left to decide", { timeout: 60_000 });
+  await expect(page.getByRole("heading", { name: "This request has expired" })).toBeVisible({
+    timeout: 20_000,
+  });
+  await expect(page.getByRole("button", { name: "Approve with World ID" })).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByText("Expired before you opened this page")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  expect((await poll(request, asked)).status).toBe("expired");
+});
+
+test("an unknown link is a clear 404", async ({ page }) => {
+  const response = await page.goto("/approve/areq_unknown.token");
+  expect(response?.status()).toBe(404);
+  await expect(page.getByRole("heading", { name: "This approval link is not known" })).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+});

@@ -1,0 +1,223 @@
+/** The approval page against the built app: real IDKit WebAssembly, the stand-in's bridge and wallet, real proofs. */
+import { expect, test } from "@playwright/test";
+import {
+  type Asked,
+  approveAs,
+  ask,
+  cancel,
+  expectAccessibleInBothThemes,
+  getApiKey,
+  openWallet,
+  poll,
+} from "./approval-helpers";
+
+// A real proof takes seconds, and more where other tests share the machine.
+test.describe.configure({ timeout: 120_000 });
+
+let key = "";
+test.beforeAll(async ({ request }) => {
+  key = await getApiKey(request, "approvals@example.com");
+});
+
+test("a human approves in the browser, and the agent's receipt proves it", async ({
+  page,
+  context,
+  request,
+}) => {
+  const asked = await ask(request, key, { inputs_hash: "sha256:inputs-of-1042" });
+  const foreign: string[] = [];
+  context.on("request", (sent) => {
+    if (new URL(sent.url()).hostname !== "localhost") foreign.push(sent.url());
+  });
+
+  await page.goto(asked.approval_url);
+  await expect(page.getByText("Pay invoice 1042", { exact: true })).toBeVisible();
+  await expect(page.getByText(asked.confirmation_code)).toBeVisible();
+  await expect(page.getByText("Your browser computed the same hash")).toBeVisible();
+  await expect(page.getByText("TEST: this instance uses a stand-in for World ID")).toBeVisible();
+  const wallet = await openWallet(page, context);
+  await expect(wallet.getByText("invoice-bot: Pay invoice 1042", { exact: true })).toBeVisible();
+  await expectAccessibleInBothThemes(wallet);
+  await approveAs(wallet, "Ada", "Orb");
+
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
+    timeout: 20_000,
+  });
+  await expect(page.getByText("TEST approval, not a real person")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  const state = await poll(request, asked);
+  expect(state.status).toBe("approved");
+  expect(state.human_authorization.approvals[0].environment).toBe("local");
+
+  const attested = await request.post("/v1/attest", {
+    headers: { authorization: `Bearer ${key}` },
+    data: {
+      agent_slug: asked.agent_slug,
+      action: asked.action,
+      inputs_hash: "sha256:inputs-of-1042",
+      human_authorization: state.human_authorization,
+    },
+  });
+  expect(attested.status(), await attested.text()).toBe(201);
+  const { attestation_id } = await attested.json();
+  const verified = await (await request.get(`/v1/verify/${attestation_id}`)).json();
+  expect(verified.valid).toBe(true);
+  expect(verified.human_approval).toMatchObject({ method: "proof_of_personhood", environment: "local" });
+  const check = verified.checks.find(({ name }: { name: string }) => name === "human_authorization");
+  expect(check.status).toBe("pass");
+  expect(check.detail).toContain("not a World ID proof");
+
+  await page.reload();
+  await expect(page.getByRole("link", { name: "see the receipt" })).toHaveAttribute(
+    "href",
+    `/verify/invoice-bot/${attestation_id}`,
+  );
+  expect(foreign).toEqual([]);
+});
+
+test("refused in the wallet: said in words, still pending, and it can be tried again", async ({
+  page,
+  context,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Refused in the wallet" });
+  await page.goto(asked.approval_url);
+  const starts: string[] = [];
+  page.on("response", async (response) => {
+    if (response.url().endsWith("/world-id")) starts.push((await response.json()).rp_context.nonce);
+  });
+  const wallet = await openWallet(page, context);
+  await wallet.getByRole("button", { name: "Refuse" }).click();
+  await expect(wallet.getByText("user rejected")).toBeVisible();
+  await expect(page.getByText("Refused in the wallet", { exact: true }).last()).toBeVisible();
+  expect((await poll(request, asked)).status).toBe("pending");
+  await expectAccessibleInBothThemes(page);
+
+  await page.getByRole("button", { name: "Start again" }).click();
+  await expect(page.getByRole("img", { name: "QR code for the World App" }).first()).toBeVisible();
+  expect(new Set(starts).size, "every retry has its own nonce").toBe(starts.length);
+  expect(starts.length).toBeGreaterThanOrEqual(2);
+});
+
+test("two of two: the same human counts once, another one ends it", async ({ page, context, request }) => {
+  const asked = await ask(request, key, { action: "Needs two people", approvals_required: 2 });
+  await page.goto(asked.approval_url);
+  await approveAs(await openWallet(page, context), "Grace", "Orb");
+  await expect(page.getByText("One more approval is needed")).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("Your approval was counted")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+
+  await page.reload();
+  await approveAs(await openWallet(page, context), "Grace", "Orb");
+  await expect(page.getByText("You have approved this already")).toBeVisible({ timeout: 20_000 });
+  expect(await poll(request, asked)).toMatchObject({
+    status: "pending",
+    approvals: { required: 2, given: 1 },
+  });
+
+  await page.reload();
+  await approveAs(await openWallet(page, context), "Alan", "Device");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
+    timeout: 20_000,
+  });
+  expect((await poll(request, asked)).human_authorization.approvals).toHaveLength(2);
+});
+
+test("the browser refuses when what it shows is not what would be signed", async ({ page, request }) => {
+  const asked = await ask(request, key, { action: "Shown but not signed" });
+  let started = 0;
+  await page.route("**/world-id", async (route) => {
+    started += 1;
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), signal: `0x${"11".repeat(32)}` } });
+  });
+  await page.goto(asked.approval_url);
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  const alert = page.getByText("Do not approve: this page does not show what would be signed");
+  await expect(alert).toBeVisible();
+  await expect(page.getByText("Different: signal")).toBeVisible();
+  await expect(page.getByRole("img", { name: /QR code/ })).toHaveCount(0);
+  expect(started).toBe(1);
+  await expectAccessibleInBothThemes(page);
+});
+
+test("a page altered on its way is found out before anything is asked", async ({ page, request }) => {
+  const asked = await ask(request, key, { action: "Pay 100 EUR to Example" });
+  let started = 0;
+  await page.route("**/world-id", (route) => {
+    started += 1;
+    return route.abort();
+  });
+  await page.route(asked.approval_url, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({
+      response,
+      body: (await response.text()).replaceAll("Pay 100 EUR", "Pay 1.00 EUR"),
+    });
+  });
+  await page.goto(asked.approval_url);
+  await expect(page.getByText("Pay 1.00 EUR to Example").first()).toBeVisible();
+  await expect(page.getByText("Your browser computed another hash")).toBeVisible();
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await expect(page.getByText("Do not approve:").last()).toBeVisible();
+  expect(started).toBe(0);
+});
+
+test("opening the page, also five times and with HEAD, changes nothing", async ({ page, request }) => {
+  const asked = await ask(request, key, { action: "Only looked at" });
+  const before = await poll(request, asked);
+  for (let i = 0; i < 5; i += 1) {
+    await page.goto(asked.approval_url, { waitUntil: "networkidle" });
+    expect((await request.head(asked.approval_url)).status()).toBe(200);
+  }
+  expect(await poll(request, asked)).toEqual(before);
+  expect(before.status).toBe("pending");
+});
+
+test("only a post from this very origin decides", async ({ request, baseURL }) => {
+  const asked = await ask(request, key, { action: "Denied from elsewhere" });
+  const path = `${new URL(asked.approval_url).pathname}/deny`;
+  for (const headers of [
+    { origin: "https://evil.example", "sec-fetch-site": "cross-site" },
+    { origin: "null", "sec-fetch-site": "cross-site" },
+    { origin: `${baseURL}.evil.example` },
+  ]) {
+    expect((await request.post(path, { headers, data: {} })).status()).toBe(403);
+    expect((await request.post(path, { headers, form: {} })).status()).toBe(403);
+  }
+  expect((await request.get(path)).status()).toBe(405);
+  expect((await poll(request, asked)).status).toBe("pending");
+});
+
+test("the page's headers keep its address to itself", async ({ request }) => {
+  const asked = await ask(request, key, { action: "Headers" });
+  const known = await request.get(asked.approval_url);
+  const unknown = await request.get(`${asked.approval_url.slice(0, -2)}xx`);
+  expect([known.status(), unknown.status()]).toEqual([200, 404]);
+  for (const response of [known, unknown]) {
+    const headers = response.headers();
+    expect(headers["cache-control"]).toContain("no-store");
+    expect(headers["referrer-policy"]).toBe("no-referrer");
+    expect(headers["x-robots-tag"]).toContain("noindex");
+    expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
+    expect(headers["content-security-policy"]).not.toMatch(/script-src[^;]*'unsafe-(inline|eval)'/);
+  }
+  expect(await unknown.text()).toContain("This approval link is not known");
+});
+
+test("a page opened late says cancelled in words", async ({ page, request }) => {
+  const asked: Asked = await ask(request, key, { action: "Taken back" });
+  await page.goto(asked.approval_url);
+  await expect(page.getByRole("heading", { name: "An agent asks for your approval" })).toBeVisible();
+  await cancel(request, key, asked);
+  await expect(
+    page.getByRole("heading", { name: "This request was cancelled" }),
+    "seen by polling",
+  ).toBeVisible({
+    timeout: 15_000,
+  });
+  await page.reload();
+  await expect(page.getByText("Cancelled before you opened this page")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Approve with World ID" })).toHaveCount(0);
+  await expectAccessibleInBothThemes(page);
+});
