@@ -29,14 +29,14 @@ test("denied with a ready reason and free text, and an equal request says so on 
   await page.getByRole("button", { name: "Deny", exact: true }).click();
   await page.getByLabel("in your own words").fill("Ask Eve first.");
   await expectAccessibleInBothThemes(page);
-  await page.getByRole("button", { name: "Deny: I did not expect this request." }).click();
+  await page.getByRole("button", { name: "Deny: I did not expect this request" }).click();
 
   await expect(page.getByRole("heading", { name: "This request was denied" })).toBeFocused();
-  await expect(page.getByText("I did not expect this request. Ask Eve first.")).toBeVisible();
+  await expect(page.getByText("I did not expect this request: Ask Eve first.")).toBeVisible();
   await expectAccessibleInBothThemes(page);
   expect(await poll(request, asked)).toMatchObject({
     status: "denied",
-    denial_reason: "I did not expect this request. Ask Eve first.",
+    denial_reason: "I did not expect this request: Ask Eve first.",
   });
   await page.reload();
   await expect(page.getByText("Denied before you opened this page")).toBeVisible();
@@ -68,12 +68,12 @@ test("without JavaScript everything can be read, and denied by the form alone", 
   await plain.locator("textarea").press("Enter");
   await page.waitForTimeout(500);
   expect((await poll(request, asked)).status, "Enter in a field submits nothing").toBe("pending");
-  await plain.locator('button[value="The amount or the recipient is wrong."]').click();
+  await plain.locator('button[value="The amount or the recipient is wrong"]').click();
   await expect(page.getByRole("heading", { name: "This request was denied" })).toBeVisible();
   expect(page.url()).toBe(asked.approval_url);
   expect(await poll(request, asked)).toMatchObject({
     status: "denied",
-    denial_reason: "The amount or the recipient is wrong. It is 10 EUR.",
+    denial_reason: "The amount or the recipient is wrong: It is 10 EUR.",
   });
   await context.close();
 });

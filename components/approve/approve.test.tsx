@@ -211,9 +211,9 @@ describe("words", () => {
 
   it("joins the ready reason and the free text", () => {
     const form = new FormData();
-    form.append("reason", "I did not expect this request.");
+    form.append("reason", "I did not expect this request");
     form.append("reason", "  Call me.  ");
-    expect(readReason(form)).toBe("I did not expect this request. Call me.");
+    expect(readReason(form)).toBe("I did not expect this request: Call me.");
     expect(readReason(new FormData())).toBe("");
   });
 });

@@ -7,10 +7,10 @@ import { describeControl, Field, Textarea } from "#components/ui/field";
 import { type Problem, postJson } from "./post-json";
 
 const reasons = [
-  "I did not expect this request.",
-  "The amount or the recipient is wrong.",
-  "The details do not say enough to decide.",
-  "This should not be done by an agent.",
+  "I did not expect this request",
+  "The amount or the recipient is wrong",
+  "The details do not say enough to decide",
+  "This should not be done by an agent",
 ] as const;
 const maxReasonLength = 800;
 
@@ -80,7 +80,7 @@ export function readReason(form: FormData): string {
     .getAll("reason")
     .map((part) => String(part).trim())
     .filter((part) => part !== "")
-    .join(" ");
+    .join(": ");
 }
 
 function explain({ status, detail }: Problem): string {
