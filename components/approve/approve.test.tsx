@@ -49,6 +49,7 @@ function makeView(): ApprovalView {
     environment: "local",
     is_test: true,
     denial_reason: null,
+    is_erased: false,
     attestation: null,
   };
 }

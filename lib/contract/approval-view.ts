@@ -39,6 +39,8 @@ export interface ApprovalView {
   is_test: boolean;
   /** A human's free text. */
   denial_reason: string | null;
+  /** The owner erased what was asked: action and context are empty, and the hashes do not follow from them any more. */
+  is_erased: boolean;
   /** The attestation that used this approval. */
   attestation: { id: string; public_url: string; is_public: boolean } | null;
 }

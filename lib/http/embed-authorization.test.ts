@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseKinds } from "#lib/db/testing";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { readApprovalView } from "#lib/services/approval-view";
 import { type AskedRequest, ask } from "./authorizations-testing";
 import { startTestApp, type TestApp } from "./testing";
 
@@ -168,6 +169,16 @@ describe.each(databaseKinds)("embedding (%s)", (kind) => {
     expect(stranger.check.detail).not.toContain("TEST");
     const owner = await checkOf(made.body.attestation_id, key);
     expect(owner.body.human_authorization).toEqual(human_authorization);
+
+    const erased = await test.call("DELETE", `/v1/attestations/${made.body.attestation_id}/content`, { key });
+    expect(erased.status).toBe(200);
+    const state = (await quiet.read(key)).body;
+    expect(state).toMatchObject({ status: "approved", environment: "local", context: {}, action: "" });
+    expect(state).not.toHaveProperty("human_authorization");
+    expect(await readApprovalView(test.app.context, quiet.token)).toMatchObject({
+      is_erased: true,
+      is_test: true,
+    });
   });
 
   it("leaves the approval link nowhere: no table, no log line, no answer but its own", async () => {

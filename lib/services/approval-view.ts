@@ -4,7 +4,7 @@ import type { ApprovalView } from "#lib/contract/approval-view";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, attestations } from "#lib/db/schema";
 import { type ApprovalRequest, bindRequest, confirmationCode } from "#lib/domain/approval";
-import { base64Decode } from "#lib/domain/bytes";
+import { base64Decode, hexEncode } from "#lib/domain/bytes";
 import type { ProtocolVersion } from "#lib/domain/world-id-proof";
 import { readApprovalToken } from "./approval-link";
 import { publicUrl } from "./attestation-view";
@@ -79,11 +79,12 @@ async function describeApproval(context: Context, row: AuthorizationRow): Promis
     expires_at: request.expires_at,
     now: (await readDatabaseTime(db)).toISOString(),
     decided_at: row.decided_at?.toISOString() ?? null,
-    confirmation_code: confirmationCode(binding.request_hash),
+    confirmation_code: confirmationCode(hexEncode(row.request_hash)),
     previously_denied: await findPreviouslyDenied(db, row.fingerprint, row.created_at),
     environment,
     is_test: environment !== "production",
     denial_reason: row.denial_reason,
+    is_erased: row.context === null,
     attestation: await readUse(context, row, request),
   };
 }

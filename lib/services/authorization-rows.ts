@@ -9,6 +9,7 @@ import { type Executor, rowsOf } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import type { ApprovalRequest } from "#lib/domain/approval";
 import { utf8Decode } from "#lib/domain/bytes";
+import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { AppError } from "#lib/errors";
 
 export const authorizationNotFound = () =>
@@ -27,7 +28,10 @@ const isOverdue = and(
   lte(authorizationRequests.expires_at, databaseNow),
 );
 
-export const approvalsGiven = sql<number>`(SELECT count(*)::int FROM ${approvals} WHERE ${approvals.request_id} = ${authorizationRequests.id})`;
+const approvalsGiven = sql<number>`(SELECT count(*)::int FROM ${approvals} WHERE ${approvals.request_id} = ${authorizationRequests.id})`;
+
+/** Outlives the erasure of the approvals' content: TEST stays TEST. */
+const approvedIn = sql<WorldEnvironment | null>`(SELECT min(${approvals.environment}) FROM ${approvals} WHERE ${approvals.request_id} = ${authorizationRequests.id})`;
 
 export async function readDatabaseTime(executor: Executor): Promise<Date> {
   const [row] = await rowsOf<{ ms: string }>(
@@ -43,6 +47,7 @@ function selectRows(executor: Executor) {
     .select({
       ...getTableColumns(authorizationRequests),
       given: approvalsGiven,
+      approvedIn,
       millisecondsLeft:
         sql`floor(extract(epoch FROM ${authorizationRequests.expires_at} - clock_timestamp()) * 1000)`.mapWith(
           Number,

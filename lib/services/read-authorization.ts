@@ -7,7 +7,7 @@ import {
   guidanceTexts,
 } from "#lib/contract/authorize";
 import { agents, authorizationRequests } from "#lib/db/schema";
-import { confirmationCode, type HumanAuthorization } from "#lib/domain/approval";
+import { confirmationCode } from "#lib/domain/approval";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { AppError } from "#lib/errors";
@@ -27,9 +27,7 @@ import { assembleHumanAuthorization } from "./embed-authorization";
 
 /** Where the approvals came from; before the first, where they would come from. */
 export function environmentOf(context: Context, row: AuthorizationRow): WorldEnvironment {
-  if (row.human_authorization === null) return context.worldId.environment;
-  const { approvals } = JSON.parse(utf8Decode(row.human_authorization)) as HumanAuthorization;
-  return approvals[0]?.environment ?? context.worldId.environment;
+  return row.approvedIn ?? context.worldId.environment;
 }
 
 /** What only the owner sees: the context is not in the object that a public attestation shows to everyone. */
