@@ -45,9 +45,25 @@ function listHeader(header: PresentationHeader) {
   ];
 }
 
-function isTest({ disclosed }: PresentationReport): boolean {
-  const environment = disclosed.find(({ name }) => name === "human_approval_environment")?.value;
+function findValue({ disclosed }: PresentationReport, name: string): JsonValue | undefined {
+  return disclosed.find((message) => message.name === name)?.value;
+}
+
+function isTest(report: PresentationReport): boolean {
+  const environment = findValue(report, "human_approval_environment");
   return typeof environment === "string" && environment !== "production";
+}
+
+/** A bare `human_approved: true` may be the caller's own word or a TEST; what is hidden must not look better than it is. */
+function describeApproval(report: PresentationReport): string {
+  const method = findValue(report, "human_approval_method");
+  if (method === "hash") return "yes: asserted by the caller, not proven";
+  if (method !== "proof_of_personhood")
+    return "yes, but the method is hidden: it may be no more than the caller's own word";
+  if (isTest(report)) return "yes: a TEST approval, not a real person";
+  return findValue(report, "human_approval_environment") === "production"
+    ? "yes: proven by World ID"
+    : "yes: by World ID, but the environment is hidden: it may be a TEST";
 }
 
 function Shown({ checked }: { readonly checked: CheckedPresentation }) {
@@ -69,7 +85,12 @@ function Shown({ checked }: { readonly checked: CheckedPresentation }) {
             items={report.disclosed.map(({ name, value }) => ({
               id: name,
               name: <code className="font-mono text-[13px]">{name}</code>,
-              value: <Value value={value} />,
+              value:
+                name === "human_approved" && value === true ? (
+                  describeApproval(report)
+                ) : (
+                  <Value value={value} />
+                ),
             }))}
           />
         )}

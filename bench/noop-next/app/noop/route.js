@@ -1,0 +1,4 @@
+export async function POST(request) {
+  await request.json();
+  return Response.json({ ok: true }, { status: 201 });
+}

@@ -1,0 +1,40 @@
+/**
+ * The benchmark: `npm run bench [-- case …]`. It prints ratios between sides that were measured in the same minute on
+ * the same machine, and judges nothing: absolute numbers of another day or machine mean little.
+ *
+ *   BENCH_DATABASE_URL   an administrator's URL of a PostgreSQL for both sides; else embedded databases
+ *   BENCH_SECONDS        of each measurement (default 4)
+ *   BENCH_PORT           the first of three ports (default 3460)
+ */
+import os from "node:os";
+import * as attest from "./case-attest.mjs";
+import * as proofsBeside from "./case-proofs-beside.mjs";
+import * as verify from "./case-verify.mjs";
+import { startServers } from "./servers.mjs";
+
+const cases = [proofsBeside, attest, verify];
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !cases.some((one) => one.name === name));
+if (unknown.length > 0) {
+  console.error(`unknown: ${unknown.join(", ")}; there are: ${cases.map(({ name }) => name).join(", ")}`);
+  process.exit(2);
+}
+
+function describeMachine() {
+  const [model] = os.cpus();
+  const load = os.loadavg()[0].toFixed(1);
+  const database = process.env.BENCH_DATABASE_URL === undefined ? "embedded databases" : "PostgreSQL";
+  return `${os.cpus().length} × ${model?.model.trim()}, Node ${process.versions.node}, ${database}, load average ${load}`;
+}
+
+console.log(describeMachine());
+const seconds = Number(process.env.BENCH_SECONDS ?? 4);
+const servers = await startServers(Number(process.env.BENCH_PORT ?? 3460));
+try {
+  for (const one of cases) {
+    if (wanted.length === 0 || wanted.includes(one.name)) await one.run(servers, seconds);
+  }
+  console.log(`\nload average at the end ${os.loadavg()[0].toFixed(1)}`);
+} finally {
+  await servers.stop();
+}
