@@ -4,6 +4,7 @@
  * public address is loopback.
  */
 import { z } from "zod";
+import { parseWitnessPolicy } from "#lib/domain/witness-policy";
 
 const limit = (value: number) => z.coerce.number().int().min(1).max(10_000_000).default(value);
 const text = z.string().trim().min(1).optional();
@@ -31,7 +32,14 @@ const schema = z.object({
     .string()
     .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
     .optional(),
-  WITNESSES: text,
+  WITNESSES: text.transform((value, context) => {
+    try {
+      return value === undefined ? undefined : parseWitnessPolicy(value);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is malformed" });
+      return z.NEVER;
+    }
+  }),
   RESEND_API_KEY: text,
   RESEND_BASE_URL: z.url().optional(),
   SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),

@@ -84,6 +84,20 @@ export const pubkeyResponse = z
       origin: z.string(),
       vkey: z.string(),
       url: z.url().meta({ description: "checkpoint and tiles lie below it (C2SP tlog-tiles)" }),
+      witnesses: z
+        .strictObject({
+          threshold: z.number().int().meta({ description: "how many of the members must have cosigned" }),
+          members: z.array(
+            z.strictObject({
+              name: z.string(),
+              vkey: z.string(),
+              url: z.url(),
+              cosigned_size: z.number().int().nullable(),
+              cosigned_at: timestamp.nullable(),
+            }),
+          ),
+        })
+        .nullable(),
     }),
     logs: z.array(publicLog).meta({ description: "this log and those before it, oldest first" }),
     zk: z.strictObject({

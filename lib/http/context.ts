@@ -22,6 +22,7 @@ import { createRateLimiter } from "#lib/services/rate-limit";
 import { createSigningKeys } from "#lib/services/signing-keys";
 import { startRetryLoop } from "#lib/services/submit-approval";
 import { createWakeups } from "#lib/services/wakeups";
+import { createWitnesses } from "#lib/services/witnesses";
 import { createZkPool } from "#lib/services/zk-worker-pool";
 import { authSecretFile } from "./key-source";
 import { type LogRoom, openLogRoom } from "./log-room";
@@ -115,6 +116,9 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
     worldId: world.provider,
   };
+  const witnesses = createWitnesses({ database, policy: env.WITNESSES, logger });
+  await witnesses.ask();
+  context.log.onCommit(() => witnesses.schedule());
   await logMadeKeys(context);
   const retries = startRetryLoop(context);
   const stopHousekeeping = startHousekeeping(context);
@@ -122,6 +126,7 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     stopHousekeeping();
     await retries.stop();
     await context.log.drain();
+    await witnesses.close();
     await context.pool.close();
     redis?.disconnect();
     await database.close();

@@ -9,9 +9,9 @@ function parseLogId(text: string | undefined): number {
   return text !== undefined && /^[1-9]\d{0,8}$/.test(text) && text !== "1" ? Number(text) : 0;
 }
 
-async function answerCheckpoint({ database }: Context, logId: number): Promise<Response> {
+async function answerCheckpoint({ database, settings }: Context, logId: number): Promise<Response> {
   const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "public, max-age=2" };
-  return new Response(await readCheckpoint(database.db, logId), { headers });
+  return new Response(await readCheckpoint(database.db, logId, settings.WITNESSES), { headers });
 }
 
 async function answerTile({ database }: Context, logId: number, path: string | undefined): Promise<Response> {

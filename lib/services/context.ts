@@ -1,5 +1,6 @@
 /** What every service works with: one plain object, built once at start (lib/http/context.ts). */
 import type { Database } from "#lib/db/client";
+import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import type { Logger } from "#lib/logger";
 import type { Mailer } from "#lib/providers/mailer";
 import type { WorldIdProvider } from "#lib/providers/world-id";
@@ -15,6 +16,7 @@ export interface ServiceSettings {
   baseUrl: string;
   worldId: "local" | "portal";
   LOG_ORIGIN?: string | undefined;
+  WITNESSES?: WitnessPolicySettings | undefined;
   LIMIT_ATTEST_PER_MINUTE: number;
   LIMIT_ATTEST_PER_DAY: number;
   LIMIT_AUTHORIZE_PENDING: number;

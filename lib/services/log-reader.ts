@@ -6,6 +6,8 @@ import { logLeaves, logs, logTiles, signingKeys } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
 import { makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import { proveInclusion, type TileReader } from "#lib/domain/tile-proofs";
+import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
+import { readCoveringCheckpoint } from "./cosigned-checkpoints";
 
 export async function readOpenHead(executor: Executor) {
   const [head] = await executor.select().from(logs).where(isNull(logs.closed_at));
@@ -70,18 +72,24 @@ export async function readEntries(
   return rows.map(({ data }) => data);
 }
 
-/** Where a leaf stands under the newest checkpoint of its log. */
-export async function readReceipt(executor: Executor, logId: number, index: number): Promise<LogReceipt> {
+/** Where a leaf stands under the newest checkpoint of its log, or with a policy under one that meets it. */
+export async function readReceipt(
+  executor: Executor,
+  logId: number,
+  index: number,
+  policy?: WitnessPolicySettings,
+): Promise<LogReceipt> {
   const head = await readHead(executor, logId);
   const [entry] = await readEntries(executor, logId, index, 1);
   if (!entry) throw new Error(`leaf ${index} of log ${logId} is missing`);
-  const proof = await proveInclusion(index, head.size, tileReader(executor, logId));
+  const { size, note } = await readCoveringCheckpoint(executor, head, index, policy);
+  const proof = await proveInclusion(index, size, tileReader(executor, logId));
   return {
     origin: head.origin,
     index,
-    tree_size: head.size,
+    tree_size: size,
     entry: base64Encode(entry),
     inclusion_proof: proof.map(base64Encode),
-    checkpoint: head.checkpoint,
+    checkpoint: note,
   };
 }

@@ -9,8 +9,9 @@ import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-ke
 import { pathOfLog } from "#lib/domain/log-epochs";
 import { encodeVerifierKey } from "#lib/domain/signed-note";
 import type { Context } from "./context";
+import { readCosignedSizes } from "./cosigned-checkpoints";
 import { listKeyEvents } from "./key-events";
-import { readLogs } from "./log-reader";
+import { readLogs, readOpenHead } from "./log-reader";
 
 async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof listKeyEvents>>) {
   const rows = await context.database.db.select().from(signingKeys).where(eq(signingKeys.purpose, "zk"));
@@ -52,6 +53,22 @@ function describeEpoch(log: LogRow) {
   };
 }
 
+/** The policy, and how far each witness has come; null where none is set. */
+async function describeWitnesses({ settings, database }: Context) {
+  if (settings.WITNESSES === undefined) return null;
+  const { threshold, witnesses } = settings.WITNESSES;
+  const { id } = await readOpenHead(database.db);
+  const cosigned = await readCosignedSizes(database.db, id);
+  const members = witnesses.map(({ key, url }) => ({
+    name: key.name,
+    vkey: encodeVerifierKey(key),
+    url,
+    cosigned_size: cosigned.get(key.name)?.size ?? null,
+    cosigned_at: cosigned.get(key.name)?.cosignedAt?.toISOString() ?? null,
+  }));
+  return { threshold, members };
+}
+
 async function readLogKeys(context: Context) {
   const logs = (await readLogs(context.database.db)).map((log) => ({
     origin: log.origin,
@@ -63,7 +80,8 @@ async function readLogKeys(context: Context) {
   }));
   const open = logs.find((log) => log.closed_at === null);
   if (!open) throw new Error("the database has no open log");
-  return { open: { origin: open.origin, vkey: open.vkey, url: open.url }, logs };
+  const { origin, vkey, url } = open;
+  return { open: { origin, vkey, url, witnesses: await describeWitnesses(context) }, logs };
 }
 
 export async function readPublicKeys(context: Context): Promise<z.infer<typeof pubkeyResponse>> {

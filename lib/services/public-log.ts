@@ -3,7 +3,9 @@ import type { Executor } from "#lib/db/client";
 import { encodeEntryBundle } from "#lib/domain/entry-bundle";
 import { HASH_BYTES } from "#lib/domain/merkle";
 import { parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/domain/tile-path";
+import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import { AppError } from "#lib/errors";
+import { readShownCheckpoint } from "./cosigned-checkpoints";
 import { findHead, readEntries, tileReader } from "./log-reader";
 
 /** A width that the tree does not have yet may exist a moment later, so nobody may remember the answer. */
@@ -13,10 +15,14 @@ function notInLog(): AppError {
   });
 }
 
-export async function readCheckpoint(executor: Executor, logId: number): Promise<string> {
+export async function readCheckpoint(
+  executor: Executor,
+  logId: number,
+  policy: WitnessPolicySettings | undefined,
+): Promise<string> {
   const head = await findHead(executor, logId);
   if (head === null) throw notInLog();
-  return head.checkpoint;
+  return (await readShownCheckpoint(executor, head, policy)).note;
 }
 
 /** `path` from `tile/` on. Throws not_found for all but the one spelling of what the committed tree has. */

@@ -49,7 +49,9 @@ const writers: Record<ReceiptFileKind, Writer> = {
   }),
   "tlog-proof": async (context, stored) => ({
     mediaType: "text/plain; charset=utf-8",
-    content: makeTlogProof(await readReceipt(context.database.db, stored.log_id, stored.leaf_index)),
+    content: makeTlogProof(
+      await readReceipt(context.database.db, stored.log_id, stored.leaf_index, context.settings.WITNESSES),
+    ),
   }),
   payload: async (_context, stored) => ({ mediaType: STATEMENT_MEDIA_TYPE, content: requirePayload(stored) }),
   signature: async (_context, stored) => ({

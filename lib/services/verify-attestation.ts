@@ -81,7 +81,7 @@ function parseObject(bytes: Uint8Array | null): JsonObject | null {
 async function readReceiptAsStored(context: Context, stored: StoredAttestation): Promise<LogReceipt> {
   const { db } = context.database;
   try {
-    return await readReceipt(db, stored.log_id, stored.leaf_index);
+    return await readReceipt(db, stored.log_id, stored.leaf_index, context.settings.WITNESSES);
   } catch (error) {
     if (error instanceof DrizzleQueryError) throw error;
     context.logger.error({ err: error, attestation: stored.id }, "the log has no receipt for an attestation");

@@ -1,0 +1,52 @@
+/** The client's side of a witness (c2sp.org/tlog-witness): `POST <prefix>/add-checkpoint`. */
+import { type AddCheckpointRequest, encodeAddCheckpoint } from "#lib/domain/add-checkpoint";
+import { addNoteSignatures, parseDecimal } from "#lib/domain/checkpoint";
+import { verifyCosignature } from "#lib/domain/cosignature";
+import { encodeSignatureLine, parseNote, parseSignatureLines, signaturesOf } from "#lib/domain/signed-note";
+import type { Witness } from "#lib/domain/witness-policy";
+
+export type WitnessAnswer =
+  | { kind: "cosigned"; line: string }
+  /** The witness knows the log at this size, where it says so: the request named another size or root. */
+  | { kind: "conflict"; size: number | null }
+  | { kind: "failed"; problem: string };
+
+const timeoutMs = 5_000;
+const maxAnswerCharacters = 100_000;
+
+/** The witness's own line out of its answer, verified; lines of unknown keys are ignored. */
+function readCosignature(checkpoint: string, { key }: Witness, body: string): WitnessAnswer {
+  const note = parseNote(addNoteSignatures(checkpoint, parseSignatureLines(body)));
+  if (verifyCosignature(note, key) === undefined)
+    return { kind: "failed", problem: "its cosignature does not verify" };
+  const [own] = signaturesOf(note, key);
+  if (own === undefined) return { kind: "failed", problem: "it did not cosign" };
+  return { kind: "cosigned", line: encodeSignatureLine(own) };
+}
+
+async function readAnswer(response: Response, witness: Witness, checkpoint: string): Promise<WitnessAnswer> {
+  const body = await response.text();
+  if (body.length > maxAnswerCharacters) return { kind: "failed", problem: "its answer is too long" };
+  if (response.status === 200) return readCosignature(checkpoint, witness, body);
+  if (response.status === 409) {
+    const isSize = response.headers.get("content-type") === "text/x.tlog.size";
+    return { kind: "conflict", size: isSize ? parseDecimal(body.trimEnd()) : null };
+  }
+  return { kind: "failed", problem: `it answered ${response.status}` };
+}
+
+/** Never rejects: a witness that is down or talks nonsense is its own trouble. */
+export async function addCheckpoint(witness: Witness, request: AddCheckpointRequest): Promise<WitnessAnswer> {
+  try {
+    const response = await fetch(`${witness.url}/add-checkpoint`, {
+      method: "POST",
+      body: encodeAddCheckpoint(request),
+      headers: { "content-type": "text/plain; charset=utf-8" },
+      redirect: "error",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    return await readAnswer(response, witness, request.checkpoint);
+  } catch (error) {
+    return { kind: "failed", problem: error instanceof Error ? error.message : String(error) };
+  }
+}
