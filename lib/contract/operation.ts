@@ -32,7 +32,7 @@ export interface OperationSpec {
   idempotent?: boolean;
   /** By success status; null for what is not JSON. */
   responses: Record<number, z.ZodType | null>;
-  /** Error statuses besides 400, 429, 500 and 503, which every operation may answer. */
+  /** Error statuses besides those that every operation may answer (lib/contract/openapi.ts). */
   errors: number[];
   /** Not part of the public contract (development only). */
   internal?: boolean;

@@ -25,6 +25,16 @@ export const serviceOperations = {
     responses: { 200: z.strictObject({ keys: z.array(anyObject) }) },
     errors: [],
   },
+  openapi: {
+    method: "GET",
+    path: "/v1/openapi.json",
+    summary: "This document",
+    tag: "Service",
+    auth: anyone,
+    limit: "public_read",
+    responses: { 200: anyObject },
+    errors: [],
+  },
   health: {
     method: "GET",
     path: "/v1/health",

@@ -1,4 +1,5 @@
 /** Runs the operations of lib/contract/operations-service.ts. */
+import { buildOpenApi } from "#lib/contract/openapi";
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
 import { pingDatabase } from "#lib/services/health";
@@ -14,6 +15,10 @@ export const serviceRuns: Runs<typeof specs> = {
   }),
   jwks: async ({ context }) => ({
     body: await readJwks(context),
+    headers: { "cache-control": "public, max-age=60" },
+  }),
+  openapi: async ({ app }) => ({
+    body: buildOpenApi(app.env.baseUrl),
     headers: { "cache-control": "public, max-age=60" },
   }),
   health: async ({ context }) => {

@@ -1,0 +1,37 @@
+/** Request bodies shown in the OpenAPI document. A test sends each as it stands. */
+import type { JsonObject } from "#lib/domain/canonical-json";
+import type { OperationId } from "./operations";
+
+export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
+  attest: {
+    agent_slug: "invoice-bot",
+    action: "Pay invoice 1042",
+    inputs_hash: "sha256:3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80",
+    metadata: { amount: "100.00", currency: "EUR" },
+    model_id: "example-model-1",
+    tools_used: ["payments.send"],
+  },
+  authorize: {
+    agent_slug: "invoice-bot",
+    action: "Pay invoice 1042",
+    context: { payee: "Example GmbH", amount: "100.00 EUR" },
+    expires_in_minutes: 30,
+    required_level: "device",
+  },
+  createPresentation: {
+    disclose: ["agent_slug", "action"],
+    audience: "https://bank.example",
+    nonce: "n-0S6_WzA2Mj",
+  },
+  registerIdentity: {
+    slug: "invoice-bot",
+    name: "Invoice bot",
+    description: "Pays the invoices that accounting has released",
+    code_hash: "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+    tools: ["payments.send", "invoices.read"],
+  },
+  updateIdentity: { description: "Pays invoices below 500 EUR" },
+  putTools: { tools: ["payments.send"], tool_descriptions: { "payments.send": "Sends a SEPA transfer" } },
+  requestKey: { email: "you@example.com", name: "laptop" },
+  verifyKey: { email: "you@example.com", code: "000000" },
+};

@@ -1,0 +1,177 @@
+/** OpenAPI 3.1, made from the table of operations and the very schemas that validate. */
+import { z } from "zod";
+import type { JsonObject, JsonValue } from "#lib/domain/canonical-json";
+import { requestExamples } from "./examples";
+import type { OperationSpec } from "./operation";
+import { type OperationId, operations } from "./operations";
+import { problem } from "./problem";
+
+const errorTexts: Record<number, string> = {
+  400: "Bad request: not JSON, a duplicate key, too deep, a bad header, path or query parameter",
+  401: "Missing Authorization, Invalid API key or Invalid code",
+  403: "Insufficient scope",
+  404: "Unknown id, or one that the caller may not see",
+  409: "Conflict: the state does not allow it, or the same Idempotency-Key is in flight",
+  413: "Payload too large: over 64 KiB",
+  422: "Validation error: `errors` names each field",
+  429: "Rate limit exceeded: `Retry-After` says when to try again",
+  500: "Server error: the log has its cause under `request_id`",
+  503: "Service unavailable: the database or another part is out of reach or full",
+};
+
+const headerTexts = {
+  "Request-Id": "names this request in the service's log",
+  "RateLimit-Policy": "the limit: quota and window (IETF draft, structured field)",
+  RateLimit: "what is left of it, and for how long",
+  "X-RateLimit-Limit": "the quota of the window",
+  "X-RateLimit-Remaining": "what is left of it",
+  "X-RateLimit-Reset": "when the window ends, seconds since 1970",
+  "Retry-After": "seconds to wait",
+  "Idempotency-Replayed": "`true` where this is the first answer again",
+} as const;
+type HeaderName = keyof typeof headerTexts;
+const limitHeaders: HeaderName[] = [
+  "RateLimit-Policy",
+  "RateLimit",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+];
+
+type Components = Record<string, JsonValue>;
+
+/** The JSON Schema of a zod schema; whatever has an id goes into the components. */
+function convert(schema: z.ZodType, io: "input" | "output", components: Components): JsonObject {
+  const made = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const {
+    $defs = {},
+    $schema: _,
+    ...root
+  } = JSON.parse(text) as { $defs?: Components; $schema: string } & JsonObject;
+  Object.assign(components, $defs);
+  return root;
+}
+
+const headerRefs = (names: HeaderName[]): JsonObject =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+function describeParameters(spec: OperationSpec, components: Components): JsonObject[] {
+  const inPath = [...spec.path.matchAll(/\{(\w+)(?:\.\.\.)?\}/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const query = spec.query === undefined ? null : convert(spec.query, "input", components);
+  const properties = (query?.["properties"] ?? {}) as JsonObject;
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({ name, in: "query", schema }));
+  const idempotency = {
+    name: "Idempotency-Key",
+    in: "header",
+    description: "the same key and body again gets the first answer again; kept 24 hours",
+    schema: { type: "string", minLength: 1, maxLength: 255 },
+  };
+  return [...inPath, ...inQuery, ...(spec.idempotent ? [idempotency] : [])];
+}
+
+/** Which errors an operation may answer, beyond those that it names itself. */
+function errorStatuses(spec: OperationSpec): number[] {
+  const takesInput = spec.body !== undefined || spec.query !== undefined || spec.path.includes("{");
+  const common = [...(takesInput ? [400] : []), ...(spec.limit === null ? [] : [429]), 500, 503];
+  return [...new Set([...spec.errors, ...common])].sort((a, b) => a - b);
+}
+
+function describeErrors(spec: OperationSpec): JsonObject {
+  const answers = errorStatuses(spec).map((status) => {
+    const hasLimit = spec.limit !== null && ![401, 403, 500].includes(status);
+    const retry: HeaderName[] = status === 429 || status === 503 ? ["Retry-After"] : [];
+    const headers = headerRefs(["Request-Id", ...(hasLimit && status === 429 ? limitHeaders : []), ...retry]);
+    const content = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+    return [status, { description: errorTexts[status] ?? "", headers, content }];
+  });
+  return Object.fromEntries(answers) as JsonObject;
+}
+
+function describeSuccess(spec: OperationSpec, components: Components): JsonObject {
+  const headers = headerRefs([
+    "Request-Id",
+    ...(spec.limit === null ? [] : limitHeaders),
+    ...(spec.idempotent ? (["Idempotency-Replayed"] as const) : []),
+  ]);
+  const answers = Object.entries(spec.responses).map(([status, schema]) => {
+    const content: JsonObject =
+      schema === null
+        ? { "*/*": {} }
+        : { "application/json": { schema: convert(schema, "output", components) } };
+    return [status, { description: spec.summary, headers, content }];
+  });
+  return Object.fromEntries(answers) as JsonObject;
+}
+
+function describeOperation(id: OperationId, spec: OperationSpec, components: Components): JsonObject {
+  const example = requestExamples[id];
+  const body = spec.body === undefined ? null : convert(spec.body, "input", components);
+  const security: JsonValue[] = spec.auth.kind === "none" ? [] : [{ bearer: [] }];
+  return {
+    operationId: id,
+    summary: spec.summary,
+    tags: [spec.tag],
+    ...(spec.auth.kind === "key" &&
+      spec.auth.scope !== null && {
+        description: `Needs a key with the scope \`${spec.auth.scope}\`.`,
+      }),
+    ...(spec.auth.kind === "optional" && {
+      description: `The owner's key with the scope \`${spec.auth.scope}\` shows more.`,
+    }),
+    security: spec.auth.kind === "optional" ? [{}, ...security] : security,
+    parameters: describeParameters(spec, components),
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { "application/json": { schema: body, ...(example && { example }) } },
+      },
+    }),
+    responses: { ...describeSuccess(spec, components), ...describeErrors(spec) },
+  };
+}
+
+/** `base` without a trailing slash. */
+export function buildOpenApi(base: string): JsonObject {
+  const components: Components = {};
+  const paths: Record<string, JsonObject> = {};
+  convert(problem, "output", components);
+  for (const [id, spec] of Object.entries(operations) as [OperationId, OperationSpec][]) {
+    if (spec.internal) continue;
+    const path = spec.path.replace("...}", "}");
+    const described = describeOperation(id, spec, components);
+    paths[path] = { ...paths[path], [spec.method.toLowerCase()]: described };
+  }
+  const headers = Object.fromEntries(
+    Object.entries(headerTexts).map(([name, description]) => [
+      name,
+      { description, schema: { type: "string" } },
+    ]),
+  );
+  return {
+    openapi: "3.1.0",
+    jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
+    info: {
+      title: "Countersign",
+      version: "1",
+      summary:
+        "Signed, publicly verifiable attestations of what software agents did, and proof that a human approved it",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: base }],
+    tags: ["Attestations", "Agents", "Authorizations", "API keys", "Log", "Service"].map((name) => ({
+      name,
+    })),
+    paths,
+    components: {
+      schemas: components,
+      headers,
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "an API key, `cs_…`" } },
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parseEnv, settingDefaults } from "./env";
+
+const production = {
+  PUBLIC_BASE_URL: "https://countersign.example",
+  WORLD_APP_ID: "app_x",
+  WORLD_RP_ID: "rp_x",
+  WORLD_RP_SIGNING_KEY: `0x${"11".repeat(32)}`,
+  RESEND_API_KEY: "re_x",
+  MAIL_FROM: "Countersign <no-reply@countersign.example>",
+};
+
+const messageOf = (variables: Record<string, string>): string => {
+  try {
+    parseEnv(variables);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "";
+};
+
+describe("settings", () => {
+  it("need nothing on a loopback address", () => {
+    expect(parseEnv({})).toMatchObject({
+      PORT: 3000,
+      baseUrl: "http://localhost:3000",
+      DATA_DIR: "./data",
+      worldId: "local",
+      mail: "mailbox",
+      TRUSTED_PROXY_HOPS: 0,
+      LIMIT_ATTEST_PER_MINUTE: 100,
+      LIMIT_ATTEST_PER_DAY: 1000,
+    });
+    expect(parseEnv({ PORT: "4000", REDIS_URL: "" }).baseUrl).toBe("http://localhost:4000");
+    for (const url of ["http://127.0.0.1:8080/", "http://[::1]:1", "http://a.localhost"])
+      expect(parseEnv({ PUBLIC_BASE_URL: url })).toMatchObject({ isLoopback: true, worldId: "local" });
+  });
+
+  it("of a public address name all that is missing for it", () => {
+    for (const url of [
+      "https://countersign.example",
+      "http://192.168.1.5:3000",
+      "http://0.0.0.0:3000",
+      "http://localhost.example",
+    ]) {
+      const message = messageOf({ PUBLIC_BASE_URL: url });
+      for (const name of [
+        "WORLD_APP_ID",
+        "WORLD_RP_ID",
+        "WORLD_RP_SIGNING_KEY",
+        "RESEND_API_KEY",
+        "SMTP_URL",
+        "PUBLIC_BASE_URL",
+      ])
+        expect([url, name, message.includes(name)]).toEqual([url, name, true]);
+    }
+    expect(parseEnv(production)).toMatchObject({ worldId: "portal", mail: "resend", isLoopback: false });
+    for (const name of ["WORLD_APP_ID", "WORLD_RP_ID", "WORLD_RP_SIGNING_KEY", "MAIL_FROM"] as const) {
+      const { [name]: _, ...rest } = production;
+      expect([name, messageOf(rest).includes(name)]).toEqual([name, true]);
+    }
+    expect(messageOf({ WORLD_APP_ID: "app_x" })).toContain("WORLD_RP_ID, WORLD_RP_SIGNING_KEY");
+  });
+
+  it.each([
+    ["PORT", "abc"],
+    ["PORT", "70000"],
+    ["PUBLIC_BASE_URL", "localhost:3000"],
+    ["PUBLIC_BASE_URL", "ftp://example.com"],
+    ["PUBLIC_BASE_URL", "http://localhost:3000/?a=1"],
+    ["PUBLIC_BASE_URL", "http://user:secret@localhost:3000"],
+    ["DATABASE_URL", "mysql://x/y"],
+    ["REDIS_URL", "http://x"],
+    ["AUTH_SECRET", "short"],
+    ["LOG_ORIGIN", "two words"],
+    ["SMTP_URL", "http://x"],
+    ["WORLD_APP_ID", "x"],
+    ["WORLD_RP_ID", "x"],
+    ["WORLD_RP_SIGNING_KEY", "x"],
+    ["WORLD_ENVIRONMENT", "test"],
+    ["WORLD_PORTAL_URL", "x"],
+    ["WORLD_CHAIN_RPC_URL", "x"],
+    ["TRUSTED_PROXY_HOPS", "-1"],
+    ["LOG_LEVEL", "loud"],
+    ...Object.keys(settingDefaults()).flatMap((name) =>
+      name.startsWith("LIMIT_") ? [[name, "0"] as const] : [],
+    ),
+  ])("name the variable %s when it is %s, and never print its value", (name, value) => {
+    const message = messageOf({ [name]: value });
+    expect(message.startsWith("Countersign cannot start")).toBe(true);
+    expect(message).toContain(`${name}:`);
+    expect(message).not.toContain("secret@");
+  });
+});
+
+describe(".env.example", () => {
+  const text = readFileSync(".env.example", "utf8");
+  const listed = new Map(
+    [...text.matchAll(/^#([A-Z][A-Z0-9_]+)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value]),
+  );
+
+  it("lists every setting that lib/env.ts reads, and no other, with its default", () => {
+    const defaults = settingDefaults();
+    expect([...listed.keys()].sort()).toEqual(Object.keys(defaults).sort());
+    for (const [name, value] of Object.entries(defaults))
+      expect([name, listed.get(name)]).toEqual([name, value]);
+  });
+
+  it("sets nothing by itself, and explains each", () => {
+    expect(text).not.toMatch(/^[A-Z]/m);
+    for (const name of listed.keys())
+      expect([name, new RegExp(`^# .+\\n(#[A-Z].*\\n)*#${name}=`, "m").test(text)]).toEqual([name, true]);
+  });
+});
