@@ -2,7 +2,14 @@
  * What the log says of a decision: hashes only, so that it gives nothing away, and for an approval all of it follows
  * from the `human_authorization`, so that whoever holds the object can make the logged statement again.
  */
-import { buildStatement, DECISION_PREDICATE } from "./statement";
+import type { HumanAuthorization } from "./approval";
+import { base64Decode, hexEncode, sha256 } from "./bytes";
+import { canonicalBytes, type JsonObject } from "./canonical-json";
+import { verifyEnvelope } from "./dsse";
+import type { VerifyEd25519 } from "./ed25519";
+import { computeDsseKeyId } from "./ed25519-key";
+import { leafMatchesEnvelope, parseLogLeaf } from "./log-leaf";
+import { buildStatement, DECISION_PREDICATE, STATEMENT_MEDIA_TYPE } from "./statement";
 
 export interface Decision {
   decision: "approved" | "denied" | "cancelled";
@@ -18,4 +25,39 @@ export interface Decision {
 export function buildDecisionStatement(decision: Decision): Uint8Array {
   const { request_hash, ...predicate } = decision;
   return buildStatement(DECISION_PREDICATE, "authorization-request", request_hash, predicate);
+}
+
+function decisionOf(authorization: HumanAuthorization): Decision {
+  const { log: _log, ...signed } = authorization;
+  return {
+    decision: "approved",
+    request_hash: authorization.binding.request_hash,
+    decided_at: authorization.approved_at,
+    key_id: authorization.key_id,
+    authorization_hash: hexEncode(sha256(canonicalBytes(signed as unknown as JsonObject))),
+  };
+}
+
+/**
+ * Whether `log.entry` beside the object is the leaf of this very approval, signed with the service's key. Whether the
+ * leaf stands in the log is another check, for which the log's key is needed.
+ */
+export function isEntryOfApproval(
+  authorization: HumanAuthorization,
+  publicKey: Uint8Array,
+  verify: VerifyEd25519,
+): boolean {
+  try {
+    const entry = base64Decode(String(authorization.log?.["entry"]));
+    const { signature } = parseLogLeaf(entry);
+    const envelope = {
+      payloadType: STATEMENT_MEDIA_TYPE,
+      payload: buildDecisionStatement(decisionOf(authorization)),
+      keyId: computeDsseKeyId(publicKey),
+      signature,
+    };
+    return leafMatchesEnvelope(entry, envelope, publicKey) && verifyEnvelope(envelope, publicKey, verify);
+  } catch {
+    return false;
+  }
 }

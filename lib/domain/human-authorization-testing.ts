@@ -11,8 +11,14 @@ import {
   type HumanAuthorization,
   type UnsignedAuthorization,
 } from "./approval";
+import { buildDecisionStatement } from "./approval-decision";
 import { base64Encode, hexEncode, sha256 } from "./bytes";
+import { canonicalBytes, type JsonObject } from "./canonical-json";
+import { preAuthEncoding } from "./dsse";
+import { computeDsseKeyId } from "./ed25519-key";
 import { compressProof, makeTrapdoorKey } from "./groth16-testing";
+import { encodeLogLeaf, makeLogLeaf } from "./log-leaf";
+import { STATEMENT_MEDIA_TYPE } from "./statement";
 import type { AuthorizationVerifyOptions } from "./verify-human-authorization";
 import { publicInputsV4, type WorldProofV4, wordHex } from "./world-id-proof";
 
@@ -87,4 +93,23 @@ export function signForTest(unsigned: UnsignedAuthorization): HumanAuthorization
 export function makeTestAuthorization(): HumanAuthorization {
   const approvals = [makeTestApproval(testRequest, 21n), makeTestApproval(testRequest, 22n)];
   return signForTest(buildAuthorization(testRequest, approvals, "2026-11-21T08:06:00.000Z", testKeyId));
+}
+
+/** With the log entry of the approval, as the service hands it out; the rest of the receipt is left away. */
+export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthorization {
+  const payload = buildDecisionStatement({
+    decision: "approved",
+    request_hash: authorization.binding.request_hash,
+    decided_at: authorization.approved_at,
+    key_id: authorization.key_id,
+    authorization_hash: hexEncode(sha256(canonicalBytes({ ...authorization } as unknown as JsonObject))),
+  });
+  const envelope = {
+    payloadType: STATEMENT_MEDIA_TYPE,
+    payload,
+    keyId: computeDsseKeyId(publicKey),
+    signature: ed25519.sign(preAuthEncoding(STATEMENT_MEDIA_TYPE, payload), secretKey),
+  };
+  const entry = base64Encode(encodeLogLeaf(makeLogLeaf(envelope, publicKey)));
+  return { ...authorization, log: { entry } };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
 import { buildAuthorization, type HumanAuthorization } from "./approval";
 import {
+  addTestLogEntry,
   makeTestApproval,
   makeTestAuthorization,
   signForTest,
@@ -28,7 +29,7 @@ function resign(change: (copy: HumanAuthorization) => void): HumanAuthorization 
 
 describe("verifyHumanAuthorization", () => {
   it("proves an untouched object, by the whole fixed list of checks", () => {
-    const report = verify(authorization);
+    const report = verify(addTestLogEntry(authorization));
     expect(report.checks.map((check) => check.name)).toEqual(authorizationCheckNames);
     expect(report.checks.every((check) => check.status === "pass")).toBe(true);
     expect(report).toMatchObject({ ok: true, grade: "proven", grade_text: "Proof of personhood" });
@@ -122,6 +123,26 @@ describe("verifyHumanAuthorization", () => {
         grade_text: "TEST: not a World ID proof",
       });
     }
+  });
+
+  it("takes a log entry of this very approval only, or none", () => {
+    const logged = addTestLogEntry(authorization);
+    const entry = String(logged.log?.["entry"]);
+    const other = addTestLogEntry(resign((a) => (a.approved_at = "2026-11-21T08:06:00.001Z")));
+    expect(failed({ ...authorization, ...(other.log && { log: other.log }) })).toEqual(["logged_decision"]);
+    const decoded = JSON.parse(atob(entry));
+    decoded.spec.signatures[0].signature = `${"A".repeat(86)}==`;
+    for (const wrong of [
+      {},
+      { entry: "" },
+      { entry: "AAAA" },
+      { entry: 1 },
+      { entry: btoa(JSON.stringify(decoded)) },
+    ])
+      expect(failed({ ...authorization, log: wrong })).toEqual(["logged_decision"]);
+    const report = verify(authorization);
+    expect(report.ok).toBe(true);
+    expect(report.checks.at(-1)).toMatchObject({ name: "logged_decision", status: "not_applicable" });
   });
 
   it("takes a proof for this request only", () => {

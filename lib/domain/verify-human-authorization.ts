@@ -7,6 +7,7 @@
  * `verified_at`, and `anchor` lets anyone ask the chain.
  */
 import { type Approval, authorizationSigningBytes, bindRequest, type HumanAuthorization } from "./approval";
+import { isEntryOfApproval } from "./approval-decision";
 import { base64Decode, hexEncode, sha256 } from "./bytes";
 import type { VerificationKey } from "./groth16";
 import { semaphoreKeyFor } from "./world-id-keys";
@@ -24,6 +25,7 @@ export const authorizationCheckNames = [
   "times",
   "proofs",
   "anchors",
+  "logged_decision",
 ] as const;
 
 export type AuthorizationCheckName = (typeof authorizationCheckNames)[number];
@@ -85,6 +87,7 @@ export function verifyHumanAuthorization(
     times: () => checkTimes(authorization),
     proofs: () => checkProofs(authorization, options.v4Key),
     anchors: () => checkAnchors(authorization.approvals),
+    logged_decision: () => checkLoggedDecision(authorization, options),
   };
   const checks = authorizationCheckNames.map((name) => ({ name, ...run[name]() }));
   const ok = checks.every((check) => check.status !== "fail");
@@ -219,4 +222,20 @@ function checkAnchors(approvals: Approval[]): Outcome {
     return { status: "not_applicable", detail: "not every root has a recorded place on chain" };
   }
   return pass("every root has a recorded place on chain, which anyone with a node can ask");
+}
+
+/** The entry's place in the log is checked where the log's key is at hand (lib/verifier). */
+function checkLoggedDecision(
+  authorization: HumanAuthorization,
+  options: AuthorizationVerifyOptions,
+): Outcome {
+  if (authorization.log === undefined)
+    return { status: "not_applicable", detail: "no log entry stands beside it" };
+  const publicKey = options.serviceKeys(authorization.key_id);
+  if (publicKey === undefined) return fail("signed with a key that is not the service's");
+  return verdict(
+    isEntryOfApproval(authorization, publicKey, options.verifySignature),
+    "the log entry is that of this very approval",
+    "the log entry is not that of this approval",
+  );
 }

@@ -1,6 +1,6 @@
 /**
  * The log entry beside a human_authorization: the decision's leaf, proven under a signed checkpoint. It is
- * outside the service's signature, and says when the decision was logged, not what was decided.
+ * outside the service's signature; that it is the leaf of this very approval is the check `logged_decision`.
  */
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { checkLogEntry } from "./check-log-entry";
