@@ -1,5 +1,6 @@
 /** The portal's list of attestations: filters of its address bar, columns of its exports. */
 import { z } from "zod";
+import { presentationRequest } from "./presentation";
 import { agentSlug } from "./primitives";
 
 const day = z.iso.date();
@@ -20,3 +21,18 @@ export const attestationFilters = z.object({
 export type AttestationFilters = z.output<typeof attestationFilters>;
 
 export const cursorId = filter(z.uuid());
+
+export const exportFormats = ["csv", "ndjson"] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+export const exportFormat = z.enum(exportFormats).catch("ndjson");
+
+const disclosable = presentationRequest.shape;
+
+/** The form for a presentation; `expires_in` comes as text. */
+export const presentationForm = z.object({
+  attestation_id: z.uuid(),
+  disclose: z.preprocess((value) => (value === undefined ? [] : [value].flat()), disclosable.disclose),
+  audience: disclosable.audience,
+  nonce: disclosable.nonce,
+  expires_in: z.coerce.number().pipe(disclosable.expires_in.unwrap()),
+});

@@ -1,14 +1,19 @@
 /** An organization's own attestations, private ones included: search, filters, cursor. */
 import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
 import type { AttestationFilters } from "#lib/contract/portal-attestations";
+import type { PresentationRequest } from "#lib/contract/presentation";
 import type { Executor } from "#lib/db/client";
 import { agents, attestations } from "#lib/db/schema";
-import { hexEncode } from "#lib/domain/bytes";
+import { base64Encode, hexEncode, utf8Decode } from "#lib/domain/bytes";
+import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { isUuid } from "#lib/domain/ids";
+import type { ZkProof } from "#lib/domain/presentation";
 import { parseActionStatement } from "#lib/domain/statement";
 import { slugKey } from "./agents";
 import type { Context } from "./context";
 import { type Person, requireRole } from "./members";
+import { createPresentation } from "./presentations";
+import { attestationNotFound, readAttestation, verifyAttestationById } from "./verify-attestation";
 
 const dayMs = 86_400_000;
 
@@ -41,7 +46,7 @@ function whereOf(organizationId: string, filters: AttestationFilters): SQL | und
 
 type Row = { attestation: typeof attestations.$inferSelect; slug: string };
 
-/** Told from the signed bytes; `payload` only after that from the row's own columns. */
+/** Told from the signed bytes wherever they still are. */
 export function describeOwnAttestation({ attestation, slug }: Row) {
   const predicate =
     attestation.payload === null ? undefined : parseActionStatement(attestation.payload)?.predicate;
@@ -63,6 +68,9 @@ export function describeOwnAttestation({ attestation, slug }: Row) {
     approvalMethod: approval?.method ?? null,
     approvalEnvironment: approval?.method === "proof_of_personhood" ? approval.environment : null,
     logIndex: attestation.leaf_index,
+    keyId: attestation.key_id,
+    signature: base64Encode(attestation.signature),
+    payload: attestation.payload === null ? null : utf8Decode(attestation.payload),
   };
 }
 
@@ -104,4 +112,42 @@ export async function listOwnAttestations(
   });
   const shown = rows.slice(0, page.limit);
   return { rows: shown, nextCursor: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null };
+}
+
+/** The owner's full view; an attestation of another organization, public or not, is not here. */
+export async function readOwnAttestation(context: Context, person: Person, id: string) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const stored = await readAttestation(db, id);
+  if (stored.organization_id !== person.organizationId) throw attestationNotFound();
+  return {
+    verification: await verifyAttestationById(context, id, person.organizationId),
+    /** Name and JSON text of each message that can be disclosed; null where there is nothing to present. */
+    messages:
+      stored.payload === null || stored.bbs_signature === null
+        ? null
+        : disclosureMessages(stored.payload).map((message) => JSON.parse(message) as [string, unknown]),
+  };
+}
+
+/** For the filter's suggestions. */
+export async function listAgentSlugs(context: Context, person: Person): Promise<string[]> {
+  const rows = await context.database.db
+    .select({ slug: agents.slug })
+    .from(agents)
+    .where(eq(agents.organization_id, person.organizationId))
+    .orderBy(desc(agents.id))
+    .limit(100);
+  return rows.map(({ slug }) => slug);
+}
+
+export async function presentOwnAttestation(
+  context: Context,
+  person: Person,
+  id: string,
+  wanted: PresentationRequest,
+): Promise<ZkProof> {
+  const { organizationId, actor } = person;
+  await requireRole(context.database.db, person, "member");
+  return createPresentation(context, { id, organizationId, actor, wanted });
 }

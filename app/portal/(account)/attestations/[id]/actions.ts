@@ -1,0 +1,18 @@
+"use server";
+/** Making a presentation of one attestation. */
+import type { FormState } from "#lib/contract/portal";
+import { presentationForm } from "#lib/contract/portal-attestations";
+import { runAction } from "#lib/http/portal-request";
+import { presentOwnAttestation } from "#lib/services/own-attestations";
+
+type State = FormState<{ json: string }>;
+
+export async function makePresentation(_state: State, form: FormData): Promise<State> {
+  return runAction(presentationForm, form, async ({ context, person }, { attestation_id, ...wanted }) => {
+    const presentation = await presentOwnAttestation(context, person, attestation_id, wanted);
+    return {
+      message: `The presentation is made. Give it to ${wanted.audience}.`,
+      result: { json: JSON.stringify(presentation, null, 2) },
+    };
+  });
+}

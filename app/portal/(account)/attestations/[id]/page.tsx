@@ -1,0 +1,81 @@
+/** /portal/attestations/<id>: one attestation in full, verified again at this moment, and selective disclosure. */
+import type { Metadata } from "next";
+import { AttestationFacts, CheckList, ValidityPill } from "#components/portal/attestation-facts";
+import { PageHeading } from "#components/portal/page-heading";
+import { PresentationForm } from "#components/portal/presentation-form";
+import { Card } from "#components/ui/card";
+import { CodeBlock } from "#components/ui/code-block";
+import { TextLink } from "#components/ui/text-link";
+import { DISCLOSABLE_NAMES } from "#lib/contract/presentation";
+import { orNotFound, requirePortal } from "#lib/http/portal-request";
+import { readOwnAttestation } from "#lib/services/own-attestations";
+import { makePresentation } from "./actions";
+
+export const metadata: Metadata = { title: "Attestation" };
+
+interface PageProps {
+  readonly params: Promise<{ id: string }>;
+}
+
+type Messages = Awaited<ReturnType<typeof readOwnAttestation>>["messages"];
+
+function fieldsOf(messages: NonNullable<Messages>) {
+  const names: readonly string[] = DISCLOSABLE_NAMES;
+  return messages
+    .filter(([name, value]) => names.includes(name) && value !== null)
+    .map(([name, value]) => ({ name, value: typeof value === "string" ? value : JSON.stringify(value) }));
+}
+
+function DisclosureCard({ id, messages }: { readonly id: string; readonly messages: Messages }) {
+  return (
+    <Card title="Show a part of it to somebody" className="mt-5">
+      {messages === null ? (
+        <p className="max-w-prose text-muted">
+          This attestation was made without <code className="font-mono text-ink">enable_zk</code>, so no part
+          of it can be shown by itself. Send <code className="font-mono text-ink">"enable_zk": true</code>{" "}
+          with POST /v1/attest to be able to.
+        </p>
+      ) : (
+        <PresentationForm action={makePresentation} attestationId={id} fields={fieldsOf(messages)} />
+      )}
+    </Card>
+  );
+}
+
+export default async function AttestationPage({ params }: PageProps) {
+  const { id } = await params;
+  const { context, person } = await requirePortal(`/portal/attestations/${id}`);
+  const { verification, messages } = await orNotFound(readOwnAttestation(context, person, id));
+  return (
+    <>
+      <PageHeading
+        title="Attestation"
+        lead={
+          <>
+            By{" "}
+            <TextLink href={`/portal/agents/${verification.agent_slug}`}>{verification.agent_slug}</TextLink>.{" "}
+            <TextLink href={new URL(verification.public_url).pathname}>
+              {verification.is_public ? "What the public sees" : "What the public sees of this private one"}
+            </TextLink>
+          </>
+        }
+        action={<ValidityPill valid={verification.valid} />}
+      />
+      <Card title="What it says">
+        <AttestationFacts found={verification} />
+      </Card>
+      <Card title="Checked just now" className="mt-5">
+        <CheckList checks={verification.checks} />
+      </Card>
+      <DisclosureCard id={id} messages={messages} />
+      {verification.payload === null ? null : (
+        <Card title="The exact signed bytes" className="mt-5">
+          <CodeBlock code={verification.payload} label="payload" wrap />
+          <div className="mt-4">
+            <CodeBlock code={verification.verify_command} label="Verify it yourself" />
+          </div>
+        </Card>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+/** GET /portal/attestations/export?format=csv|ndjson: the list's filters, all pages, as a file. */
+import { attestationFilters, exportFormat } from "#lib/contract/portal-attestations";
+import { readPortal } from "#lib/http/portal-request";
+import { exportOwnAttestations } from "#lib/services/export-attestations";
+
+const types = { csv: "text/csv; charset=utf-8", ndjson: "application/x-ndjson; charset=utf-8" } as const;
+
+function toStream(parts: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    pull: async (controller) => {
+      const { done, value } = await parts.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    cancel: async () => {
+      await parts.return(undefined);
+    },
+  });
+}
+
+export async function GET(request: Request): Promise<Response> {
+  const portal = await readPortal();
+  if (portal === null) return new Response("Sign in to the portal first.\n", { status: 401 });
+  const { context, person } = portal;
+  const query = Object.fromEntries(new URL(request.url).searchParams);
+  const format = exportFormat.parse(query["format"]);
+  const parts = await exportOwnAttestations(context, person, format, attestationFilters.parse(query));
+  const day = context.clock().toISOString().slice(0, 10);
+  return new Response(toStream(parts), {
+    headers: {
+      "content-type": types[format],
+      "content-disposition": `attachment; filename="attestations-${day}.${format}"`,
+      "cache-control": "no-store",
+    },
+  });
+}

@@ -1,0 +1,105 @@
+/** /portal/attestations: the organization's own, private ones included; search, filters, export. */
+import type { Metadata } from "next";
+import { AttestationFilterForm } from "#components/portal/attestation-filters";
+import { AttestationTable } from "#components/portal/attestation-table";
+import { PageHeading } from "#components/portal/page-heading";
+import { ButtonLink } from "#components/ui/button-link";
+import { buttonClass } from "#components/ui/button-style";
+import { Card } from "#components/ui/card";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { EmptyState } from "#components/ui/empty-state";
+import { type AttestationFilters, attestationFilters, cursorId } from "#lib/contract/portal-attestations";
+import { requirePortal } from "#lib/http/portal-request";
+import { listAgentSlugs, listOwnAttestations } from "#lib/services/own-attestations";
+
+export const metadata: Metadata = { title: "Attestations" };
+
+const pageSize = 25;
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+function linkOf(path: string, filters: AttestationFilters, more: Record<string, string> = {}): string {
+  const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const query = new URLSearchParams([...given, ...Object.entries(more)]).toString();
+  return query === "" ? path : `${path}?${query}`;
+}
+
+function ExportLinks({ filters }: { readonly filters: AttestationFilters }) {
+  return (
+    <div className="flex flex-wrap gap-2">
+      {(["csv", "ndjson"] as const).map((format) => (
+        <a
+          key={format}
+          href={linkOf("/portal/attestations/export", filters, { format })}
+          download
+          className={buttonClass("secondary", "small")}
+        >
+          Export {format === "csv" ? "CSV" : "NDJSON"}
+        </a>
+      ))}
+    </div>
+  );
+}
+
+function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; readonly baseUrl: string }) {
+  if (isFiltered) {
+    return (
+      <EmptyState
+        title="Nothing fits the search"
+        action={<ButtonLink href="/portal/attestations">Show all attestations</ButtonLink>}
+      >
+        The search looks into the action; an id must be whole.
+      </EmptyState>
+    );
+  }
+  const code = `curl -sS ${baseUrl}/v1/attest \\
+  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"agent_slug": "my-agent", "action": "Sent the weekly report", "inputs_hash": "sha256:none"}'`;
+  return (
+    <EmptyState title="Nothing recorded yet" command={{ label: "Record your first action", code }}>
+      With an API key in COUNTERSIGN_API_KEY, paste this into a shell:
+    </EmptyState>
+  );
+}
+
+export default async function AttestationsPage({ searchParams }: PageProps) {
+  const { context, person, app } = await requirePortal("/portal/attestations");
+  const query = await searchParams;
+  const filters = attestationFilters.parse(query);
+  const cursor = cursorId.parse(query["cursor"]);
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  const slugs = await listAgentSlugs(context, person);
+  const { rows, nextCursor } = await listOwnAttestations(context, person, filters, {
+    cursor,
+    limit: pageSize,
+  });
+  return (
+    <>
+      <PageHeading
+        title="Attestations"
+        lead="Everything that your agents recorded, private attestations included."
+        action={<ExportLinks filters={filters} />}
+      />
+      <Card>
+        <AttestationFilterForm filters={filters} slugs={slugs} isFiltered={isFiltered} />
+      </Card>
+      <Card className="mt-5">
+        <AttestationTable
+          caption="Attestations, newest first"
+          rows={rows}
+          empty={<NothingFound isFiltered={isFiltered} baseUrl={app.env.baseUrl} />}
+        />
+        <CursorPagination
+          label="attestations"
+          {...(cursor === undefined ? {} : { firstHref: linkOf("/portal/attestations", filters) })}
+          {...(nextCursor === null
+            ? {}
+            : { nextHref: linkOf("/portal/attestations", filters, { cursor: nextCursor }) })}
+        />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+/** Search and filters of the list, in the address: a filtered list can be sent as a link. Works without JavaScript. */
+import { Button } from "#components/ui/button";
+import { ButtonLink } from "#components/ui/button-link";
+import { Field, Input, Select } from "#components/ui/field";
+import type { AttestationFilters } from "#lib/contract/portal-attestations";
+
+interface AttestationFilterFormProps {
+  readonly filters: AttestationFilters;
+  readonly slugs: readonly string[];
+  readonly isFiltered: boolean;
+}
+
+const dates = [
+  { name: "from", label: "From (UTC)" },
+  { name: "until", label: "Until (UTC)" },
+] as const;
+
+function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
+  return (
+    <>
+      <Field id="filter-visibility" label="Visibility">
+        <Select id="filter-visibility" name="visibility" defaultValue={filters.visibility ?? ""}>
+          <option value="">public and private</option>
+          <option value="public">public only</option>
+          <option value="private">private only</option>
+        </Select>
+      </Field>
+      <Field id="filter-approval" label="Human approval">
+        <Select id="filter-approval" name="approval" defaultValue={filters.approval ?? ""}>
+          <option value="">any grade</option>
+          <option value="none">none</option>
+          <option value="hash">asserted by the caller</option>
+          <option value="proof_of_personhood">proof of personhood</option>
+        </Select>
+      </Field>
+    </>
+  );
+}
+
+export function AttestationFilterForm({ filters, slugs, isFiltered }: AttestationFilterFormProps) {
+  return (
+    <search>
+      <form action="/portal/attestations" method="get" className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
+        <Field id="filter-q" label="Action or id">
+          <Input
+            id="filter-q"
+            name="q"
+            type="search"
+            defaultValue={filters.q ?? ""}
+            placeholder="part of the action"
+          />
+        </Field>
+        <Field id="filter-agent" label="Agent">
+          <Input
+            id="filter-agent"
+            name="agent"
+            list="filter-agents"
+            defaultValue={filters.agent ?? ""}
+            autoComplete="off"
+            placeholder="any"
+          />
+        </Field>
+        <datalist id="filter-agents">
+          {slugs.map((slug) => (
+            <option key={slug} value={slug} />
+          ))}
+        </datalist>
+        <SelectFields filters={filters} />
+        {dates.map(({ name, label }) => (
+          <Field key={name} id={`filter-${name}`} label={label}>
+            <Input id={`filter-${name}`} name={name} type="date" defaultValue={filters[name] ?? ""} />
+          </Field>
+        ))}
+        <div className="flex flex-wrap gap-3 sm:col-span-2 lg:col-span-3">
+          <Button type="submit" variant="secondary">
+            Search
+          </Button>
+          {isFiltered ? (
+            <ButtonLink href="/portal/attestations" variant="quiet">
+              Show all
+            </ButtonLink>
+          ) : null}
+        </div>
+      </form>
+    </search>
+  );
+}

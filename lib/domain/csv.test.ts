@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import { encodeCsvCell, encodeCsvLine } from "./csv";
+
+it.each([
+  ["=1+1", `"'=1+1"`],
+  ["+1", `"'+1"`],
+  ["-1", `"'-1"`],
+  ["@SUM(A1)", `"'@SUM(A1)"`],
+  ["\t=1", `"'\t=1"`],
+  ["\r=1", `"'\r=1"`],
+  ["  =1", `"'  =1"`],
+  ["\uff1d1", `"'\uff1d1"`],
+  ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
+])("disarms %j", (text, cell) => {
+  expect(encodeCsvCell(text)).toBe(cell);
+});
+
+it.each([
+  ["Paid 12 €", "Paid 12 €"],
+  ["a=b", "a=b"],
+  ['say "hi", twice', '"say ""hi"", twice"'],
+  ["two\r\nlines", '"two\r\nlines"'],
+  ["", ""],
+])("keeps %j", (text, cell) => {
+  expect(encodeCsvCell(text)).toBe(cell);
+});
+
+it("ends lines with CRLF", () => {
+  expect(encodeCsvLine(["a", "b,c"])).toBe('a,"b,c"\r\n');
+});
