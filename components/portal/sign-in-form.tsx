@@ -8,7 +8,7 @@ import { textValue } from "./form-values";
 import { SubmitButton } from "./submit-button";
 
 interface SignInFormProps {
-  readonly action: FormAction<{ email: string }>;
+  readonly action: FormAction;
   readonly next: string;
   /** For invitations: the one address that will do. */
   readonly email?: string;

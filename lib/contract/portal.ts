@@ -79,3 +79,9 @@ export const memberForm = z.object({ user_id: z.string().min(1).max(100), revoke
 export const memberRoleForm = z.object({ user_id: z.string().min(1).max(100), role });
 export const deleteOrganizationForm = z.object({ confirmation: z.string().max(200) });
 export const switchOrganizationForm = z.object({ organization_id: id });
+export const authorizationForm = z.object({
+  request_id: z.string().regex(/^areq_[A-Za-z0-9_-]{22}$/, "must be a request's id"),
+});
+export const acceptInvitationForm = z.object({
+  token: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "must be a token"),
+});

@@ -11,13 +11,14 @@ import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/context";
 import { ensureMemberships, type MembershipView, type Person } from "#lib/services/members";
 import { type App, getApp } from "./context";
+import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "./limits";
 import { safePortalPath } from "./portal-path";
 import { toAppError } from "./problem";
 import { requestAddress } from "./request-address";
 import { requireSameOrigin } from "./same-origin";
 import { readSession } from "./session";
 
-export const organizationCookie = "countersign-organization";
+const organizationCookie = "countersign-organization";
 
 export interface Portal {
   app: App;
@@ -33,13 +34,16 @@ export async function currentAddress(): Promise<string> {
   return requestAddress(await getApp(), await headers());
 }
 
+/** A signed-in person who may not belong to an organization yet. */
+export type Visitor = Omit<Person, "organizationId">;
+
 /** Null where nobody is signed in; does not make an organization. */
-export const readVisitor = cache(async () => {
+export const readVisitor = cache(async (): Promise<Visitor | null> => {
   const session = await readSession();
   if (session === null) return null;
   const ip = await currentAddress();
   const { userId, email, label } = session;
-  return { userId, email, actor: { kind: "user" as const, id: email, ip, session: label } };
+  return { userId, email, actor: { kind: "user", id: email, ip, session: label } };
 });
 
 /** The first visit makes the organization; the cookie chooses among several, and only among one's own. */
@@ -67,6 +71,7 @@ const notFoundNames = new Set<string>([
   "agent_not_found",
   "attestation_not_found",
   "authorization_not_found",
+  "bad_request",
 ]);
 
 function isNotFound(error: unknown): boolean {
@@ -87,6 +92,13 @@ export async function orNotFound<T>(reading: Promise<T>): Promise<T> {
 export async function requireOwnPage(): Promise<void> {
   const { env } = await getApp();
   requireSameOrigin(new Request("http://localhost", { headers: await headers() }), env.baseUrl);
+}
+
+/** Mails that a person causes count as key requests do: by the sender's address and by the recipient's. */
+export async function limitMails(email: string): Promise<void> {
+  const { context, env } = await getApp();
+  await enforceLimit(context, limitPolicy(env, "key_request"), await currentAddress());
+  await enforceLimit(context, keyRequestAddressPolicy(env), email);
 }
 
 /** One text for each field; several under one name (checkboxes) as an array. */
@@ -114,25 +126,68 @@ function describeFailure(thrown: unknown, values: FormValues, context: Context):
   return failedState(error.detail, errors, values);
 }
 
-/** The frame of every server action of the portal. Ids that are not one's own answer the 404 of unknown ones. */
-export async function runAction<Schema extends z.ZodType, Result>(
+type Work<Subject extends unknown[], Input, Result> = (
+  ...given: [...Subject, Input]
+) => Promise<{ message: string; result: Result }>;
+
+/** Ids that are not one's own answer the 404 of unknown ones. */
+async function runFor<Subject extends unknown[], Schema extends z.ZodType, Result>(
+  findSubject: () => Promise<Subject | null>,
   schema: Schema,
   form: FormData,
-  work: (portal: Portal, input: z.output<Schema>) => Promise<{ message: string; result: Result }>,
+  work: Work<Subject, z.output<Schema>, Result>,
 ): Promise<FormState<Result>> {
   const { context } = await getApp();
   const values = readForm(form);
   try {
     await requireOwnPage();
-    const portal = await readPortal();
-    if (portal === null) throw new AppError("forbidden", "your session has ended; sign in again");
+    const subject = await findSubject();
+    if (subject === null) throw new AppError("forbidden", "your session has ended; sign in again");
     const parsed = schema.safeParse(values);
     if (!parsed.success)
       return failedState("Some fields were not accepted.", fieldErrors(parsed.error), values);
-    const { message, result } = await work(portal, parsed.data);
+    const { message, result } = await work(...subject, parsed.data);
     return { status: "done", message, errors: {}, values: {}, result };
   } catch (error) {
     if (isNotFound(error)) notFound();
     return describeFailure(error, values, context);
   }
+}
+
+/** The frame of every server action of the portal. */
+export async function runAction<Schema extends z.ZodType, Result>(
+  schema: Schema,
+  form: FormData,
+  work: Work<[Portal], z.output<Schema>, Result>,
+): Promise<FormState<Result>> {
+  const findSubject = async (): Promise<[Portal] | null> => {
+    const portal = await readPortal();
+    return portal === null ? null : [portal];
+  };
+  return runFor(findSubject, schema, form, work);
+}
+
+/** For people who are signed in and need not belong to an organization yet. */
+export async function runVisitorAction<Schema extends z.ZodType, Result>(
+  schema: Schema,
+  form: FormData,
+  work: Work<[App, Visitor], z.output<Schema>, Result>,
+): Promise<FormState<Result>> {
+  const findSubject = async (): Promise<[App, Visitor] | null> => {
+    const visitor = await readVisitor();
+    return visitor === null ? null : [await getApp(), visitor];
+  };
+  return runFor(findSubject, schema, form, work);
+}
+
+/** Which organization the portal shows from now on; whether the person belongs to it is looked up each time. */
+export async function chooseOrganization(organizationId: string): Promise<void> {
+  const { env } = await getApp();
+  (await cookies()).set(organizationCookie, organizationId, {
+    path: "/portal",
+    httpOnly: true,
+    sameSite: "lax",
+    secure: env.baseUrl.startsWith("https://"),
+    maxAge: 365 * 86_400,
+  });
 }

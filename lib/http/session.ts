@@ -10,7 +10,6 @@ import { base64UrlEncode } from "#lib/domain/bytes";
 import { AppError } from "#lib/errors";
 import { signInMail } from "#lib/services/portal-mails";
 import { type App, getApp } from "./context";
-import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "./limits";
 import { safePortalPath } from "./portal-path";
 import { requestAddress } from "./request-address";
 import { createSessionStore, sessionLabel } from "./session-store";
@@ -83,11 +82,9 @@ const { auth, handlers, signIn, signOut } = NextAuth(async (request) => {
   return buildConfig(app, request === undefined ? null : requestAddress(app, request.headers));
 });
 
-/** Mails a link, whether or not the address is known. Throws 429 beyond the limits of key requests. */
-export async function requestSignInLink(email: string, next: string, ip: string): Promise<void> {
-  const { context, env } = await getApp();
-  await enforceLimit(context, limitPolicy(env, "key_request"), ip);
-  await enforceLimit(context, keyRequestAddressPolicy(env), email);
+/** Mails a link, whether or not the address is known. The caller has checked the limits. */
+export async function requestSignInLink(email: string, next: string): Promise<void> {
+  const { env } = await getApp();
   const to: unknown = await signIn("email", { email, redirectTo: next, redirect: false });
   if (typeof to !== "string" || new URL(to, env.baseUrl).searchParams.has("error"))
     throw new AppError("service_unavailable", "the mail could not be sent; try again shortly");

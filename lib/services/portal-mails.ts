@@ -26,19 +26,16 @@ export function signInMail(to: string, link: string, lifetimeMinutes: number): M
   );
 }
 
+/** Without the organization's name: it is free text of the sender's, and this mail goes out in our name. */
 export function invitationMail(
   to: string,
   link: string,
-  {
-    organization,
-    invitedBy,
-    lifetimeDays,
-  }: { organization: string; invitedBy: string; lifetimeDays: number },
+  { invitedBy, lifetimeDays }: { invitedBy: string; lifetimeDays: number },
 ): Mail {
   return linkMail(
     to,
     "An invitation to an organization on Countersign",
-    `${invitedBy} invites you to join the organization "${organization}" on Countersign. The link works once, for ${lifetimeDays} days.`,
+    `${invitedBy} invites you to join their organization on Countersign. The link works once, for ${lifetimeDays} days.`,
     link,
     "If you do not know the sender, ignore this mail: nothing happens until you accept.",
   );

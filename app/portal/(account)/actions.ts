@@ -1,10 +1,8 @@
 "use server";
 /** Signing out, and choosing among several organizations. */
-import { cookies } from "next/headers";
 import { redirect } from "next/navigation";
 import { type FormState, switchOrganizationForm } from "#lib/contract/portal";
-import { getApp } from "#lib/http/context";
-import { organizationCookie, requireOwnPage, runAction } from "#lib/http/portal-request";
+import { chooseOrganization, requireOwnPage, runAction } from "#lib/http/portal-request";
 import { endSession } from "#lib/http/session";
 import { personNotFound } from "#lib/services/members";
 
@@ -18,14 +16,7 @@ export async function switchOrganization(_state: FormState<null>, form: FormData
   const state = await runAction(switchOrganizationForm, form, async ({ memberships }, input) => {
     const chosen = memberships.find(({ organizationId }) => organizationId === input.organization_id);
     if (!chosen) throw personNotFound();
-    const { env } = await getApp();
-    (await cookies()).set(organizationCookie, chosen.organizationId, {
-      path: "/portal",
-      httpOnly: true,
-      sameSite: "lax",
-      secure: env.baseUrl.startsWith("https://"),
-      maxAge: 365 * 86_400,
-    });
+    await chooseOrganization(chosen.organizationId);
     return { message: "", result: null };
   });
   if (state.status === "done") redirect("/portal");

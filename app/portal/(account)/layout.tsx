@@ -1,5 +1,6 @@
 /** The frame of the portal's pages. Each page checks the session itself: a layout is not rendered at every step. */
 import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
 import { OrganizationSwitcher } from "#components/portal/organization-switcher";
 import { PortalNav } from "#components/portal/portal-nav";
 import { SubmitButton } from "#components/portal/submit-button";
@@ -14,7 +15,9 @@ export default async function PortalLayout({ children }: { readonly children: Re
     <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6">
       <div className="no-print flex flex-wrap items-center justify-between gap-x-6 gap-y-2 pb-4">
         <div className="min-w-0">
-          <p className="font-medium [overflow-wrap:anywhere]">{membership.name}</p>
+          <p className="font-medium">
+            <AgentText value={membership.name} isName hideWarnings />
+          </p>
           <p className="text-muted text-sm [overflow-wrap:anywhere]">
             {person.email} · {membership.role}
           </p>

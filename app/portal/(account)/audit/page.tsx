@@ -1,0 +1,64 @@
+/** /portal/audit: who did what, when, from which key or session. */
+import type { Metadata } from "next";
+import { AuditTable, actorWords } from "#components/portal/audit-table";
+import { PageHeading } from "#components/portal/page-heading";
+import { Button } from "#components/ui/button";
+import { Card } from "#components/ui/card";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { Field, Select } from "#components/ui/field";
+import { cursorId } from "#lib/contract/portal-attestations";
+import { actorKinds, auditFilters } from "#lib/contract/portal-audit";
+import { requirePortal } from "#lib/http/portal-request";
+import { listAuditEvents } from "#lib/services/portal-audit";
+
+export const metadata: Metadata = { title: "Audit log" };
+
+const pageSize = 50;
+const path = "/portal/audit";
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export default async function AuditPage({ searchParams }: PageProps) {
+  const { context, person } = await requirePortal(path);
+  const query = await searchParams;
+  const { kind } = auditFilters.parse(query);
+  const cursor = cursorId.parse(query["cursor"]);
+  const { rows, nextCursor } = await listAuditEvents(context, person, { kind, cursor, limit: pageSize });
+  const filter: Record<string, string> = kind === undefined ? {} : { kind };
+  const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ ...filter, ...more })}`;
+  return (
+    <>
+      <PageHeading
+        title="Audit log"
+        lead="Who did what in your organization, when, and from which key or session. Nobody can change it here."
+      />
+      <Card>
+        <form action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
+          <div className="w-56">
+            <Field id="filter-kind" label="By whom">
+              <Select id="filter-kind" name="kind" defaultValue={kind ?? ""}>
+                <option value="">anyone</option>
+                {actorKinds.map((name) => (
+                  <option key={name} value={name}>
+                    {actorWords[name]}
+                  </option>
+                ))}
+              </Select>
+            </Field>
+          </div>
+          <Button type="submit" variant="secondary">
+            Show
+          </Button>
+        </form>
+        <AuditTable rows={rows} empty={<p className="py-4 text-muted">No such event yet.</p>} />
+        <CursorPagination
+          label="events"
+          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
+          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+        />
+      </Card>
+    </>
+  );
+}

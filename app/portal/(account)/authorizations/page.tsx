@@ -1,0 +1,107 @@
+/** /portal/authorizations: what humans were asked, live; the link to decide, and cancelling. */
+import type { Metadata } from "next";
+import { AuthorizationTable } from "#components/portal/authorization-table";
+import { CancelAuthorizationDialog } from "#components/portal/cancel-authorization-dialog";
+import { LiveRefresh } from "#components/portal/live-refresh";
+import { PageHeading } from "#components/portal/page-heading";
+import { Button } from "#components/ui/button";
+import { Card } from "#components/ui/card";
+import { CopyButton } from "#components/ui/copy-button";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { EmptyState } from "#components/ui/empty-state";
+import { Field, Select } from "#components/ui/field";
+import { type AuthorizationStatus, authorizationStatuses } from "#lib/contract/authorize";
+import { authorizationFilters } from "#lib/contract/portal-authorizations";
+import { orNotFound, requirePortal } from "#lib/http/portal-request";
+import { listOwnAuthorizations } from "#lib/services/portal-authorizations";
+import { cancelRequest } from "./actions";
+
+export const metadata: Metadata = { title: "Authorizations" };
+
+const pageSize = 20;
+const path = "/portal/authorizations";
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+function StatusFilter({ status }: { readonly status: AuthorizationStatus | undefined }) {
+  return (
+    <form action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
+      <div className="w-48">
+        <Field id="filter-status" label="State">
+          <Select id="filter-status" name="status" defaultValue={status ?? ""}>
+            <option value="">any</option>
+            {authorizationStatuses.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </Select>
+        </Field>
+      </div>
+      <Button type="submit" variant="secondary">
+        Show
+      </Button>
+    </form>
+  );
+}
+
+function askFirst(baseUrl: string): string {
+  return `curl -sS ${baseUrl}/v1/authorize \\
+  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"agent_slug": "my-agent", "action": "Pay the invoice", "context": {"amount": "120.00 EUR"}}'`;
+}
+
+export default async function AuthorizationsPage({ searchParams }: PageProps) {
+  const { context, person, app } = await requirePortal(path);
+  const { status, cursor } = authorizationFilters.parse(await searchParams);
+  const query = { limit: pageSize, status, cursor, agent_slug: undefined };
+  const { rows, nextCursor } = await orNotFound(listOwnAuthorizations(context, person, query));
+  const isPending = rows.some((row) => row.status === "pending");
+  const filter: Record<string, string> = status === undefined ? {} : { status };
+  const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ ...filter, ...more })}`;
+  return (
+    <>
+      {isPending ? <LiveRefresh /> : null}
+      <PageHeading
+        title="Authorizations"
+        lead="What your agents asked a human. Whoever opens the approval link can decide: send it only to the person who should."
+      />
+      <Card>
+        <StatusFilter status={status} />
+        <AuthorizationTable
+          rows={rows}
+          actions={(row) => (
+            <span className="flex flex-wrap items-center gap-2">
+              <CopyButton text={row.approval_url ?? ""} label="approval link" withText />
+              <CancelAuthorizationDialog action={cancelRequest} requestId={row.request_id} />
+            </span>
+          )}
+          empty={
+            status === undefined ? (
+              <EmptyState
+                title="No human was asked yet"
+                command={{ label: "Ask for an approval", code: askFirst(app.env.baseUrl) }}
+              >
+                With an API key in COUNTERSIGN_API_KEY, paste this into a shell. The answer has the link for
+                the human:
+              </EmptyState>
+            ) : (
+              <p className="py-4 text-muted">No request is {status}.</p>
+            )
+          }
+        />
+        <CursorPagination
+          label="requests"
+          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
+          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+        />
+        {isPending ? (
+          <p className="mt-4 text-muted text-sm">The list shows changes by itself while a request waits.</p>
+        ) : null}
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,75 @@
+"use server";
+/** The organization's settings, its members, and its end. */
+import { revalidatePath } from "next/cache";
+import { redirect } from "next/navigation";
+import {
+  deleteOrganizationForm,
+  type FormState,
+  invitationIdForm,
+  inviteForm,
+  memberForm,
+  memberRoleForm,
+  organizationForm,
+} from "#lib/contract/portal";
+import { limitMails, runAction } from "#lib/http/portal-request";
+import { inviteMember, withdrawInvitation } from "#lib/services/invitations";
+import * as members from "#lib/services/organization-members";
+import { deleteOrganization, updateOrganization } from "#lib/services/portal-organization";
+
+type State = FormState<null>;
+
+function refresh(state: State): State {
+  if (state.status === "done") revalidatePath("/portal", "layout");
+  return state;
+}
+
+export async function saveOrganization(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(organizationForm, form, async ({ context, person }, input) => {
+      const defaultPublic = input.default_public === "public";
+      await updateOrganization(context, person, { name: input.name, defaultPublic });
+      return { message: "The settings are saved.", result: null };
+    }),
+  );
+}
+
+export async function invite(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(inviteForm, form, async ({ context, person }, input) => {
+      await limitMails(input.email);
+      await inviteMember(context, person, input);
+      return { message: `The invitation is on its way to ${input.email}.`, result: null };
+    }),
+  );
+}
+
+export async function withdraw(_state: State, form: FormData): Promise<State> {
+  return runAction(invitationIdForm, form, async ({ context, person }, input) => {
+    await withdrawInvitation(context, person, input.invitation_id);
+    return { message: "The invitation no longer works.", result: null };
+  });
+}
+
+export async function changeRole(_state: State, form: FormData): Promise<State> {
+  return runAction(memberRoleForm, form, async ({ context, person }, input) => {
+    await members.changeRole(context, person, { userId: input.user_id, role: input.role });
+    return { message: "The role is changed.", result: null };
+  });
+}
+
+export async function remove(_state: State, form: FormData): Promise<State> {
+  return runAction(memberForm, form, async ({ context, person }, input) => {
+    const leaving = { userId: input.user_id, revokeKeys: input.revoke_keys === "on" };
+    await members.removeMember(context, person, leaving);
+    return { message: "Done.", result: null };
+  });
+}
+
+export async function deleteAccount(_state: State, form: FormData): Promise<State> {
+  const state = await runAction(deleteOrganizationForm, form, async ({ context, person }, input) => {
+    await deleteOrganization(context, person, input.confirmation);
+    return { message: "", result: null };
+  });
+  if (state.status === "done") redirect("/portal/sign-in");
+  return state;
+}

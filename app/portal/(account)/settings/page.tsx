@@ -1,0 +1,92 @@
+/** /portal/settings: the organization, its people, what is kept and how long, and its end. */
+import type { Metadata } from "next";
+import { DeleteAccount } from "#components/portal/delete-account";
+import { InviteForm } from "#components/portal/invite-form";
+import { InvitationTable, MemberTable } from "#components/portal/member-table";
+import { OrganizationForm } from "#components/portal/organization-form";
+import { PageHeading } from "#components/portal/page-heading";
+import { Card } from "#components/ui/card";
+import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { requirePortal } from "#lib/http/portal-request";
+import { readOrganization } from "#lib/services/portal-organization";
+import { changeRole, deleteAccount, invite, remove, saveOrganization, withdraw } from "./actions";
+
+export const metadata: Metadata = { title: "Settings" };
+
+function limitsOf(attestationsPerDay: number): Definition[] {
+  return [
+    {
+      id: "limit",
+      name: "Daily limit",
+      value: `${attestationsPerDay} attestations for each UTC day. The operator of this instance sets it.`,
+    },
+    {
+      id: "attestations",
+      name: "Attestations",
+      value:
+        "Kept for ever: their leaves are in an append-only log. The content of one can be erased through the API (DELETE /v1/attestations/:id/content); that something was recorded stays proven.",
+    },
+    {
+      id: "keys",
+      name: "API keys",
+      value: "Kept as hashes, revoked ones too, so that the audit log can name them.",
+    },
+    {
+      id: "audit",
+      name: "Audit log",
+      value: "Kept for ever, with addresses of people and machines.",
+    },
+    {
+      id: "idempotency",
+      name: "Idempotency answers",
+      value: "Deleted after 24 hours; those of authorization requests when the request has ended.",
+    },
+  ];
+}
+
+export default async function SettingsPage() {
+  const { context, person, membership } = await requirePortal("/portal/settings");
+  const organization = await readOrganization(context, person);
+  const isOwner = membership.role === "owner";
+  return (
+    <>
+      <PageHeading title="Settings" />
+      <Card title="Organization">
+        <OrganizationForm
+          action={saveOrganization}
+          name={organization.name}
+          isPublic={organization.defaultPublic}
+          canChange={isOwner}
+        />
+      </Card>
+      <Card title="Members" className="mt-5">
+        <MemberTable
+          members={organization.members}
+          selfId={person.userId}
+          isOwner={isOwner}
+          actions={{ changeRole, remove }}
+        />
+        {organization.invitations.length === 0 ? null : (
+          <div className="mt-6">
+            <h3 className="mb-2 font-medium">Open invitations</h3>
+            <InvitationTable invitations={organization.invitations} withdraw={isOwner ? withdraw : null} />
+          </div>
+        )}
+        {isOwner ? (
+          <div className="mt-6 border-line border-t pt-5">
+            <h3 className="mb-4 font-medium">Invite a colleague</h3>
+            <InviteForm action={invite} />
+          </div>
+        ) : null}
+      </Card>
+      <Card title="Limits and retention" className="mt-5">
+        <DefinitionList items={limitsOf(organization.attestationsPerDay)} />
+      </Card>
+      {isOwner ? (
+        <Card title="Delete the account" className="mt-5">
+          <DeleteAccount action={deleteAccount} name={organization.name} />
+        </Card>
+      ) : null}
+    </>
+  );
+}

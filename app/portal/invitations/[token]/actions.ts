@@ -1,0 +1,29 @@
+"use server";
+/** Accepting an invitation, after signing in with the invited address. */
+import { redirect } from "next/navigation";
+import { acceptInvitationForm, type FormState } from "#lib/contract/portal";
+import { chooseOrganization, requireOwnPage, runVisitorAction } from "#lib/http/portal-request";
+import { endSession } from "#lib/http/session";
+import { runSignInRequest } from "#lib/http/sign-in-action";
+import { acceptInvitation } from "#lib/services/invitations";
+
+type State = FormState<null>;
+
+export async function requestLink(_state: State, form: FormData): Promise<State> {
+  return runSignInRequest(form);
+}
+
+export async function accept(_state: State, form: FormData): Promise<State> {
+  const state = await runVisitorAction(acceptInvitationForm, form, async ({ context }, visitor, input) => {
+    await chooseOrganization(await acceptInvitation(context, visitor, input.token));
+    return { message: "", result: null };
+  });
+  if (state.status === "done") redirect("/portal");
+  return state;
+}
+
+export async function signOut(): Promise<void> {
+  await requireOwnPage();
+  await endSession();
+  redirect("/portal/sign-in");
+}

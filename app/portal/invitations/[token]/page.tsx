@@ -1,0 +1,70 @@
+/** /portal/invitations/<token>: opening it changes nothing; joining needs the invited address and a button. */
+import type { Metadata } from "next";
+import { notFound } from "next/navigation";
+import { AgentText } from "#components/agent-text";
+import { AcceptInvitationForm } from "#components/portal/accept-invitation-form";
+import { SignInForm } from "#components/portal/sign-in-form";
+import { SubmitButton } from "#components/portal/submit-button";
+import { getApp } from "#lib/http/context";
+import { readVisitor, type Visitor } from "#lib/http/portal-request";
+import { readInvitation } from "#lib/services/invitations";
+import { accept, requestLink, signOut } from "./actions";
+
+export const metadata: Metadata = {
+  title: "Invitation",
+  referrer: "same-origin",
+  robots: { index: false, follow: false },
+};
+
+interface PageProps {
+  readonly params: Promise<{ token: string }>;
+}
+
+interface NextStepProps {
+  readonly token: string;
+  readonly email: string;
+  readonly visitor: Visitor | null;
+}
+
+function NextStep({ token, email, visitor }: NextStepProps) {
+  if (visitor === null) {
+    return (
+      <>
+        <p className="mb-4">First sign in with the address that was invited:</p>
+        <SignInForm action={requestLink} next={`/portal/invitations/${token}`} email={email} />
+      </>
+    );
+  }
+  if (visitor.email === email) return <AcceptInvitationForm action={accept} token={token} />;
+  return (
+    <>
+      <p className="mb-4 [overflow-wrap:anywhere]">
+        You are signed in as {visitor.email}. Sign out, open the link from the mail again, and sign in as{" "}
+        {email}.
+      </p>
+      <form action={signOut}>
+        <SubmitButton variant="secondary">Sign out</SubmitButton>
+      </form>
+    </>
+  );
+}
+
+export default async function InvitationPage({ params }: PageProps) {
+  const { token } = await params;
+  const { context } = await getApp();
+  const invitation = await readInvitation(context, token);
+  if (invitation === null) notFound();
+  return (
+    <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
+      <h1 className="font-semibold text-3xl">You are invited</h1>
+      <p className="mt-3 mb-8 text-lg text-muted [overflow-wrap:anywhere]">
+        {invitation.invitedBy} invites {invitation.email} to join{" "}
+        <strong className="text-ink">
+          <AgentText value={invitation.organizationName} isName />
+        </strong>{" "}
+        as {invitation.role === "owner" ? "an owner" : "a member"}.
+      </p>
+      <NextStep token={token} email={invitation.email} visitor={await readVisitor()} />
+    </section>
+  );
+}

@@ -1,0 +1,22 @@
+"use client";
+/** The button that joins an organization. */
+import { useActionState } from "react";
+import { type FormAction, idleState } from "#lib/contract/portal";
+import { FormStatus } from "./form-status";
+import { SubmitButton } from "./submit-button";
+
+interface AcceptInvitationFormProps {
+  readonly action: FormAction;
+  readonly token: string;
+}
+
+export function AcceptInvitationForm({ action, token }: AcceptInvitationFormProps) {
+  const [state, submit] = useActionState(action, idleState);
+  return (
+    <form action={submit} className="flex flex-col gap-4">
+      <input type="hidden" name="token" value={token} />
+      <SubmitButton size="large">Join the organization</SubmitButton>
+      <FormStatus state={state} />
+    </form>
+  );
+}

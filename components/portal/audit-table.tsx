@@ -1,0 +1,86 @@
+/** Who did what, when, from which key or session. */
+import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
+import { type Column, DataTable } from "#components/ui/data-table";
+import { Timestamp } from "#components/ui/timestamp";
+import type { ActorKind } from "#lib/contract/portal-audit";
+
+export interface AuditRow {
+  readonly id: string;
+  readonly at: string;
+  readonly actorKind: ActorKind;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly detail: string | null;
+  readonly ip: string | null;
+  readonly session: string | null;
+}
+
+export const actorWords = {
+  user: "Person",
+  key: "API key",
+  human: "Human with the link",
+  system: "The service",
+} as const satisfies Record<ActorKind, string>;
+
+const columns: readonly Column<AuditRow>[] = [
+  {
+    id: "what",
+    header: "What",
+    isRowHeader: true,
+    cell: (row) => (
+      <>
+        <code className="font-mono text-[13px]">{row.action}</code>
+        <span className="block font-normal text-muted">
+          <AgentText value={row.subject} hideWarnings />
+        </span>
+        {row.detail === null ? null : (
+          <details className="font-normal">
+            <summary className="w-fit text-muted">Details</summary>
+            <AgentText value={row.detail} hideWarnings className="font-mono text-[13px]" />
+          </details>
+        )}
+      </>
+    ),
+  },
+  {
+    id: "who",
+    header: "Who",
+    cell: (row) => (
+      <>
+        <AgentText value={row.actor} hideWarnings />
+        <span className="block text-muted">{actorWords[row.actorKind]}</span>
+      </>
+    ),
+  },
+  {
+    id: "from",
+    header: "From",
+    cell: (row) => (
+      <span className="[overflow-wrap:anywhere]">
+        {row.ip ?? <span className="text-muted">inside the service</span>}
+        {row.session === null ? null : <span className="block text-muted">{row.session}</span>}
+      </span>
+    ),
+  },
+  { id: "when", header: "When", cell: (row) => <Timestamp iso={row.at} relative={false} /> },
+];
+
+export function AuditTable({
+  rows,
+  empty,
+}: {
+  readonly rows: readonly AuditRow[];
+  readonly empty: ReactNode;
+}) {
+  return (
+    <DataTable
+      caption="Events, newest first"
+      columns={columns}
+      rows={rows}
+      rowKey={(row) => row.id}
+      empty={empty}
+    />
+  );
+}

@@ -1,0 +1,59 @@
+/** One authorization request as its owner sees it. */
+import { AgentText } from "#components/agent-text";
+import { HashText } from "#components/ui/code-block";
+import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { AuthorizationState } from "#lib/contract/authorize";
+
+function contextOf(state: AuthorizationState): Definition[] {
+  return Object.entries(state.context ?? {}).map(([name, value]) => ({
+    id: `context ${name}`,
+    name: <AgentText value={name} isName />,
+    value: <AgentText value={value} />,
+  }));
+}
+
+function outcomeOf(state: AuthorizationState): Definition[] {
+  const items: Definition[] = [];
+  if (state.decided_at !== null)
+    items.push({ id: "decided", name: "Decided", value: <Timestamp iso={state.decided_at} /> });
+  if (state.denial_reason)
+    items.push({
+      id: "reason",
+      name: "Reason, in the human's words",
+      value: <AgentText value={state.denial_reason} />,
+    });
+  if (state.attestation_id)
+    items.push({
+      id: "attestation",
+      name: "Used by",
+      value: (
+        <TextLink href={`/portal/attestations/${state.attestation_id}`}>{state.attestation_id}</TextLink>
+      ),
+    });
+  return items;
+}
+
+export function AuthorizationFacts({ state }: { readonly state: AuthorizationState }) {
+  const items: Definition[] = [
+    { id: "action", name: "Action", value: <AgentText value={state.action} />, prominent: true },
+    ...contextOf(state),
+    {
+      id: "agent",
+      name: "Agent",
+      value: <TextLink href={`/portal/agents/${state.agent_slug}`}>{state.agent_slug}</TextLink>,
+    },
+    {
+      id: "needs",
+      name: "Approvals",
+      value: `${state.approvals.given} of ${state.approvals.required} (level: ${state.required_level} or stronger)`,
+    },
+    { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },
+    { id: "created", name: "Asked", value: <Timestamp iso={state.created_at} /> },
+    { id: "expires", name: "Ends", value: <Timestamp iso={state.expires_at} /> },
+    ...outcomeOf(state),
+    { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
+  ];
+  return <DefinitionList items={items} />;
+}

@@ -1,0 +1,95 @@
+/** An organization's authorization requests. */
+import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
+import { type Column, DataTable } from "#components/ui/data-table";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { AuthorizationStatus } from "#lib/contract/authorize";
+import { AuthorizationStatusPill } from "./authorization-status";
+
+export interface AuthorizationRow {
+  readonly request_id: string;
+  readonly status: AuthorizationStatus;
+  readonly environment: string;
+  readonly agent_slug: string;
+  readonly action: string;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly decided_at: string | null;
+  readonly approvals: { readonly required: number; readonly given: number };
+  /** While it waits. */
+  readonly approval_url: string | null;
+}
+
+function When({ row }: { readonly row: AuthorizationRow }) {
+  const decided = row.decided_at !== null && row.status !== "expired";
+  return (
+    <>
+      <span className="block text-muted">
+        {row.status === "pending" ? "waits until" : decided ? "decided" : "ended"}
+      </span>
+      <Timestamp iso={decided ? (row.decided_at ?? row.expires_at) : row.expires_at} />
+    </>
+  );
+}
+
+function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Column<AuthorizationRow>[] {
+  return [
+    {
+      id: "action",
+      header: "Action",
+      isRowHeader: true,
+      cell: (row) => (
+        <>
+          <TextLink href={`/portal/authorizations/${row.request_id}`}>
+            <AgentText value={row.action} hideWarnings />
+          </TextLink>
+          <span className="block font-normal text-muted">
+            <AgentText value={row.agent_slug} isName hideWarnings />
+          </span>
+        </>
+      ),
+    },
+    {
+      id: "status",
+      header: "State",
+      cell: (row) => (
+        <AuthorizationStatusPill
+          status={row.status}
+          environment={row.environment}
+          given={row.approvals.given}
+        />
+      ),
+    },
+    {
+      id: "approvals",
+      header: "Approvals",
+      numeric: true,
+      cell: (row) => `${row.approvals.given} of ${row.approvals.required}`,
+    },
+    { id: "when", header: "When", cell: (row) => <When row={row} /> },
+    {
+      id: "actions",
+      header: "Actions",
+      cell: (row) => (row.status === "pending" ? actions(row) : <span className="text-muted">none</span>),
+    },
+  ];
+}
+
+interface AuthorizationTableProps {
+  readonly rows: readonly AuthorizationRow[];
+  readonly actions: (row: AuthorizationRow) => ReactNode;
+  readonly empty: ReactNode;
+}
+
+export function AuthorizationTable({ rows, actions, empty }: AuthorizationTableProps) {
+  return (
+    <DataTable
+      caption="Authorization requests, newest first"
+      columns={columnsOf(actions)}
+      rows={rows}
+      rowKey={(row) => row.request_id}
+      empty={empty}
+    />
+  );
+}

@@ -1,0 +1,44 @@
+"use client";
+/** Invites a colleague by e-mail. */
+import { useActionState } from "react";
+import { describeControl, Field, Input, Select } from "#components/ui/field";
+import { type FormAction, idleState } from "#lib/contract/portal";
+import { FormStatus } from "./form-status";
+import { textValue } from "./form-values";
+import { SubmitButton } from "./submit-button";
+
+export function InviteForm({ action }: { readonly action: FormAction }) {
+  const [state, submit] = useActionState(action, idleState);
+  const error = state.errors["email"];
+  return (
+    <form action={submit} className="flex flex-col gap-4">
+      <div className="grid gap-4 sm:grid-cols-[1fr_12rem]">
+        <Field id="invite-email" label="E-mail address of a colleague" {...(error ? { error } : {})}>
+          <Input
+            {...describeControl("invite-email", { error: error !== undefined })}
+            name="email"
+            type="email"
+            required
+            autoComplete="off"
+            defaultValue={textValue(state, "email")}
+            placeholder="colleague@example.com"
+          />
+        </Field>
+        <Field id="invite-role" label="As">
+          <Select id="invite-role" name="role" defaultValue={textValue(state, "role", "member")}>
+            <option value="member">member</option>
+            <option value="owner">owner</option>
+          </Select>
+        </Field>
+      </div>
+      <p className="text-muted text-sm">
+        Members manage keys, agents and authorizations and see everything. Owners also change settings,
+        members and the account.
+      </p>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Send the invitation</SubmitButton>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,99 @@
+"use client";
+/** Changing a member's role, removing a member, withdrawing an invitation. */
+import { Checkbox } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+import { ActionDialog } from "./action-dialog";
+
+export interface MemberActions {
+  readonly changeRole: FormAction;
+  readonly remove: FormAction;
+}
+
+export interface Member {
+  readonly userId: string;
+  readonly email: string;
+  readonly role: "owner" | "member";
+  readonly since: string;
+  readonly liveKeys: number;
+}
+
+export function RoleDialog({ action, member }: { readonly action: FormAction; readonly member: Member }) {
+  const role = member.role === "owner" ? "member" : "owner";
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Make {role === "owner" ? "an owner" : "a member"}
+          <span className="sr-only">: {member.email}</span>
+        </>
+      }
+      title={role === "owner" ? "Make an owner" : "Make a member"}
+      description={
+        role === "owner"
+          ? `${member.email} will be able to change settings and members, and to delete the account.`
+          : `${member.email} will no longer be able to change settings and members.`
+      }
+      action={action}
+      fields={{ user_id: member.userId, role }}
+      confirmLabel={role === "owner" ? "Make an owner" : "Make a member"}
+      confirmVariant="primary"
+    />
+  );
+}
+
+interface RemoveDialogProps {
+  readonly action: FormAction;
+  readonly member: Member;
+  readonly isSelf: boolean;
+}
+
+export function RemoveDialog({ action, member, isSelf }: RemoveDialogProps) {
+  return (
+    <ActionDialog
+      triggerLabel={
+        isSelf ? (
+          "Leave"
+        ) : (
+          <>
+            Remove<span className="sr-only"> {member.email}</span>
+          </>
+        )
+      }
+      title={isSelf ? "Leave the organization" : "Remove a member"}
+      description={`${isSelf ? "You no longer see" : `${member.email} no longer sees`} anything of this organization. What was recorded stays.`}
+      action={action}
+      fields={{ user_id: member.userId }}
+      confirmLabel={isSelf ? "Leave" : "Remove"}
+    >
+      <Checkbox
+        name="revoke_keys"
+        defaultChecked={!isSelf}
+        label={`Revoke the API keys made with this address (${member.liveKeys} live)`}
+        hint="Agents that use them are refused at once. Without this, whoever has the keys can go on using them."
+      />
+    </ActionDialog>
+  );
+}
+
+interface WithdrawDialogProps {
+  readonly action: FormAction;
+  readonly invitationId: string;
+  readonly email: string;
+}
+
+export function WithdrawDialog({ action, invitationId, email }: WithdrawDialogProps) {
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Withdraw<span className="sr-only"> the invitation of {email}</span>
+        </>
+      }
+      title="Withdraw the invitation"
+      description={`The link in the mail to ${email} no longer works.`}
+      action={action}
+      fields={{ invitation_id: invitationId }}
+      confirmLabel="Withdraw"
+    />
+  );
+}

@@ -1,0 +1,105 @@
+/** The people of an organization, and those who were invited. */
+import { type Column, DataTable } from "#components/ui/data-table";
+import { Timestamp } from "#components/ui/timestamp";
+import type { FormAction } from "#lib/contract/portal";
+import { type Member, type MemberActions, RemoveDialog, RoleDialog, WithdrawDialog } from "./member-dialogs";
+
+interface MemberTableProps {
+  readonly members: readonly Member[];
+  readonly selfId: string;
+  readonly isOwner: boolean;
+  readonly actions: MemberActions;
+}
+
+export function MemberTable({ members, selfId, isOwner, actions }: MemberTableProps) {
+  const columns: readonly Column<Member>[] = [
+    {
+      id: "email",
+      header: "Person",
+      isRowHeader: true,
+      cell: (row) => (
+        <span className="[overflow-wrap:anywhere]">
+          {row.email}
+          {row.userId === selfId ? <span className="font-normal text-muted"> (you)</span> : null}
+        </span>
+      ),
+    },
+    { id: "role", header: "Role", cell: (row) => row.role },
+    { id: "since", header: "Since", cell: (row) => <Timestamp iso={row.since} relative={false} /> },
+    { id: "keys", header: "Live keys", numeric: true, cell: (row) => row.liveKeys },
+    {
+      id: "actions",
+      header: "Actions",
+      cell: (row) => (
+        <span className="flex flex-wrap gap-2">
+          {isOwner ? <RoleDialog action={actions.changeRole} member={row} /> : null}
+          {isOwner || row.userId === selfId ? (
+            <RemoveDialog action={actions.remove} member={row} isSelf={row.userId === selfId} />
+          ) : (
+            <span className="text-muted">none</span>
+          )}
+        </span>
+      ),
+    },
+  ];
+  return (
+    <DataTable
+      caption="Members"
+      columns={columns}
+      rows={members}
+      rowKey={(row) => row.userId}
+      empty={<p className="text-muted">Nobody.</p>}
+    />
+  );
+}
+
+interface Invitation {
+  readonly id: string;
+  readonly email: string;
+  readonly role: string;
+  readonly invitedBy: string;
+  readonly expiresAt: string;
+}
+
+interface InvitationTableProps {
+  readonly invitations: readonly Invitation[];
+  /** Owners only. */
+  readonly withdraw: FormAction | null;
+}
+
+export function InvitationTable({ invitations, withdraw }: InvitationTableProps) {
+  const columns: readonly Column<Invitation>[] = [
+    {
+      id: "email",
+      header: "Invited",
+      isRowHeader: true,
+      cell: (row) => <span className="[overflow-wrap:anywhere]">{row.email}</span>,
+    },
+    { id: "role", header: "As", cell: (row) => row.role },
+    {
+      id: "by",
+      header: "By",
+      cell: (row) => <span className="[overflow-wrap:anywhere]">{row.invitedBy}</span>,
+    },
+    { id: "until", header: "Good until", cell: (row) => <Timestamp iso={row.expiresAt} relative={false} /> },
+    {
+      id: "actions",
+      header: "Actions",
+      cell: (row) =>
+        withdraw === null ? (
+          <span className="text-muted">none</span>
+        ) : (
+          <WithdrawDialog action={withdraw} invitationId={row.id} email={row.email} />
+        ),
+    },
+  ];
+  return (
+    <DataTable
+      caption="Open invitations"
+      columns={columns}
+      rows={invitations}
+      rowKey={(row) => row.id}
+      empty={null}
+    />
+  );
+}

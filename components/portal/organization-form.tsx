@@ -1,0 +1,62 @@
+"use client";
+/** Name and default visibility. Members see them and cannot change them. */
+import { useActionState } from "react";
+import { describeControl, Field, Input, Select } from "#components/ui/field";
+import { type FormAction, idleState } from "#lib/contract/portal";
+import { FormStatus } from "./form-status";
+import { textValue } from "./form-values";
+import { SubmitButton } from "./submit-button";
+
+interface OrganizationFormProps {
+  readonly action: FormAction;
+  readonly name: string;
+  readonly isPublic: boolean;
+  readonly canChange: boolean;
+}
+
+export function OrganizationForm({ action, name, isPublic, canChange }: OrganizationFormProps) {
+  const [state, submit] = useActionState(action, idleState);
+  const error = state.errors["name"];
+  return (
+    <form action={submit} className="flex flex-col gap-5">
+      <Field
+        id="organization-name"
+        label="Name of the organization"
+        hint="Humans who are asked for approval see it"
+        {...(error ? { error } : {})}
+      >
+        <Input
+          {...describeControl("organization-name", { hint: true, error: error !== undefined })}
+          name="name"
+          defaultValue={textValue(state, "name", name)}
+          maxLength={100}
+          required
+          disabled={!canChange}
+        />
+      </Field>
+      <Field
+        id="organization-default"
+        label="New attestations are"
+        hint="Where a request does not say is_public itself. Made ones stay as they are: it is in the signed bytes."
+      >
+        <Select
+          {...describeControl("organization-default", { hint: true })}
+          name="default_public"
+          defaultValue={textValue(state, "default_public", isPublic ? "public" : "private")}
+          disabled={!canChange}
+        >
+          <option value="public">public</option>
+          <option value="private">private</option>
+        </Select>
+      </Field>
+      <FormStatus state={state} />
+      {canChange ? (
+        <div>
+          <SubmitButton>Save</SubmitButton>
+        </div>
+      ) : (
+        <p className="text-muted text-sm">Only an owner can change this.</p>
+      )}
+    </form>
+  );
+}

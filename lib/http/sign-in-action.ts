@@ -1,0 +1,23 @@
+/** Asking for a sign-in link, from the sign-in form and from an invitation. The answer does not tell whether the address is known. */
+import { type FormState, failedState, signInForm } from "#lib/contract/portal";
+import { AppError } from "#lib/errors";
+import { safePortalPath } from "./portal-path";
+import { limitMails, requireOwnPage } from "./portal-request";
+import { requestSignInLink } from "./session";
+
+export async function runSignInRequest(form: FormData): Promise<FormState<null>> {
+  const values = { email: String(form.get("email") ?? "") };
+  const parsed = signInForm.safeParse(Object.fromEntries(form));
+  if (!parsed.success) return failedState("", { email: "this is not an e-mail address" }, values);
+  const { email, next } = parsed.data;
+  try {
+    await requireOwnPage();
+    await limitMails(email);
+    await requestSignInLink(email, safePortalPath(next));
+  } catch (error) {
+    if (error instanceof AppError) return failedState(error.detail, {}, values);
+    throw error;
+  }
+  const message = `If ${email} can receive mail, a link is on its way. It works once, for 30 minutes.`;
+  return { status: "done", message, errors: {}, values, result: null };
+}
