@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
+import { makeTestAuthorization } from "#lib/domain/human-authorization-testing";
+import { humanAuthorizationSchema } from "./human-authorization";
+
+type Path = (string | number)[];
+
+function listPaths(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  const names = Array.isArray(value) ? value.map((_, i) => i) : Object.keys(value);
+  return [
+    path,
+    ...names.flatMap((name) => listPaths((value as Record<string | number, unknown>)[name], [...path, name])),
+  ];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any JSON
+function edit(value: unknown, path: Path, change: (holder: any, name: string | number) => void): unknown {
+  const root = { value: structuredClone(value) };
+  // biome-ignore lint/suspicious/noExplicitAny: any JSON
+  let holder: any = root;
+  const full: Path = ["value", ...path];
+  for (const name of full.slice(0, -1)) holder = holder[name];
+  change(holder, full.at(-1) ?? "value");
+  return JSON.parse(JSON.stringify(root.value)) as unknown;
+}
+
+const v3 = {
+  protocol_version: "3.0",
+  level: "device",
+  proof: `0x${"ab".repeat(256)}`,
+};
+const replacements = [
+  null,
+  "",
+  "x",
+  0,
+  1,
+  -1,
+  1.5,
+  2 ** 53,
+  true,
+  [],
+  {},
+  "A".repeat(88),
+  "x".repeat(2049),
+  `0x${"0".repeat(64)}`,
+  `0x${"F".repeat(64)}`,
+  `0x${"f".repeat(64)}`,
+  "ab".repeat(32),
+  "2026-02-30T00:00:00.000Z",
+  "2026-11-21T08:00:00.000Z",
+  "2026-11-21T24:00:00.000Z",
+  "2026-11-21T08:00:00Z",
+  "production",
+  "orb",
+  "3.0",
+  "4.0",
+  ["groth16-local"],
+  ["groth16-local", "x"],
+];
+
+describe("the shape of a human_authorization", () => {
+  it("is the schema's, for every value put in the place of every field", () => {
+    const whole = makeTestAuthorization();
+    const {
+      proof: _proof,
+      level: _level,
+      issuer_schema_id: _i,
+      expires_at_min: _e,
+      ...common
+    } = whole.approvals[0] as never as Record<string, unknown>;
+    const samples = [whole, { ...whole, approvals: [{ ...common, ...v3 }] }, { ...whole, log: { index: 1 } }];
+    let refused = 0;
+    for (const sample of samples) {
+      expect(parseHumanAuthorization(sample)).toBe(sample);
+      for (const path of listPaths(sample)) {
+        const edited = [
+          edit(sample, path, (holder, name) => path.length > 0 && delete holder[name]),
+          edit(sample, path, (holder, name) => {
+            if (typeof holder[name] === "object" && holder[name] !== null) holder[name].extra = 1;
+          }),
+          ...replacements.map((one) =>
+            edit(sample, path, (holder, name) => {
+              holder[name] = one;
+            }),
+          ),
+        ];
+        for (const value of edited) {
+          const accepted = humanAuthorizationSchema.safeParse(value).success;
+          expect(parseHumanAuthorization(value) !== null, `${path.join(".")} ${JSON.stringify(value)}`).toBe(
+            accepted,
+          );
+          if (!accepted) refused += 1;
+        }
+      }
+    }
+    expect(refused).toBeGreaterThan(1000);
+  });
+});
