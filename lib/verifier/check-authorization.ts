@@ -3,15 +3,24 @@ import type { JsonObject } from "#lib/domain/canonical-json";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
 import { type AuthorizationReport, verifyHumanAuthorization } from "#lib/domain/verify-human-authorization";
+import { checkDecisionLog } from "./check-decision-log";
+import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
 
+export interface CheckedAuthorization {
+  report: AuthorizationReport;
+  /** The decision's place in the log. */
+  logChecks: VerifierCheck[];
+}
+
 /** Null for an object that is none. */
-export function checkAuthorization(object: JsonObject, trust: VerifierTrust): AuthorizationReport | null {
+export function checkAuthorization(object: JsonObject, trust: VerifierTrust): CheckedAuthorization | null {
   const authorization = parseHumanAuthorization(object);
   if (authorization === null) return null;
-  return verifyHumanAuthorization(authorization, {
+  const report = verifyHumanAuthorization(authorization, {
     serviceKeys: (keyId) => trust.keys.find((key) => key.keyId === keyId)?.publicKey,
     verifySignature: verifyEd25519Strict,
     ...(trust.worldV4Key !== undefined && { v4Key: trust.worldV4Key }),
   });
+  return { report, logChecks: checkDecisionLog(authorization, trust) };
 }

@@ -1,7 +1,7 @@
 /** A leaf with its proof and checkpoint against the trusted keys: what every kind of evidence has in common. */
 
 import { bytesEqual } from "#lib/domain/bytes";
-import { verifyCheckpoint } from "#lib/domain/checkpoint";
+import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
 import { type LogLeaf, parseLogLeaf } from "#lib/domain/log-leaf";
 import { leafHash, verifyInclusion } from "#lib/domain/merkle";
 import type { Receipt } from "#lib/domain/verify";
@@ -10,11 +10,11 @@ import { chooseLogKey, type VerifierTrust } from "./trust";
 
 type LogEvidence = Pick<Receipt["log"], "index" | "entry" | "inclusionProof" | "checkpoint">;
 
-/** Checks `checkpoint_signature`, `log_inclusion` and `entry_key`, and the leaf where it is one. */
+/** Checks `checkpoint_signature`, `log_inclusion` and `entry_key`; leaf and checkpoint where they are such. */
 export function checkLogEntry(
   { index, entry, inclusionProof, checkpoint }: LogEvidence,
   trust: VerifierTrust,
-): { checks: VerifierCheck[]; leaf: LogLeaf | null } {
+): { checks: VerifierCheck[]; leaf: LogLeaf | null; checkpoint: Checkpoint | null } {
   const signed = verifyCheckpoint(checkpoint, chooseLogKey(checkpoint, trust));
   const { size, root } = signed.ok ? signed.checkpoint : { size: 0, root: new Uint8Array() };
   const isIn = verifyInclusion({ leafHash: leafHash(entry), index, size, proof: inclusionProof, root });
@@ -33,7 +33,7 @@ export function checkLogEntry(
       ? passed("entry_key", `the entry names key ${key.keyId}, which signs for this index`)
       : failed("entry_key", "the entry names no key that is trusted for this index"),
   ];
-  return { checks, leaf };
+  return { checks, leaf, checkpoint: signed.ok ? signed.checkpoint : null };
 }
 
 function parseOrNull(entry: Uint8Array): LogLeaf | null {

@@ -42,6 +42,8 @@ export function isAttestationAnswer(object: JsonObject): boolean {
 
 function readPayload(object: JsonObject): Receipt["payload"] {
   const { payload, status } = object;
+  if (status !== undefined && status !== "recorded" && status !== "erased")
+    throw new UnreadableError("status: expected recorded or erased");
   if (typeof payload === "string") {
     if (status === "erased") throw new UnreadableError("status: erased, yet the payload is there");
     if (!payload.isWellFormed()) throw new UnreadableError("payload: not well-formed text");

@@ -6,7 +6,6 @@ import type { JsonObject } from "#lib/domain/canonical-json";
 import type { ActionStatement } from "#lib/domain/statement";
 import { type CostlyChecks, verifyAttestation } from "#lib/domain/verify";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
-import { checkDecisionLog } from "./check-decision-log";
 import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { UnreadableError } from "./read-json";
@@ -88,11 +87,11 @@ function loadCostlyChecks(trust: VerifierTrust) {
   const checks: CostlyChecks = {
     verifyHumanAuthorization: async (object) => {
       const { checkAuthorization } = await import("./check-authorization");
-      authorization = checkAuthorization(object, trust);
-      if (authorization === null) return { ok: false, detail: "the authorization is malformed" };
-      const { ok, grade_text: gradeText } = authorization;
-      const all: VerifierCheck[] = [...authorization.checks, ...checkDecisionLog(object, trust)];
-      const failed = all.find(({ status }) => status === "fail");
+      const checked = checkAuthorization(object, trust);
+      if (checked === null) return { ok: false, detail: "the authorization is malformed" };
+      authorization = checked.report;
+      const { ok, grade_text: gradeText } = checked.report;
+      const failed = [...checked.report.checks, ...checked.logChecks].find(({ status }) => status === "fail");
       return {
         ok: ok && failed === undefined,
         detail: failed ? `${failed.name}: ${failed.detail}` : gradeText,
@@ -112,10 +111,10 @@ function loadCostlyChecks(trust: VerifierTrust) {
 
 async function verifyAuthorization(object: JsonObject, trust: VerifierTrust): Promise<VerifierReport> {
   const { checkAuthorization } = await import("./check-authorization");
-  const authorization = checkAuthorization(object, trust);
-  if (authorization === null) throw new UnreadableError("a malformed human_authorization");
-  const checks: VerifierCheck[] = [...authorization.checks, ...checkDecisionLog(object, trust)];
-  return finish("human_authorization", checks, { authorization });
+  const checked = checkAuthorization(object, trust);
+  if (checked === null) throw new UnreadableError("a malformed human_authorization");
+  const checks: VerifierCheck[] = [...checked.report.checks, ...checked.logChecks];
+  return finish("human_authorization", checks, { authorization: checked.report });
 }
 
 async function verifyZkPresentation(
