@@ -17,10 +17,10 @@ import type { VerifierTrust } from "./trust";
 /** `authorization` has the shape of one. */
 export function checkDecisionLog(authorization: HumanAuthorization, trust: VerifierTrust): VerifierCheck[] {
   const { log } = authorization;
-  const key = trust.keys.find(({ keyId }) => keyId === authorization.key_id);
+  const ranges = trust.keys.filter(({ keyId }) => keyId === authorization.key_id);
   if (!isJsonObject(log)) {
     // A key that was retired or revoked signs nothing any more; only a place in the log could tell when it did.
-    const isOpen = key?.validToIndex === null;
+    const isOpen = ranges.some(({ validToIndex }) => validToIndex === null);
     const detail = isOpen
       ? "no log entry stands beside this authorization"
       : "its key does not sign any more, and no log entry shows that it did so in time";
@@ -32,7 +32,7 @@ export function checkDecisionLog(authorization: HumanAuthorization, trust: Verif
     leaf !== null &&
     checkpoint?.size === receipt.treeSize &&
     log["origin"] === checkpoint.origin &&
-    bytesEqual(leaf.publicKey, key?.publicKey ?? new Uint8Array()) &&
+    bytesEqual(leaf.publicKey, ranges[0]?.publicKey ?? new Uint8Array()) &&
     isOfDecision(leaf, authorization);
   return [
     ...checks,

@@ -19,17 +19,24 @@ export function checkLogEntry(
   const { size, root } = signed.ok ? signed.checkpoint : { size: 0, root: new Uint8Array() };
   const isIn = verifyInclusion({ leafHash: leafHash(entry), index, size, proof: inclusionProof, root });
   const leaf = parseOrNull(entry);
-  const key = leaf && trust.keys.find(({ publicKey }) => bytesEqual(publicKey, leaf.publicKey));
-  const isInRange =
-    key && index >= key.validFromIndex && (key.validToIndex === null || index < key.validToIndex);
+  const origin = signed.ok ? signed.checkpoint.origin : "";
+  const key =
+    leaf &&
+    trust.keys.find(
+      ({ publicKey, logOrigin = origin, validFromIndex: from, validToIndex: to }) =>
+        bytesEqual(publicKey, leaf.publicKey) &&
+        logOrigin === origin &&
+        index >= from &&
+        (to === null || index < to),
+    );
   const checks: VerifierCheck[] = [
     signed.ok
-      ? passed("checkpoint_signature", `checkpoint of ${signed.checkpoint.origin} at size ${size}`)
+      ? passed("checkpoint_signature", `checkpoint of ${origin} at size ${size}`)
       : failed("checkpoint_signature", signed.problem),
     isIn
       ? passed("log_inclusion", `leaf ${index} of ${size}`)
       : failed("log_inclusion", "the inclusion proof does not lead to the root"),
-    isInRange
+    key
       ? passed("entry_key", `the entry names key ${key.keyId}, which signs for this index`)
       : failed("entry_key", "the entry names no key that is trusted for this index"),
   ];

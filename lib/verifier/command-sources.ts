@@ -1,5 +1,6 @@
 /** Where the command line takes the receipt and the keys from. */
 import { utf8Decode } from "#lib/domain/bytes";
+import { isJsonObject } from "#lib/domain/canonical-json";
 import { parseVerificationKey } from "#lib/domain/groth16";
 import { type Arguments, single, UsageError } from "./command-arguments";
 import { type CommandIo, fetchBytes } from "./command-io";
@@ -66,6 +67,8 @@ function ownerHeaders(io: CommandIo, { flags }: Arguments): Record<string, strin
 
 export interface FoundTrust {
   trust: VerifierTrust;
+  /** Below it lie the checkpoint and tiles of the log that is open now. */
+  logPrefix: string;
   /** For people: where the keys came from and what that is worth. */
   note: string;
   /** Every key that was needed came from the user. */
@@ -90,8 +93,26 @@ export async function findTrust(
   const worldKey = await readWorldKey(io, single(args, "world-key"));
   return {
     trust: { ...trust, ...(worldKey !== null && { worldV4Key: worldKey }) },
+    logPrefix: findLogPrefix(answer, base ?? ""),
     ...describeTrust(file, keys.length > 0, logVkeys.length > 0, base),
   };
+}
+
+/** The path that the service states, at the address that was asked. */
+function findLogPrefix(answer: unknown, base: string): string {
+  const log = isJsonObject(answer) ? answer["log"] : null;
+  const url = isJsonObject(log) ? log["url"] : null;
+  const path = typeof url === "string" && URL.canParse(url) ? new URL(url).pathname : null;
+  return path === null || base === "" ? `${base}/log` : new URL(path, base).href.replace(/\/+$/, "");
+}
+
+/** The log's key alone is enough to follow the log. */
+export async function findLogTrust(io: CommandIo, args: Arguments, base: string): Promise<FoundTrust> {
+  const logVkeys = args.values["log-vkey"] ?? [];
+  if (logVkeys.length === 0 || args.values.keys !== undefined) return findTrust(io, args, base);
+  const trust = applyPins(null, { keys: [], logVkeys });
+  const note = "The log's key: pinned by --log-vkey.";
+  return { trust, note, isPinned: true, logPrefix: `${base}/log` };
 }
 
 async function readKeys(io: CommandIo, file: string | undefined, base: string | undefined): Promise<unknown> {

@@ -4,12 +4,12 @@
  * proof discloses, and nothing beyond that may be claimed.
  */
 import { computeLogId } from "#lib/domain/bundle";
-import { bytesEqual } from "#lib/domain/bytes";
+import { bytesEqual, hexEncode, sha256 } from "#lib/domain/bytes";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { parseCheckpoint } from "#lib/domain/checkpoint";
 import { computeDsseKeyId, encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { parseNote, type VerifierKey } from "#lib/domain/signed-note";
-import type { ActionPredicate } from "#lib/domain/statement";
+import { type ActionPredicate, type ActionStatement, STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
 import type { AttestationReport, Receipt, TrustedKey } from "#lib/domain/verify";
 import type { Evidence } from "./evidence";
 
@@ -48,7 +48,7 @@ export function checkRestatedFields(
   if (wrong !== null) return fail(wrong);
   const { statement } = report;
   if (statement === null) return checkWithoutPayload(object, receipt, report);
-  const misfit = findMisfit(object, restate(statement.predicate));
+  const misfit = findMisfit(object, restate(statement.predicate)) ?? findForeignManifest(receipt, statement);
   return misfit === null
     ? { status: "pass", detail: "the fields beside the payload say what the payload says", unproven: [] }
     : fail(`${misfit} differs from the payload`);
@@ -64,6 +64,7 @@ export function checkBundleHints(
   const key = keys.find(({ keyId }) => keyId === receipt.keyId);
   const fits =
     key !== undefined &&
+    bundle.envelope.payloadType === STATEMENT_MEDIA_TYPE &&
     bundle.envelope.keyId === computeDsseKeyId(key.publicKey) &&
     bytesEqual(bundle.logId, computeLogId(logKey)) &&
     (asked === undefined || receipt.attestationId === asked);
@@ -100,6 +101,13 @@ function findMisfit(object: JsonObject, expected: JsonObject): string | null {
   return Object.keys(expected).find(differs) ?? null;
 }
 
+/** A manifest must be the one that was registered, even where no tool was used. */
+function findForeignManifest({ toolManifest }: Receipt, { predicate }: ActionStatement): string | null {
+  if (toolManifest === null || toolManifest === "absent") return null;
+  const isNamed = hexEncode(sha256(toolManifest)) === predicate.registered.tool_manifest_hash;
+  return isNamed ? null : "tool_manifest";
+}
+
 /** What stands beside log, key and proof, whether the payload is there or not. */
 function findWrongSurroundings(
   object: JsonObject,
@@ -131,7 +139,8 @@ function originOf(checkpoint: string): string | null {
 
 /** Claims that nothing in the answer backs up are listed; content is not shown without the bytes it stands in. */
 function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: AttestationReport): Restatement {
-  const shown = contentFields.find((name) => (object[name] ?? null) !== null);
+  const gone = receipt.payload === "erased" ? [...contentFields, ...claimFields] : contentFields;
+  const shown = gone.find((name) => (object[name] ?? null) !== null);
   if (shown !== undefined)
     return { status: "fail", detail: `${shown} is shown without a payload that holds it`, unproven: [] };
   const isProofGood = report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
@@ -143,19 +152,19 @@ function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: Attes
   const { timestamp } = object;
   if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
     return { status: "fail", detail: "timestamp differs from the zero-knowledge proof", unproven: [] };
-  const claims = [
-    "attestation_id",
-    "agent_slug",
-    "timestamp",
-    "is_public",
-    ...verdictFields,
-    "human_approved",
-  ];
+  const claims = ["attestation_id", "agent_slug", "is_public", ...claimFields];
   const unproven = claims.filter((name) => (object[name] ?? null) !== null && !(name in disclosed));
   return { status: "pass", detail: "nothing is claimed beyond what is listed as unproven", unproven };
 }
 
-const verdictFields = ["agent_authenticated", "code_hash_verified", "tools_authorized"];
+/** Shown of a private attestation, not of an erased one. */
+const claimFields = [
+  "timestamp",
+  "agent_authenticated",
+  "code_hash_verified",
+  "tools_authorized",
+  "human_approved",
+];
 
 /** Name → value of a proof that has verified. */
 function readDisclosed(zkProof: unknown): JsonObject {

@@ -3,7 +3,7 @@ import { toVisibleText } from "#lib/domain/display-text";
 import { type Arguments, parseArguments, single, UsageError, usage } from "./command-arguments";
 import { type CommandIo, fetchBytes, fetchBytesIfThere } from "./command-io";
 import { formatChecks, formatReport } from "./command-print";
-import { decode, findTrust, readSource, trimBase } from "./command-sources";
+import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";
 import { checkWholeLog, holds } from "./log-check";
 import type { Verdict } from "./report";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
@@ -60,13 +60,13 @@ async function readExpectation(
 
 async function runLogCheck(args: Arguments, io: CommandIo): Promise<number> {
   const base = trimBase(args.target);
-  const { trust, note, isPinned } = await findTrust(io, args, base);
-  const checkpoint = decode(await fetchBytes(io, `${base}/log/checkpoint`), "checkpoint");
+  const { trust, note, isPinned, logPrefix } = await findLogTrust(io, args, base);
+  const checkpoint = decode(await fetchBytes(io, `${logPrefix}/checkpoint`), "checkpoint");
   const file = single(args, "remember");
   const remembered =
     file !== undefined && (await io.isFile(file)) ? decode(await io.readFile(file), file) : null;
   const checks = await checkWholeLog(
-    { checkpoint, readFile: (path) => fetchBytesIfThere(io, `${base}/log/${path}`) },
+    { checkpoint, readFile: (path) => fetchBytesIfThere(io, `${logPrefix}/${path}`) },
     trust,
     { remembered, isWhole: args.flags.has("all"), onProgress: showProgress(io) },
   );

@@ -54,25 +54,95 @@ export function parseTrust(json: unknown): VerifierTrust {
 }
 
 /**
- * Keeps of the server's keys only what the pins vouch for. A pinned attestation key is trusted for the log
- * indexes that the server states (that can only narrow it) or for all. The log's key and the BBS keys are
- * taken over where a pinned key has signed the event of their making.
+ * Keeps of the server's keys only what the pins vouch for. A pinned attestation key is trusted for the log indexes
+ * that the server states (that can only narrow it), or for all; so are the successors that it has signed over to
+ * when it was retired. The log's and the BBS keys are taken over where a trusted key has signed their making.
  */
 export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
   const object = answer === null ? null : readObject(answer);
   const served = object === null ? { keys: [], logKeys: [], zkKeys: [] } : parseTrust(object);
   const logKeys = readLogKeys(pins.logVkeys);
   if (pins.keys.length === 0) return { ...served, ...(logKeys.length > 0 && { logKeys }) };
-  const keys = pins.keys.flatMap((text) => pinKey(text, served.keys));
-  const endorsed = object === null ? [] : listEndorsed(object, keys);
+  const events = object === null ? [] : readKeyEvents(object);
+  const keys = followSuccessors(pins.keys.map(readPin), events).flatMap((key) => pinKey(key, served.keys));
   const isEndorsed = (purpose: string, publicKey: Uint8Array) =>
-    endorsed.some((event) => event.purpose === purpose && bytesEqual(event.publicKey, publicKey));
+    events.some(
+      (event) =>
+        event.purpose === purpose &&
+        event.names.some((name) => bytesEqual(name, publicKey)) &&
+        keys.some((key) => isSignedBy(event, key.publicKey)),
+    );
   return {
     keys,
     logKeys:
       logKeys.length > 0 ? logKeys : served.logKeys.filter(({ publicKey }) => isEndorsed("log", publicKey)),
     zkKeys: served.zkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
   };
+}
+
+function readPin(text: string): Uint8Array {
+  const parsed = parsePublicKey(text);
+  if (!parsed.ok) throw new UnreadableError(`--key: ${parsed.problem}`);
+  return parsed.publicKey;
+}
+
+/** Every range that the server states for the key; all indexes where it states none. */
+function pinKey(publicKey: Uint8Array, served: TrustedKey[]): TrustedKey[] {
+  const ranges = served.filter((key) => bytesEqual(key.publicKey, publicKey));
+  if (ranges.length > 0) return ranges;
+  return [{ keyId: computeKeyId(publicKey), publicKey, validFromIndex: 0, validToIndex: null }];
+}
+
+interface KeyEvent {
+  payload: Uint8Array;
+  signature: Uint8Array;
+  event: string;
+  purpose: string;
+  /** The key that the event makes or retires. */
+  subject: Uint8Array;
+  successor: Uint8Array | null;
+  /** The keys that begin by this event. */
+  names: Uint8Array[];
+}
+
+function isSignedBy({ signature, payload }: KeyEvent, publicKey: Uint8Array): boolean {
+  return verifyEd25519Strict(signature, payload, publicKey);
+}
+
+/** A retired key names its successor in a statement that it signs itself. */
+function followSuccessors(pinned: Uint8Array[], events: KeyEvent[]): Uint8Array[] {
+  const trusted = [...pinned];
+  for (const key of trusted) {
+    for (const event of events) {
+      const { successor } = event;
+      const isOwn =
+        event.purpose === "attestation" && event.event === "retired" && bytesEqual(event.subject, key);
+      if (successor === null || !isOwn || trusted.some((known) => bytesEqual(known, successor))) continue;
+      if (isSignedBy(event, key)) trusted.push(successor);
+    }
+  }
+  return trusted;
+}
+
+function readKeyEvents(answer: JsonObject): KeyEvent[] {
+  return readObjects(answer["key_events"], "key_events").flatMap((row) => {
+    const payload = utf8Encode(requireText(row, "payload"));
+    const signature = decodeBase64(requireText(row, "signature"), "key_events.signature", 64);
+    const statement = parseCanonical(payload);
+    const predicate = statement?.["predicateType"] === KEY_EVENT_PREDICATE && statement["predicate"];
+    if (!isJsonObject(predicate)) return [];
+    const event = requireText(predicate, "event");
+    const subject = readPublicKey(predicate);
+    const successor = isJsonObject(predicate["successor"]) ? readPublicKey(predicate["successor"]) : null;
+    const names = [...(event === "made" ? [subject] : []), ...(successor === null ? [] : [successor])];
+    return [
+      { payload, signature, event, purpose: requireText(predicate, "purpose"), subject, successor, names },
+    ];
+  });
+}
+
+function readPublicKey(half: JsonObject): Uint8Array {
+  return decodeBase64(requireText(half, "public_key"), "key_events.public_key");
 }
 
 /** The checkpoint is the attacker's, so it may only choose among trusted keys. */
@@ -85,29 +155,6 @@ export function chooseLogKey(checkpoint: string, { logKeys }: VerifierTrust): Ve
   } catch {
     return first;
   }
-}
-
-function pinKey(text: string, served: TrustedKey[]): TrustedKey[] {
-  const parsed = parsePublicKey(text);
-  if (!parsed.ok) throw new UnreadableError(`--key: ${parsed.problem}`);
-  const { publicKey } = parsed;
-  const known = served.filter((key) => bytesEqual(key.publicKey, publicKey));
-  if (known.length > 0) return known;
-  return [{ keyId: computeKeyId(publicKey), publicKey, validFromIndex: 0, validToIndex: null }];
-}
-
-/** Keys whose making a trusted key has signed. */
-function listEndorsed(answer: JsonObject, keys: TrustedKey[]): { purpose: string; publicKey: Uint8Array }[] {
-  return readObjects(answer["key_events"], "key_events").flatMap((event) => {
-    const payload = utf8Encode(requireText(event, "payload"));
-    const signature = decodeBase64(requireText(event, "signature"), "key_events.signature", 64);
-    if (!keys.some(({ publicKey }) => verifyEd25519Strict(signature, payload, publicKey))) return [];
-    const statement = parseCanonical(payload);
-    const predicate = statement?.["predicateType"] === KEY_EVENT_PREDICATE && statement["predicate"];
-    if (!isJsonObject(predicate) || predicate["event"] !== "made") return [];
-    const publicKey = decodeBase64(requireText(predicate, "public_key"), "key_events.public_key");
-    return [{ purpose: requireText(predicate, "purpose"), publicKey }];
-  });
 }
 
 function readObjects(value: JsonValue | undefined, name: string): JsonObject[] {
@@ -127,6 +174,7 @@ function readKey(key: JsonObject): TrustedKey {
     ...(typeof key["log_origin"] === "string" && { logOrigin: key["log_origin"] }),
     validFromIndex: requireIndex(key, "valid_from_index"),
     validToIndex: key["valid_to_index"] === null ? null : requireIndex(key, "valid_to_index"),
+    ...(key["log_origin"] !== undefined && { logOrigin: requireText(key, "log_origin") }),
   };
 }
 

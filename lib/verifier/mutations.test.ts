@@ -1,0 +1,204 @@
+/**
+ * Every leaf of every kind of receipt is changed in several ways: each change must make the verifier fail or
+ * refuse the file. What carries no evidence is listed by name, and the list is exact.
+ */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { makeReceiptSamples, type ReceiptSamples } from "#lib/http/receipt-samples-testing";
+import { startTestApp, type TestApp } from "#lib/http/testing";
+import { verifyInBrowser } from "./browser";
+import { UnreadableError } from "./read-json";
+
+/** Pairings of equal inputs are computed once: most changes are elsewhere. */
+const { remember } = vi.hoisted(() => ({
+  remember: <Args extends unknown[], Result>(run: (...args: Args) => Result) => {
+    const known = new Map<string, Result>();
+    return (...args: Args): Result => {
+      const bytes = (_: string, value: unknown) => (value instanceof Uint8Array ? [...value] : value);
+      const name = JSON.stringify(args, bytes);
+      const result = known.get(name) ?? run(...args);
+      known.set(name, result);
+      return result;
+    };
+  },
+}));
+vi.mock("./check-presentation", async (load) => {
+  const real = await load<typeof import("./check-presentation")>();
+  return { checkPresentation: remember(real.checkPresentation) };
+});
+vi.mock("./check-authorization", async (load) => {
+  const real = await load<typeof import("./check-authorization")>();
+  return { checkAuthorization: remember(real.checkAuthorization) };
+});
+
+type Path = (string | number)[];
+
+function listLeaves(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  const names = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+  return names.flatMap((name) =>
+    listLeaves((value as Record<string | number, unknown>)[name], [...path, name]),
+  );
+}
+
+function listObjects(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
+  return [path, ...Object.entries(value).flatMap(([name, inner]) => listObjects(inner, [...path, name]))];
+}
+
+function read(value: unknown, path: Path): unknown {
+  return path.reduce((at, step) => (at as Record<string | number, unknown>)[step], value);
+}
+
+function replace(value: unknown, path: Path, change: (old: unknown) => unknown): unknown {
+  const [name, ...rest] = path;
+  if (name === undefined) return change(value);
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<
+    string | number,
+    unknown
+  >;
+  copy[name] = replace(copy[name], rest, change);
+  return copy;
+}
+
+/** Other values of the same type, near and far. */
+function changesOf(leaf: unknown): unknown[] {
+  if (leaf === null) return ["x", true, 1];
+  if (typeof leaf === "boolean") return [!leaf];
+  if (typeof leaf === "number") return [leaf + 1, 0.5];
+  const text = String(leaf);
+  const middle = Math.floor(text.length / 2);
+  const at = (i: number) => {
+    const other = /[0-8]/.test(text[i] ?? "") ? "9" : /[b-z]/.test(text[i] ?? "") ? "a" : "b";
+    return `${text.slice(0, i)}${other}${text.slice(i + 1)}`;
+  };
+  return [at(0), at(middle), `${text}x`, ""].filter((one) => one !== text);
+}
+
+async function judge(value: unknown, trust: unknown): Promise<string> {
+  try {
+    return (await verifyInBrowser(value, trust)).verdict;
+  } catch (error) {
+    if (error instanceof UnreadableError) return "refused";
+    throw error;
+  }
+}
+
+/** What the service says about itself, and lines for people to run: nothing is concluded from them. */
+const sayings = [
+  "valid",
+  "erased_at",
+  "public_url",
+  "verify_command",
+  "checks.*",
+  "independent_verification.curl_pubkey",
+  "independent_verification.verify_signature",
+];
+const withoutEvidence: Record<string, string[]> = {
+  "attest-answer": ["public_url", "verify_command"],
+  plain: sayings,
+  "hash-approved": sayings,
+  "human-approved": sayings,
+  "private-as-owner": sayings,
+  private: [...sayings, "signature", "timestamp"],
+  erased: [...sayings, "signature", "attestation_id", "agent_slug", "is_public"],
+  "human-authorization": [],
+  presentation: [],
+  bundle: [],
+};
+
+const isListed = (path: Path, list: string[]) => {
+  const name = path.join(".");
+  return list.some((one) => (one.endsWith(".*") ? name.startsWith(one.slice(0, -1)) : one === name));
+};
+
+describe("a change of any field", () => {
+  let test: TestApp;
+  let samples: ReceiptSamples;
+  let trust: unknown;
+  beforeAll(async () => {
+    test = await startTestApp("embedded");
+    const { key } = await test.createKey();
+    samples = await makeReceiptSamples(test, key);
+    trust = (await test.call("GET", "/v1/pubkey")).body;
+  });
+  afterAll(() => test.close());
+
+  const verdicts = {
+    "attest-answer": "valid",
+    plain: "valid",
+    "hash-approved": "valid",
+    "human-approved": "valid",
+    "human-authorization": "valid",
+    private: "incomplete",
+    "private-as-owner": "valid",
+    erased: "erased",
+    presentation: "valid",
+    bundle: "valid",
+    "tlog-proof": "valid",
+  };
+
+  it.each(Object.entries(verdicts))("unchanged, %s is %s", async (name, verdict) => {
+    expect(await judge(samples[name], trust)).toBe(verdict);
+  });
+
+  it.each(Object.keys(withoutEvidence))("is caught in %s, but for what carries no evidence", async (name) => {
+    const sample = samples[name];
+    const before = await judge(sample, trust);
+    const list = withoutEvidence[name] ?? [];
+    const idle = new Set(list);
+    const missed: string[] = [];
+    for (const path of listLeaves(sample)) {
+      for (const change of changesOf(read(sample, path))) {
+        const after = await judge(
+          replace(sample, path, () => change),
+          trust,
+        );
+        const isCaught = after === "invalid" || after === "refused";
+        if (!isCaught && !isListed(path, list))
+          missed.push(`${path.join(".")} → ${JSON.stringify(change)}: ${after}`);
+        if (!isCaught && after === before)
+          for (const one of list) if (isListed(path, [one])) idle.delete(one);
+      }
+    }
+    expect(missed).toEqual([]);
+    expect(
+      [...idle].filter((one) => one !== "erased_at"),
+      "listed without need",
+    ).toEqual([]);
+  });
+
+  it("is caught where a field is added to what is hashed", async () => {
+    const hashed = /^(?:metadata|human_approval|human_authorization|zk_proof)\b/;
+    const sample = samples["human-approved"];
+    const paths = listObjects(sample).filter((path) => hashed.test(path.join(".")));
+    expect(paths.length).toBeGreaterThan(5);
+    for (const path of paths) {
+      const added = replace(sample, path, (old) => ({ ...(old as object), added: 1 }));
+      expect(["invalid", "refused"], path.join(".")).toContain(await judge(added, trust));
+    }
+  });
+
+  it("is caught in every line of a log proof", async () => {
+    const file = String(samples["tlog-proof"]);
+    for (const i of file.split("\n").keys()) {
+      const lines = file.split("\n");
+      if (lines[i] === "") continue;
+      for (const change of changesOf(lines[i])) {
+        const changed = lines.with(i, String(change)).join("\n");
+        expect(["invalid", "refused"], changed).toContain(await judge(changed, trust));
+      }
+    }
+  });
+
+  it("does not make a receipt better when a field is left out", async () => {
+    for (const name of ["plain", "human-approved", "private", "bundle", "human-authorization"]) {
+      const sample = samples[name] as Record<string, unknown>;
+      const before = await judge(sample, trust);
+      for (const field of Object.keys(sample)) {
+        const { [field]: _left, ...rest } = sample;
+        const after = await judge(rest, trust);
+        expect(["invalid", "refused", "incomplete", before], `${name} ${field}`).toContain(after);
+      }
+    }
+  });
+});
