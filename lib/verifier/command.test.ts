@@ -1,0 +1,227 @@
+/** dist/verify.mjs as people run it: a process of its own, against a service on a port, and the lines of our answers. */
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { signCheckpoint } from "#lib/domain/checkpoint";
+import { makeVerifierKey } from "#lib/domain/signed-note";
+import { serveDirectly } from "#lib/http/serve";
+import { startTestApp, type TestApp } from "#lib/http/testing";
+
+interface Run {
+  code: number;
+  out: string;
+}
+
+const program = path.resolve("dist/verify.mjs");
+
+// biome-ignore lint/suspicious/noExplicitAny: answers as they come
+type Answer = any;
+
+describe("verify.mjs", () => {
+  let test: TestApp;
+  let server: Server;
+  let base: string;
+  let folder: string;
+  let key: string;
+  let pubkey: Answer;
+  let plain: Answer;
+  let hidden: Answer;
+
+  const inFolder = (name: string) => path.join(folder, name);
+  const run = (file: string, args: string[], env: Record<string, string> = {}): Promise<Run> =>
+    new Promise((done) => {
+      const options = { cwd: folder, env: { NODE_ENV: "test" as const, PATH: process.env["PATH"], ...env } };
+      execFile(file, args, options, (error, stdout, stderr) => {
+        done({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, out: stdout + stderr });
+      });
+    });
+  const verify = (...args: string[]) => run(process.execPath, [program, ...args]);
+  const shell = (lines: string, env: Record<string, string> = {}) =>
+    run("/bin/bash", ["--norc", "-e", "-o", "pipefail", "-c", lines], env);
+  const attest = async (body: object): Promise<Answer> => {
+    const all = { agent_slug: "invoice-bot", action: "Paid 12 €", inputs_hash: "sha256:abc", ...body };
+    return (await test.call("POST", "/v1/attest", { key, body: all })).body;
+  };
+  const writeJson = async (name: string, value: unknown) => writeFile(inFolder(name), JSON.stringify(value));
+
+  beforeAll(async () => {
+    await readFile(program); // made by `node .ci/bundle.mjs`
+    folder = await mkdtemp(path.join(tmpdir(), "countersign-verify-"));
+    server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    test = await startTestApp("embedded", { PUBLIC_BASE_URL: base });
+    ({ key } = await test.createKey());
+    plain = await attest({});
+    hidden = await attest({ action: "Paid in private", is_public: false });
+    pubkey = (await test.call("GET", "/v1/pubkey")).body;
+    await writeJson("keys.json", pubkey);
+  });
+  afterAll(async () => {
+    server.close();
+    await test.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it("is what verify_command fetches and runs, as it stands, and has the SHA-256 that is served beside it", async () => {
+    const { code, out } = await shell(plain.verify_command);
+    expect(out).toContain("This attestation is valid.");
+    expect(out).toContain("Keys: NOT pinned.");
+    expect(code).toBe(0);
+    expect(await readFile(inFolder("verify.mjs"))).toEqual(await readFile(program));
+    const sum = await shell(`curl -fsSO ${base}/verify.mjs.sha256 && sha256sum -c verify.mjs.sha256`);
+    expect(sum).toEqual({ code: 0, out: "verify.mjs: OK\n" });
+  });
+
+  it("agrees with the openssl lines of independent_verification, which run as they stand", async () => {
+    const { body } = await test.call("GET", `/v1/verify/${plain.attestation_id}`);
+    const lines = body.independent_verification.verify_signature;
+    expect(await shell(lines)).toEqual({ code: 0, out: "Signature Verified Successfully\n" });
+    expect((await shell(body.independent_verification.curl_pubkey)).code).toBe(0);
+    const forged = lines.replace("jq -j .payload", `jq -j '.payload | sub("Paid 12"; "Paid 99")'`);
+    expect(forged).not.toBe(lines);
+    expect((await shell(forged)).code).not.toBe(0);
+    const own = await test.call("GET", `/v1/verify/${hidden.attestation_id}`, { key });
+    const ownLines = own.body.independent_verification.verify_signature;
+    expect(await shell(ownLines, { COUNTERSIGN_API_KEY: key })).toMatchObject({ code: 0 });
+  });
+
+  it("takes an id, an address, a page's address, a file and standard input", async () => {
+    await writeJson("receipt.json", plain);
+    const bundle = await test.call("GET", `/v1/verify/${plain.attestation_id}/bundle`);
+    await writeJson("bundle.json", bundle.body);
+    for (const args of [
+      [plain.attestation_id, "--base", base],
+      [`${base}/v1/verify/${plain.attestation_id}`],
+      [`${base}/v1/verify/${plain.attestation_id}/bundle`],
+      [`${base}/v1/verify/${plain.attestation_id}/tlog-proof`],
+      [plain.public_url],
+      ["receipt.json", "--keys", "keys.json"],
+      ["bundle.json", "--keys=keys.json"],
+    ]) {
+      expect((await verify(...args)).out, args.join(" ")).toContain("is valid.");
+    }
+    const piped = await shell(`"${process.execPath}" "${program}" - --keys keys.json < receipt.json`);
+    expect(piped).toMatchObject({ code: 0 });
+  });
+
+  it("says what the keys are worth", async () => {
+    await writeJson("receipt.json", plain);
+    const logVkey = pubkey.log.vkey;
+    await writeFile(inFolder("key.pem"), pubkey.public_key_pem);
+    const files = await verify("receipt.json", "--key", "key.pem", "--log-vkey", logVkey);
+    expect(files.out).toContain("Keys: pinned by --key and --log-vkey.");
+    expect(files.code).toBe(0);
+    const online = await verify(plain.attestation_id, "--base", base, "--key", pubkey.public_key, "--json");
+    expect(JSON.parse(online.out)).toMatchObject({ verdict: "valid", keys: { pinned: true } });
+    const other = Buffer.from(new Uint8Array(32).fill(9)).toString("base64");
+    expect((await verify("receipt.json", "--key", other, "--log-vkey", logVkey)).code).not.toBe(0);
+    expect((await verify("receipt.json")).out).toContain("no keys to trust");
+  });
+
+  it("fails a swapped key, with exit code 1", async () => {
+    const stranger = await startTestApp("embedded");
+    const foreign = (await stranger.call("GET", "/v1/pubkey")).body;
+    await stranger.close();
+    test.use();
+    await writeJson("receipt.json", plain);
+    await writeJson("foreign.json", foreign);
+    const swapped = await verify("receipt.json", "--keys", "foreign.json", "--json");
+    expect(swapped.code).toBe(1);
+    expect(JSON.parse(swapped.out).verdict).toBe("invalid");
+    await writeJson("mixed.json", { ...pubkey, log: foreign.log, logs: foreign.logs });
+    expect((await verify("receipt.json", "--keys", "mixed.json")).code).toBe(1);
+  });
+
+  it("tells valid, invalid, incomplete and unreadable apart by its exit code", async () => {
+    const answer = (await test.call("GET", `/v1/verify/${plain.attestation_id}`)).body;
+    await writeJson("lie.json", { ...answer, payload: answer.payload.replace("Paid 12", "Paid 99") });
+    const lie = await verify("lie.json", "--keys", "keys.json");
+    expect(lie).toMatchObject({ code: 1 });
+    expect(lie.out).toContain("The file says valid: true. This verifier says otherwise.");
+    const address = `${base}/v1/verify/${hidden.attestation_id}`;
+    expect(await verify(address)).toMatchObject({ code: 3 });
+    const owner = await run(process.execPath, [program, address, "--as-owner"], { COUNTERSIGN_API_KEY: key });
+    expect(owner).toMatchObject({ code: 0 });
+    expect(owner.out).toContain("Paid in private");
+    const unknown = `${base}/v1/verify/01999999-9999-7999-8999-999999999999`;
+    for (const args of [
+      [],
+      ["--nonsense"],
+      ["no-such-file"],
+      [unknown],
+      ["keys.json", "--keys", "keys.json"],
+      ["log", "check"],
+    ])
+      expect(await verify(...args), args.join(" ")).toMatchObject({ code: 2 });
+  });
+
+  it("catches a service that lies: changed bytes under valid: true, or another attestation than asked for", async () => {
+    const other = await attest({ action: "Something harmless" });
+    let lie = (body: string) => body;
+    const liar = createServer(async (incoming, outgoing) => {
+      const answer = await fetch(`${base}${incoming.url}`);
+      outgoing.end(lie(await answer.text()));
+    });
+    await new Promise<void>((done) => liar.listen(0, "127.0.0.1", done));
+    const target = `http://127.0.0.1:${(liar.address() as AddressInfo).port}/v1/verify/`;
+    expect(await verify(target + plain.attestation_id)).toMatchObject({ code: 0 });
+    lie = (body) => body.replaceAll("Paid 12", "Paid 99");
+    expect(await verify(target + plain.attestation_id)).toMatchObject({ code: 1 });
+    lie = (body) => (body.includes('"valid"') ? JSON.stringify({ ...other, valid: true }) : body);
+    const swapped = await verify(target + plain.attestation_id);
+    expect(swapped).toMatchObject({ code: 1 });
+    expect(swapped.out).toContain("not the attestation that was asked for");
+    liar.close();
+  });
+
+  it("shows terminal escapes instead of sending them", async () => {
+    const made = await attest({ action: "Paid \u001b[2J\u202e 12" });
+    const { code, out } = await verify(`${base}/v1/verify/${made.attestation_id}`);
+    expect(code).toBe(0);
+    expect(out).not.toContain("\u001b");
+    expect(out).toContain("U+001B");
+  });
+
+  it("follows the log: remembers a checkpoint, demands that it is extended, reads every entry", async () => {
+    const check = (...args: string[]) => verify("log", "check", base, ...args);
+    expect(await check("--remember", "seen.txt")).toMatchObject({ code: 0 });
+    const first = await readFile(inFolder("seen.txt"), "utf8");
+    await attest({ action: "One more" });
+    const again = await check("--remember", "seen.txt", "--all", "--json", "--keys", "keys.json");
+    expect(again.code).toBe(0);
+    expect(JSON.parse(again.out).checks.map(({ status }: { status: string }) => status)).toEqual([
+      "pass",
+      "pass",
+      "pass",
+    ]);
+    const second = await readFile(inFolder("seen.txt"), "utf8");
+    expect(second).not.toBe(first);
+
+    const size = Number(second.split("\n")[1]);
+    const fork = await makeFork(test, size);
+    await writeFile(inFolder("seen.txt"), fork);
+    const forked = await check("--remember", "seen.txt");
+    expect(forked).toMatchObject({ code: 1 });
+    expect(forked.out).toContain("forked or rewritten");
+    expect(await readFile(inFolder("seen.txt"), "utf8")).toBe(fork);
+    await writeFile(inFolder("seen.txt"), await makeFork(test, size + 5));
+    expect((await check("--remember", "seen.txt")).out).toContain("taken back");
+    await writeFile(inFolder("seen.txt"), second.replace("\n", "x\n"));
+    expect(await check("--remember", "seen.txt")).toMatchObject({ code: 1 });
+  });
+});
+
+/** A checkpoint that the log's own key signed over another tree. */
+async function makeFork({ app }: TestApp, size: number): Promise<string> {
+  const { keys, database } = app.context;
+  const { rows } = await database.query("SELECT origin FROM logs", []);
+  const origin = String(rows[0]?.["origin"]);
+  const root = new Uint8Array(32).fill(7);
+  const logKey = makeVerifierKey(origin, 1, keys.logSigner.publicKey);
+  return signCheckpoint({ origin, size, root }, logKey, (bytes) => keys.logSigner.sign(bytes));
+}
