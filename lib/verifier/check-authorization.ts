@@ -1,4 +1,4 @@
-/** The eleven checks of a human_authorization. Heavy (BN254 pairings): imported when needed. */
+/** The checks of a human_authorization. Heavy (BN254 pairings): imported when needed. */
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";

@@ -28,7 +28,7 @@ export interface VerifierReport {
   unproven: string[];
   /** The signed statement; only of a valid or incomplete attestation, so that nothing unproven is shown as proven. */
   statement: ActionStatement | null;
-  /** The eleven checks of the human_authorization, where one was verified. */
+  /** The checks of the human_authorization, where one was verified. */
   authorization: AuthorizationReport | null;
   /** An approval made with the stand-in or on World's staging network. */
   isTest: boolean;
