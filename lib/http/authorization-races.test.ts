@@ -127,6 +127,35 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
     );
   }, 120_000);
 
+  it("takes no decision that was begun in time and comes to be stored late", async () => {
+    const { context } = test.app;
+    const { log } = context;
+    const ends = [
+      (asked: AskedRequest) => asked.deny(),
+      (asked: AskedRequest) => test.call("DELETE", `/v1/authorize/${asked.made.request_id}`, { key }),
+      (asked: AskedRequest) => {
+        nonce += 1n;
+        return acceptApproval(context, asked.made.request_id, provenBy(1, nonce), null).catch(
+          ({ errorName }: { errorName: string }) => ({ status: 409, body: { code: errorName } }),
+        );
+      },
+    ];
+    for (const end of ends) {
+      const asked = await ask(test, key);
+      context.log = {
+        ...log,
+        submit: async (itemKind, item) => {
+          await run(asked, { kind: "expire", human: 0, delayMs: 0 }, []);
+          return log.submit(itemKind, item);
+        },
+      };
+      const answer = await end(asked);
+      context.log = log;
+      expect([answer?.status, answer?.body.code]).toEqual([409, "authorization_not_pending"]);
+      expect((await asked.read()).body).toMatchObject({ status: "expired", approvals: { given: 0 } });
+    }
+  });
+
   it("counts every one of several humans who approve at once, and no more than are needed", async () => {
     const asked = await ask(test, key, { approvals_required: 3 });
     const id = asked.made.request_id;
