@@ -1,0 +1,129 @@
+/** The agent's page, its feeds and badge, the landing page's example, and /verify. */
+import { expect, test } from "@playwright/test";
+import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { attest, hostileFields, type Made } from "./public-pages-helpers";
+
+const slug = "feed-bot";
+let key = "";
+let latest: Made | undefined;
+
+test.beforeAll(async ({ request }) => {
+  key = await getApiKey(request, "agent-page@example.com");
+  for (let index = 0; index < 23; index += 1)
+    await attest(request, key, { agent_slug: slug, action: `Read file ${index}` });
+  await attest(request, key, { agent_slug: slug, action: "Secret plan", is_public: false });
+  latest = await attest(request, key, { agent_slug: slug, action: "Sent 100 % of it", human_approved: true });
+});
+
+test("lists public attestations newest first, pages by cursor, filters, and works without JavaScript", async ({
+  browser,
+}) => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(`/agent/${slug}`);
+  const rows = page.locator("tbody tr");
+  await expect(rows).toHaveCount(20);
+  await expect(rows.first()).toContainText("Sent 100 % of it");
+  await expect(rows.first()).toContainText("Asserted by the caller, not proven");
+  expect(await page.content()).not.toContain("Secret plan");
+  await page.getByRole("link", { name: "Older attestations" }).click();
+  await expect(rows).toHaveCount(4);
+  await expect(rows.last()).toContainText("Read file 0");
+  await page.getByLabel("Action contains").fill("100 %");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(rows).toHaveCount(1);
+  await page.getByLabel("Action contains").fill("");
+  await page.getByLabel("Human approval").selectOption("none");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(rows.first()).toContainText("Read file 22");
+  await context.close();
+});
+
+test("the agent's page is accessible and asks nothing of another origin", async ({ page }) => {
+  const origins = new Set<string>();
+  page.on("request", (one) => {
+    if (one.url().startsWith("http")) origins.add(new URL(one.url()).origin);
+  });
+  await page.goto(`/agent/${slug}`);
+  await expectAccessibleInBothThemes(page);
+  expect([...origins]).toEqual([new URL(page.url()).origin]);
+  expect((await page.goto("/agent/nobody-has-this-name"))?.status()).toBe(404);
+});
+
+test("feeds carry visible text only", async ({ request }) => {
+  await attest(request, key, { ...hostileFields, agent_slug: "hostile-feed-bot" });
+  const json = await request.get("/agent/hostile-feed-bot/feed.json");
+  expect(json.headers()["content-type"]).toContain("application/feed+json");
+  const feed = (await json.json()) as { items: { title: string; url: string }[] };
+  expect(feed.items).toHaveLength(1);
+  expect(feed.items[0]?.title).toContain("⟨U+202E⟩");
+  const atom = await request.get("/agent/hostile-feed-bot/feed.atom");
+  expect(atom.headers()["content-type"]).toContain("application/atom+xml");
+  expect(await atom.text()).not.toContain("<script");
+  const etag = atom.headers()["etag"] ?? "";
+  const again = await request.get("/agent/hostile-feed-bot/feed.atom", {
+    headers: { "if-none-match": etag },
+  });
+  expect(again.status()).toBe(304);
+  expect((await request.get("/agent/nobody-has-this-name/feed.json")).status()).toBe(404);
+});
+
+test("the badge says the state in words and is kept for a minute only", async ({ request }) => {
+  const badge = await request.get(`/badge/${slug}.svg`);
+  expect(await badge.text()).toContain("latest valid, approval asserted, not proven");
+  expect(badge.headers()["cache-control"]).toContain("max-age=60");
+  expect((await request.get("/badge/nobody-has-this-name.svg")).status()).toBe(404);
+});
+
+test("the preview image is a picture of this origin", async ({ page, request }) => {
+  await page.goto(latest?.public_url ?? "");
+  const address = await page.locator('meta[property="og:image"]').getAttribute("content");
+  const image = await request.get(address ?? "");
+  expect(image.status()).toBe(200);
+  expect(image.headers()["content-type"]).toBe("image/png");
+});
+
+test("the landing page shows the latest public attestation", async ({ page, request }) => {
+  const made = await attest(request, key, { agent_slug: slug, action: "The very latest action" });
+  await page.goto("/");
+  await expect(page.locator("figure").first()).toContainText("The very latest action");
+  await page.getByRole("link", { name: "Check this attestation" }).click();
+  await expect(page).toHaveURL(made.public_url);
+});
+
+test("/verify takes an id or a link, and says so when it knows neither", async ({ page }) => {
+  await page.goto("/verify");
+  await expectAccessibleInBothThemes(page);
+  await page.getByLabel("Attestation id or link").fill(latest?.public_url ?? "");
+  await page.getByRole("button", { name: "Look it up" }).click();
+  await expect(page).toHaveURL(latest?.public_url ?? "");
+  await page.goto("/verify?q=01990000-0000-7000-8000-000000000000");
+  await expect(page.getByText("This instance has no attestation")).toBeVisible();
+});
+
+test("/verify checks pasted and dropped evidence in the browser", async ({ page, request }) => {
+  const api = `/v1/verify/${latest?.attestation_id}`;
+  const answer = await (await request.get(api)).text();
+  const result = page.locator("[data-outcome]");
+  await page.goto("/verify");
+  const paste = async (text: string) => {
+    await page.getByLabel("Paste it here, or drop a file on this box").fill(text);
+    await page.getByRole("button", { name: "Verify in this browser" }).click();
+  };
+  await paste(answer);
+  await expect(result).toContainText("This attestation is valid.");
+  await expect(result).toContainText("Asserted by the caller, not proven");
+  await expectAccessibleInBothThemes(page);
+  await paste(answer.replaceAll("Sent 100 %", "Sent 900 %"));
+  await expect(result).toContainText("This attestation is NOT valid");
+  await expect(result).toContainText("The file says something else about itself");
+  await paste('{"hello":"world"}');
+  await expect(result).toContainText("Neither valid nor invalid");
+  const bundle = await (await request.get(`${api}/bundle`)).body();
+  await page.getByLabel("Or choose the file").setInputFiles({
+    name: "bundle.json",
+    mimeType: "application/json",
+    buffer: bundle,
+  });
+  await expect(result).toContainText(/Intact as far as it can be checked|This attestation is valid\./);
+});

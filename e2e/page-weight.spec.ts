@@ -1,0 +1,52 @@
+/** What a public page's first view costs in JavaScript: at most 40 KB beyond an empty Next page, compressed. */
+import { expect, type Page, test } from "@playwright/test";
+import { getApiKey } from "./approval-helpers";
+import { attest } from "./public-pages-helpers";
+
+/** React, Next's client, router and Link: what this version's build loads on a page that has nothing else. */
+const emptyPageBytes = 140_836;
+const allowanceBytes = 40 * 1024;
+
+/** Bytes of script as they crossed the wire, workers' included. */
+async function weighScripts(page: Page, url: string): Promise<{ bytes: number; files: string[] }> {
+  const weighed: Promise<{ bytes: number; file: string }>[] = [];
+  page.on("requestfinished", (request) => {
+    if (!new URL(request.url()).pathname.endsWith(".js")) return;
+    const size = request.sizes().then(({ responseBodySize }) => responseBodySize);
+    weighed.push(size.then((bytes) => ({ bytes, file: `${bytes} ${request.url()}` })));
+  });
+  await page.goto(url, { waitUntil: "networkidle" });
+  if ((await page.locator("[data-browser-check]").count()) > 0)
+    await expect(page.locator("[data-browser-check]")).toHaveAttribute("data-browser-check", "done");
+  const all = await Promise.all(weighed);
+  return { bytes: all.reduce((sum, { bytes }) => sum + bytes, 0), files: all.map(({ file }) => file) };
+}
+
+test("the first view of each public page stays within its allowance of JavaScript", async ({
+  browser,
+  request,
+}) => {
+  const key = await getApiKey(request, "weight@example.com");
+  const made = await attest(request, key, { agent_slug: "weight-bot" });
+  for (const url of ["/", made.public_url, "/agent/weight-bot", "/verify"]) {
+    const page = await browser.newPage();
+    const { bytes, files } = await weighScripts(page, url);
+    test.info().annotations.push({ type: "script bytes", description: `${url}: ${bytes}` });
+    expect(bytes, "something was weighed").toBeGreaterThan(50_000);
+    expect(bytes, files.join("\n")).toBeLessThanOrEqual(emptyPageBytes + allowanceBytes);
+    await page.close();
+  }
+});
+
+test("the pairing checks are fetched only where one runs", async ({ browser, request }) => {
+  const key = await getApiKey(request, "weight-zk@example.com");
+  const plain = await attest(request, key, { agent_slug: "weight-zk-bot" });
+  const proven = await attest(request, key, { agent_slug: "weight-zk-bot", enable_zk: true });
+  const weigh = async (url: string) => {
+    const page = await browser.newPage();
+    const { bytes } = await weighScripts(page, url);
+    await page.close();
+    return bytes;
+  };
+  expect(await weigh(proven.public_url)).toBeGreaterThan((await weigh(plain.public_url)) + 10_000);
+});
