@@ -7,6 +7,7 @@ import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { computeDsseKeyId, encodePublicKeySpki } from "#lib/domain/ed25519-key";
 import { parseVerifierKey } from "#lib/domain/signed-note";
 import { verifyInBrowser } from "#lib/verifier/browser";
+import { fromPage, makeResult } from "./authorizations-testing";
 import { dispatch } from "./operations";
 import { startTestApp, type TestApp } from "./testing";
 
@@ -193,6 +194,52 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
       [organizationId],
     );
     expect(audit).toEqual([{ actor_kind: "key", subject: id }]);
+  });
+
+  it("takes what a human approved along: request, context and its salt, object, proof, kept answers", async () => {
+    const action = "Wire the approval-needle-472";
+    const ask = {
+      agent_slug: "wire-bot",
+      action,
+      context: { to: "context-needle-472" },
+      inputs_hash: "i-472",
+    };
+    const headers = { "idempotency-key": "ask-472" };
+    const asked = (await test.call("POST", "/v1/authorize", { key, body: ask, headers })).body;
+    const token = asked.approval_url.split("/").at(-1);
+    const page = (what: string, body: object) =>
+      test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body });
+    const start = (await page("world-id", {})).body;
+    expect((await page("proof", await makeResult(start, "ada"))).status).toBe(200);
+    const { human_authorization: object } = (
+      await test.call("GET", `/v1/authorize/${asked.request_id}`, { key })
+    ).body;
+    const body = { agent_slug: "wire-bot", action, inputs_hash: "i-472", human_authorization: object };
+    const made = await test.call("POST", "/v1/attest", {
+      key,
+      body,
+      headers: { "idempotency-key": "attest-472" },
+    });
+    expect(made.status).toBe(201);
+
+    const { salt } = object.request;
+    const [approval] = object.approvals;
+    const needles = [
+      "approval-needle",
+      "context-needle",
+      asked.context_salt,
+      salt,
+      object.signature,
+      approval.proof,
+    ];
+    for (const needle of needles) expect(await holdsText(test, needle), needle).not.toEqual([]);
+    const path = `/v1/attestations/${made.body.attestation_id}/content`;
+    expect((await test.call("DELETE", path, { key })).status).toBe(200);
+    for (const needle of needles) expect(await holdsText(test, needle), needle).toEqual([]);
+    const again = await test.call("POST", "/v1/attest", { key, body });
+    expect([again.status, again.body.code]).toEqual([422, "authorization_unknown"]);
+    const { status, body: state } = await test.call("GET", `/v1/authorize/${asked.request_id}`, { key });
+    expect([status, state.status, state.human_authorization]).toEqual([200, "approved", undefined]);
   });
 });
 
