@@ -25,8 +25,11 @@ const texts: Record<GuideSlug, string> = {
   changelog,
 };
 
-/** `{base}` becomes the public address, `{step:<id>}` on a line of its own the quick start's command in a fence. */
-function fillIn(text: string, base: string): string {
+/**
+ * `{base}` becomes the public address, `{verify_sha256}` the checksum of the verifier that is served here,
+ * `{step:<id>}` on a line of its own the quick start's command in a fence.
+ */
+function fillIn(text: string, base: string, verifierSha256: string | null): string {
   const commands = new Map<string, string>(quickStartSteps(base).map((step) => [step.id, step.command]));
   return text
     .replace(/^\{step:([a-z-]+)\}$/gm, (_, id: string) => {
@@ -34,11 +37,16 @@ function fillIn(text: string, base: string): string {
       if (command === undefined) throw new Error(`guides: no quick start step "${id}"`);
       return `\`\`\`sh\n${command}\n\`\`\``;
     })
+    .replaceAll("{verify_sha256}", verifierSha256 ?? "(not built here)")
     .replaceAll("{base}", base);
 }
 
-/** Null for a slug that is no guide. */
-export function findGuide(slug: string, base: string): (GuideEntry & { text: string }) | null {
+/** Null for a slug that is no guide. `verifierSha256`: hex; null where /verify.mjs has not been built. */
+export function findGuide(
+  slug: string,
+  base: string,
+  verifierSha256: string | null,
+): (GuideEntry & { text: string }) | null {
   const entry = guideEntries.find((guide) => guide.slug === slug);
-  return entry ? { ...entry, text: fillIn(texts[entry.slug], base) } : null;
+  return entry ? { ...entry, text: fillIn(texts[entry.slug], base, verifierSha256) } : null;
 }

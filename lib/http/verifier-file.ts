@@ -8,6 +8,10 @@ export interface VerifierFile {
   sha256Hex: string;
 }
 
+export async function readVerifierSha256(): Promise<string | null> {
+  return (await readVerifierFile())?.sha256Hex ?? null;
+}
+
 let kept: VerifierFile | null = null;
 
 /** Null before the build has made it (`next dev` in a fresh clone). */

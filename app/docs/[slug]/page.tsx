@@ -4,13 +4,14 @@ import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
 import { TextLink } from "#components/ui/text-link";
 import { publicBaseUrl } from "#lib/http/public-base-url";
+import { readVerifierSha256 } from "#lib/http/verifier-file";
 
 interface GuidePageProps {
   readonly params: Promise<{ slug: string }>;
 }
 
 export async function generateMetadata({ params }: GuidePageProps): Promise<Metadata> {
-  const guide = findGuide((await params).slug, publicBaseUrl());
+  const guide = findGuide((await params).slug, publicBaseUrl(), null);
   if (guide === null) return {};
   return {
     title: guide.title,
@@ -20,7 +21,7 @@ export async function generateMetadata({ params }: GuidePageProps): Promise<Meta
 }
 
 export default async function GuidePage({ params }: GuidePageProps) {
-  const guide = findGuide((await params).slug, publicBaseUrl());
+  const guide = findGuide((await params).slug, publicBaseUrl(), await readVerifierSha256());
   if (guide === null) notFound();
   return (
     <article>

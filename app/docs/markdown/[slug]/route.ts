@@ -2,9 +2,10 @@
 
 import { findGuide } from "#components/guides/guides";
 import { publicBaseUrl } from "#lib/http/public-base-url";
+import { readVerifierSha256 } from "#lib/http/verifier-file";
 
 export async function GET(_request: Request, context: { params: Promise<{ slug: string }> }) {
-  const guide = findGuide((await context.params).slug, publicBaseUrl());
+  const guide = findGuide((await context.params).slug, publicBaseUrl(), await readVerifierSha256());
   if (guide === null) {
     return new Response("Not found\n", {
       status: 404,
