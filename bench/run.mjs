@@ -30,6 +30,8 @@ function describeMachine() {
 console.log(describeMachine());
 const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const servers = await startServers(Number(process.env.BENCH_PORT ?? 3460));
+for (const signal of ["SIGINT", "SIGTERM"])
+  process.once(signal, () => void servers.stop().finally(() => process.exit(1)));
 try {
   for (const one of cases) {
     if (wanted.length === 0 || wanted.includes(one.name)) await one.run(servers, seconds);

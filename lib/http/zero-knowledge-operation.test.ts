@@ -15,6 +15,9 @@ import { startTestApp, type TestApp } from "./testing";
 const plain = { agent_slug: "busy-agent", action: "Do it", inputs_hash: "abc" };
 const withProof = { ...plain, is_public: false, enable_zk: true };
 
+// A proof takes a second where others keep the processors busy.
+vi.setConfig({ testTimeout: 180_000 });
+
 describe.each(databaseKinds)("proofs in operation (%s)", (kind) => {
   let test: TestApp;
   let key: string;
