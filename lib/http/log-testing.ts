@@ -6,7 +6,7 @@ import { decodeEntryBundle } from "#lib/domain/entry-bundle";
 import { verifyConsistency } from "#lib/domain/merkle";
 import type { VerifierKey } from "#lib/domain/signed-note";
 import { encodeTilePath, tileWidth } from "#lib/domain/tile-path";
-import { proveConsistency, type TileReader } from "#lib/domain/tile-proofs";
+import { proveConsistency, rootAtSize, type TileReader } from "#lib/domain/tile-proofs";
 
 export type FetchLog = (path: string) => Promise<{ status: number; bytes: Uint8Array }>;
 
@@ -21,6 +21,8 @@ export interface LogVisitor {
   check(): Promise<LogCheck & { size: number }>;
   /** base64 of the entry */
   entry(index: number, size: number): Promise<string>;
+  /** Whether the tree of this size begins with the checkpoint's. */
+  isPrefix(checkpoint: RememberedCheckpoint, size: number): Promise<boolean>;
   /** Whether each of the checkpoints is a prefix of every later one. */
   areConsistent(checkpoints: RememberedCheckpoint[]): Promise<boolean>;
 }
@@ -55,6 +57,8 @@ export function visitLog(fetchLog: FetchLog, prefix: string, key: VerifierKey): 
       const bundle = await entries(Math.floor(index / 256), tileWidth(0, Math.floor(index / 256), size));
       return base64Encode(bundle[index % 256] as Uint8Array);
     },
+    isPrefix: async ({ size: oldSize, root }, size) =>
+      oldSize <= size && bytesEqual(await rootAtSize(oldSize, tiles(size)), root),
     areConsistent: async (checkpoints) => {
       const sorted = [...checkpoints].sort((a, b) => a.size - b.size);
       const { size } = sorted.at(-1) ?? { size: 0 };

@@ -1,0 +1,74 @@
+/** A wire to PostgreSQL that tests can cut: at once, or when the database says that it has committed. */
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+export interface Wire {
+  /** The database's address through the wire. */
+  url: string;
+  cut(): void;
+  mend(): void;
+  /** Loses the next answer that says COMMIT, and its connection; resolves when that has happened. */
+  loseNextCommit(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function layWire(databaseUrl: string): Promise<Wire> {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  let onCommit: (() => void) | null = null;
+
+  /** Whether this answer of the database was to be lost; both ends are cut then. */
+  function isLost(answer: Buffer, near: Socket, far: Socket): boolean {
+    if (onCommit === null || !answer.includes("COMMIT\0")) return false;
+    const done = onCommit;
+    onCommit = null;
+    near.destroy();
+    far.destroy();
+    done();
+    return true;
+  }
+
+  const server = createServer((near) => {
+    if (isCut) {
+      near.destroy();
+      return;
+    }
+    const far = connect(Number(target.port), target.hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.on("data", (chunk) => far.write(chunk));
+    far.on("data", (chunk) => {
+      if (!isLost(chunk, near, far)) near.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    cut: () => {
+      isCut = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    mend: () => {
+      isCut = false;
+    },
+    loseNextCommit: () =>
+      new Promise((resolve) => {
+        onCommit = resolve;
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}

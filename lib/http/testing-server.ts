@@ -1,0 +1,11 @@
+/** The service's operations on a port of their own, without Next: what tests of crashes start and kill. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getApp } from "./context";
+import { serveDirectly } from "./serve";
+
+await getApp();
+const server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
+server.listen(0, "127.0.0.1", () => {
+  process.stdout.write(`ready ${(server.address() as AddressInfo).port}\n`);
+});
