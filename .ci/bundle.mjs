@@ -14,6 +14,7 @@ function listEntries() {
   const entries = [
     ["server", "server.ts"],
     ["zk-worker", "lib/services/zk-worker.ts"],
+    ["testing-server", "lib/http/testing-server.ts"],
     ...commands
       .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
       .map((file) => [`cli/${path.basename(file, ".ts")}`, `lib/cli/${file}`]),

@@ -1,38 +1,8 @@
-/** Real processes of the service for tests: bundled once, started in a moment, killed without warning. */
+/** Real processes of the service for tests: started in a moment, killed without warning. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
 import path from "node:path";
-import { build, type Plugin } from "esbuild";
-
-/** Next has no `exports` map, so Node's ESM loader needs the ending that bundlers guess. */
-const nextSubpaths: Plugin = {
-  name: "next-subpaths",
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /^next\/[^.]+$/ }, (args) => ({ path: `${args.path}.js`, external: true })),
-};
-
-export interface ServerBundle {
-  file: string;
-  remove(): void;
-}
-
-/** In dist/, because packages are found from there. */
-export async function bundleTestServer(): Promise<ServerBundle> {
-  const file = path.resolve(`dist/testing-server-${process.pid}.mjs`);
-  await build({
-    entryPoints: ["lib/http/testing-server.ts"],
-    outfile: file,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    packages: "external",
-    plugins: [nextSubpaths],
-    logLevel: "warning",
-  });
-  return { file, remove: () => rmSync(file, { force: true }) };
-}
 
 export interface ServerProcess {
   url: string;
@@ -42,14 +12,13 @@ export interface ServerProcess {
 
 const started = new Set<ChildProcess>();
 
-/** `settings`: environment variables; nothing of this process's own environment reaches it but PATH. */
-export async function startServerProcess(
-  { file }: ServerBundle,
-  settings: Record<string, string>,
-): Promise<ServerProcess> {
-  const { PATH = "" } = process.env;
-  const env = { PATH, NODE_ENV: "test" as const, LOG_LEVEL: "silent", ...settings };
-  const child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
+/** `settings`: environment variables; nothing of this process's own environment reaches it. */
+export async function startServerProcess(settings: Record<string, string>): Promise<ServerProcess> {
+  const env = { NODE_ENV: "test" as const, LOG_LEVEL: "silent", ...settings };
+  const child = spawn(process.execPath, [path.resolve("dist/testing-server.mjs")], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   started.add(child);
   const gone = once(child, "exit").then(() => started.delete(child));
   let output = "";

@@ -5,21 +5,12 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestDatabase, databaseKinds } from "#lib/db/testing";
 import { checkEverything, startLoad } from "./load-testing";
-import {
-  bundleTestServer,
-  fetchApiKey,
-  killStartedProcesses,
-  noLimits,
-  type ServerBundle,
-  startServerProcess,
-} from "./process-testing";
+import { fetchApiKey, killStartedProcesses, noLimits, startServerProcess } from "./process-testing";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("three processes on one PostgreSQL", () => {
-  let bundle: ServerBundle;
   let settings: Record<string, string>;
   let drop = async () => {};
   beforeAll(async () => {
-    bundle = await bundleTestServer();
     const folder = mkdtempSync(path.join(tmpdir(), "countersign-three-"));
     const database = await createTestDatabase();
     settings = { ...noLimits, DATA_DIR: folder, DATABASE_URL: database.url };
@@ -30,12 +21,11 @@ describe.skipIf(!databaseKinds.includes("postgres"))("three processes on one Pos
   });
   afterAll(async () => {
     killStartedProcesses();
-    bundle.remove();
     await drop();
   });
 
   it("makes the first keys once, and sequences concurrent load into one log", async () => {
-    const start = () => startServerProcess(bundle, settings);
+    const start = () => startServerProcess(settings);
     const servers = await Promise.all([start(), start(), start()]);
     const [first, second] = servers;
     if (!first || !second) throw new Error("three were started");
