@@ -62,7 +62,7 @@ export function makeTestApproval(request: ApprovalRequest, nullifier: bigint): A
     nonce: wordHex(nullifier + 1000n),
     level: "proof_of_human",
     issuer_schema_id: 1,
-    expires_at_min: 1_795_000_000,
+    expires_at_min: Date.parse(request.created_at) / 1000,
     nullifier_hash: wordHex(nullifier),
     merkle_root: wordHex(1234n),
     proof: [],

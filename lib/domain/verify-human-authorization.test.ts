@@ -56,7 +56,7 @@ describe("verifyHumanAuthorization", () => {
     expect(humanAuthorizationSchema.safeParse({ ...authorization, extra: 1 }).success).toBe(false);
     expect(verify({ ...authorization, extra: 1 } as HumanAuthorization).ok).toBe(false);
     expect(signature).toHaveLength(88);
-  });
+  }, 240_000);
 
   it("catches by name what even the service's own signature would cover", () => {
     expect(failed(resign((a) => (a.request.action = "Pay 120,000 EUR")))).toEqual([
@@ -74,6 +74,11 @@ describe("verifyHumanAuthorization", () => {
     expect(failed(resign((a) => (a.approved_at = "2026-11-21T08:30:00.001Z")))).toEqual(["times"]);
     expect(failed(resign((a) => set(a.approvals[1], "verified_at", "2026-11-21T07:59:59.999Z")))).toEqual([
       "times",
+    ]);
+    const tooEarly = Date.parse(authorization.request.created_at) / 1000 - 301;
+    expect(failed(resign((a) => set(a.approvals[1], "expires_at_min", tooEarly)))).toEqual([
+      "times",
+      "proofs",
     ]);
     expect(failed(resign((a) => set(a.approvals[1], "environment", "staging")))).toEqual(["environment"]);
     expect(failed(resign((a) => set(a.approvals[1], "app_id", "app_other")))).toEqual(["environment"]);

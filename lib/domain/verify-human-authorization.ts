@@ -11,7 +11,13 @@ import { isEntryOfApproval } from "./approval-decision";
 import { base64Decode, hexEncode, sha256 } from "./bytes";
 import type { VerificationKey } from "./groth16";
 import { semaphoreKeyFor } from "./world-id-keys";
-import { checkProofV3, checkProofV4, isLevelSufficient, parseFieldElement } from "./world-id-proof";
+import {
+  checkProofV3,
+  checkProofV4,
+  isCredentialCurrent,
+  isLevelSufficient,
+  parseFieldElement,
+} from "./world-id-proof";
 
 export const authorizationCheckNames = [
   "service_signature",
@@ -175,6 +181,9 @@ function checkTimes({ request, approvals, approved_at }: HumanAuthorization): Ou
     from <= approved &&
     approved <= until &&
     verified.every((t) => from <= t && t <= approved);
+  if (!approvals.every((approval) => isCredentialCurrent(approval, request.created_at))) {
+    return fail("a credential need not have been valid when the request was made");
+  }
   return verdict(ok, "approved while the request was open", "not approved while the request was open");
 }
 

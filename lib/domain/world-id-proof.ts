@@ -116,6 +116,18 @@ export function isLevelSufficient(level: ApprovalLevel, required: RequiredLevel)
   return required === "device" || level !== "device";
 }
 
+/** World's own tolerance between two clocks. */
+const CLOCK_SKEW_SECONDS = 300;
+
+/**
+ * v4 proves that the credential was valid until at least `expires_at_min`, which wallets set to when the RP asked: an
+ * earlier time would be met by one that has expired. v3's credentials have no end.
+ */
+export function isCredentialCurrent(proof: WorldProof, requestCreatedAt: string): boolean {
+  const askedSeconds = Math.floor(Date.parse(requestCreatedAt) / 1000);
+  return proof.protocol_version === "3.0" || proof.expires_at_min >= askedSeconds - CLOCK_SKEW_SECONDS;
+}
+
 /** `key`: the Semaphore key of the environment. */
 export function checkProofV3(
   world: WorldProofV3,

@@ -9,6 +9,9 @@ import { retrySubmissions } from "#lib/services/submit-approval";
 import { type AskedRequest, ask, makeResult } from "./authorizations-testing";
 import { startTestApp, type TestApp } from "./testing";
 
+// Each real proof takes a second and a half, and ten times that on a loaded machine.
+vi.setConfig({ testTimeout: 240_000 });
+
 type Result = Awaited<ReturnType<typeof makeResult>>;
 
 describe.each(databaseKinds)("approvals (%s)", (kind) => {

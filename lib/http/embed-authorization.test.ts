@@ -1,10 +1,12 @@
 /** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again at every reading (api.md sections 2 and 4). */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseKinds } from "#lib/db/testing";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { readApprovalView } from "#lib/services/approval-view";
 import { type AskedRequest, ask } from "./authorizations-testing";
 import { startTestApp, type TestApp } from "./testing";
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 describe.each(databaseKinds)("embedding (%s)", (kind) => {
   let test: TestApp;

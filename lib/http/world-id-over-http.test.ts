@@ -11,6 +11,8 @@ import type { WorldIdStart } from "#lib/contract/approval-view";
 import { isDispatched, serveDirectly } from "./serve";
 import { startTestApp, type TestApp } from "./testing";
 
+vi.setConfig({ testTimeout: 240_000 });
+
 describe("World ID's stand-in over HTTP", () => {
   let server: Server;
   let test: TestApp;

@@ -66,6 +66,13 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
       [(start) => ({ ...makeV4Result(start, 21n), environment: "staging" }), /another World ID environment/],
       [
         (start) => {
+          const created_at = start.rp_context.created_at - 3600;
+          return makeV4Result({ ...start, rp_context: { ...start.rp_context, created_at } }, 21n);
+        },
+        /credential may have expired/,
+      ],
+      [
+        (start) => {
           const proven = { ...start, rp_context: { ...start.rp_context, nonce: wordHex(9n) } };
           return { ...makeV4Result(proven, 21n), nonce: start.rp_context.nonce };
         },
@@ -78,6 +85,14 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
       expect(answer.body.detail).toMatch(words);
     }
     expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 0 } });
+  });
+
+  it("asks the next humans for the version of the first", async () => {
+    const asked = await ask(test, key, { approvals_required: 2 });
+    expect((await asked.submit(makeV4Result(await asked.start(), 21n))).body.status).toBe("pending");
+    const start = await asked.start();
+    expect(start).toMatchObject({ preset: "orb", protocol_version: "4.0", allow_legacy_proofs: false });
+    expect((await asked.submit(makeV4Result(start, 22n))).body.status).toBe("approved");
   });
 
   it("takes a 200 for no approval: the item, its nullifier and its success are looked at", async () => {

@@ -91,7 +91,7 @@ export function makeV4Result(start: WorldIdStart, human: bigint, root = knownRoo
     nonce: start.rp_context.nonce,
     level: "proof_of_human",
     issuer_schema_id: 1,
-    expires_at_min: 1_795_000_000,
+    expires_at_min: start.rp_context.created_at,
     nullifier_hash: wordHex(human),
     merkle_root: wordHex(root),
     proof: [],

@@ -6,7 +6,7 @@
 import type { IdkitResult } from "#lib/contract/world-id";
 import { pickProof } from "#lib/contract/world-id";
 import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
-import type { ProofFailure, WorldProof } from "#lib/domain/world-id-proof";
+import { isCredentialCurrent, type ProofFailure, type WorldProof } from "#lib/domain/world-id-proof";
 import { isResultOfRequest } from "#lib/providers/world-id";
 import { type AuthorizationRow, parseRequest } from "./authorization-rows";
 import type { Context } from "./context";
@@ -40,9 +40,10 @@ function pickNamedProof(
     ({ signal_hash }) => signal_hash === undefined || signal_hash === binding.signal_hash,
   );
   if (!isSameSignal) throw refused("the proof is for another signal: it does not cover what this page shows");
-  const required = parseRequest(row).required_level;
+  const { required_level: required, created_at } = parseRequest(row);
   const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
   if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
+  if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
   return proof;
 }
 

@@ -41,7 +41,8 @@ export async function startWorldId(context: Context, requestId: string): Promise
     ...context.worldId.idkitConfig,
     action: world_action,
     signal,
-    preset: request.required_level,
+    // The preset for devices has no version 4.
+    preset: row.protocol_version === "4.0" ? "orb" : request.required_level,
     protocol_version: row.protocol_version as ProtocolVersion | null,
     allow_legacy_proofs: row.protocol_version !== "4.0",
     rp_context,
