@@ -139,6 +139,24 @@ describe.each([oneKind])("keys and logs (%s)", (kind) => {
     expect(body.zk.keys.map((one: { status: string }) => one.status).sort()).toEqual(["active", "retired"]);
   });
 
+  it("finishes at the next start a rotation that was interrupted before its file was in place", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const before = (await attest(first, key)).body;
+    const keys = path.join(String(home["DATA_DIR"]), "keys");
+    const old = readFileSync(path.join(keys, "signing-key"), "utf8");
+    const rotated = await runBeside(kind, first, home, ["keys", ["rotate", "attestation"]]);
+    expect(rotated.code).toBe(0);
+    await rotated.test.app.close();
+    const active = readFileSync(path.join(keys, "signing-key"), "utf8");
+    writeFileSync(path.join(keys, "signing-key.next"), active);
+    writeFileSync(path.join(keys, "signing-key"), old);
+    const test = await start(kind, home);
+    expect((await attest(test, key)).body.key_id).not.toBe(before.key_id);
+    expect(readFileSync(path.join(keys, "signing-key"), "utf8")).toBe(active);
+  });
+
   it("revokes the active key from an index on: earlier signatures stay valid, later ones do not", async () => {
     const home = await makeHome(kind);
     const first = await start(kind, home);
