@@ -22,14 +22,27 @@ function agentSaid(found: VerifyResponse): Definition[] {
     ["Inputs hash", found.inputs_hash],
     ["Code hash", found.code_hash],
     ["Model", found.model_id],
-    ["Metadata", found.metadata === null ? null : JSON.stringify(found.metadata, null, 2)],
-    ["Tools used", found.tools_used === null ? null : found.tools_used.join("\n")],
+    ["Metadata", found.metadata === null ? null : JSON.stringify(found.metadata)],
   ] as const;
   return texts.flatMap(([name, text]) =>
     text === null
       ? []
       : [{ id: name, name, value: <AgentText value={text} className="font-mono text-sm" /> }],
   );
+}
+
+function toolsUsed({ tools_used: tools }: VerifyResponse): Definition[] {
+  if (tools === null) return [];
+  const list = (
+    <ul className="font-mono text-sm">
+      {[...new Set(tools)].map((tool) => (
+        <li key={tool}>
+          <AgentText value={tool} isName />
+        </li>
+      ))}
+    </ul>
+  );
+  return [{ id: "Tools used", name: "Tools used", value: list }];
 }
 
 function Approval({ found }: { readonly found: VerifyResponse }) {
@@ -48,6 +61,7 @@ export function AttestationFacts({ found }: { readonly found: VerifyResponse }) 
       prominent: true,
     },
     ...agentSaid(found),
+    ...toolsUsed(found),
     { id: "visibility", name: "Visibility", value: found.is_public ? "public" : "private" },
     { id: "approval", name: "Human approval", value: <Approval found={found} /> },
     {

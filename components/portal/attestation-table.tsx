@@ -46,7 +46,15 @@ function Marks({ row }: { readonly row: AttestationRow }) {
 
 const columns: readonly Column<AttestationRow>[] = [
   { id: "action", header: "Action", isRowHeader: true, cell: (row) => <Action row={row} /> },
-  { id: "agent", header: "Agent", cell: (row) => <AgentText value={row.slug} isName hideWarnings /> },
+  {
+    id: "agent",
+    header: "Agent",
+    cell: (row) => (
+      <span className="block md:min-w-24">
+        <AgentText value={row.slug} isName hideWarnings />
+      </span>
+    ),
+  },
   { id: "marks", header: "State", cell: (row) => <Marks row={row} /> },
   { id: "time", header: "Recorded", cell: (row) => <Timestamp iso={row.createdAt} relative={false} /> },
 ];

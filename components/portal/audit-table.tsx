@@ -58,9 +58,11 @@ const columns: readonly Column<AuditRow>[] = [
     id: "from",
     header: "From",
     cell: (row) => (
-      <span className="[overflow-wrap:anywhere]">
+      <span>
         {row.ip ?? <span className="text-muted">inside the service</span>}
-        {row.session === null ? null : <span className="block text-muted">{row.session}</span>}
+        {row.session === null ? null : (
+          <span className="block whitespace-nowrap text-muted">{row.session}</span>
+        )}
       </span>
     ),
   },

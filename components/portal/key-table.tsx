@@ -55,7 +55,9 @@ function columnsOf(actions: (row: KeyRow) => ReactNode): readonly Column<KeyRow>
       cell: (row) => (
         <>
           <AgentText value={row.name} isName />
-          <code className="block font-mono font-normal text-[13px] text-muted">{row.shownAs}</code>
+          <code className="block whitespace-nowrap font-mono font-normal text-[13px] text-muted">
+            {row.shownAs}
+          </code>
           <span className="block font-normal text-muted [overflow-wrap:anywhere]">{row.email}</span>
         </>
       ),

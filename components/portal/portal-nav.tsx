@@ -2,6 +2,7 @@
 /** The portal's sections: a list beside the page, a row that scrolls on phones. */
 import Link from "next/link";
 import { usePathname } from "next/navigation";
+import { useEffect, useRef } from "react";
 
 const sections = [
   { href: "/portal", label: "Overview" },
@@ -19,9 +20,16 @@ function isCurrent(href: string, path: string): boolean {
 
 export function PortalNav() {
   const path = usePathname();
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    const current = list.current?.querySelector(
+      `a[href="${sections.find(({ href }) => isCurrent(href, path))?.href}"]`,
+    );
+    current?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [path]);
   return (
     <nav aria-label="Portal" className="no-print -mx-4 overflow-x-auto px-4 lg:mx-0 lg:px-0">
-      <ul className="flex gap-1 border-line border-b lg:flex-col lg:border-0">
+      <ul ref={list} className="flex gap-1 border-line border-b lg:flex-col lg:border-0">
         {sections.map(({ href, label }) => (
           <li key={href}>
             <Link

@@ -75,6 +75,7 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
           rows={rows}
           actions={(row) => (
             <span className="flex flex-wrap items-center gap-2">
+              <span className="text-muted">Link</span>
               <CopyButton text={row.approval_url ?? ""} label="approval link" withText />
               <CancelAuthorizationDialog action={cancelRequest} requestId={row.request_id} />
             </span>

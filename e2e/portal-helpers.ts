@@ -1,0 +1,69 @@
+/** What the portal's tests do as a person would: read the mail, press the button, look at a page in both themes. */
+import AxeBuilder from "@axe-core/playwright";
+import { type APIRequestContext, expect, type Page } from "@playwright/test";
+
+let counter = 0;
+
+/** Each test has people of its own, so that limits and lists of others do not show. */
+export function newAddress(name: string): string {
+  counter += 1;
+  return `${name}-${Date.now().toString(36)}${counter}@example.com`;
+}
+
+/** The newest mail to the address whose text has `word`: its link. */
+export async function readLink(request: APIRequestContext, to: string, word: string): Promise<string> {
+  const answer = await request.get("/dev/mailbox", { headers: { accept: "application/json" } });
+  const { messages } = (await answer.json()) as { messages: { to: string; text: string }[] };
+  const mail = messages.find((message) => message.to === to && message.text.includes(word));
+  return /http\S+/.exec(mail?.text ?? "")?.[0] ?? `no mail with "${word}" to ${to}`;
+}
+
+export async function askForLink(page: Page, email: string): Promise<string> {
+  await page.goto("/portal/sign-in");
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByRole("button", { name: "Send me a sign-in link" }).click();
+  await expect(page.getByText(`If ${email} can receive mail, a link is on its way.`)).toBeVisible();
+  return readLink(page.request, email, "/portal/sign-in/confirm");
+}
+
+export async function signIn(page: Page, email: string): Promise<void> {
+  await page.goto(await askForLink(page, email));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
+}
+
+export async function makeKey(page: Page, name: string): Promise<string> {
+  await page.goto("/portal/keys");
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await page.getByRole("button", { name: "Make the key" }).click();
+  return ((await page.getByTestId("secret").locator("code").textContent()) ?? "").trim();
+}
+
+/** A call of the API with the key; not with the browser's cookies. */
+export async function callApi(
+  request: APIRequestContext,
+  key: string,
+  path: string,
+  data: object,
+): Promise<Record<string, string>> {
+  const answer = await request.post(path, { headers: { authorization: `Bearer ${key}` }, data });
+  expect(answer.ok(), `${path}: ${await answer.text()}`).toBe(true);
+  return (await answer.json()) as Record<string, string>;
+}
+
+/** No axe violation and nothing wider than the window, light and dark, at 360 px and on a desk. */
+export async function expectGoodPage(page: Page): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const { violations } = await new AxeBuilder({ page }).analyze();
+      const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      expect(found, `${page.url()} ${colorScheme} ${width}`).toEqual([]);
+      const excess = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      expect(excess, `${page.url()} is wider than ${width}`).toBe(0);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** Keys: made with a scope, shown once, used, rotated with an overlap, revoked and refused at once. */
+import { expect, test } from "@playwright/test";
+import { expectGoodPage, makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+
+test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, request }) => {
+  await signIn(page, newAddress("keys"));
+  await page.goto("/portal/keys");
+  await expect(page.getByText("No key yet")).toBeVisible();
+  await expectGoodPage(page);
+  const statusOf = async (key: string) =>
+    (await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } })).status();
+  const first = await makeKey(page, "worker");
+  expect(await statusOf(first)).toBe(200);
+  await page.reload();
+  await expect(page.getByText(first)).toHaveCount(0);
+  await expectGoodPage(page);
+
+  await page.getByRole("button", { name: "Rotate worker" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByLabel("The old key works for").selectOption("1");
+  await expectGoodPage(page);
+  await page.getByRole("button", { name: "Make the new key" }).click();
+  const second = ((await page.getByTestId("secret").locator("code").textContent()) ?? "").trim();
+  await page.keyboard.press("Escape");
+  expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200]);
+  await expect(page.getByRole("button", { name: "Revoke worker" })).toHaveCount(2);
+
+  await page.getByRole("button", { name: "Revoke worker" }).first().click();
+  await page.getByRole("button", { name: "Revoke the key" }).click();
+  await expect(page.getByText("refused from now on")).toBeVisible();
+  expect([await statusOf(first), await statusOf(second)]).toEqual([200, 401]);
+  await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
+  await expect(page.getByText("Revoked", { exact: true })).toBeVisible();
+});
+
+test("shows keys that the API made for the same address", async ({ page, request }) => {
+  const email = newAddress("by-api");
+  await request.post("/v1/keys/request", { data: { email, name: "by mail" } });
+  const answer = await request.get("/dev/mailbox", { headers: { accept: "application/json" } });
+  const { messages } = (await answer.json()) as { messages: { to: string; text: string }[] };
+  const code = /\d{6}/.exec(messages.find(({ to }) => to === email)?.text ?? "")?.[0];
+  const made = await request.post("/v1/keys/verify", { data: { email, code } });
+  expect(made.status()).toBe(201);
+  await signIn(page, email);
+  await page.goto("/portal/keys");
+  await expect(page.getByText("by mail")).toBeVisible();
+});
+
+test("refuses a key without a scope and keeps what was typed", async ({ page }) => {
+  await signIn(page, newAddress("scopes"));
+  await page.goto("/portal/keys");
+  await page.getByLabel("Name", { exact: true }).fill("no scope");
+  for (const scope of ["attest", "authorize", "identity", "read"])
+    await page.getByRole("checkbox", { name: new RegExp(`^${scope}`) }).uncheck();
+  await page.getByRole("button", { name: "Make the key" }).click();
+  await expect(page.getByText("Not accepted: choose at least one scope")).toBeVisible();
+  await expect(page.getByLabel("Name", { exact: true })).toHaveValue("no scope");
+});
+
+test("a colleague joins by invitation, and is removed again", async ({ page, browser }) => {
+  const colleagueAddress = newAddress("colleague");
+  await signIn(page, newAddress("owner"));
+  await page.goto("/portal/settings");
+  await expectGoodPage(page);
+  await page.getByLabel("E-mail address of a colleague").fill(colleagueAddress);
+  await page.getByRole("button", { name: "Send the invitation" }).click();
+  await expect(page.getByText(`on its way to ${colleagueAddress}`)).toBeVisible();
+
+  const context = await browser.newContext();
+  const colleague = await context.newPage();
+  await colleague.goto(await readLink(page.request, colleagueAddress, "/portal/invitations/"));
+  await expectGoodPage(colleague);
+  await colleague.getByRole("button", { name: "Send me a sign-in link" }).click();
+  await expect(colleague.getByText("a link is on its way")).toBeVisible();
+  await colleague.goto(await readLink(page.request, colleagueAddress, "/portal/sign-in/confirm"));
+  await colleague.getByRole("button", { name: "Sign in" }).click();
+  await colleague.getByRole("button", { name: "Join the organization" }).click();
+  await expect(colleague.getByRole("heading", { name: "Overview" })).toBeVisible();
+  await expect(colleague.getByText(`${colleagueAddress} · member`)).toBeVisible();
+  await colleague.goto("/portal/settings");
+  await expect(colleague.getByText("Only an owner can change this.")).toBeVisible();
+  await expect(colleague.getByRole("button", { name: "Delete the account" })).toHaveCount(0);
+
+  await page.reload();
+  await page.getByRole("button", { name: `Remove ${colleagueAddress}` }).click();
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await expect(page.getByText("Done.")).toBeVisible();
+  await colleague.goto("/portal/settings");
+  await expect(colleague.getByText(`${colleagueAddress} · owner`)).toBeVisible();
+  await context.close();
+});
+
+test("changes settings, shows them in the audit log, and deletes the account", async ({ page, request }) => {
+  await signIn(page, newAddress("settings"));
+  const key = await makeKey(page, "worker");
+  await page.goto("/portal/settings");
+  await page.getByLabel("Name of the organization").fill("Acme Agents");
+  await page.getByLabel("New attestations are").selectOption("private");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("The settings are saved.")).toBeVisible();
+  const made = await request.post("/v1/attest", {
+    headers: { authorization: `Bearer ${key}` },
+    data: { agent_slug: `acme-${Date.now()}`, action: "did", inputs_hash: "x" },
+  });
+  expect((await made.json()).is_public).toBe(false);
+  await page.goto("/portal/audit");
+  await expect(page.getByText("organization.updated")).toBeVisible();
+  await expect(page.getByText(/^sess_/).first()).toBeVisible();
+  await expectGoodPage(page);
+  await page.goto("/portal/settings");
+  await page.getByRole("button", { name: "Delete the account" }).click();
+  await expectGoodPage(page);
+  await page.getByLabel("Type the name of the organization: Acme Agents").fill("Acme");
+  await page.getByRole("button", { name: "Delete it for ever" }).click();
+  await expect(page.getByText("is not the name of the organization")).toBeVisible();
+  await page.getByLabel("Type the name of the organization: Acme Agents").fill("Acme Agents");
+  await page.getByRole("button", { name: "Delete it for ever" }).click();
+  await expect(page.getByRole("heading", { name: "Sign in to the portal" })).toBeVisible();
+  const info = await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } });
+  expect(info.status()).toBe(401);
+});

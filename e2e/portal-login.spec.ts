@@ -1,0 +1,73 @@
+/** Login by the mailed link: opening it, however often, does nothing; the button signs in, once. */
+import { expect, test } from "@playwright/test";
+import { askForLink, expectGoodPage, newAddress, signIn } from "./portal-helpers";
+
+test("only the button's POST signs in, and the link works once", async ({ page, browser }) => {
+  const link = await askForLink(page, newAddress("login"));
+  const scanner = await browser.newContext();
+  const scannerPage = await scanner.newPage();
+  for (let i = 0; i < 5; i += 1) {
+    await scannerPage.goto(link, { waitUntil: "networkidle" });
+    expect((await scanner.request.head(link)).status()).toBe(200);
+  }
+  expect((await scanner.cookies()).filter(({ name }) => name.includes("session"))).toEqual([]);
+  await scannerPage.goto("/portal");
+  await expect(scannerPage).toHaveURL(/\/portal\/sign-in/);
+
+  await page.goto(link);
+  await expectGoodPage(page);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+  const [cookie] = (await page.context().cookies()).filter(({ name }) => name.includes("session"));
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Lax", secure: false });
+
+  await scannerPage.goto(link);
+  await scannerPage.getByRole("button", { name: "Sign in" }).click();
+  await expect(scannerPage.getByText("This link was used before")).toBeVisible();
+  await scanner.close();
+});
+
+test("a POST from elsewhere does not use the link up", async ({ page, request }) => {
+  const link = new URL(await askForLink(page, newAddress("foreign")));
+  const form = { token: link.searchParams.get("token") ?? "", email: link.searchParams.get("email") ?? "" };
+  for (const origin of ["https://evil.example", "null"]) {
+    const refused = await request.post("/portal/sign-in/verify", { form, headers: { origin } });
+    expect(refused.status()).toBe(403);
+  }
+  await page.goto(link.href);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+});
+
+test("leads back to the page that was asked for, and never to a foreign one", async ({ page, browser }) => {
+  await page.goto("/portal/audit");
+  await expect(page).toHaveURL(/next=%2Fportal%2Faudit/);
+  await page.goto("/portal/sign-in?next=//evil.example/portal");
+  await expect(page.locator('input[name="next"]')).toHaveValue("/portal");
+  const other = await browser.newContext();
+  const otherPage = await other.newPage();
+  await signIn(otherPage, newAddress("signed-in"));
+  await otherPage.goto("/portal/sign-in?next=/portal/keys");
+  await expect(otherPage).toHaveURL(/\/portal\/keys$/);
+  await otherPage.getByRole("button", { name: "Sign out" }).click();
+  await expect(otherPage.getByRole("heading", { name: "Sign in to the portal" })).toBeVisible();
+  await otherPage.goto("/portal/keys");
+  await expect(otherPage).toHaveURL(/sign-in/);
+  await other.close();
+});
+
+test("refuses what is no address, and is a good page before and after", async ({ page }) => {
+  await page.goto("/portal/sign-in");
+  await expectGoodPage(page);
+  await page.getByLabel("E-mail address").fill("not an address");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("Not accepted: this is not an e-mail address")).toBeVisible();
+  await expect(page.getByLabel("E-mail address")).toHaveValue("not an address");
+  await expectGoodPage(page);
+});
+
+test("works without JavaScript", async ({ browser }) => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  await signIn(await context.newPage(), newAddress("plain"));
+  await context.close();
+});

@@ -1,0 +1,184 @@
+/** Agents, attestations and authorizations as their owner and as a stranger meet them. */
+import { readFile } from "node:fs/promises";
+import { expect, test } from "@playwright/test";
+import { callApi, expectGoodPage, makeKey, newAddress, signIn } from "./portal-helpers";
+
+test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
+  await signIn(page, newAddress("agents"));
+  const sent: string[] = [];
+  page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
+  await page.goto("/portal/agents");
+  await expect(page.getByText("No agent yet")).toBeVisible();
+  await expectGoodPage(page);
+  await page.goto("/portal/agents/new");
+  const slug = `robot-${Date.now()}`;
+  await page.getByLabel("Slug").fill(slug);
+  await page.getByLabel("Display name").fill("Robot");
+  await page.getByLabel("Tools").fill("http.get\nledger.write");
+  await page.getByRole("button", { name: "Generate a key pair in this browser" }).click();
+  const pem = (await page.getByTestId("secret").locator("code").textContent()) ?? "";
+  const privateKey = pem.replaceAll(/-----[^-]+-----|\s/g, "");
+  expect(privateKey).toHaveLength(64);
+  await expectGoodPage(page);
+  await page.getByLabel("I have stored the private key").check();
+  await page.getByRole("button", { name: "Register the agent" }).click();
+  await expect(page.getByRole("heading", { name: slug })).toBeVisible();
+  await expect(page.getByText("Key proven")).toBeVisible();
+  await expectGoodPage(page);
+  const posted = sent.find((text) => text.includes(slug) && text.includes("BEGIN PUBLIC KEY"));
+  expect(posted, "the form was seen").toBeDefined();
+  const seed = Buffer.from(privateKey, "base64").subarray(-32);
+  for (const secret of [privateKey, privateKey.slice(22), seed.toString("base64"), seed.toString("hex")])
+    expect(sent.filter((text) => text.includes(secret) || text.includes(encodeURIComponent(secret)))).toEqual(
+      [],
+    );
+
+  await page.getByLabel("Display name").fill("");
+  await page.getByRole("button", { name: "Save the profile" }).click();
+  await expect(page.getByText("The profile is saved.")).toBeVisible();
+  await page.getByLabel("Tools").fill("http.get\nhttp.get");
+  await page.getByRole("button", { name: "Save the tools" }).click();
+  await expect(page.getByText("Not accepted: must not name a tool twice")).toBeVisible();
+  await page.getByRole("button", { name: "Remove the key" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove the key" }).click();
+  await expect(page.getByText("The agent has no key any more.")).toBeVisible();
+});
+
+test("searches, exports and presents attestations", async ({ page, request }) => {
+  await signIn(page, newAddress("attestations"));
+  await page.goto("/portal/attestations");
+  await expect(page.getByText("Nothing recorded yet")).toBeVisible();
+  const key = await makeKey(page, "worker");
+  const agent_slug = `bot-${Date.now()}`;
+  for (const action of ["=1+1 formula", "+plus", "-minus", "@at"])
+    await callApi(request, key, "/v1/attest", { agent_slug, action, inputs_hash: "x", is_public: false });
+  const made = await callApi(request, key, "/v1/attest", {
+    agent_slug,
+    action: "Paid invoice 4711",
+    inputs_hash: "x",
+    enable_zk: true,
+  });
+  await page.goto("/portal/attestations");
+  await expect(page.getByRole("row")).toHaveCount(6);
+  await expectGoodPage(page);
+  await page.getByLabel("Action or id").fill("4711");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/q=4711/);
+  await expect(page.getByRole("row")).toHaveCount(2);
+  await page.getByRole("link", { name: "Show all" }).click();
+  await page.getByLabel("Visibility").selectOption("private");
+  await page.getByRole("button", { name: "Search" }).click();
+  await expect(page.getByRole("row")).toHaveCount(5);
+
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: "Export CSV" }).click(),
+  ]);
+  const csv = await readFile(await download.path(), "utf8");
+  for (const cell of [`"'=1+1 formula"`, `"'+plus"`, `"'-minus"`, `"'@at"`]) expect(csv).toContain(cell);
+  expect(csv.trimEnd().split("\r\n")).toHaveLength(5);
+  const lines = await page.request.get("/portal/attestations/export?format=ndjson");
+  const actions = (await lines.text())
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line).action);
+  expect(actions).toContain("=1+1 formula");
+  expect(actions).toHaveLength(5);
+
+  await page.goto(`/portal/attestations/${made["attestation_id"]}`);
+  await expect(page.getByText("Valid", { exact: true })).toBeVisible();
+  await expectGoodPage(page);
+  await page.getByRole("checkbox", { name: /^action/ }).check();
+  await page.getByLabel("For whom").fill("https://bank.example");
+  await page.getByLabel("The verifier's nonce").fill("n-1");
+  await page.getByRole("button", { name: "Make the presentation" }).click();
+  await expect(page.getByText("The presentation is made.")).toBeVisible();
+  const presentation = await page.getByRole("group", { name: "presentation" }).textContent();
+  expect(presentation).toContain("Paid invoice 4711");
+  expect(presentation).not.toContain(agent_slug);
+});
+
+test("follows requests live, shows the link, cancels it", async ({ page, request }) => {
+  await signIn(page, newAddress("authorizations"));
+  await page.goto("/portal/authorizations");
+  await expect(page.getByText("No human was asked yet")).toBeVisible();
+  await expectGoodPage(page);
+  const key = await makeKey(page, "worker");
+  const agent_slug = `bot-${Date.now()}`;
+  await callApi(request, key, "/v1/authorize", { agent_slug, action: "Pay A", context: { amount: "1 EUR" } });
+  const other = await callApi(request, key, "/v1/authorize", { agent_slug, action: "Pay B" });
+  await page.goto("/portal/authorizations");
+  await expect(page.getByText("Waiting", { exact: true })).toHaveCount(2);
+  await expectGoodPage(page);
+
+  await request.delete(`/v1/authorize/${other["request_id"]}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  await expect(page.getByText("Cancelled", { exact: true })).toBeVisible({ timeout: 20_000 });
+
+  await page.getByRole("link", { name: "Pay A" }).click();
+  await expect(page.getByText("1 EUR")).toBeVisible();
+  await expect(page.getByText(/\/approve\/areq_/)).toBeVisible();
+  await expectGoodPage(page);
+  await page.getByRole("button", { name: "Cancel it" }).click();
+  await page.getByRole("button", { name: "Cancel the request" }).click();
+  await expect(page.getByText("The request is cancelled.")).toBeVisible();
+});
+
+test("answers a stranger's look at each page as an unknown address", async ({ page, request, browser }) => {
+  await signIn(page, newAddress("owner"));
+  const key = await makeKey(page, "worker");
+  const agent_slug = `own-${Date.now()}`;
+  const made = await callApi(request, key, "/v1/attest", { agent_slug, action: "x", inputs_hash: "x" });
+  const asked = await callApi(request, key, "/v1/authorize", { agent_slug, action: "x" });
+  const pages = [
+    [
+      `/portal/attestations/${made["attestation_id"]}`,
+      "/portal/attestations/01999999-9999-7999-8999-999999999999",
+    ],
+    [`/portal/agents/${agent_slug}`, "/portal/agents/nobody-has-this"],
+    [`/portal/authorizations/${asked["request_id"]}`, "/portal/authorizations/areq_AAAAAAAAAAAAAAAAAAAAAA"],
+  ] as const;
+  const context = await browser.newContext();
+  const stranger = await context.newPage();
+  await signIn(stranger, newAddress("stranger"));
+  for (const [theirs, unknown] of pages) {
+    expect((await page.goto(theirs))?.status(), theirs).toBe(200);
+    for (const path of [theirs, unknown]) {
+      expect((await stranger.goto(path))?.status(), path).toBe(404);
+      await expect(stranger.getByText("Nothing is known under this address")).toBeVisible();
+    }
+  }
+  const all = await context.request.get("/portal/attestations/export?format=ndjson");
+  expect((await all.text()).trim()).toBe("");
+  await context.close();
+  const nobody = await browser.newContext();
+  expect((await nobody.request.get("/portal/attestations/export")).status()).toBe(401);
+  await nobody.close();
+});
+
+test("keeps a hostile text visible and harmless", async ({ page, request }) => {
+  await signIn(page, newAddress("hostile"));
+  const key = await makeKey(page, "<img src=x onerror=alert(1)>");
+  const action = "<script>document.title='run'</script>\u202eevil";
+  const agent_slug = `bot-${Date.now()}`;
+  await callApi(request, key, "/v1/attest", { agent_slug, action, inputs_hash: "<b>" });
+  await callApi(request, key, "/v1/authorize", { agent_slug, action, context: { "<i>": "</td>" } });
+  const problems: string[] = [];
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("dialog", (dialog) => problems.push(dialog.message()));
+  for (const path of [
+    "/portal",
+    "/portal/attestations",
+    "/portal/authorizations",
+    "/portal/keys",
+    "/portal/audit",
+  ]) {
+    await page.goto(path);
+    await expect(page).not.toHaveTitle("run");
+    expect(await page.locator('img[src="x"]').count()).toBe(0);
+  }
+  await page.goto("/portal/attestations");
+  await expect(page.getByText("⟨U+202E⟩")).toBeVisible();
+  expect(problems).toEqual([]);
+});
