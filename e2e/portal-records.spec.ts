@@ -96,6 +96,13 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   const presentation = await page.getByRole("group", { name: "presentation" }).textContent();
   expect(presentation).toContain("Paid invoice 4711");
   expect(presentation).not.toContain(agent_slug);
+
+  await page.getByRole("button", { name: "Erase the content" }).click();
+  await page.getByRole("button", { name: "Erase it for ever" }).click();
+  await expect(page.getByText("The content is erased. The log entry stays.")).toBeVisible();
+  await page.reload();
+  await expect(page.getByText("Content erased")).toBeVisible();
+  await expect(page.getByText("Paid invoice 4711")).toHaveCount(0);
 });
 
 test("follows requests live, shows the link, cancels it", async ({ page, request }) => {

@@ -8,7 +8,7 @@ const consequences = [
   "Every API key of the organization is refused from the next request on, for every agent that uses one.",
   "All members lose access. People who belong to no other organization are deleted with their sessions.",
   "Requests that wait for a human are cancelled.",
-  "Attestations are not deleted: they are signed, in a public log, and others may hold copies. Public ones stay public, private ones stay hidden. To erase the content of single ones, do it first (DELETE /v1/attestations/:id/content).",
+  "Attestations are not deleted: they are signed, in a public log, and others may hold copies. Public ones stay public, private ones stay hidden. To erase the content of single ones, do it first, on their pages or through the API.",
   "The slugs of your agents stay taken, so that nobody can go on under their names.",
   "The audit log, with the addresses of those who acted, stays with the operator of this instance.",
 ] as const;

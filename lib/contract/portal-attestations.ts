@@ -28,6 +28,8 @@ export const exportFormat = z.enum(exportFormats).catch("ndjson");
 
 const disclosable = presentationRequest.shape;
 
+export const attestationForm = z.object({ attestation_id: z.uuid() });
+
 /** The form for a presentation; `expires_in` comes as text. */
 export const presentationForm = z.object({
   attestation_id: z.uuid(),

@@ -47,6 +47,8 @@ export async function ensureMemberships(
   const existing = await listMemberships(db, person.userId);
   if (existing.length > 0) return existing;
   await db.transaction(async (tx) => {
+    await tx.select({ id: users.id }).from(users).where(eq(users.id, person.userId)).for("update");
+    if ((await listMemberships(tx, person.userId)).length > 0) return;
     const { organizationId } = await findOrCreateOrganization(context, tx, person.email);
     await recordAudit(context, tx, {
       organizationId,

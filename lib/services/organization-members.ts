@@ -32,8 +32,6 @@ export async function listMembers(executor: Executor, organizationId: string) {
   return rows.map((row) => ({ ...row, since: row.since.toISOString() }));
 }
 
-export type MemberView = Awaited<ReturnType<typeof listMembers>>[number];
-
 /** Without this lock two owners could step down at once and leave none. */
 async function lockOrganization(tx: Executor, organizationId: string): Promise<void> {
   await tx

@@ -11,6 +11,7 @@ import type { ZkProof } from "#lib/domain/presentation";
 import { parseActionStatement } from "#lib/domain/statement";
 import { slugKey } from "./agents";
 import type { Context } from "./context";
+import { eraseContent } from "./erase-attestation";
 import { type Person, requireRole } from "./members";
 import { createPresentation } from "./presentations";
 import { attestationNotFound, readAttestation, verifyAttestationById } from "./verify-attestation";
@@ -150,4 +151,11 @@ export async function presentOwnAttestation(
   const { organizationId, actor } = person;
   await requireRole(context.database.db, person, "member");
   return createPresentation(context, { id, organizationId, actor, wanted });
+}
+
+/** For owners: it cannot be undone. */
+export async function eraseOwnAttestation(context: Context, person: Person, id: string): Promise<void> {
+  const { organizationId, actor } = person;
+  await requireRole(context.database.db, person, "owner");
+  await eraseContent(context, { id, organizationId, actor });
 }

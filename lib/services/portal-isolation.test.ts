@@ -7,7 +7,12 @@ import type { Context } from "./context";
 import { exportOwnAttestations } from "./export-attestations";
 import { withdrawInvitation } from "./invitations";
 import type { Person } from "./members";
-import { listOwnAttestations, presentOwnAttestation, readOwnAttestation } from "./own-attestations";
+import {
+  eraseOwnAttestation,
+  listOwnAttestations,
+  presentOwnAttestation,
+  readOwnAttestation,
+} from "./own-attestations";
 import { listOwnAgents, putOwnTools, readOwnAgent, updateOwnAgent } from "./portal-agents";
 import { listAuditEvents } from "./portal-audit";
 import { cancelOwnAuthorization, listOwnAuthorizations, readOwnAuthorization } from "./portal-authorizations";
@@ -67,6 +72,7 @@ describe.each(databaseKinds)("isolation in the portal (%s)", (kind) => {
         attestationId,
         unknownUuid,
       ],
+      ["erasure", (id) => eraseOwnAttestation(context, stranger, id), attestationId, unknownUuid],
       ["agent", (id) => readOwnAgent(context, stranger, id), "owned", "nobody"],
       ["profile", (id) => updateOwnAgent(context, stranger, id, { name: "x" }), "owned", "nobody"],
       ["tools", (id) => putOwnTools(context, stranger, id, ["x"]), "owned", "nobody"],

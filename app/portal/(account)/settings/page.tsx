@@ -24,7 +24,7 @@ function limitsOf(attestationsPerDay: number): Definition[] {
       id: "attestations",
       name: "Attestations",
       value:
-        "Kept for ever: their leaves are in an append-only log. The content of one can be erased through the API (DELETE /v1/attestations/:id/content); that something was recorded stays proven.",
+        "Kept for ever: their leaves are in an append-only log. The content of one can be erased on its page or through the API; that something was recorded stays proven.",
     },
     {
       id: "keys",

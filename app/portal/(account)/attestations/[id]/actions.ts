@@ -1,9 +1,9 @@
 "use server";
-/** Making a presentation of one attestation. */
+/** Making a presentation of one attestation, and erasing its content. */
 import type { FormState } from "#lib/contract/portal";
-import { presentationForm } from "#lib/contract/portal-attestations";
+import { attestationForm, presentationForm } from "#lib/contract/portal-attestations";
 import { runAction } from "#lib/http/portal-request";
-import { presentOwnAttestation } from "#lib/services/own-attestations";
+import { eraseOwnAttestation, presentOwnAttestation } from "#lib/services/own-attestations";
 
 type State = FormState<{ json: string }>;
 
@@ -14,5 +14,12 @@ export async function makePresentation(_state: State, form: FormData): Promise<S
       message: `The presentation is made. Give it to ${wanted.audience}.`,
       result: { json: JSON.stringify(presentation, null, 2) },
     };
+  });
+}
+
+export async function eraseContent(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runAction(attestationForm, form, async ({ context, person }, { attestation_id }) => {
+    await eraseOwnAttestation(context, person, attestation_id);
+    return { message: "The content is erased. The log entry stays.", result: null };
   });
 }

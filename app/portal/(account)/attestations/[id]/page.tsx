@@ -1,5 +1,6 @@
 /** /portal/attestations/<id>: one attestation in full, verified again at this moment, and selective disclosure. */
 import type { Metadata } from "next";
+import { ActionDialog } from "#components/portal/action-dialog";
 import { AttestationFacts, CheckList, ValidityPill } from "#components/portal/attestation-facts";
 import { PageHeading } from "#components/portal/page-heading";
 import { PresentationForm } from "#components/portal/presentation-form";
@@ -9,7 +10,7 @@ import { TextLink } from "#components/ui/text-link";
 import { DISCLOSABLE_NAMES } from "#lib/contract/presentation";
 import { orNotFound, requirePortal } from "#lib/http/portal-request";
 import { readOwnAttestation } from "#lib/services/own-attestations";
-import { makePresentation } from "./actions";
+import { eraseContent, makePresentation } from "./actions";
 
 export const metadata: Metadata = { title: "Attestation" };
 
@@ -42,9 +43,30 @@ function DisclosureCard({ id, messages }: { readonly id: string; readonly messag
   );
 }
 
+function EraseCard({ id }: { readonly id: string }) {
+  return (
+    <Card title="Erase the content" className="mt-5">
+      <p className="mb-4 max-w-prose text-muted">
+        The payload, the authorization and everything else that says what was attested is deleted here. The
+        log entry stays: it proves that something was recorded at this time, and no longer what. Copies that
+        others hold are out of our reach.
+      </p>
+      <ActionDialog
+        triggerLabel="Erase the content"
+        triggerVariant="danger"
+        title="Erase the content"
+        description="This cannot be undone. Nobody can verify what this attestation said any more, you neither."
+        action={eraseContent}
+        fields={{ attestation_id: id }}
+        confirmLabel="Erase it for ever"
+      />
+    </Card>
+  );
+}
+
 export default async function AttestationPage({ params }: PageProps) {
   const { id } = await params;
-  const { context, person } = await requirePortal(`/portal/attestations/${id}`);
+  const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
   const { verification, messages } = await orNotFound(readOwnAttestation(context, person, id));
   return (
     <>
@@ -76,6 +98,7 @@ export default async function AttestationPage({ params }: PageProps) {
           </div>
         </Card>
       )}
+      {verification.payload !== null && membership.role === "owner" ? <EraseCard id={id} /> : null}
     </>
   );
 }
