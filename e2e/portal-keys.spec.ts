@@ -43,7 +43,7 @@ test("shows keys that the API made for the same address", async ({ page, request
   expect(made.status()).toBe(201);
   await signIn(page, email);
   await page.goto("/portal/keys");
-  await expect(page.getByText("by mail")).toBeVisible();
+  await expect(page.getByRole("rowheader", { name: /by mail/ })).toBeVisible();
 });
 
 test("refuses a key without a scope and keeps what was typed", async ({ page }) => {

@@ -40,7 +40,13 @@ function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
 export function AttestationFilterForm({ filters, slugs, isFiltered }: AttestationFilterFormProps) {
   return (
     <search>
-      <form action="/portal/attestations" method="get" className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
+      {/* The key: another address starts the fields anew. */}
+      <form
+        key={JSON.stringify(filters)}
+        action="/portal/attestations"
+        method="get"
+        className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3"
+      >
         <Field id="filter-q" label="Action or id">
           <Input
             id="filter-q"

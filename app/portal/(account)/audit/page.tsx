@@ -35,7 +35,7 @@ export default async function AuditPage({ searchParams }: PageProps) {
         lead="Who did what in your organization, when, and from which key or session. Nobody can change it here."
       />
       <Card>
-        <form action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
+        <form key={kind ?? ""} action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
           <div className="w-56">
             <Field id="filter-kind" label="By whom">
               <Select id="filter-kind" name="kind" defaultValue={kind ?? ""}>

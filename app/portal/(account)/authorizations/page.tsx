@@ -27,7 +27,7 @@ interface PageProps {
 
 function StatusFilter({ status }: { readonly status: AuthorizationStatus | undefined }) {
   return (
-    <form action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
+    <form key={status ?? ""} action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
       <div className="w-48">
         <Field id="filter-status" label="State">
           <Select id="filter-status" name="status" defaultValue={status ?? ""}>
