@@ -195,7 +195,7 @@ test("a long context is shown whole on a phone, with a link to the wallet instea
   await expect(page.getByText("x".repeat(1_000), { exact: true })).toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
   await page.getByRole("button", { name: "Approve with World ID" }).click();
-  await expect(page.getByRole("link", { name: "Open the World App" })).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByRole("link", { name: "Open the test wallet" })).toBeVisible({ timeout: 20_000 });
   await expect(page.getByRole("img", { name: /QR code/ }).filter({ visible: true })).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
   await context.close();
@@ -255,7 +255,7 @@ test("a wallet without device proofs is offered the stronger one", async ({ page
   const asked = await ask(request, key, { action: "No device proofs" });
   await page.goto(asked.approval_url);
   await page.getByRole("button", { name: "Approve with World ID" }).click();
-  const link = page.getByRole("link", { name: "The World App is on this device" });
+  const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link).toBeVisible({ timeout: 20_000 });
   await answerWithError((await link.getAttribute("href")) ?? "", "world_id_3_not_available");
   await expect(page.getByText("This wallet no longer makes device proofs")).toBeVisible();

@@ -56,7 +56,7 @@ export async function cancel(request: APIRequestContext, key: string, asked: Ask
 /** Opens the wallet from the approval page, as a click on its link does. */
 export async function openWallet(page: Page, context: BrowserContext): Promise<Page> {
   await page.getByRole("button", { name: "Approve with World ID" }).click();
-  const link = page.getByRole("link", { name: /The World App is on this device|Open the World App/ });
+  const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link.first()).toBeVisible({ timeout: 20_000 });
   const [wallet] = await Promise.all([
     context.waitForEvent("page"),

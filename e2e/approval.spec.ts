@@ -94,7 +94,7 @@ test("refused in the wallet: said in words, still pending, and it can be tried a
   await expectAccessibleInBothThemes(page);
 
   await page.getByRole("button", { name: "Start again" }).click();
-  await expect(page.getByRole("img", { name: "QR code for the World App" }).first()).toBeVisible();
+  await expect(page.getByRole("img", { name: "QR code for the test wallet" }).first()).toBeVisible();
   expect(new Set(starts).size, "every retry has its own nonce").toBe(starts.length);
   expect(starts.length).toBeGreaterThanOrEqual(2);
 });

@@ -5,6 +5,7 @@
  * so that all of it can be read, and denied, without JavaScript.
  */
 import { useEffect, useRef } from "react";
+import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { AgentBlock } from "./agent-block";
 import { ApprovalNotices } from "./approval-notices";
@@ -52,11 +53,19 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
         <ApprovalNotices view={view} />
         {isPending ? null : <Outcome view={view} wasOpenedLate={statusAtOpening !== "pending"} />}
         <AgentBlock view={view} />
-        <ActionBlock action={view.request.action} />
-        <ContextBlock context={view.context} inputsHash={view.request.inputs_hash} />
+        {view.is_erased ? (
+          <Callout tone="info" title="What was asked has been erased">
+            The organization erased the action and its details. The decision stays in the log.
+          </Callout>
+        ) : (
+          <>
+            <ActionBlock action={view.request.action} />
+            <ContextBlock context={view.context} inputsHash={view.request.inputs_hash} />
+          </>
+        )}
         <RequestConditions view={view} onElapsed={refresh} />
         {isPending ? <Decision view={view} token={token} onChange={refresh} /> : null}
-        <CoverageDetails view={view} />
+        {view.is_erased ? null : <CoverageDetails view={view} />}
       </div>
     </div>
   );

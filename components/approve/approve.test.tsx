@@ -6,6 +6,7 @@ import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval
 import { AgentBlock } from "./agent-block";
 import { findDifferences } from "./check-shown";
 import { readReason } from "./deny-form";
+import { explainProof } from "./how-checked";
 import { Outcome } from "./outcome";
 import { ContextBlock, isDecisiveName } from "./request-blocks";
 import { formatTimeLeft } from "./time-left";
@@ -48,6 +49,7 @@ function makeView(): ApprovalView {
     previously_denied: null,
     environment: "local",
     is_test: true,
+    proofs: [],
     denial_reason: null,
     is_erased: false,
     attestation: null,
@@ -216,6 +218,19 @@ describe("words", () => {
     form.append("reason", "  Call me.  ");
     expect(readReason(form)).toBe("I did not expect this request: Call me.");
     expect(readReason(new FormData())).toBe("");
+  });
+});
+
+describe("explainProof", () => {
+  const proof = (verified_by: ApprovalView["proofs"][number]["verified_by"], is_anchored = false) =>
+    explainProof({ level: "orb", verified_by, is_anchored }, false);
+  it("never claims that a proof which World alone checked can be checked again", () => {
+    const alone = "Level Orb: checked by World, cannot be checked again independently.";
+    expect(proof(["world-portal-v4"])).toBe(alone);
+    expect(proof(["groth16-local", "world-portal-v4"])).toContain("cannot be anchored again later");
+    const anchored = proof(["groth16-local", "world-portal-v4", "world-chain"], true);
+    expect(anchored).toContain("stands on chain");
+    expect(anchored).not.toContain("cannot");
   });
 });
 

@@ -58,11 +58,15 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
   ];
   return (
     <>
-      {differences && differences.length > 0 ? <DifferenceAlert differences={differences} /> : null}
+      {differences && differences.length > 0 ? (
+        <DifferenceAlert differences={differences} where="page" />
+      ) : null}
       <details className="rounded-lg border border-line bg-surface">
         <summary className="min-h-11 px-4 py-3 text-[15px] sm:px-5">
-          <span className="mr-2 font-medium">What the approval covers, byte for byte</span>
-          <BrowserSays differences={differences} />
+          <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1 align-middle">
+            <span className="font-medium">What the approval covers, byte for byte</span>
+            <BrowserSays differences={differences} />
+          </span>
         </summary>
         <div className="px-4 pb-4 sm:px-5">
           <p className="text-[15px] text-muted">

@@ -5,6 +5,7 @@ import { TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { HowChecked } from "./how-checked";
 
 interface OutcomeProps {
   readonly view: ApprovalView;
@@ -35,13 +36,15 @@ function Approved({ view }: { readonly view: ApprovalView }) {
     <>
       <p>
         {view.is_test ? "The stand-in" : people} approved it
-        <Decided view={view} />. The agent has been told and may now do exactly what stands below, once.
+        <Decided view={view} />. The agent learns it when it next asks, and may then do exactly what stands
+        below, once.
       </p>
       {view.is_test ? (
         <p className="mt-2">
           <TestMark />
         </p>
       ) : null}
+      <HowChecked proofs={view.proofs} isTest={view.is_test} />
       {view.attestation === null ? (
         <p className="mt-2">
           When the agent records what it did, the link to its receipt appears here. There is nothing more for
@@ -65,8 +68,8 @@ function Denied({ view }: { readonly view: ApprovalView }) {
     <>
       <p>
         It was denied
-        <Decided view={view} />, and this is final. The agent has been told to stop and report, and not to ask
-        again by itself. An equal request in the next 24 hours carries a warning.
+        <Decided view={view} />, and this is final. The agent is told to stop and report, and not to ask again
+        by itself. An equal request in the next 24 hours carries a warning.
       </p>
       {view.denial_reason === null ? null : (
         <p className="mt-2">

@@ -1,4 +1,4 @@
-/** What is asked: the action and its context, whole and in the order sent, amounts and recipients in large type. */
+/** What is asked: the action and its context, whole, with amounts and recipients first and in large type. */
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
@@ -30,13 +30,13 @@ interface ContextBlockProps {
 }
 
 export function ContextBlock({ context, inputsHash }: ContextBlockProps) {
-  const entries = Object.entries(context);
-  const items = entries.map(([name, value]) => ({
+  const entries = Object.entries(context).map(([name, value]) => ({
     id: `context ${name}`,
     name: <AgentText value={name} isName />,
     value: <AgentText value={value} />,
     prominent: isDecisiveName(name),
   }));
+  const items = [...entries.filter(({ prominent }) => prominent), ...entries.filter((one) => !one.prominent)];
   return (
     <Card title="Details">
       {items.length === 0 ? (

@@ -14,7 +14,7 @@ export type Level = WorldIdStart["preset"];
 
 export type Phase =
   | { kind: "starting" }
-  | { kind: "different"; differences: string[] }
+  | { kind: "different"; where: "page" | "start"; differences: string[] }
   | { kind: "wallet"; start: WorldIdStart; level: Level; signal: string }
   | { kind: "sending" }
   | { kind: "counted" }
@@ -38,12 +38,12 @@ function compareStart(start: WorldIdStart, view: ApprovalView): string[] {
 
 async function begin({ view, token }: WorldIdProps, wanted: Level | undefined): Promise<Phase> {
   const shown = findDifferences(view);
-  if (shown.length > 0) return { kind: "different", differences: shown };
+  if (shown.length > 0) return { kind: "different", where: "page", differences: shown };
   const answer = await postJson(`/approve/${token}/world-id`, {});
   if (!answer.ok) return { kind: "failed", words: explainProblem(answer.problem, false) };
   const start = answer.body as WorldIdStart;
   const differences = compareStart(start, view);
-  if (differences.length > 0) return { kind: "different", differences };
+  if (differences.length > 0) return { kind: "different", where: "start", differences };
   return { kind: "wallet", start, level: wanted ?? start.preset, signal: bindRequest(view.request).signal };
 }
 

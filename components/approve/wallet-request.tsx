@@ -38,17 +38,27 @@ function useRequest({ start, level, signal, description }: WalletRequestProps) {
   });
 }
 
-function Connect({ uri }: { readonly uri: string }) {
+interface ConnectProps {
+  readonly uri: string;
+  /** The link leads to the test wallet of this machine, which no phone reaches. */
+  readonly isStandIn: boolean;
+}
+
+function Connect({ uri, isStandIn }: ConnectProps) {
   return (
     <div className="flex flex-col items-center gap-4">
       <div className="hidden flex-col items-center gap-3 md:flex">
-        <p className="text-center text-[15px]">Scan this code with the World App on your phone.</p>
+        <p className="text-center text-[15px]">
+          {isStandIn
+            ? "This code leads to the test wallet. Where no phone reaches this machine, use the link below it."
+            : "Scan this code with the World App on your phone."}
+        </p>
         <QRCodeSVG
           value={uri}
           size={264}
           level="M"
           marginSize={4}
-          title="QR code for the World App"
+          title={isStandIn ? "QR code for the test wallet" : "QR code for the World App"}
           className="rounded-md"
         />
       </div>
@@ -59,7 +69,7 @@ function Connect({ uri }: { readonly uri: string }) {
         className={buttonClass("primary", "large", "w-full md:hidden")}
       >
         <Smartphone aria-hidden="true" className="size-5" />
-        Open the World App
+        {isStandIn ? "Open the test wallet" : "Open the World App"}
       </a>
       <a
         href={uri}
@@ -67,7 +77,7 @@ function Connect({ uri }: { readonly uri: string }) {
         rel="noopener noreferrer"
         className="hidden min-h-8 items-center text-accent text-sm underline underline-offset-[3px] md:inline-flex"
       >
-        The World App is on this device
+        {isStandIn ? "Open the test wallet" : "The World App is on this device"}
       </a>
       <details className="w-full text-sm md:hidden">
         <summary className="min-h-11 py-2.5 text-accent underline underline-offset-[3px]">
@@ -99,7 +109,7 @@ export function WalletRequest(props: WalletRequestProps) {
   return (
     <div>
       {request.isAwaitingUserConfirmation || request.isInWorldApp || request.connectorURI === null ? null : (
-        <Connect uri={request.connectorURI} />
+        <Connect uri={request.connectorURI} isStandIn={props.start.override_connect_base_url !== undefined} />
       )}
       <p role="status" className="mt-3 text-center text-[15px] text-muted">
         {request.connectorURI === null && !request.isInWorldApp ? "Preparing the request …" : status}

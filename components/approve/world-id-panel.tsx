@@ -88,17 +88,26 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
           Your browser checks the hash and asks for a signature …
         </p>
       ) : null}
-      {phase.kind === "different" ? <DifferenceAlert differences={phase.differences} /> : null}
+      {phase.kind === "different" ? (
+        <DifferenceAlert differences={phase.differences} where={phase.where} />
+      ) : null}
       {phase.kind === "wallet" ? (
-        <WalletRequest
-          key={phase.start.rp_context.nonce}
-          start={phase.start}
-          level={phase.level}
-          signal={phase.signal}
-          description={describeForWallet(view)}
-          onProof={takeProof}
-          onError={takeError}
-        />
+        <>
+          <WalletRequest
+            key={phase.start.rp_context.nonce}
+            start={phase.start}
+            level={phase.level}
+            signal={phase.signal}
+            description={describeForWallet(view)}
+            onProof={takeProof}
+            onError={takeError}
+          />
+          <div className="mt-3 text-center">
+            <Button variant="quiet" size="small" onClick={() => void start()}>
+              Start again with a fresh code
+            </Button>
+          </div>
+        </>
       ) : null}
       {phase.kind === "sending" ? (
         <p role="status">Your proof arrived and is being checked. This takes a few seconds …</p>

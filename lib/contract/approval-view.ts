@@ -1,8 +1,8 @@
 /** What the approval page shows and sends (pages.md, /approve/<token>). Internal: not part of the public contract. */
 import { z } from "zod";
-import type { ApprovalBinding, ApprovalRequest } from "#lib/domain/approval";
+import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/domain/approval";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import type { ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
+import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
 
 export interface ApprovalView {
@@ -37,6 +37,8 @@ export interface ApprovalView {
   environment: WorldEnvironment;
   /** Not World's production network: marked TEST everywhere, for ever. */
   is_test: boolean;
+  /** How each approval was checked; empty until the request is approved, and after an erasure. */
+  proofs: { level: ApprovalLevel; verified_by: ApprovalCheckName[]; is_anchored: boolean }[];
   /** A human's free text. */
   denial_reason: string | null;
   /** The owner erased what was asked: action and context are empty, and the hashes do not follow from them any more. */

@@ -3,8 +3,13 @@ import { and, desc, eq } from "drizzle-orm";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, attestations } from "#lib/db/schema";
-import { type ApprovalRequest, bindRequest, confirmationCode } from "#lib/domain/approval";
-import { base64Decode, hexEncode } from "#lib/domain/bytes";
+import {
+  type ApprovalRequest,
+  bindRequest,
+  confirmationCode,
+  type HumanAuthorization,
+} from "#lib/domain/approval";
+import { base64Decode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { ProtocolVersion } from "#lib/domain/world-id-proof";
 import { readApprovalToken } from "./approval-link";
 import { publicUrl } from "./attestation-view";
@@ -53,6 +58,16 @@ async function readUse(
   };
 }
 
+function readProofs(row: AuthorizationRow): ApprovalView["proofs"] {
+  if (row.human_authorization === null) return [];
+  const { approvals } = JSON.parse(utf8Decode(row.human_authorization)) as HumanAuthorization;
+  return approvals.map(({ level, verified_by, anchor }) => ({
+    level,
+    verified_by,
+    is_anchored: anchor !== undefined,
+  }));
+}
+
 async function describeApproval(context: Context, row: AuthorizationRow): Promise<ApprovalView> {
   const { db } = context.database;
   const request = parseRequest(row);
@@ -83,6 +98,7 @@ async function describeApproval(context: Context, row: AuthorizationRow): Promis
     previously_denied: await findPreviouslyDenied(db, row.fingerprint, row.created_at),
     environment,
     is_test: environment !== "production",
+    proofs: readProofs(row),
     denial_reason: row.denial_reason,
     is_erased: row.context === null,
     attestation: await readUse(context, row, request),
