@@ -15,7 +15,7 @@ test.describe.configure({ timeout: 120_000 });
 
 let key = "";
 test.beforeAll(async ({ request }) => {
-  key = await getApiKey(request, "decisions@example.com");
+  key = await getApiKey(request, "decisions");
 });
 
 test("denied with a ready reason and free text, and an equal request says so on top", async ({
@@ -133,12 +133,12 @@ test("hostile strings in every field run nothing and are shown for what they are
 }) => {
   const registered = await request.post("/v1/identity/register", {
     headers: { authorization: `Bearer ${key}` },
-    data: { slug: "hostile-bot", name: `Bank\u202e <img src=x onerror=window.pwned=7>` },
+    data: { slug: `hostile-${key.slice(-6)}`, name: `Bank\u202e <img src=x onerror=window.pwned=7>` },
   });
   expect(registered.ok(), await registered.text()).toBe(true);
   const entries = hostile.map((text, i) => [`${i} ${text}`.slice(0, 64), text]);
   const asked = await ask(request, key, {
-    agent_slug: "hostile-bot",
+    agent_slug: `hostile-${key.slice(-6)}`,
     action: hostile.join(" "),
     context: Object.fromEntries(entries),
     inputs_hash: "<script>window.pwned=8</script>",

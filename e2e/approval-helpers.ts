@@ -2,8 +2,9 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import { type APIRequestContext, type BrowserContext, expect, type Page } from "@playwright/test";
 
-/** Gets a key as a developer would: ask, read the mail, send the code back. */
-export async function getApiKey(request: APIRequestContext, email: string): Promise<string> {
+/** Gets a key as a developer would: ask, read the mail, send the code back. An address of its own for each worker. */
+export async function getApiKey(request: APIRequestContext, name: string): Promise<string> {
+  const email = `${name}-${Date.now()}@example.com`;
   await expect(await request.post("/v1/keys/request", { data: { email } })).toBeOK();
   const box = await request.get("/dev/mailbox", { headers: { accept: "application/json" } });
   const { messages } = (await box.json()) as { messages: { to: string; text: string }[] };
@@ -23,6 +24,9 @@ export interface Asked {
   agent_slug: string;
 }
 
+/** A slug belongs to one account: each key has its own agent. */
+const agentOf = (key: string) => `bot-${key.slice(-6)}`;
+
 export async function ask(
   request: APIRequestContext,
   key: string,
@@ -31,7 +35,7 @@ export async function ask(
   const answer = await request.post("/v1/authorize", {
     headers: { authorization: `Bearer ${key}` },
     data: {
-      agent_slug: "invoice-bot",
+      agent_slug: agentOf(key),
       action: "Pay invoice 1042",
       context: { amount: "100.00 EUR", recipient: "Example Ltd" },
       ...fields,

@@ -16,7 +16,7 @@ test.describe.configure({ timeout: 120_000 });
 
 let key = "";
 test.beforeAll(async ({ request }) => {
-  key = await getApiKey(request, "approvals@example.com");
+  key = await getApiKey(request, "approvals");
 });
 
 test("a human approves in the browser, and the agent's receipt proves it", async ({
@@ -36,7 +36,7 @@ test("a human approves in the browser, and the agent's receipt proves it", async
   await expect(page.getByText("Your browser computed the same hash")).toBeVisible();
   await expect(page.getByText("TEST: this instance uses a stand-in for World ID")).toBeVisible();
   const wallet = await openWallet(page, context);
-  await expect(wallet.getByText("invoice-bot: Pay invoice 1042", { exact: true })).toBeVisible();
+  await expect(wallet.getByText(`${asked.agent_slug}: Pay invoice 1042`, { exact: true })).toBeVisible();
   await expectAccessibleInBothThemes(wallet);
   await approveAs(wallet, "Ada", "Orb");
 
@@ -70,7 +70,7 @@ test("a human approves in the browser, and the agent's receipt proves it", async
   await page.reload();
   await expect(page.getByRole("link", { name: "see the receipt" })).toHaveAttribute(
     "href",
-    `/verify/invoice-bot/${attestation_id}`,
+    `/verify/${asked.agent_slug}/${attestation_id}`,
   );
   expect(foreign).toEqual([]);
 });
