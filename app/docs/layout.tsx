@@ -1,12 +1,12 @@
 /** Documentation: the list of guides beside the text; above it, folded, on phones. */
 import type { ReactNode } from "react";
 import { DocsNav } from "#components/docs-nav";
-import { guideGroups } from "#components/guides/guides-index";
+import { docsGroups } from "#components/guides/guides-index";
 
 export default function DocsLayout({ children }: { readonly children: ReactNode }) {
   return (
     <div className="mx-auto grid max-w-6xl gap-x-12 px-4 pt-6 sm:px-6 lg:grid-cols-[13rem_minmax(0,1fr)] lg:pt-12">
-      <DocsNav groups={guideGroups} />
+      <DocsNav groups={docsGroups} />
       <div className="min-w-0 pt-6 lg:pt-0">{children}</div>
     </div>
   );

@@ -1,6 +1,6 @@
 import type { Metadata } from "next";
 import Link from "next/link";
-import { guideGroups } from "#components/guides/guides-index";
+import { docsGroups } from "#components/guides/guides-index";
 import { TextLink } from "#components/ui/text-link";
 
 export const metadata: Metadata = {
@@ -17,7 +17,7 @@ export default function DocsPage() {
         did. Each guide is also plain Markdown: add <code className="font-mono text-base">.md</code> to its
         address. For agents there is <TextLink href="/llms.txt">llms.txt</TextLink>.
       </p>
-      {guideGroups.map((group) => (
+      {docsGroups.map((group) => (
         <section key={group.title} aria-label={group.title} className="mt-10">
           <h2 className="font-semibold text-lg">{group.title}</h2>
           <ul className="mt-3 divide-y divide-line border-line border-y">

@@ -83,4 +83,17 @@ export const guideGroups: readonly GuideGroup[] = [
   },
 ];
 
+/** A page of the documentation that is no guide. */
+const apiReference = {
+  slug: "api",
+  title: "API reference",
+  description: "Every operation with its fields and errors, made from the schemas that validate.",
+} as const;
+
 export const guideEntries: readonly GuideEntry[] = guideGroups.flatMap((group) => group.guides);
+
+/** What the documentation lists: the guides, and the API reference in front of the reference's guides. */
+export const docsGroups = guideGroups.map(({ title, guides }) => ({
+  title,
+  guides: title === "Reference" ? [apiReference, ...guides] : guides,
+}));

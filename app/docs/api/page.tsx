@@ -1,0 +1,32 @@
+import type { Metadata } from "next";
+import { connection } from "next/server";
+import { ApiReference } from "#components/api-reference/api-reference";
+import type { OpenApiDocument } from "#components/api-reference/document";
+import { TextLink } from "#components/ui/text-link";
+import { buildOpenApi } from "#lib/contract/openapi";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+
+export const metadata: Metadata = {
+  title: "API reference",
+  description:
+    "Every operation of /v1 with its fields, limits and errors, made from the schemas that validate.",
+  alternates: { canonical: "/docs/api" },
+};
+
+export default async function ApiReferencePage() {
+  // The address is this process's, not the build's.
+  await connection();
+  const document = buildOpenApi(publicBaseUrl()) as unknown as OpenApiDocument;
+  return (
+    <article>
+      <h1 className="font-semibold text-[2rem] leading-tight">API reference</h1>
+      <p className="mt-3 max-w-[60ch] text-lg text-muted">
+        Made from the schemas that validate requests. The same as{" "}
+        <TextLink href="/v1/openapi.json">OpenAPI 3.1</TextLink>. Errors have{" "}
+        <TextLink href="/docs/errors">one shape</TextLink>; limits are{" "}
+        <TextLink href="/docs/limits">here</TextLink>.
+      </p>
+      <ApiReference document={document} />
+    </article>
+  );
+}

@@ -1,0 +1,50 @@
+/** Several processes on one fresh PostgreSQL (here: several apps, which share nothing but the database and folder). */
+import { rm } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { startTestApp } from "#lib/http/testing";
+import { openDatabase } from "./client";
+import { createTestDatabase, databaseKinds } from "./testing";
+
+describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
+  it("is migrated once when three start at once, and they make one set of keys", async () => {
+    const database = await createTestDatabase();
+    const shared = { DATABASE_URL: database.url, DATA_DIR: `/tmp/countersign-three-${process.pid}` };
+    const apps = await Promise.all(Array.from({ length: 3 }, () => startTestApp("postgres", shared)));
+    try {
+      const keys = new Set(apps.map(({ app }) => app.context.keys.signer.keyId));
+      expect(keys.size).toBe(1);
+      const secrets = new Set(apps.map(({ app }) => app.context.secrets.session));
+      expect(secrets.size).toBe(1);
+      const { rows } = await apps[0]!.app.context.database.query(
+        "SELECT (SELECT count(*) FROM signing_keys) AS keys, (SELECT count(*) FROM logs) AS logs, (SELECT size FROM logs) AS size, (SELECT count(*) FROM log_leaves) AS leaves",
+        [],
+      );
+      expect(rows.map((row) => Object.values(row).map(Number))).toEqual([[3, 1, 3, 3]]);
+      await expect(startTestApp("postgres", { DATABASE_URL: database.url })).rejects.toThrow(
+        /attestation key is missing/,
+      );
+    } finally {
+      for (const app of apps) await app.close();
+      await rm(shared.DATA_DIR, { recursive: true, force: true });
+      await database.drop();
+    }
+  });
+
+  it("bounds every statement and idle transaction", async () => {
+    const database = await createTestDatabase();
+    const { query, close } = await openDatabase({ databaseUrl: database.url, dataDir: null });
+    const { rows } = await query(
+      "SELECT current_setting('statement_timeout') AS s, current_setting('idle_in_transaction_session_timeout') AS i, current_setting('application_name') AS a",
+      [],
+    );
+    await close();
+    await database.drop();
+    expect(rows).toEqual([{ s: "15s", i: "30s", a: "countersign" }]);
+  });
+
+  it("that does not answer stops the start with the variable's name", async () => {
+    await expect(
+      openDatabase({ databaseUrl: "postgres://x:secret@127.0.0.1:1/x", dataDir: null }),
+    ).rejects.toThrow(/^Countersign cannot start: .*DATABASE_URL(?!.*secret)/);
+  });
+});
