@@ -3,7 +3,7 @@ import path from "node:path";
 import { type Database, openDatabase } from "#lib/db/client";
 import type { Env } from "#lib/env";
 import { openSecretFiles, type SecretFiles } from "#lib/providers/key-files";
-import type { KeySource } from "#lib/services/first-keys";
+import { type KeySource, readFirstOrigin } from "#lib/services/first-keys";
 import { type ForkGuard, openForkGuard } from "#lib/services/fork-guard";
 import { createKeySource } from "./key-source";
 
@@ -26,7 +26,7 @@ export async function openLogRoom(env: Env): Promise<LogRoom> {
       files,
       source: createKeySource(env, files),
       guard: await openForkGuard(path.join(env.DATA_DIR, "log-guard"), { durable }),
-      firstOrigin: env.LOG_ORIGIN ?? `${new URL(env.baseUrl).host}/log`,
+      firstOrigin: env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? `${new URL(env.baseUrl).host}/log`,
     };
   } catch (error) {
     await database.close();

@@ -3,7 +3,7 @@
  * the keys at hand must be the active ones, or the start stops with a message that says what to do. A second
  * instance with a folder of its own cannot invent keys, because emptiness is judged under the start lock.
  */
-import { isNull } from "drizzle-orm";
+import { eq, isNull } from "drizzle-orm";
 import { type Database, type Executor, withStartLock } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
 import { signCheckpoint } from "#lib/domain/checkpoint";
@@ -126,6 +126,12 @@ async function requireActive(executor: Executor, source: KeySource): Promise<Sig
   }
   if (!isComplete(found)) throw new Error("unreachable: every key was just seen");
   return found;
+}
+
+/** The origin that log 1 was opened with: another PORT or address later does not change it. Null before. */
+export async function readFirstOrigin(database: Database): Promise<string | null> {
+  const [first] = await database.db.select({ origin: logs.origin }).from(logs).where(eq(logs.id, 1));
+  return first?.origin ?? null;
 }
 
 /** `firstOrigin` is what the settings say: the origin of log 1. */

@@ -1,0 +1,131 @@
+/** The same suite against both ways in: `node dist/server.mjs`, and `next start` of the same build. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { callServer, isBuilt, obtainKey, type ServerProcess, startServer } from "./server-process";
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+
+describe.skipIf(!isBuilt).each(["server", "next"] as const)("over HTTP (%s)", (door) => {
+  let dataDir: string;
+  let server: ServerProcess;
+  let key: string;
+  const call = (method: string, target: string, options: Parameters<typeof callServer>[3] = {}) =>
+    callServer(server.base, method, target, options);
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(path.join(tmpdir(), "countersign-door-"));
+    server = await startServer(door, dataDir);
+    // Next sends /dev/mailbox to its page; the API beside it is at /dev/mailbox/messages there.
+    key = door === "server" ? await obtainKey(server.base) : await obtainKeyFromMessages();
+  });
+  afterAll(async () => {
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  async function obtainKeyFromMessages(): Promise<string> {
+    const email = "dev@example.com";
+    await call("POST", "/v1/keys/request", { body: { email } });
+    const { body } = await call("GET", "/dev/mailbox/messages", { headers: { accept: "application/json" } });
+    const code = body.messages[0].subject.slice(0, 6);
+    return (await call("POST", "/v1/keys/verify", { body: { email, code } })).body.api_key;
+  }
+
+  it("attests, verifies, lists and describes", async () => {
+    const body = { agent_slug: "door", action: "Paid 12 €", inputs_hash: "sha256:abc", metadata: { n: 1 } };
+    const made = await call("POST", "/v1/attest", { key, body, headers: { "idempotency-key": "one" } });
+    expect([made.status, made.body.human_approved]).toEqual([201, false]);
+    expect(made.headers.get("x-ratelimit-remaining")).toBe("99");
+    const again = await call("POST", "/v1/attest", { key, body, headers: { "idempotency-key": "one" } });
+    expect([again.headers.get("idempotency-replayed"), again.body]).toEqual(["true", made.body]);
+    const verified = await call("GET", `/v1/verify/${made.body.attestation_id}`);
+    expect([verified.status, verified.body.valid, verified.body.payload]).toEqual([
+      200,
+      true,
+      made.body.payload,
+    ]);
+    const feed = await call("GET", "/v1/agent/door?limit=1");
+    expect([feed.status, feed.body.total_attestations, feed.body.attestations.length]).toEqual([200, 1, 1]);
+    expect((await call("GET", "/v1/pubkey")).body.key_id).toBe(made.body.key_id);
+    expect((await call("GET", "/.well-known/jwks.json")).body.keys).toHaveLength(1);
+    expect((await call("GET", "/v1/openapi.json")).body.openapi).toBe("3.1.0");
+    expect((await call("GET", "/v1/keys/info", { key })).body.attestations_today).toBe(1);
+    expect(
+      (await call("POST", "/v1/identity/register", { key, body: { slug: "door", tools: ["a"] } })).status,
+    ).toBe(200);
+    expect(
+      (await call("PUT", "/v1/identity/door/tools", { key, body: { tools: ["b"] } })).body.tools,
+    ).toEqual(["b"]);
+    expect((await call("PATCH", "/v1/identity/door", { key, body: { name: "D" } })).body.name).toBe("D");
+  });
+
+  it("refuses with the same shape and statuses", async () => {
+    const answers = [
+      await call("POST", "/v1/attest", { key, rawBody: "{" }),
+      await call("POST", "/v1/attest", { body: {} }),
+      await call("GET", "/v1/verify/x"),
+      await call("DELETE", "/v1/attest", { key }),
+      await call("POST", "/v1/attest", { key, rawBody: "x".repeat(70_000) }),
+      await call("POST", "/v1/attest", { key, body: {} }),
+      await call("GET", "/v1/nothing"),
+    ];
+    expect(answers.map(({ status, body }) => [status, body.status, body.code])).toEqual([
+      [400, 400, "bad_request"],
+      [401, 401, "missing_authorization"],
+      [404, 404, "not_found"],
+      [405, 405, "method_not_allowed"],
+      [413, 413, "payload_too_large"],
+      [422, 422, "validation_error"],
+      [404, 404, "not_found"],
+    ]);
+    for (const { headers, body } of answers) {
+      expect(headers.get("content-type")).toBe("application/problem+json");
+      expect(headers.get("request-id")).toBe(body.request_id);
+    }
+  });
+
+  it("sends each security header once, and CORS on public reads", async () => {
+    for (const target of ["/v1/pubkey", "/.well-known/jwks.json"]) {
+      const { headers } = await call("GET", target);
+      expect([target, headers.get("x-content-type-options")]).toEqual([target, "nosniff"]);
+      expect(headers.get("content-security-policy")).toBe(
+        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+      );
+      expect(headers.get("referrer-policy")).toBe("strict-origin-when-cross-origin");
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+      expect(headers.get("x-powered-by")).toBeNull();
+    }
+    expect((await call("HEAD", "/v1/pubkey")).status).toBe(200);
+    expect((await call("OPTIONS", "/v1/pubkey")).headers.get("access-control-allow-methods")).toBe(
+      "GET, HEAD",
+    );
+    const page = await call("GET", "/");
+    expect([page.status, page.headers.get("x-content-type-options")]).toEqual([200, "nosniff"]);
+    expect(page.headers.get("content-security-policy")).toContain("'nonce-");
+  });
+
+  it.skipIf(door === "next")("takes a doubled slash, which Next alone answers with a redirect", async () => {
+    expect((await call("GET", "//v1/pubkey")).status).toBe(200);
+    expect(
+      (
+        await call("POST", "//v1/attest", {
+          key,
+          body: { agent_slug: "door", action: "a", inputs_hash: "b" },
+        })
+      ).status,
+    ).toBe(201);
+  });
+
+  it("counts one client, whatever it forges", async () => {
+    const statuses = new Set<string | null>();
+    for (let i = 0; i < 3; i += 1) {
+      const { headers } = await call("GET", "/v1/agent/forged", {
+        headers: { "x-forwarded-for": `1.2.3.${i}`, "x-countersign-peer": `a 1.2.3.${i}` },
+      });
+      statuses.add(headers.get("x-ratelimit-remaining"));
+    }
+    expect(statuses.size).toBe(3);
+  });
+});
