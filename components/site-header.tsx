@@ -16,6 +16,7 @@ export function SiteHeader({ theme }: { readonly theme: Theme }) {
       <div className="mx-auto flex h-14 max-w-6xl items-center gap-2 px-4 sm:px-6">
         <Link
           href="/"
+          prefetch={false}
           className="-mx-1 mr-auto inline-flex min-h-11 items-center px-1"
           aria-label="Countersign, home"
         >

@@ -107,6 +107,7 @@ export function ShareLinks({ answer, base }: TakeAlongProps) {
         <div className="no-print grid gap-2">
           {/* biome-ignore lint/performance/noImgElement: an SVG of this server; next/image adds nothing */}
           <img
+            loading="lazy"
             src={badge}
             alt="Badge that says this attestation's state in words"
             height={20}

@@ -84,6 +84,11 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           <SubjectSummary answer={answer} isTest={isTest} />
           <BrowserSummary />
         </VerdictHeader>
+        <p className="mt-4 hidden text-sm [overflow-wrap:anywhere] print:block">
+          Address: {answer.public_url}
+          <br />
+          Payload hash (SHA-256): <code className="font-mono">{answer.payload_hash}</code>
+        </p>
         <Section id="approval" title="Human approval">
           <HumanApprovalPart answer={answer} isTest={isTest} />
         </Section>

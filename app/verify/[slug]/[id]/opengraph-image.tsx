@@ -10,19 +10,18 @@ export const contentType = "image/png";
 export const alt = "The verdict on this attestation";
 
 interface Picture {
-  mark: string;
   color: string;
   title: string;
   sentence: string;
   subject: string;
 }
 
-const marks: Record<VerdictKind, { mark: string; color: string }> = {
-  valid: { mark: "VALID", color: "#14603c" },
-  test: { mark: "TEST", color: "#6b2a86" },
-  private: { mark: "PRIVATE", color: "#474e59" },
-  invalid: { mark: "INVALID", color: "#a3201f" },
-  erased: { mark: "ERASED", color: "#474e59" },
+const colors: Record<VerdictKind, string> = {
+  valid: "#14603c",
+  test: "#6b2a86",
+  private: "#474e59",
+  invalid: "#a3201f",
+  erased: "#474e59",
 };
 
 const actionLength = 120;
@@ -43,14 +42,14 @@ async function describe(id: string): Promise<Picture | number> {
   const verdict = verdictOf(loaded);
   const action = loaded.answer.action === null ? null : drawable(loaded.answer.action);
   return {
-    ...marks[verdict.kind],
+    color: colors[verdict.kind],
     title: verdict.title,
     sentence: verdict.sentence,
     subject: `${loaded.answer.agent_slug}${action === null ? "" : `: ${action}`}`,
   };
 }
 
-function Card({ mark, color, title, sentence, subject }: Picture) {
+function Card({ color, title, sentence, subject }: Picture) {
   return (
     <div
       style={{
@@ -67,28 +66,11 @@ function Card({ mark, color, title, sentence, subject }: Picture) {
       }}
     >
       <div style={{ display: "flex", flexDirection: "column" }}>
-        <div style={{ display: "flex", alignItems: "center" }}>
-          <div
-            style={{
-              display: "flex",
-              padding: "6px 22px",
-              borderRadius: 999,
-              background: color,
-              color: "#ffffff",
-              fontSize: 30,
-              fontWeight: 600,
-            }}
-          >
-            {mark}
-          </div>
-        </div>
+        <div style={{ display: "flex", fontSize: 30, fontWeight: 600 }}>Countersign</div>
         <div style={{ display: "flex", marginTop: 28, fontSize: 60, fontWeight: 600, color }}>{title}</div>
         <div style={{ display: "flex", marginTop: 18, fontSize: 33, lineHeight: 1.35 }}>{sentence}</div>
       </div>
-      <div style={{ display: "flex", flexDirection: "column" }}>
-        <div style={{ display: "flex", fontSize: 31, color: "#565d68", lineHeight: 1.3 }}>{subject}</div>
-        <div style={{ display: "flex", marginTop: 22, fontSize: 28, fontWeight: 600 }}>Countersign</div>
-      </div>
+      <div style={{ display: "flex", fontSize: 31, color: "#565d68", lineHeight: 1.3 }}>{subject}</div>
     </div>
   );
 }
