@@ -48,7 +48,7 @@ export async function refusePage(request: Request, name: LimitName): Promise<Res
     await countRequest(request, name);
     return null;
   } catch (error) {
-    if (error instanceof AppError) return tooManyRequests(error);
+    if (error instanceof AppError && error.errorName === "rate_limit_exceeded") return tooManyRequests(error);
     throw error;
   }
 }

@@ -84,7 +84,13 @@ export async function serveRefusal(
   const isRead = incoming.method === "GET" || incoming.method === "HEAD";
   const limit = isRead ? limitOfPage(incoming.url?.split("?")[0] ?? "/") : null;
   if (limit === null) return false;
-  const refusal = await refusePage(toRequest(incoming), limit);
+  let refusal: Response | null;
+  try {
+    refusal = await refusePage(toRequest(incoming), limit);
+  } catch {
+    // The counter is out of reach: the page will find that out too, and says so.
+    return false;
+  }
   if (refusal === null) {
     incoming.headers[COUNTED_HEADER] = peerSecret;
     return false;
