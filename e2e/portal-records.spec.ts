@@ -66,6 +66,8 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   await expect(page).toHaveURL(/q=4711/);
   await expect(page.getByRole("row")).toHaveCount(2);
   await page.getByRole("link", { name: "Show all" }).click();
+  await expect(page.getByRole("row")).toHaveCount(6);
+  await expect(page.getByLabel("Action or id")).toHaveValue("");
   await page.getByLabel("Visibility").selectOption("private");
   await page.getByRole("button", { name: "Search" }).click();
   await expect(page.getByRole("row")).toHaveCount(5);
