@@ -222,15 +222,20 @@ describe("words", () => {
 });
 
 describe("explainProof", () => {
-  const proof = (verified_by: ApprovalView["proofs"][number]["verified_by"], is_anchored = false) =>
-    explainProof({ level: "orb", verified_by, is_anchored }, false);
+  const both = ["groth16-local", "world-portal-v4"] as ("groth16-local" | "world-portal-v4")[];
   it("never claims that a proof which World alone checked can be checked again", () => {
-    const alone = "Level Orb: checked by World, cannot be checked again independently.";
-    expect(proof(["world-portal-v4"])).toBe(alone);
-    expect(proof(["groth16-local", "world-portal-v4"])).toContain("cannot be anchored again later");
-    const anchored = proof(["groth16-local", "world-portal-v4", "world-chain"], true);
-    expect(anchored).toContain("stands on chain");
-    expect(anchored).not.toContain("cannot");
+    const alone = { level: "orb" as const, verified_by: [both[1] ?? "world-portal-v4"], is_anchored: false };
+    expect(explainProof(alone, "production")).toBe(
+      "Level Orb: checked by World, cannot be checked again independently.",
+    );
+  });
+
+  it("says what stands for the root", () => {
+    const device = { level: "device" as const, verified_by: both, is_anchored: false };
+    expect(explainProof(device, "production")).toContain("cannot be anchored again later");
+    expect(explainProof({ ...device, level: "orb" }, "production")).toContain("No block");
+    expect(explainProof({ ...device, is_anchored: true }, "production")).toContain("stands on chain");
+    expect(explainProof(device, "local")).toContain("the stand-in's own");
   });
 });
 

@@ -9,23 +9,35 @@ const levels: Record<Proof["level"], string> = {
   proof_of_human: "proof of human",
 };
 
-export function explainProof({ level, verified_by, is_anchored }: Proof, isTest: boolean): string {
-  const world = isTest ? "the stand-in for World" : "World";
-  const name = `Level ${levels[level]}: `;
-  if (!verified_by.includes("groth16-local"))
+const worlds: Record<ApprovalView["environment"], string> = {
+  production: "World",
+  staging: "World's staging network",
+  local: "the stand-in for World",
+};
+
+/** What stands for the root, which alone makes a valid proof one of a person. */
+function explainRoot({ level, is_anchored }: Proof, environment: ApprovalView["environment"]): string {
+  if (environment === "local") return "Its root is the stand-in's own and on no chain.";
+  if (is_anchored) return "Its root stands on chain.";
+  if (level === "device") return "Its root cannot be anchored again later.";
+  return "No block that holds its root was recorded.";
+}
+
+export function explainProof(proof: Proof, environment: ApprovalView["environment"]): string {
+  const world = worlds[environment];
+  const name = `Level ${levels[proof.level]}: `;
+  if (!proof.verified_by.includes("groth16-local"))
     return `${name}checked by ${world}, cannot be checked again independently.`;
-  const checked = `${name}the zero-knowledge proof was checked by this service and by ${world}, and can be checked again by anybody.`;
-  if (is_anchored) return `${checked} Its root stands on chain.`;
-  return `${checked} That its root is World's own was ${world}'s word then and cannot be anchored again later.`;
+  return `${name}the zero-knowledge proof was checked by this service and by ${world}, and anybody can check it again. ${explainRoot(proof, environment)}`;
 }
 
 interface HowCheckedProps {
   readonly proofs: readonly Proof[];
-  readonly isTest: boolean;
+  readonly environment: ApprovalView["environment"];
 }
 
-export function HowChecked({ proofs, isTest }: HowCheckedProps) {
-  const sentences = [...new Set(proofs.map((proof) => explainProof(proof, isTest)))];
+export function HowChecked({ proofs, environment }: HowCheckedProps) {
+  const sentences = [...new Set(proofs.map((proof) => explainProof(proof, environment)))];
   return sentences.map((sentence) => (
     <p key={sentence} className="mt-2 text-sm">
       {sentence}

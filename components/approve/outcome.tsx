@@ -44,7 +44,7 @@ function Approved({ view }: { readonly view: ApprovalView }) {
           <TestMark />
         </p>
       ) : null}
-      <HowChecked proofs={view.proofs} isTest={view.is_test} />
+      <HowChecked proofs={view.proofs} environment={view.environment} />
       {view.attestation === null ? (
         <p className="mt-2">
           When the agent records what it did, the link to its receipt appears here. There is nothing more for
