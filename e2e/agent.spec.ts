@@ -8,7 +8,7 @@ let key = "";
 let latest: Made | undefined;
 
 test.beforeAll(async ({ request }) => {
-  key = await getApiKey(request, "agent-page@example.com");
+  key = await getApiKey(request, "agent-page");
   for (let index = 0; index < 23; index += 1)
     await attest(request, key, { agent_slug: slug, action: `Read file ${index}` });
   await attest(request, key, { agent_slug: slug, action: "Secret plan", is_public: false });

@@ -26,7 +26,7 @@ test("the first view of each public page stays within its allowance of JavaScrip
   browser,
   request,
 }) => {
-  const key = await getApiKey(request, "weight@example.com");
+  const key = await getApiKey(request, "weight");
   const made = await attest(request, key, { agent_slug: "weight-bot" });
   for (const url of ["/", made.public_url, "/agent/weight-bot", "/verify"]) {
     const page = await browser.newPage();
@@ -39,7 +39,7 @@ test("the first view of each public page stays within its allowance of JavaScrip
 });
 
 test("the pairing checks are fetched only where one runs", async ({ browser, request }) => {
-  const key = await getApiKey(request, "weight-zk@example.com");
+  const key = await getApiKey(request, "weight-zk");
   const plain = await attest(request, key, { agent_slug: "weight-zk-bot" });
   const proven = await attest(request, key, { agent_slug: "weight-zk-bot", enable_zk: true });
   const weigh = async (url: string) => {

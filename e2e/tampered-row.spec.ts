@@ -56,7 +56,7 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   folder = await mkdtemp(path.join(os.tmpdir(), "countersign-tampered-"));
   await start();
   const request = await playwright.request.newContext({ baseURL: base });
-  const key = await getApiKey(request, "tampered@example.com");
+  const key = await getApiKey(request, "tampered");
   const made = await attest(request, key, { action: "Paid 100 EUR" });
   await request.dispose();
   await stop();

@@ -7,7 +7,7 @@ const phone = { width: 390, height: 844 };
 let key = "";
 
 test.beforeAll(async ({ request }) => {
-  key = await getApiKey(request, "verify-page@example.com");
+  key = await getApiKey(request, "verify-page");
 });
 
 /** Opens the page and waits for the browser's own outcome; nothing may be asked of another origin. */
