@@ -59,7 +59,7 @@ test.describe
     let made: Attested;
     let text: string;
     test.beforeAll(async ({ request }) => {
-      key = await getApiKey(request, "presenter@example.com");
+      key = await getApiKey(request, "presenter");
       made = await attest(request, key);
       text = await present(request, key, made.attestation_id);
     });

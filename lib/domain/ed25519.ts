@@ -4,7 +4,11 @@
  * encodings and on points with a torsion part, and Node accepts one signature for every message under the
  * identity key.
  */
-import { ed25519 } from "@noble/curves/ed25519.js";
+import { hashes, Point, verify } from "@noble/ed25519";
+import { sha512 } from "@noble/hashes/sha2.js";
+
+// noble brings no hash of its own.
+hashes.sha512 = sha512;
 
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
@@ -20,9 +24,9 @@ export type KeyVerdict = { ok: true } | { ok: false; problem: string };
 /** Whether a public key is fit to be registered. Keys that fail this let signatures be ambiguous. */
 export function vetPublicKey(publicKey: Uint8Array): KeyVerdict {
   if (publicKey.length !== PUBLIC_KEY_BYTES) return refuse("an Ed25519 public key has 32 bytes");
-  let point: InstanceType<typeof ed25519.Point>;
+  let point: Point;
   try {
-    point = ed25519.Point.fromBytes(publicKey, false);
+    point = Point.fromBytes(publicKey, false);
   } catch {
     return refuse("not the canonical encoding of a point on the curve");
   }
@@ -43,9 +47,9 @@ export function verifyEd25519Strict(
   if (signature.length !== SIGNATURE_BYTES || publicKey.length !== PUBLIC_KEY_BYTES) return false;
   try {
     return (
-      ed25519.verify(signature, message, publicKey, { zip215: false }) &&
-      ed25519.Point.fromBytes(publicKey, false).isTorsionFree() &&
-      ed25519.Point.fromBytes(signature.subarray(0, 32), false).isTorsionFree()
+      verify(signature, message, publicKey, { zip215: false }) &&
+      Point.fromBytes(publicKey, false).isTorsionFree() &&
+      Point.fromBytes(signature.subarray(0, 32), false).isTorsionFree()
     );
   } catch {
     return false;

@@ -1,15 +1,19 @@
-/** The development mailbox: mail that would have been sent, as text. Not there when mail is really sent. */
+/** The development mailbox: mail that would have been sent, as text. Not there when mail is really sent, nor for strangers. */
 import type { Metadata } from "next";
+import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { Mailbox } from "#components/dev/mailbox";
+import { isNearby } from "#lib/http/client-ip";
 import { getApp } from "#lib/http/context";
+import { requestAddress } from "#lib/http/request-address";
 import { listMailbox } from "#lib/services/mailbox";
 
 export const metadata: Metadata = { title: "Development mailbox", robots: { index: false, follow: false } };
 
 export default async function MailboxPage() {
-  const { context, env } = await getApp();
-  if (env.mail !== "mailbox") notFound();
+  const app = await getApp();
+  const { context, env } = app;
+  if (env.mail !== "mailbox" || !isNearby(requestAddress(app, await headers()))) notFound();
   const messages = await listMailbox(context.database);
   return <Mailbox messages={messages} origin={new URL(env.baseUrl).origin} />;
 }
