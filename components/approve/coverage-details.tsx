@@ -63,10 +63,8 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
       ) : null}
       <details className="rounded-lg border border-line bg-surface">
         <summary className="min-h-11 px-4 py-3 text-[15px] sm:px-5">
-          <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1 align-middle">
-            <span className="font-medium">What the approval covers, byte for byte</span>
-            <BrowserSays differences={differences} />
-          </span>
+          <span className="mr-2 font-medium">What the approval covers, byte for byte</span>
+          <BrowserSays differences={differences} />
         </summary>
         <div className="px-4 pb-4 sm:px-5">
           <p className="text-[15px] text-muted">

@@ -82,7 +82,10 @@ describe("witnesses", () => {
       },
       { timeout: 10_000 },
     );
-    expect([...(witnesses[0]?.seen.values() ?? [])][0]?.size).toBeGreaterThan(made.log.tree_size);
+    await vi.waitFor(
+      () => expect([...(witnesses[0]?.seen.values() ?? [])][0]?.size).toBeGreaterThan(made.log.tree_size),
+      { timeout: 10_000 },
+    );
   });
 
   it("are shown with the policy and how far each has come", async () => {
