@@ -1,6 +1,7 @@
 /** What the portal's tests do as a person would: read the mail, press the button, look at a page in both themes. */
 import AxeBuilder from "@axe-core/playwright";
 import { type APIRequestContext, expect, type Page } from "@playwright/test";
+import { settleTransitions } from "./approval-helpers";
 
 let counter = 0;
 
@@ -57,6 +58,7 @@ export async function expectGoodPage(page: Page): Promise<void> {
     await page.emulateMedia({ colorScheme });
     for (const width of [360, 1280]) {
       await page.setViewportSize({ width, height: 900 });
+      await settleTransitions(page);
       const { violations } = await new AxeBuilder({ page }).analyze();
       const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
       expect(found, `${page.url()} ${colorScheme} ${width}`).toEqual([]);
