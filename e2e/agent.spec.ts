@@ -1,9 +1,10 @@
 /** The agent's page, its feeds and badge, the landing page's example, and /verify. */
 import { expect, test } from "@playwright/test";
 import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
-import { attest, hostileFields, type Made } from "./public-pages-helpers";
+import { attest, hostileFields, type Made, run } from "./public-pages-helpers";
 
-const slug = "feed-bot";
+const slug = `feed-bot-${run}`;
+const hostileSlug = `hostile-feed-bot-${run}`;
 let key = "";
 let latest: Made | undefined;
 
@@ -51,17 +52,17 @@ test("the agent's page is accessible and asks nothing of another origin", async 
 });
 
 test("feeds carry visible text only", async ({ request }) => {
-  await attest(request, key, { ...hostileFields, agent_slug: "hostile-feed-bot" });
-  const json = await request.get("/agent/hostile-feed-bot/feed.json");
+  await attest(request, key, { ...hostileFields, agent_slug: hostileSlug });
+  const json = await request.get(`/agent/${hostileSlug}/feed.json`);
   expect(json.headers()["content-type"]).toContain("application/feed+json");
   const feed = (await json.json()) as { items: { title: string; url: string }[] };
   expect(feed.items).toHaveLength(1);
   expect(feed.items[0]?.title).toContain("⟨U+202E⟩");
-  const atom = await request.get("/agent/hostile-feed-bot/feed.atom");
+  const atom = await request.get(`/agent/${hostileSlug}/feed.atom`);
   expect(atom.headers()["content-type"]).toContain("application/atom+xml");
   expect(await atom.text()).not.toContain("<script");
   const etag = atom.headers()["etag"] ?? "";
-  const again = await request.get("/agent/hostile-feed-bot/feed.atom", {
+  const again = await request.get(`/agent/${hostileSlug}/feed.atom`, {
     headers: { "if-none-match": etag },
   });
   expect(again.status()).toBe(304);

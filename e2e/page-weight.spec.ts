@@ -1,7 +1,7 @@
 /** What a public page's first view costs in JavaScript: at most 40 KB beyond an empty Next page, compressed. */
 import { expect, type Page, test } from "@playwright/test";
 import { getApiKey } from "./approval-helpers";
-import { attest } from "./public-pages-helpers";
+import { attest, run } from "./public-pages-helpers";
 
 /** React, Next's client, router and Link: what this version's build loads on a page that has nothing else. */
 const emptyPageBytes = 140_836;
@@ -27,8 +27,8 @@ test("the first view of each public page stays within its allowance of JavaScrip
   request,
 }) => {
   const key = await getApiKey(request, "weight");
-  const made = await attest(request, key, { agent_slug: "weight-bot" });
-  for (const url of ["/", made.public_url, "/agent/weight-bot", "/verify"]) {
+  const made = await attest(request, key, { agent_slug: `weight-bot-${run}` });
+  for (const url of ["/", made.public_url, `/agent/weight-bot-${run}`, "/verify"]) {
     const page = await browser.newPage();
     const { bytes, files } = await weighScripts(page, url);
     test.info().annotations.push({ type: "script bytes", description: `${url}: ${bytes}` });
@@ -40,8 +40,8 @@ test("the first view of each public page stays within its allowance of JavaScrip
 
 test("the pairing checks are fetched only where one runs", async ({ browser, request }) => {
   const key = await getApiKey(request, "weight-zk");
-  const plain = await attest(request, key, { agent_slug: "weight-zk-bot" });
-  const proven = await attest(request, key, { agent_slug: "weight-zk-bot", enable_zk: true });
+  const plain = await attest(request, key, { agent_slug: `weight-zk-bot-${run}` });
+  const proven = await attest(request, key, { agent_slug: `weight-zk-bot-${run}`, enable_zk: true });
   const weigh = async (url: string) => {
     const page = await browser.newPage();
     const { bytes } = await weighScripts(page, url);

@@ -5,6 +5,8 @@ import path from "node:path";
 import { type APIRequestContext, expect, type Page, test } from "@playwright/test";
 import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
 
+const discreet = `discreet-agent-${Date.now().toString(36)}`;
+
 const canary = (name: string) => `canary-${name}-77c3`;
 const audience = "https://bank.example";
 
@@ -18,7 +20,7 @@ async function attest(request: APIRequestContext, key: string): Promise<Attested
   const answer = await request.post("/v1/attest", {
     headers: { authorization: `Bearer ${key}` },
     data: {
-      agent_slug: "discreet-agent",
+      agent_slug: discreet,
       action: canary("action"),
       inputs_hash: canary("inputs"),
       metadata: { [canary("name")]: canary("value") },
@@ -169,15 +171,15 @@ test.describe
       expect(secrets.filter((secret) => JSON.stringify(made).includes(secret))).toEqual(secrets);
       const id = made.attestation_id;
       for (const address of [
-        `/verify/discreet-agent/${id}`,
-        "/agent/discreet-agent",
+        `/verify/${discreet}/${id}`,
+        `/agent/${discreet}`,
         "/verify/presentation",
         "/verify",
         "/",
-        `/badge/discreet-agent/${id}`,
+        `/badge/${discreet}/${id}`,
         "/log/checkpoint",
         "/log/tile/entries/000.p/5",
-        "/v1/agent/discreet-agent",
+        `/v1/agent/${discreet}`,
         `/v1/verify/${id}`,
         `/v1/verify/${id}/bundle`,
         `/v1/verify/${id}/envelope`,

@@ -3,6 +3,10 @@ import { type APIRequestContext, expect } from "@playwright/test";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import { makeResult } from "#lib/http/authorizations-testing";
 
+/** A test that is tried again runs in a new process with a new account, which cannot use the slugs of the first. */
+export const run = Date.now().toString(36);
+export const pageBot = `page-bot-${run}`;
+
 export const inputsHash = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 export interface Made {
@@ -18,7 +22,7 @@ export async function attest(
 ): Promise<Made> {
   const answer = await request.post("/v1/attest", {
     headers: { authorization: `Bearer ${key}` },
-    data: { agent_slug: "page-bot", action: "Paid invoice 1042", inputs_hash: inputsHash, ...fields },
+    data: { agent_slug: pageBot, action: "Paid invoice 1042", inputs_hash: inputsHash, ...fields },
   });
   expect(answer.status(), await answer.text()).toBe(201);
   return (await answer.json()) as Made;
@@ -54,7 +58,7 @@ export async function authorize(
 
 /** Every field that takes text, with what an attacker would put there; `window.pwned` tells whether anything ran. */
 export const hostileFields = {
-  agent_slug: "hostile-bot",
+  agent_slug: `hostile-bot-${run}`,
   action:
     '<script>window.pwned=1</script><img src=x onerror="window.pwned=1"> [x](javascript:alert(1)) pay \u202e001\u202c EUR\n\u200bto p\u0430ypal',
   inputs_hash: '"><svg onload=window.pwned=1>',

@@ -7,7 +7,7 @@ import path from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { expect, test } from "@playwright/test";
 import { getApiKey } from "./approval-helpers";
-import { attest } from "./public-pages-helpers";
+import { attest, pageBot } from "./public-pages-helpers";
 
 const port = Number(process.env["E2E_PORT"] ?? 3210) + 1;
 const base = `http://localhost:${port}`;
@@ -77,6 +77,6 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   await expect(page.locator("#check-payload_hash")).toContainText("Your browser: fails");
   await expect(page.getByText("Your browser repeated the checks and finds it invalid too.")).toBeVisible();
   await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
-  const badge = await fetch(`${base}/badge/page-bot.svg`);
+  const badge = await fetch(`${base}/badge/${pageBot}.svg`);
   expect(await badge.text()).toContain("INVALID");
 });

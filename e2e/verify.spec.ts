@@ -1,7 +1,7 @@
 /** An attestation's public page: what a stranger sees, and what the stranger's own browser finds. */
 import { expect, type Page, test } from "@playwright/test";
 import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
-import { attest, authorize, hostileFields } from "./public-pages-helpers";
+import { attest, authorize, hostileFields, pageBot } from "./public-pages-helpers";
 
 const phone = { width: 390, height: 844 };
 let key = "";
@@ -52,12 +52,12 @@ test("a stranger on a phone reads the verdict first, and the own browser repeats
 
 test("a wrong slug leads to the right address; an unknown id is a clear 404", async ({ page, request }) => {
   const made = await attest(request, key);
-  const wrong = made.public_url.replace("/page-bot/", "/other-bot/");
+  const wrong = made.public_url.replace(`/${pageBot}/`, "/other-bot/");
   const redirect = await request.get(wrong, { maxRedirects: 0 });
   expect(redirect.status()).toBe(308);
   expect(new URL(redirect.headers()["location"] ?? "", wrong).href).toBe(made.public_url);
   for (const id of ["01990000-0000-7000-8000-000000000000", "not-an-id"]) {
-    const answer = await page.goto(`/verify/page-bot/${id}`);
+    const answer = await page.goto(`/verify/${pageBot}/${id}`);
     expect(answer?.status()).toBe(404);
     await expect(verdict(page)).toHaveText("Unknown");
   }
@@ -89,7 +89,7 @@ test("a TEST approval is TEST everywhere, and its proofs are verified by the bro
   page,
   request,
 }) => {
-  const fields = { agent_slug: "page-bot", action: "Pay 12,000 EUR to Example GmbH" };
+  const fields = { agent_slug: pageBot, action: "Pay 12,000 EUR to Example GmbH" };
   const authorization = await authorize(request, key, fields, ["ada", "grace"]);
   const made = await attest(request, key, { ...fields, human_authorization: authorization, enable_zk: true });
   await openVerified(page, made.public_url);
@@ -100,7 +100,7 @@ test("a TEST approval is TEST everywhere, and its proofs are verified by the bro
     await expect(row(page, name)).toContainText("Your browser: passes");
   await expect(agrees(page)).toBeVisible();
   await expectAccessibleInBothThemes(page);
-  const badge = await request.get(`/badge/page-bot.svg?attestation=${made.attestation_id}`);
+  const badge = await request.get(`/badge/${pageBot}.svg?attestation=${made.attestation_id}`);
   expect(badge.headers()["content-type"]).toContain("image/svg+xml");
   expect(await badge.text()).toContain("valid, TEST approval");
 });
