@@ -27,6 +27,7 @@ export default defineConfig({
   use: {
     baseURL,
     trace: "off",
+    contextOptions: { reducedMotion: "reduce" },
     launchOptions: {
       ...(chromium && { executablePath: chromium }),
       args: [
