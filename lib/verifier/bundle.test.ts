@@ -6,7 +6,13 @@ import { build, type Metafile } from "esbuild";
 import { describe, expect, it } from "vitest";
 
 const allowedRooms = /^lib\/(?:verifier|domain|contract)\//;
-const allowedPackages = ["@noble/hashes", "@noble/curves", "canonicalize", "@digitalbazaar/bbs-signatures"];
+const allowedPackages = [
+  "@noble/hashes",
+  "@noble/curves",
+  "@noble/ed25519",
+  "canonicalize",
+  "@digitalbazaar/bbs-signatures",
+];
 
 async function bundle(entry: string, platform: "node" | "browser"): Promise<Metafile> {
   const { metafile } = await build({
