@@ -19,12 +19,14 @@ what to check
   --as-owner        send COUNTERSIGN_API_KEY, to see a private attestation of your own
   --payload FILE    the payload that a tlog-proof or a presentation must be about
   --audience TEXT, --nonce TEXT   whom a presentation was made for, and the nonce that you chose
+  --world-chain-rpc URL   ask this World Chain node (an archive node) again for the roots and keys of each approval
   --remember FILE   log check: the last checkpoint seen, read and then replaced; the log must extend it
   --all             log check: read every entry and compute every hash of the tree again
   --json            the report as JSON
 
 exit code 0: everything holds. 1: a check failed. 2: usage, or nothing that can be read. 3: nothing failed, but the
-file does not carry everything (a private or erased attestation, or a bundle without its authorization).
+file does not carry everything (a private or erased attestation, or a bundle without its authorization), or the
+World Chain node gave no answer.
 `;
 
 const valued = [
@@ -37,6 +39,7 @@ const valued = [
   "audience",
   "nonce",
   "remember",
+  "world-chain-rpc",
 ] as const;
 const flags = ["as-owner", "all", "json", "help"] as const;
 type Valued = (typeof valued)[number];

@@ -1,4 +1,6 @@
 /** What the command line does to the world, as functions, so that tests run it without a process. */
+import { isJsonObject } from "#lib/domain/canonical-json";
+import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
 import { UnreadableError } from "./read-json";
 
 export interface CommandIo {
@@ -65,4 +67,29 @@ async function readReason(response: Response): Promise<string> {
   } catch {
     return "";
   }
+}
+
+/** JSON-RPC to the node that the option names. */
+export function callNode(io: Pick<CommandIo, "fetch">, url: string): WorldChainCall {
+  return async (method, params) => {
+    let body: unknown;
+    try {
+      const response = await io.fetch(url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      body = await response.json();
+    } catch {
+      throw new WorldChainError("is out of reach or answered with no JSON");
+    }
+    const { error, result } = isJsonObject(body) ? body : {};
+    if (error === undefined && result !== undefined) return result;
+    const { code, message } = isJsonObject(error) ? error : {};
+    if (code === 3 || /revert/i.test(String(message))) return revertedCall;
+    throw new WorldChainError(
+      `refused ${method}: ${String(message).slice(0, 200)} (old blocks need an archive node)`,
+    );
+  };
 }

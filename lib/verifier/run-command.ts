@@ -1,9 +1,11 @@
 /** The command line without its process: arguments → exit code. */
 import { toVisibleText } from "#lib/domain/display-text";
+import { addAnchorCheck } from "./check-anchors";
 import { type Arguments, parseArguments, single, UsageError, usage } from "./command-arguments";
-import { type CommandIo, fetchBytes, fetchBytesIfThere } from "./command-io";
+import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere } from "./command-io";
 import { formatChecks, formatReport } from "./command-print";
 import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";
+import { parseEvidence } from "./evidence";
 import { checkWholeLog, holds } from "./log-check";
 import type { Verdict } from "./report";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
@@ -29,10 +31,12 @@ export async function runCommand(argv: readonly string[], io: CommandIo): Promis
 async function runVerify(args: Arguments, io: CommandIo): Promise<number> {
   const source = await readSource(io, args);
   const { trust, note, isPinned } = await findTrust(io, args, source.base);
-  const report = await verifyEvidence(
-    source.text,
-    trust,
-    await readExpectation(io, args, source.attestationId),
+  const expected = await readExpectation(io, args, source.attestationId);
+  const rpcUrl = single(args, "world-chain-rpc");
+  const report = await addAnchorCheck(
+    await verifyEvidence(source.text, trust, expected),
+    parseEvidence(source.text),
+    rpcUrl === undefined ? undefined : callNode(io, trimBase(rpcUrl)),
   );
   if (args.flags.has("json")) printJson(io, { ...report, keys: { pinned: isPinned, note } });
   else io.print(formatReport(report, note));

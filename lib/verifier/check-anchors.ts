@@ -1,0 +1,84 @@
+/** `anchors_on_chain`: did World's contracts know each approval's root (v4: and keys) at the block that it names? */
+import type { Anchor, Approval } from "#lib/domain/approval";
+import { bytesEqual } from "#lib/domain/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
+import { anchorOrbV3, anchorV4, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
+import type { Evidence } from "./evidence";
+import { sentenceFor, type Verdict, type VerifierCheck, type VerifierReport } from "./report";
+
+const name = "anchors_on_chain";
+type Anchored = Approval & { anchor: Anchor };
+
+export async function addAnchorCheck(
+  report: VerifierReport,
+  evidence: Evidence,
+  call: WorldChainCall | undefined,
+): Promise<VerifierReport> {
+  const anchored = findAnchored(evidence);
+  if (anchored.length === 0 && call === undefined) return report;
+  const check = await checkAnchors(anchored, call);
+  const isUnanswered = call !== undefined && anchored.length > 0 && check.status === "not_applicable";
+  const whole: Verdict = isUnanswered && report.verdict === "valid" ? "incomplete" : report.verdict;
+  const verdict: Verdict = check.status === "fail" ? "invalid" : whole;
+  return {
+    ...report,
+    verdict,
+    sentence: sentenceFor(report.kind, verdict, report.isTest),
+    checks: [...report.checks, check],
+    missing: isUnanswered ? [...report.missing, name] : report.missing,
+    statement: verdict === "invalid" ? null : report.statement,
+    unproven: verdict === "invalid" ? [] : report.unproven,
+    disagrees: report.claimed !== null && report.claimed !== (verdict !== "invalid"),
+  };
+}
+
+function findAnchored(evidence: Evidence): Anchored[] {
+  let object: JsonObject | null | "absent" = null;
+  if (evidence.kind === "human_authorization") object = evidence.object;
+  else if ("receipt" in evidence) object = evidence.receipt.humanAuthorization;
+  const approvals = parseHumanAuthorization(object)?.approvals ?? [];
+  return approvals.filter((approval): approval is Anchored => approval.anchor !== undefined);
+}
+
+async function checkAnchors(
+  anchored: readonly Anchored[],
+  call: WorldChainCall | undefined,
+): Promise<VerifierCheck> {
+  if (anchored.length === 0) return { name, status: "not_applicable", detail: "no approval names a block" };
+  if (call === undefined)
+    return { name, status: "not_applicable", detail: "not asked; pass --world-chain-rpc to read it again" };
+  let unanswered: string | undefined;
+  for (const approval of anchored) {
+    try {
+      const misfit = await findMisfit(approval, call);
+      if (misfit !== null) return { name, status: "fail", detail: misfit };
+    } catch (error) {
+      if (!(error instanceof WorldChainError)) throw error;
+      unanswered = `World Chain ${error.message}`;
+    }
+  }
+  if (unanswered !== undefined) return { name, status: "not_applicable", detail: unanswered };
+  return {
+    name,
+    status: "pass",
+    detail: `World's contracts say so at the block of ${anchored.length} approval(s)`,
+  };
+}
+
+/** The registry is found from World's published addresses, never believed from the file. */
+async function findMisfit(approval: Anchored, call: WorldChainCall): Promise<string | null> {
+  const { anchor } = approval;
+  const verdict =
+    approval.protocol_version === "3.0"
+      ? await anchorOrbV3(call, approval, anchor.block_number)
+      : await anchorV4(call, approval, anchor.block_number);
+  if (verdict.status === "not_on_chain") return `at block ${anchor.block_number}: ${verdict.detail}`;
+  const onChain = { ...verdict.anchor } as unknown as JsonObject;
+  const stated = { ...anchor } as unknown as JsonObject;
+  const differs = [...new Set([...Object.keys(onChain), ...Object.keys(stated)])].filter((key) => {
+    const [a, b] = [onChain[key], stated[key]];
+    return a === undefined || b === undefined || !bytesEqual(canonicalBytes([a]), canonicalBytes([b]));
+  });
+  return differs.length === 0 ? null : `the chain says another ${differs.join(", ")}`;
+}
