@@ -13,6 +13,8 @@ export interface Made {
   attestation_id: string;
   public_url: string;
   payload: string;
+  key_id: string;
+  log: { index: number };
 }
 
 export async function attest(

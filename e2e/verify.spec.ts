@@ -83,6 +83,7 @@ test("hash-based approval is the caller's word, and says so", async ({ page, req
   await expect(page.getByText("Its human approval is asserted by the caller, not proven.")).toBeVisible();
   await expect(page.getByText("Proven by World ID")).toHaveCount(0);
   await expect(agrees(page)).toBeVisible();
+  await expectAccessibleInBothThemes(page);
 });
 
 test("a TEST approval is TEST everywhere, and its proofs are verified by the browser", async ({
@@ -128,6 +129,7 @@ test("an erased attestation is still proven to have been there", async ({ page, 
   expect(await page.content()).not.toContain("Jane Doe");
   await expect(row(page, "log_inclusion")).toContainText("Your browser: passes");
   await expect(agrees(page)).toBeVisible();
+  await expectAccessibleInBothThemes(page);
 });
 
 test("hostile strings in every field run nothing and are shown visibly", async ({ page, request }) => {

@@ -1,0 +1,60 @@
+/** A server of a spec's own, on its own port and folder: it can be stopped, its data changed, and started again. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { expect } from "@playwright/test";
+
+export interface OwnServer {
+  readonly base: string;
+  /** Its DATA_DIR. */
+  readonly folder: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** `npm run keys -- …` on its data, while it is stopped. */
+  runKeys(...args: string[]): Promise<void>;
+  /** Stops it and deletes its data. */
+  remove(): Promise<void>;
+}
+
+export async function makeOwnServer(): Promise<OwnServer> {
+  const port = Number(process.env["E2E_PORT"] ?? 3210) + 1;
+  const base = `http://localhost:${port}`;
+  const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-own-"));
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    PUBLIC_BASE_URL: base,
+    DATA_DIR: folder,
+    NODE_ENV: "production" as const,
+  };
+  let server: ChildProcess | null = null;
+  const ask = () =>
+    fetch(`${base}/v1/health`).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  async function stop(): Promise<void> {
+    if (server === null || server.exitCode !== null) return;
+    server.kill("SIGTERM");
+    await once(server, "exit");
+  }
+  return {
+    base,
+    folder,
+    stop,
+    async start() {
+      server = spawn(process.execPath, ["dist/server.mjs"], { stdio: "ignore", env });
+      await expect.poll(ask, { timeout: 60_000 }).toBe(200);
+    },
+    async runKeys(...args) {
+      await promisify(execFile)(process.execPath, ["dist/cli/keys.mjs", ...args], { env });
+    },
+    async remove() {
+      await stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/** What the page says of an attestation whose signing key was rotated, and later revoked from an index on. */
+import { expect, type Page, test } from "@playwright/test";
+import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { makeOwnServer, type OwnServer } from "./own-server";
+import { attest } from "./public-pages-helpers";
+
+let server: OwnServer;
+
+test.beforeAll(async () => {
+  server = await makeOwnServer();
+});
+test.afterAll(() => server.remove());
+
+const verdict = (page: Page) => page.getByRole("heading", { level: 1 });
+const keyCheck = (page: Page) => page.locator("#check-key_validity");
+
+async function open(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await expect(page.locator("[data-browser-check]")).not.toHaveAttribute("data-browser-check", "waiting");
+}
+
+test("retired and revoked keys have words of their own, and both sides hold to the key's range", async ({
+  page,
+  playwright,
+}) => {
+  test.setTimeout(240_000);
+  await server.start();
+  const request = await playwright.request.newContext({ baseURL: server.base });
+  const key = await getApiKey(request, "rotated");
+  const early = await attest(request, key);
+  const late = await attest(request, key, { action: "Signed by whoever had the key" });
+  await server.stop();
+  await server.runKeys("rotate", "attestation");
+  await server.start();
+  const next = await attest(request, key);
+  expect(next.key_id).not.toBe(early.key_id);
+
+  await open(page, early.public_url);
+  await expect(verdict(page)).toHaveText("Valid");
+  await expect(page.getByText("has been retired since. It was valid at this place in the log")).toBeVisible();
+  await expect(keyCheck(page)).toContainText("Server: passes");
+  await expect(keyCheck(page)).toContainText("Your browser: passes");
+  await expectAccessibleInBothThemes(page);
+  await open(page, next.public_url);
+  await expect(verdict(page)).toHaveText("Valid");
+  await expect(page.getByText("retired since")).toHaveCount(0);
+
+  await server.stop();
+  await server.runKeys("revoke", "attestation", early.key_id, "--from-index", String(late.log.index));
+  await server.start();
+  await open(page, early.public_url);
+  await expect(verdict(page)).toHaveText("Valid");
+  await expect(page.getByText("has been revoked since")).toBeVisible();
+  await expect(page.getByText("and agrees.")).toBeVisible();
+  await open(page, late.public_url);
+  await expect(verdict(page)).toHaveText("Invalid");
+  await expect(keyCheck(page)).toContainText("Server: fails");
+  await expect(keyCheck(page)).toContainText("Your browser: fails");
+  await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
+  await expectAccessibleInBothThemes(page);
+  await request.dispose();
+});
