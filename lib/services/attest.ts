@@ -1,6 +1,6 @@
 /**
  * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, in whose
- * transaction the last checks are made and everything is stored (store-attestations.ts).
+ * transaction the last checks are made (admit-attestations.ts) and everything is stored (store-attestations.ts).
  */
 import type { AttestBody, AttestResponse } from "#lib/contract/attest";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
@@ -14,11 +14,12 @@ import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
 import { type FoundAgent, findAgent, slugTaken } from "./agents";
 import type { Caller } from "./api-keys";
+import type { AttestationItem } from "./attestation-item";
 import { describeAttestation } from "./attestation-view";
 import type { Context } from "./context";
 import { type PreparedApproval, prepareApproval } from "./embed-authorization";
 import type { IdempotencyHold } from "./idempotency";
-import { type AttestationItem, attestationKind } from "./store-attestations";
+import { attestationKind } from "./store-attestations";
 import { submitSigned } from "./submit-signed";
 
 export interface AttestInput {
@@ -72,7 +73,8 @@ async function signItem(
   const { signer } = context.keys;
   const payload = buildActionStatement(predicate);
   // Before anything is stored: where the proof cannot be made, nothing is recorded.
-  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }));
+  const owner = input.caller.organizationId;
+  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, owner));
   const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
   const item: Omit<AttestationItem, "respond"> = {
     leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),

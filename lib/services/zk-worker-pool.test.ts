@@ -113,6 +113,15 @@ describe("the pool", () => {
     expect(await pool.run("sleep", 1)).toBe("slept");
   });
 
+  it("leaves room for others when one owner asks for everything", async () => {
+    const pool = createPool({ maxThreads: 1, maxQueued: 8, maxPerOwner: 2 });
+    const greedy = [1, 2].map(() => pool.run("sleep", 50, "org-a"));
+    await expect(pool.run("sleep", 1, "org-a")).rejects.toMatchObject({ errorName: "service_unavailable" });
+    const others = [pool.run("sleep", 1, "org-b"), pool.run("sleep", 1)];
+    expect(await Promise.all([...greedy, ...others])).toEqual(["slept", "slept", "slept", "slept"]);
+    expect(await pool.run("sleep", 1, "org-a")).toBe("slept");
+  });
+
   it("gives the place of a failed job back", async () => {
     const pool = createPool({ maxThreads: 1, maxQueued: 0 });
     await expect(pool.run("failAlways", null)).rejects.toThrow("as asked");

@@ -3,6 +3,7 @@
  * queue: a caller beyond the bound gets 503 at once instead of a place in a line that only grows.
  */
 import { createHash } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { serialize } from "node:v8";
 import { Piscina } from "piscina";
 import { AppError } from "#lib/errors";
@@ -13,7 +14,12 @@ type JobTable = Record<string, (input: never) => unknown>;
 type Result<Job extends JobTable[string]> = Promise<Awaited<ReturnType<Job>>>;
 
 export interface WorkerPool<Jobs extends JobTable> {
-  run<Name extends keyof Jobs & string>(name: Name, input: Parameters<Jobs[Name]>[0]): Result<Jobs[Name]>;
+  /** `owner`: the organization that asks; it gets `maxPerOwner` places at most, so that others find some too. */
+  run<Name extends keyof Jobs & string>(
+    name: Name,
+    input: Parameters<Jobs[Name]>[0],
+    owner?: string,
+  ): Result<Jobs[Name]>;
   /**
    * For pure jobs: the result is remembered under the SHA-256 of the job's name and all of its input. So
    * leave the time out of it. The result is shared: do not change it.
@@ -32,9 +38,12 @@ export type ZkPool = WorkerPool<typeof zkWorker>;
 export interface PoolOptions {
   /** Absolute path of the bundled worker (dist/zk-worker.mjs). */
   workerFile: string;
+  /** Default: a processor is left for requests where there are two, and four threads are enough. */
   maxThreads?: number;
   /** Jobs that may wait while all threads work. */
   maxQueued?: number;
+  /** Jobs of one owner that may run or wait. */
+  maxPerOwner?: number;
   maxRemembered?: number;
   /** Seconds after which a thread without work ends. */
   idleSeconds?: number;
@@ -44,7 +53,8 @@ export interface PoolOptions {
 export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   options: PoolOptions,
 ): WorkerPool<Jobs> {
-  const { workerFile, maxThreads = 1, maxQueued = 32, maxRemembered = 1_000, idleSeconds = 60 } = options;
+  const { workerFile, maxThreads = defaultThreads(), maxQueued = 32, maxPerOwner = 12 } = options;
+  const { maxRemembered = 1_000, idleSeconds = 60 } = options;
   const piscina = new Piscina({
     filename: workerFile,
     minThreads: 0,
@@ -53,15 +63,17 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   });
   const memo = createBoundedMemo(maxRemembered);
-  const accepted = new Set<Promise<unknown>>();
+  const accepted = new Map<Promise<unknown>, string | undefined>();
+  const countOf = (owner: string) => [...accepted.values()].filter((other) => other === owner).length;
   let closing = false;
 
   const pool: WorkerPool<Jobs> = {
-    async run(name, input) {
+    async run(name, input, owner) {
       if (closing) throw new AppError("service_unavailable", "this instance is shutting down");
       if (accepted.size >= maxThreads + maxQueued) throw busy();
+      if (owner !== undefined && countOf(owner) >= maxPerOwner) throw busy();
       const job = piscina.run(input, { name });
-      accepted.add(job);
+      accepted.set(job, owner);
       try {
         return await job;
       } finally {
@@ -78,12 +90,14 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
     async close() {
       closing = true;
       // Piscina's own close() drops the jobs that still wait for a thread.
-      await Promise.allSettled(accepted);
+      await Promise.allSettled(accepted.keys());
       await piscina.destroy();
     },
   };
   return pool;
 }
+
+const defaultThreads = () => Math.min(4, Math.max(1, availableParallelism() - 1));
 
 function busy(): AppError {
   return new AppError("service_unavailable", "too many proofs are being made or checked at this moment", {

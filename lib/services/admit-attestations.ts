@@ -1,0 +1,150 @@
+/** The last checks of attestations, under the head's lock: replay, slug, authorization, daily limit. */
+import { and, eq, inArray, isNull } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { agents, attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
+import { hexEncode } from "#lib/domain/bytes";
+import { AppError, fieldError } from "#lib/errors";
+import { claimAgents, slugKey, slugTaken } from "./agents";
+import { utcDay } from "./api-keys";
+import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./attestation-item";
+import { authorizationAlreadyUsed } from "./embed-authorization";
+
+type Verdicts = (AppError | null)[];
+
+const isUnspent = and(
+  eq(authorizationRequests.status, "approved"),
+  isNull(authorizationRequests.attestation_id),
+);
+
+function dailyLimitExceeded(item: AttestationItem): AppError {
+  const now = new Date(item.predicate.timestamp);
+  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
+  const retryAfter = String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
+  return new AppError(
+    "daily_limit_exceeded",
+    `the organization may record ${item.caller.attestationsPerDay} attestations per UTC day`,
+    {
+      headers: { "retry-after": retryAfter },
+    },
+  );
+}
+
+/** What the database holds before the batch; judged items add themselves. */
+interface Ledger {
+  /** Hex of a verified agent signature's hash → the attestation that used it. */
+  signatures: Map<string, string>;
+  /** usageKey → attestations recorded on that day. */
+  usage: Map<string, number>;
+  /** slug_key → organization */
+  owners: Map<string, string>;
+  /** Authorizations that are approved and back nothing yet. */
+  unspent: Set<string>;
+}
+
+async function readSignatures(tx: Executor, items: AttestationItem[]): Promise<Ledger["signatures"]> {
+  const hashes = items.map(agentSignatureHash).filter((hash) => hash !== null);
+  if (hashes.length === 0) return new Map();
+  const rows = await tx
+    .select({ id: attestations.id, hash: attestations.agent_signature_hash })
+    .from(attestations)
+    .where(inArray(attestations.agent_signature_hash, hashes));
+  return new Map(rows.map(({ id, hash }) => [hexEncode(hash ?? new Uint8Array()), id]));
+}
+
+async function readUsage(tx: Executor, items: AttestationItem[]): Promise<Ledger["usage"]> {
+  const usage: Ledger["usage"] = new Map();
+  for (const [name, { organizationId, day }] of daysOf(items)) {
+    const [row] = await tx
+      .select({ attestations: dailyUsage.attestations })
+      .from(dailyUsage)
+      .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, day)));
+    usage.set(name, row?.attestations ?? 0);
+  }
+  return usage;
+}
+
+async function readOwners(tx: Executor, items: AttestationItem[]): Promise<Ledger["owners"]> {
+  const rows = await tx
+    .select({ slug: agents.slug_key, organizationId: agents.organization_id })
+    .from(agents)
+    .where(inArray(agents.slug_key, [...new Set(items.map((item) => slugKey(slugOf(item))))]));
+  return new Map(rows.map(({ slug, organizationId }) => [slug, organizationId]));
+}
+
+async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledger["unspent"]> {
+  const wanted = items.flatMap(({ authorization }) => (authorization ? [authorization.requestId] : []));
+  if (wanted.length === 0) return new Set();
+  const rows = await tx
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .where(and(inArray(authorizationRequests.id, wanted), isUnspent));
+  return new Set(rows.map(({ id }) => id));
+}
+
+function signatureReplayed(first: string): AppError {
+  return fieldError(
+    "agent_signature_replayed",
+    "agent_signature",
+    `was used before, by attestation ${first}; a true repetition differs by a metadata.nonce`,
+  );
+}
+
+/** An item that is refused changes nothing in the ledger, so it cannot stand in another's way. */
+function judge(item: AttestationItem, ledger: Ledger): AppError | null {
+  const organizationId = item.caller.organizationId;
+  const slug = slugKey(slugOf(item));
+  const hash = agentSignatureHash(item);
+  const first = hash && ledger.signatures.get(hexEncode(hash));
+  const count = (ledger.usage.get(usageKey(item)) ?? 0) + 1;
+  const requestId = item.authorization?.requestId;
+  if (first) return signatureReplayed(first);
+  if ((ledger.owners.get(slug) ?? organizationId) !== organizationId) return slugTaken();
+  if (requestId !== undefined && !ledger.unspent.has(requestId)) return authorizationAlreadyUsed();
+  if (count > item.caller.attestationsPerDay) return dailyLimitExceeded(item);
+  if (hash) ledger.signatures.set(hexEncode(hash), item.predicate.attestation_id);
+  ledger.owners.set(slug, organizationId);
+  if (requestId !== undefined) ledger.unspent.delete(requestId);
+  ledger.usage.set(usageKey(item), count);
+  return null;
+}
+
+/** Uses the authorization up; it is won by one attestation, ever. */
+async function spendAuthorization(tx: Executor, item: AttestationItem): Promise<boolean> {
+  if (item.authorization === null) return true;
+  const used = await tx
+    .update(authorizationRequests)
+    .set({ attestation_id: item.predicate.attestation_id })
+    .where(and(eq(authorizationRequests.id, item.authorization.requestId), isUnspent))
+    .returning({ id: authorizationRequests.id });
+  return used.length === 1;
+}
+
+/** The first successful attest claims its slug. A registration that came in between may still win it. */
+async function claimSlugs(tx: Executor, items: AttestationItem[]): Promise<boolean[]> {
+  const [first] = items;
+  if (!first) return [];
+  const claims = items.map((item) => ({ slug: slugOf(item), organizationId: item.caller.organizationId }));
+  const claimed = await claimAgents(first.context, tx, claims);
+  return claimed.map((agent) => agent !== null);
+}
+
+/** An error for each item that may not be recorded. */
+export async function admitAttestations(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
+  const ledger: Ledger = {
+    signatures: await readSignatures(tx, items),
+    usage: await readUsage(tx, items),
+    owners: await readOwners(tx, items),
+    unspent: await readUnspent(tx, items),
+  };
+  const verdicts = items.map((item) => judge(item, ledger));
+  const fit = [...items.entries()].filter(([i]) => verdicts[i] === null);
+  const claimed = await claimSlugs(
+    tx,
+    fit.map(([, item]) => item),
+  );
+  for (const [n, [i, item]] of fit.entries()) {
+    if (!claimed[n]) verdicts[i] = slugTaken();
+    else if (!(await spendAuthorization(tx, item))) verdicts[i] = authorizationAlreadyUsed();
+  }
+  return verdicts;
+}
