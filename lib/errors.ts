@@ -17,6 +17,7 @@ const table = {
   already_approved: { status: 409, title: "Conflict" },
   attestation_erased: { status: 409, title: "Conflict" },
   zk_not_enabled: { status: 409, title: "Conflict" },
+  zk_key_revoked: { status: 409, title: "Conflict" },
   too_many_pending: { status: 409, title: "Conflict" },
   payload_too_large: { status: 413, title: "Payload too large" },
   validation_error: { status: 422, title: "Validation error" },

@@ -1,10 +1,9 @@
 /**
  * What the check of a presentation runs in the visitor's browser. The BBS code is large, so this module is imported
- * only when a check begins. The keys are those of GET /v1/pubkey; a revoked one vouches for nothing any more.
+ * only when a check begins. The keys are those of GET /v1/pubkey.
  */
 import { base64UrlDecode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { zkKeyId } from "#lib/domain/disclosure";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { findEndorsementFault } from "#lib/domain/key-endorsement";
 import type { PresentationReport } from "#lib/domain/presentation-verify";
@@ -78,14 +77,12 @@ export async function checkPresentation(
   const presentation = findPresentation(question.text);
   const answer = readObject(pubkey);
   const trust = parseTrust(answer);
-  const revoked = listZkKeys(answer).flatMap(({ kid, status }) => (status === "revoked" ? [kid] : []));
-  const zkKeys = trust.zkKeys.filter((key) => !revoked.includes(zkKeyId(key)));
   const { audience, nonce, nowSeconds } = question;
-  const report = await verify(
-    presentation,
-    { ...trust, zkKeys },
-    { nowSeconds, ...(audience === "" ? {} : { audience }), ...(nonce === "" ? {} : { nonce }) },
-  );
+  const report = await verify(presentation, trust, {
+    nowSeconds,
+    ...(audience === "" ? {} : { audience }),
+    ...(nonce === "" ? {} : { nonce }),
+  });
   const kid = typeof presentation["kid"] === "string" ? presentation["kid"] : "";
   return { report, kid, endorsementFault: judgeEndorsement(answer, kid, trust) };
 }

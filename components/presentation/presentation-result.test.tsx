@@ -11,6 +11,7 @@ function show(
 ): string {
   const report: PresentationReport = {
     ok: true,
+    isKeyRevoked: false,
     checks: [{ name: "proof", status: "pass", detail: "the proof verifies" }],
     disclosed: MESSAGE_NAMES.flatMap((name, index) => {
       const value = disclosed[name];

@@ -6,8 +6,8 @@ import { base64Decode, base64Encode, hexEncode, sha256, utf8Encode } from "./byt
 import { isJsonObject } from "./canonical-json";
 import { zkKeyId } from "./disclosure";
 import type { VerifyEd25519 } from "./ed25519";
+import type { TrustedKey } from "./receipt";
 import { KEY_EVENT_PREDICATE, parseCanonical, STATEMENT_TYPE } from "./statement";
-import type { TrustedKey } from "./verify";
 
 export interface KeyEndorsement {
   /** The event's log index, for the range in which the signing key was valid. */

@@ -51,9 +51,11 @@ export interface Outcome {
 export interface State {
   value: unknown;
   pinnedKeys: readonly Uint8Array[];
+  revokedKeys: readonly Uint8Array[];
   expected: PresentationExpectation;
   zkProof: ZkProof;
   publicKey: Uint8Array;
+  isKeyRevoked?: boolean;
   proof: Uint8Array;
   presentationHeaderBytes: Uint8Array;
   presentationHeader: PresentationHeader;
@@ -84,13 +86,21 @@ export function checkSuite({ zkProof }: State): Outcome {
     : fail("unknown type, ciphersuite or schema");
 }
 
+/** Whoever found a revoked key can sign any values with it: beside the payload alone it still says something. */
 export function checkPinnedKey(state: State): Outcome {
   const { kid, public_key: publicKeyText } = state.zkProof;
-  const pinned = state.pinnedKeys.find((key) => zkKeyId(key) === kid);
+  const isNamed = (key: Uint8Array) => zkKeyId(key) === kid;
+  const revoked = state.revokedKeys.find(isNamed);
+  state.isKeyRevoked = revoked !== undefined;
+  if (revoked !== undefined && state.expected.payload === undefined)
+    return fail("the key was revoked: whoever has it can sign any values");
+  const pinned = revoked ?? state.pinnedKeys.find(isNamed);
   if (pinned?.length !== BBS_PUBLIC_KEY_BYTES) return fail("the key is none of the pinned keys");
   if (base64UrlEncode(pinned) !== publicKeyText) return fail("public_key is not the key that kid names");
   state.publicKey = Uint8Array.from(pinned);
-  return pass(`made under the pinned key ${kid}`);
+  return revoked === undefined
+    ? pass(`made under the pinned key ${kid}`)
+    : pass(`made under the key ${kid}, revoked since: what counts is that the payload says the same`);
 }
 
 export function checkHeaders(state: State): Outcome {

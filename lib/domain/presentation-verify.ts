@@ -51,11 +51,15 @@ export interface PresentationCheck extends Outcome {
 export interface VerifyPresentationOptions {
   /** Raw public keys that the verifier trusts, old ones too. The key inside the proof is never believed. */
   pinnedKeys: readonly Uint8Array[];
+  /** Trusted once. They vouch for a proof whose payload is shown, and for nothing else. */
+  revokedKeys?: readonly Uint8Array[];
   expected?: PresentationExpectation;
 }
 
 export interface PresentationReport {
   ok: boolean;
+  /** The one named by `revokedKeys`: not ok without the payload, whatever the proof holds. */
+  isKeyRevoked: boolean;
   checks: PresentationCheck[];
   /** Empty and null unless ok, so that nothing unproven can be shown as proven. */
   disclosed: DisclosedMessage[];
@@ -80,11 +84,12 @@ const STEPS: Record<CheckName, (state: State) => Outcome | Promise<Outcome>> = {
 
 export async function verifyPresentation(
   zkProof: unknown,
-  { pinnedKeys, expected = {} }: VerifyPresentationOptions,
+  { pinnedKeys, revokedKeys = [], expected = {} }: VerifyPresentationOptions,
 ): Promise<PresentationReport> {
-  const begun: Pick<State, "value" | "pinnedKeys" | "expected" | "disclosed"> = {
+  const begun: Pick<State, "value" | "pinnedKeys" | "revokedKeys" | "expected" | "disclosed"> = {
     value: zkProof,
     pinnedKeys,
+    revokedKeys,
     expected,
     disclosed: [],
   };
@@ -98,9 +103,19 @@ export async function verifyPresentation(
     failed ||= outcome.status === "fail";
     checks.push({ name, ...outcome });
   }
-  if (failed) return { ok: false, checks, disclosed: [], presentationHeader: null };
+  const isKeyRevoked = state.isKeyRevoked ?? false;
+  if (failed) return { ok: false, isKeyRevoked, checks, disclosed: [], presentationHeader: null };
   const disclosed = state.disclosed.map(({ index, name, value }) => ({ index, name, value }));
-  return { ok: true, checks, disclosed, presentationHeader: state.presentationHeader };
+  return { ok: true, isKeyRevoked, checks, disclosed, presentationHeader: state.presentationHeader };
+}
+
+/** What the report of a public proof says of its attestation, in one line. */
+export function summarizePublicProof(report: PresentationReport, payload: Uint8Array | null) {
+  const failed = report.checks.find(({ status }) => status === "fail");
+  if (failed === undefined)
+    return { ok: true, detail: "the service's BBS key signed these disclosed values" };
+  const isOpen = report.isKeyRevoked && payload === null;
+  return { ok: isOpen ? null : false, detail: `${failed.name}: ${failed.detail}` };
 }
 
 async function runStep(name: CheckName, state: State): Promise<Outcome> {

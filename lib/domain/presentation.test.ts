@@ -18,9 +18,11 @@ import {
   type ZkCredential,
   type ZkProof,
 } from "./presentation";
+import type { PresentationExpectation } from "./presentation-checks";
 import type { AudienceHeader } from "./presentation-header";
 import {
   PRESENTATION_CHECKS,
+  summarizePublicProof,
   type VerifyPresentationOptions,
   verifyPresentation,
 } from "./presentation-verify";
@@ -374,6 +376,22 @@ describe("a hostile presentation", () => {
       pinnedKeys: [foreign.publicKey, keyPair.publicKey],
     });
     expect(rotated.ok).toBe(true);
+  });
+
+  it("under a revoked key counts beside its payload alone", async () => {
+    const payload = testPayload(keyPair.publicKey);
+    const revokedKeys = [keyPair.publicKey];
+    const check = (expected: PresentationExpectation) =>
+      verifyPresentation(publicProof, { pinnedKeys: revokedKeys, revokedKeys, expected });
+    const bare = await check({});
+    expect([bare.ok, bare.isKeyRevoked, bare.disclosed]).toEqual([false, true, []]);
+    expect(summarizePublicProof(bare, null).ok).toBeNull();
+    const beside = await check({ payload });
+    expect([beside.ok, summarizePublicProof(beside, payload).ok]).toEqual([true, true]);
+    const other = testPayload(keyPair.publicKey, {
+      timestamp: "2026-10-21T03:04:05.678Z",
+    });
+    expect(summarizePublicProof(await check({ payload: other }), other).ok).toBe(false);
   });
 
   it("of another suite, schema, header or count fails", async () => {

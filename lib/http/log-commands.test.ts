@@ -9,8 +9,11 @@ import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { createTestDatabase, type DatabaseKind, databaseKinds } from "#lib/db/testing";
 import { base64Decode, utf8Encode } from "#lib/domain/bytes";
+import { zkKeyId } from "#lib/domain/disclosure";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { parseVerifierKey } from "#lib/domain/signed-note";
+import { parseTrust } from "#lib/verifier/trust";
+import { verifyEvidence } from "#lib/verifier/verify-evidence";
 import { visitLog } from "./log-testing";
 import { dispatch } from "./operations";
 import { startTestApp, type TestApp } from "./testing";
@@ -178,6 +181,43 @@ describe.each([oneKind])("keys and logs (%s)", (kind) => {
     expect(failed.map((check: { name: string }) => check.name)).toEqual(["key_validity"]);
     const { body: published } = await test.call("GET", "/v1/pubkey");
     expect(published.keys[0]).toMatchObject({ status: "revoked", valid_to_index: bad.log.index });
+  });
+
+  it("revokes the BBS key: its proofs count beside their payload alone, and it makes no presentation", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const open = (await attest(first, key, { enable_zk: true })).body;
+    const hidden = (await attest(first, key, { enable_zk: true, is_public: false })).body;
+    const { kid } = hidden.zk.proof;
+    const { code, test } = await runBeside(kind, first, home, ["keys", ["revoke", "zk", kid]]);
+    expect(code).toBe(0);
+
+    const { body: pubkey } = await test.call("GET", "/v1/pubkey");
+    const trust = parseTrust(pubkey);
+    expect(trust.revokedZkKeys.map(zkKeyId)).toEqual([kid]);
+    const check = async (id: string, as?: string) => {
+      const { body } = await test.call("GET", `/v1/verify/${id}`, as === undefined ? {} : { key: as });
+      const { verdict, checks } = await verifyEvidence(body, trust, { attestationId: id });
+      const status = (all: { name: string; status: string }[]) =>
+        all.find(({ name }) => name === "zk_proof")?.status;
+      return { server: [body.valid, status(body.checks)], verifier: [verdict, status(checks)] };
+    };
+    const whole = { server: [true, "pass"], verifier: ["valid", "pass"] };
+    expect(await check(open.attestation_id)).toEqual(whole);
+    expect(await check(hidden.attestation_id, key)).toEqual(whole);
+    const { verifier } = await check(hidden.attestation_id);
+    expect(verifier).toEqual(["incomplete", "not_applicable"]);
+    expect(await verifyEvidence(hidden.zk.proof, trust)).toMatchObject({ verdict: "invalid" });
+
+    const wanted = { disclose: ["action"], audience: "a", nonce: "n" };
+    const present = (id: string) =>
+      test.call("POST", `/v1/attestations/${id}/presentations`, { key, body: wanted });
+    const refused = await present(hidden.attestation_id);
+    expect([refused.status, refused.body.code]).toEqual([409, "zk_key_revoked"]);
+    const after = (await attest(test, key, { enable_zk: true })).body;
+    expect(after.zk.proof.kid).not.toBe(kid);
+    expect((await present(after.attestation_id)).status).toBe(201);
   });
 
   it("replaces a key that is lost, and says beforehand what to do", async () => {

@@ -1,8 +1,9 @@
 /** The pairing checks of a verification, in the bounded pool and remembered under the hash of all they read. */
 
-import { and, eq, ne } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import { signingKeys } from "#lib/db/schema";
-import type { CostlyChecks } from "#lib/domain/verify";
+import { summarizePublicProof } from "#lib/domain/presentation-verify";
+import type { CostlyChecks } from "#lib/domain/receipt";
 import type { Context } from "./context";
 
 export function createCostlyChecks(context: Context): CostlyChecks {
@@ -21,17 +22,18 @@ export function createCostlyChecks(context: Context): CostlyChecks {
     },
     verifyZkProof: async (zkProof, { attestationId, payload }) => {
       const rows = await context.database.db
-        .select({ publicKey: signingKeys.public_key })
+        .select({ publicKey: signingKeys.public_key, status: signingKeys.status })
         .from(signingKeys)
-        .where(and(eq(signingKeys.purpose, "zk"), ne(signingKeys.status, "revoked")));
+        .where(eq(signingKeys.purpose, "zk"));
+      const keysWhere = (isRevoked: boolean) =>
+        rows.filter(({ status }) => (status === "revoked") === isRevoked).map(({ publicKey }) => publicKey);
       const report = await context.pool.runRemembered("verifyPresentation", {
         zkProof,
-        pinnedKeys: rows.map(({ publicKey }) => publicKey),
+        pinnedKeys: keysWhere(false),
+        revokedKeys: keysWhere(true),
         expected: { attestationId, audience: "public", ...(payload === null ? {} : { payload }) },
       });
-      const failed = report.checks.find(({ status }) => status === "fail");
-      const passed = "the service's BBS key signed these disclosed values";
-      return { ok: report.ok, detail: failed ? `${failed.name}: ${failed.detail}` : passed };
+      return summarizePublicProof(report, payload);
     },
   };
 }

@@ -33,10 +33,15 @@ async function readCredential(context: Context, stored: StoredAttestation): Prom
     );
   }
   const [key] = await context.database.db
-    .select({ publicKey: signingKeys.public_key })
+    .select({ publicKey: signingKeys.public_key, status: signingKeys.status })
     .from(signingKeys)
     .where(and(eq(signingKeys.purpose, "zk"), eq(signingKeys.key_id, kid)));
   if (!key) throw new Error(`the BBS key ${kid} of attestation ${stored.id} is unknown`);
+  if (key.status === "revoked")
+    throw new AppError(
+      "zk_key_revoked",
+      "the BBS key of this attestation was revoked: nobody would accept it",
+    );
   return {
     kid,
     public_key: base64UrlEncode(key.publicKey),
@@ -54,7 +59,7 @@ export async function createPresentation(context: Context, input: PresentationIn
   if (stored.organization_id !== organizationId) throw attestationNotFound();
   const credential = await readCredential(context, stored);
   const issuedAtSeconds = Math.floor(context.clock().getTime() / 1_000);
-  const presentation = await context.pool.run("derivePresentation", {
+  const job = {
     credential,
     disclose: wanted.disclose,
     header: {
@@ -64,7 +69,8 @@ export async function createPresentation(context: Context, input: PresentationIn
       issuedAtSeconds,
       expiresAtSeconds: issuedAtSeconds + wanted.expires_in,
     },
-  });
+  } as const;
+  const presentation = await context.pool.run("derivePresentation", job, organizationId);
   await recordAudit(context, db, {
     organizationId,
     actor: input.actor,

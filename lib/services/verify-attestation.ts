@@ -12,8 +12,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canon
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { isUuid } from "#lib/domain/ids";
 import { parseZkProof } from "#lib/domain/presentation-shape";
+import type { Receipt } from "#lib/domain/receipt";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
-import { type AttestationReport, type Receipt, verifyAttestation } from "#lib/domain/verify";
+import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import { AppError } from "#lib/errors";
 import { describeAttestation } from "./attestation-view";
 import type { Context } from "./context";

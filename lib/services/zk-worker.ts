@@ -72,6 +72,7 @@ export async function derivePresentation(input: {
 export function verifyPresentation(input: {
   zkProof: unknown;
   pinnedKeys: readonly Uint8Array[];
+  revokedKeys?: readonly Uint8Array[];
   expected: PresentationExpectation;
 }): Promise<PresentationReport> {
   return verify(input.zkProof, input);

@@ -4,7 +4,7 @@ import { bytesEqual } from "#lib/domain/bytes";
 import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
 import { type LogLeaf, parseLogLeaf } from "#lib/domain/log-leaf";
 import { leafHash, verifyInclusion } from "#lib/domain/merkle";
-import type { Receipt } from "#lib/domain/verify";
+import type { Receipt } from "#lib/domain/receipt";
 import type { VerifierCheck } from "./report";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 

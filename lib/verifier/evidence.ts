@@ -2,9 +2,9 @@
 import { type LogBundle, parseBundle } from "#lib/domain/bundle";
 import { sha256 } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
+import type { Receipt } from "#lib/domain/receipt";
 import { parseActionStatement } from "#lib/domain/statement";
 import { parseTlogProof } from "#lib/domain/tlog-proof";
-import type { Receipt } from "#lib/domain/verify";
 import { isAttestationAnswer, parseReceipt } from "./parse-receipt";
 import { readObject, UnreadableError } from "./read-json";
 

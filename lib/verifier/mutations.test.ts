@@ -27,7 +27,8 @@ vi.mock("#lib/domain/ed25519", async (load) => {
 });
 vi.mock("./check-presentation", async (load) => {
   const real = await load<typeof import("./check-presentation")>();
-  return { checkPresentation: remember(real.checkPresentation) };
+  const { checkPresentation, checkPublicProof } = real;
+  return { checkPresentation: remember(checkPresentation), checkPublicProof: remember(checkPublicProof) };
 });
 vi.mock("./check-authorization", async (load) => {
   const real = await load<typeof import("./check-authorization")>();

@@ -5,7 +5,7 @@
  */
 import { utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import type { Receipt } from "#lib/domain/verify";
+import type { Receipt } from "#lib/domain/receipt";
 import {
   decodeBase64,
   decodeHex,

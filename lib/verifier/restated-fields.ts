@@ -8,9 +8,10 @@ import { bytesEqual, hexEncode, sha256 } from "#lib/domain/bytes";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { parseCheckpoint } from "#lib/domain/checkpoint";
 import { computeDsseKeyId, encodePublicKeyPem } from "#lib/domain/ed25519-key";
+import type { Receipt, TrustedKey } from "#lib/domain/receipt";
 import { parseNote, type VerifierKey } from "#lib/domain/signed-note";
 import { type ActionPredicate, type ActionStatement, STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
-import type { AttestationReport, Receipt, TrustedKey } from "#lib/domain/verify";
+import type { AttestationReport } from "#lib/domain/verify";
 import type { Evidence } from "./evidence";
 
 export interface Restatement {

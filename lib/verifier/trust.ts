@@ -10,9 +10,9 @@ import { parseCheckpoint } from "#lib/domain/checkpoint";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { computeKeyId, parsePublicKey } from "#lib/domain/ed25519-key";
 import type { VerificationKey } from "#lib/domain/groth16";
+import type { TrustedKey } from "#lib/domain/receipt";
 import { parseNote, parseVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import { KEY_EVENT_PREDICATE, parseCanonical } from "#lib/domain/statement";
-import type { TrustedKey } from "#lib/domain/verify";
 import {
   decodeBase64,
   readObject,
@@ -27,8 +27,10 @@ export interface VerifierTrust {
   keys: TrustedKey[];
   /** One for each log there was; a checkpoint names its own. */
   logKeys: VerifierKey[];
-  /** Raw BBS public keys. */
+  /** Raw BBS public keys, retired ones too. */
   zkKeys: Uint8Array[];
+  /** Vouch for what stands beside its payload alone. */
+  revokedZkKeys: Uint8Array[];
   /** World's v4 verifying key; without it v4 proofs are "checked by World". */
   worldV4Key?: VerificationKey;
 }
@@ -45,11 +47,13 @@ export function parseTrust(json: unknown): VerifierTrust {
   const object = readObject(json);
   const log = requireObject(object, "log");
   const logs = [log, ...readObjects(object["logs"], "logs")];
-  const zk = isJsonObject(object["zk"]) ? object["zk"] : null;
+  const zk = isJsonObject(object["zk"]) ? readObjects(object["zk"]["keys"], "zk.keys") : [];
+  const isRevoked = (key: JsonObject) => key["status"] === "revoked";
   return {
     keys: readObjects(object["keys"], "keys").map(readKey),
     logKeys: readLogKeys(logs.map((one) => requireText(one, "vkey"))),
-    zkKeys: zk === null ? [] : readObjects(zk["keys"], "zk.keys").map(readZkKey),
+    zkKeys: zk.filter((key) => !isRevoked(key)).map(readZkKey),
+    revokedZkKeys: zk.filter(isRevoked).map(readZkKey),
   };
 }
 
@@ -60,7 +64,8 @@ export function parseTrust(json: unknown): VerifierTrust {
  */
 export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
   const object = answer === null ? null : readObject(answer);
-  const served = object === null ? { keys: [], logKeys: [], zkKeys: [] } : parseTrust(object);
+  const served =
+    object === null ? { keys: [], logKeys: [], zkKeys: [], revokedZkKeys: [] } : parseTrust(object);
   const logKeys = readLogKeys(pins.logVkeys);
   if (pins.keys.length === 0) return { ...served, ...(logKeys.length > 0 && { logKeys }) };
   const events = object === null ? [] : readKeyEvents(object);
@@ -77,6 +82,7 @@ export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
     logKeys:
       logKeys.length > 0 ? logKeys : served.logKeys.filter(({ publicKey }) => isEndorsed("log", publicKey)),
     zkKeys: served.zkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
+    revokedZkKeys: served.revokedZkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
   };
 }
 
@@ -171,7 +177,6 @@ function readKey(key: JsonObject): TrustedKey {
   return {
     keyId,
     publicKey,
-    ...(typeof key["log_origin"] === "string" && { logOrigin: key["log_origin"] }),
     validFromIndex: requireIndex(key, "valid_from_index"),
     validToIndex: key["valid_to_index"] === null ? null : requireIndex(key, "valid_to_index"),
     ...(key["log_origin"] !== undefined && { logOrigin: requireText(key, "log_origin") }),

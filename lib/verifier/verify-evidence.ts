@@ -3,8 +3,9 @@
  * stands in the file is believed. The pairing checks (BBS, Groth16) are loaded only where one of them runs.
  */
 import type { JsonObject } from "#lib/domain/canonical-json";
+import type { CostlyChecks } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
-import { type CostlyChecks, verifyAttestation } from "#lib/domain/verify";
+import { verifyAttestation } from "#lib/domain/verify";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
 import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
@@ -97,13 +98,9 @@ function loadCostlyChecks(trust: VerifierTrust) {
         detail: failed ? `${failed.name}: ${failed.detail}` : gradeText,
       };
     },
-    verifyZkProof: async (zkProof, { attestationId, payload }) => {
-      const { checkPresentation } = await import("./check-presentation");
-      const expected = { attestationId, audience: "public", ...(payload !== null && { payload }) };
-      const report = await checkPresentation(zkProof, trust, expected);
-      const failed = report.checks.find(({ status }) => status === "fail");
-      const passed = "the service's BBS key signed these disclosed values";
-      return { ok: report.ok, detail: failed ? `${failed.name}: ${failed.detail}` : passed };
+    verifyZkProof: async (zkProof, expected) => {
+      const { checkPublicProof } = await import("./check-presentation");
+      return checkPublicProof(zkProof, trust, expected);
     },
   };
   return { checks, authorization: () => authorization };

@@ -1,0 +1,61 @@
+/** What the verifier is given: a receipt, which nobody vouches for, and the keys and costly checks that it trusts. */
+import type { JsonObject } from "./canonical-json";
+import type { VerifyEd25519 } from "./ed25519";
+import type { VerifierKey } from "./signed-note";
+
+/** Everything in here comes from the one who is to be checked. */
+export interface Receipt {
+  attestationId: string;
+  agentSlug: string;
+  /** `hidden`: private, and the verifier is not its owner. */
+  payload: Uint8Array | "hidden" | "erased";
+  payloadHash: Uint8Array;
+  /** Over the payload itself; a Sigstore bundle carries the envelope's signature alone. */
+  signature: Uint8Array | "absent";
+  envelopeSignature: Uint8Array;
+  keyId: string;
+  isPublic: boolean;
+  log: {
+    index: number;
+    treeSize: number;
+    entry: Uint8Array;
+    inclusionProof: Uint8Array[];
+    checkpoint: string;
+  };
+  /** `absent`, here and below: this kind of file does not carry it, so its absence says nothing. */
+  toolManifest: Uint8Array | null | "absent";
+  humanAuthorization: JsonObject | null | "absent";
+  /** As it was sent; null where the attestation has none, or `absent`. */
+  zkProof: unknown;
+}
+
+export interface TrustedKey {
+  keyId: string;
+  publicKey: Uint8Array;
+  /** The log that the range counts in; a service that began a new log has a range for each. Default: any. */
+  logOrigin?: string;
+  /** Log indexes for which its signatures are valid: `[from, to)`. */
+  validFromIndex: number;
+  validToIndex: number | null;
+}
+
+export interface Trust {
+  keys: TrustedKey[];
+  logKey: VerifierKey;
+  /** For the service's own keys; default: the strict verifier. */
+  verifySignature?: VerifyEd25519;
+}
+
+export interface SubReport {
+  ok: boolean;
+  detail: string;
+}
+
+/** The checks that cost a pairing, injected: a worker pool on the server, loaded on demand in the browser. */
+export interface CostlyChecks {
+  verifyHumanAuthorization(object: JsonObject): Promise<SubReport>;
+  verifyZkProof(
+    zkProof: unknown,
+    expected: { attestationId: string; payload: Uint8Array | null },
+  ): Promise<Omit<SubReport, "ok"> & { ok: boolean | null }>;
+}
