@@ -6,6 +6,7 @@ import { root } from "./step.mjs";
 
 const inputs = [
   ".ci/bundle.mjs",
+  ".ci/compress.mjs",
   "app",
   "components",
   "drizzle",

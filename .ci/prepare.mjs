@@ -50,6 +50,7 @@ function build(hash) {
   unstampBuild();
   const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" };
   runStep("build pages", process.execPath, ["node_modules/next/dist/bin/next", "build"], { env });
+  runStep("compress", process.execPath, [".ci/compress.mjs"]);
   runStep("build server", process.execPath, [".ci/bundle.mjs"], { env });
   stampBuild(hash);
 }
