@@ -34,6 +34,7 @@ test("a stranger on a phone reads the verdict first, and the own browser repeats
   await openVerified(page, made.public_url);
   await expect(verdict(page)).toHaveText("Valid");
   await expect(verdict(page)).toBeInViewport();
+  await expect(verdict(page)).toHaveCSS("text-decoration-line", "none");
   await expect(page.getByText("No human approval is recorded.").first()).toBeInViewport();
   await expect(agrees(page)).toBeInViewport();
   for (const name of ["payload_hash", "signature", "key_validity", "log_inclusion", "checkpoint_signature"]) {
@@ -167,6 +168,7 @@ test("a lying server is caught by the browser: a verdict of valid over changed b
     "Your browser does not agree with this server",
   );
   await expect(page.getByText("This page says valid; your browser finds it invalid.")).toBeVisible();
+  await expect(verdict(page)).toHaveCSS("text-decoration-line", "line-through");
   await expect(row(page, "payload_hash")).toContainText("Your browser: fails");
   await expect(row(page, "payload_hash")).toContainText("Server: passes");
   await expect(agrees(page)).toHaveCount(0);

@@ -1,5 +1,6 @@
 /** One operation: what goes in, an example that works as it stands, what comes out. */
 import { CodeBlock } from "#components/ui/code-block";
+import { Description } from "./description";
 import type { Operation, Schema } from "./document";
 import { SchemaFields } from "./schema-fields";
 
@@ -56,7 +57,11 @@ export function OperationSection(props: OperationSectionProps) {
         </span>
         {path}
       </p>
-      {operation.description ? <p className="mt-2 text-muted">{operation.description}</p> : null}
+      {operation.description ? (
+        <p className="mt-2 text-muted">
+          <Description text={operation.description} />
+        </p>
+      ) : null}
       {operation.parameters.length > 0 ? (
         <Block title="Parameters">
           <SchemaFields schema={parametersAsSchema(operation)} />
@@ -77,7 +82,9 @@ export function OperationSection(props: OperationSectionProps) {
             return (
               <li key={status} className="text-[14px]">
                 <span className="font-mono font-semibold">{status}</span>{" "}
-                <span className="text-muted">{description}</span>
+                <span className="text-muted">
+                  <Description text={description} />
+                </span>
                 {schema ? <SchemaFields schema={schema} /> : null}
               </li>
             );

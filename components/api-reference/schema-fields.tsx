@@ -1,4 +1,5 @@
 /** The fields of an object, each with its type; nested objects stand indented under their field. */
+import { Description } from "./description";
 import { describeType, linkedSchema, type Schema } from "./document";
 
 function TypeText({ schema }: { readonly schema: Schema }) {
@@ -39,7 +40,11 @@ function Field({
         <span className="[overflow-wrap:anywhere]">
           <TypeText schema={schema} />
         </span>
-        {schema.description ? <span className="block">{schema.description}</span> : null}
+        {schema.description ? (
+          <span className="block">
+            <Description text={schema.description} />
+          </span>
+        ) : null}
         {inner === null ? null : <SchemaFields schema={inner} />}
       </dd>
     </>

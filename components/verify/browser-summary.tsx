@@ -18,8 +18,13 @@ function agreement({ report }: Done): string {
 
 export function BrowserSummary() {
   const check = useBrowserCheck();
+  const disagrees = check.phase === "done" && check.disagreements.length > 0;
   return (
-    <div className="mt-4 border-current/15 border-t pt-3 text-[15px]" data-browser-check={check.phase}>
+    <div
+      className="mt-4 border-current/15 border-t pt-3 text-[15px] data-disagrees:order-first data-disagrees:mt-0 data-disagrees:mb-5 data-disagrees:border-t-0 data-disagrees:pt-0"
+      data-browser-check={check.phase}
+      data-disagrees={disagrees || undefined}
+    >
       <div role="status">
         {check.phase === "done" && check.disagreements.length === 0 ? (
           <p className="flex items-start gap-2">
@@ -47,7 +52,7 @@ export function BrowserSummary() {
           verifier, or load the page again.
         </Callout>
       ) : null}
-      {check.phase === "done" && check.disagreements.length > 0 ? (
+      {disagrees ? (
         <Callout tone="fail" alert title="Your browser does not agree with this server">
           <ul className="list-disc pl-5">
             {check.disagreements.map((sentence) => (

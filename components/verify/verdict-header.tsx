@@ -12,6 +12,16 @@ const looks = {
   unknown: { Icon: CircleHelp, className: "border-line-strong bg-surface", ink: "text-ink" },
 } as const satisfies Record<VerdictKind | "unknown", object>;
 
+/**
+ * Where the visitor's browser disagrees (browser-summary.tsx) the frame is no longer the verdict's: it is that of a
+ * failure, the disagreement stands first, and the server's word is struck out.
+ */
+const disputed = {
+  frame:
+    "group/verdict has-data-disagrees:flex has-data-disagrees:flex-col has-data-disagrees:border-fail has-data-disagrees:bg-fail-soft",
+  word: "group-has-data-disagrees/verdict:text-muted group-has-data-disagrees/verdict:line-through",
+};
+
 interface VerdictHeaderProps {
   readonly verdict: Pick<Verdict, "title" | "sentence" | "notes"> & {
     readonly kind: VerdictKind | "unknown";
@@ -23,14 +33,16 @@ interface VerdictHeaderProps {
 export function VerdictHeader({ verdict, children }: VerdictHeaderProps) {
   const { Icon, className, ink } = looks[verdict.kind];
   return (
-    <header className={`rounded-lg border-2 px-4 py-5 sm:px-7 sm:py-7 ${className}`}>
+    <header className={`rounded-lg border-2 px-4 py-5 sm:px-7 sm:py-7 ${className} ${disputed.frame}`}>
       <div className="flex items-start gap-3 sm:gap-5">
-        <Icon aria-hidden="true" className={`mt-0.5 size-9 shrink-0 sm:size-12 ${ink}`} />
+        <Icon aria-hidden="true" className={`mt-0.5 size-9 shrink-0 sm:size-12 ${ink} ${disputed.word}`} />
         <div className="min-w-0">
-          <h1 className={`font-semibold text-3xl leading-tight tracking-[-0.02em] sm:text-4xl ${ink}`}>
+          <h1
+            className={`font-semibold text-3xl leading-tight tracking-[-0.02em] sm:text-4xl ${ink} ${disputed.word}`}
+          >
             {verdict.title}
           </h1>
-          <p className="mt-2 max-w-[62ch] text-[17px] sm:text-lg">{verdict.sentence}</p>
+          <p className={`mt-2 max-w-[62ch] text-[17px] sm:text-lg ${disputed.word}`}>{verdict.sentence}</p>
           {verdict.notes.map((note) => (
             <p key={note} className="mt-2 max-w-[62ch] text-[15px]">
               {note}

@@ -28,7 +28,7 @@ export function openSecretFiles(folder: string): SecretFiles {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       // Whole or not at all, and never over another: a second process sees the finished file or none.
       const draft = file(`.${name}.${process.pid}`);
-      const handle = await open(draft, "w", 0o600);
+      const handle = await open(/* turbopackIgnore: true */ draft, "w", 0o600);
       try {
         await handle.writeFile(`${text}\n`);
         await handle.sync();

@@ -43,7 +43,7 @@ export function locateProver(): ProverFiles {
 }
 
 function locate(file: string): string {
-  const place = path.resolve(process.cwd(), file);
+  const place = path.resolve(/* turbopackIgnore: true */ process.cwd(), file);
   accessSync(place);
   return place;
 }
