@@ -3,7 +3,7 @@
 import { type DragEvent, type FormEvent, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
-import { describeControl, Field, Input, Textarea } from "#components/ui/field";
+import { describeControl, Field, FileInput, Input, Textarea } from "#components/ui/field";
 import type { CheckedPresentation } from "./check-presentation";
 import { PresentationResult } from "./presentation-result";
 
@@ -94,11 +94,9 @@ export function PresentationForm() {
           />
         </Field>
         <Field id="file" label="Or choose a file">
-          <Input
+          <FileInput
             id="file"
-            type="file"
             accept="application/json,.json"
-            className="py-2"
             onChange={(event) => void read(event.target.files?.[0])}
           />
         </Field>

@@ -49,6 +49,16 @@ export function Input({ className = "", ...rest }: ComponentProps<"input">) {
   return <input {...rest} className={`${control} ${className}`} />;
 }
 
+export function FileInput(props: Omit<ComponentProps<"input">, "type" | "className">) {
+  return (
+    <input
+      {...props}
+      type="file"
+      className="min-h-11 w-full text-sm file:mr-3 file:min-h-9 file:cursor-pointer file:rounded-md file:border file:border-line-strong file:bg-surface file:px-3 file:text-ink"
+    />
+  );
+}
+
 export function Textarea({ className = "", ...rest }: ComponentProps<"textarea">) {
   return <textarea {...rest} className={`${control} py-2 ${className}`} />;
 }

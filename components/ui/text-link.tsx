@@ -7,7 +7,12 @@ export function TextLink({ href, children }: { readonly href: string; readonly c
     "text-accent underline decoration-1 underline-offset-[3px] hover:decoration-2 [overflow-wrap:anywhere]";
   if (/^https?:/.test(href)) {
     return (
-      <a href={href} rel="noreferrer" className={className}>
+      <a
+        href={href}
+        rel="noreferrer"
+        // In print the address of every other link is written behind it.
+        className={children === href ? `shows-its-address ${className}` : className}
+      >
         {children}
       </a>
     );

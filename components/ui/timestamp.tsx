@@ -11,8 +11,8 @@ export function Timestamp({ iso, relative = true }: TimestampProps) {
   const text = new Date(iso).toISOString().replace("T", " ").slice(0, 19);
   return (
     <span>
-      <time dateTime={iso} title={iso} className="whitespace-nowrap tabular-nums">
-        {text} UTC
+      <time dateTime={iso} title={iso} className="tabular-nums">
+        <span className="whitespace-nowrap">{text}</span> UTC
       </time>
       {relative ? <RelativeTime iso={iso} /> : null}
     </span>

@@ -3,7 +3,7 @@
 import { type ChangeEvent, type DragEvent, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
-import { describeControl, Field, Textarea } from "#components/ui/field";
+import { describeControl, Field, FileInput, Textarea } from "#components/ui/field";
 import type { VerifierReport } from "#lib/verifier/report";
 import { ReportView } from "./report-view";
 import { verifyInWorker } from "./run-worker";
@@ -14,8 +14,6 @@ type Outcome =
   | { readonly phase: "failed"; readonly reason: string }
   | { readonly phase: "done"; readonly report: VerifierReport };
 
-const fileInput =
-  "min-h-11 w-full text-sm file:mr-3 file:min-h-9 file:cursor-pointer file:rounded-md file:border file:border-line-strong file:bg-surface file:px-3 file:text-ink";
 const maxBytes = 2_000_000;
 
 async function fetchKeys(): Promise<string> {
@@ -110,15 +108,10 @@ export function LocalVerifier() {
         </Field>
         <div className="mt-4 grid gap-4 sm:grid-cols-2">
           <Field id="file" label="Or choose the file">
-            <input
-              id="file"
-              type="file"
-              className={fileInput}
-              onChange={(event) => void take(event.target.files?.[0])}
-            />
+            <FileInput id="file" onChange={(event) => void take(event.target.files?.[0])} />
           </Field>
           <Field id="keys" label="Your own copy of the public keys (optional)">
-            <input id="keys" type="file" className={fileInput} onChange={(event) => void pin(event)} />
+            <FileInput id="keys" onChange={(event) => void pin(event)} />
           </Field>
         </div>
         <div className="mt-4">
