@@ -176,7 +176,12 @@ test.describe
         "/verify/presentation",
         "/verify",
         "/",
-        `/badge/${discreet}/${id}`,
+        `/badge/${discreet}.svg`,
+        `/badge/${discreet}.svg?attestation=${id}`,
+        `/agent/${discreet}/feed.json`,
+        `/agent/${discreet}/feed.atom`,
+        "/sitemap.xml",
+        "/llms.txt",
         "/log/checkpoint",
         "/log/tile/entries/000.p/5",
         `/v1/agent/${discreet}`,
@@ -187,7 +192,9 @@ test.describe
       ]) {
         // Both what a browser gets and the payload that Next sends for a soft navigation.
         for (const headers of [{}, { rsc: "1" }] as Record<string, string>[]) {
-          const page = await (await request.get(address, { headers })).text();
+          const answer = await request.get(address, { headers });
+          const page = await answer.text();
+          expect(page, `${answer.status()} ${address}`).not.toBe("");
           expect(
             secrets.filter((secret) => page.includes(secret)),
             address,

@@ -59,6 +59,7 @@ function judgeEndorsement(answer: JsonObject, kid: string, trust: VerifierTrust)
   return findEndorsementFault(
     publicKey,
     {
+      ...(endorsement["log_origin"] !== undefined && { logOrigin: requireText(endorsement, "log_origin") }),
       index: requireIndex(endorsement, "index"),
       payload: requireText(endorsement, "payload"),
       signature: requireText(endorsement, "signature"),

@@ -1,6 +1,6 @@
 "use client";
 /** Paste or drop a presentation and check it here in the browser: what is pasted is sent nowhere. */
-import { type DragEvent, type FormEvent, useState } from "react";
+import { type DragEvent, type FormEvent, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, FileInput, Input, Textarea } from "#components/ui/field";
@@ -35,8 +35,8 @@ async function runCheck({ text, audience, nonce }: Fields): Promise<State> {
     ]);
     const question = {
       text: text.trim(),
-      audience: audience.trim(),
-      nonce: nonce.trim(),
+      audience,
+      nonce,
       nowSeconds: Date.now() / 1_000,
     };
     return { kind: "checked", checked: await checkPresentation(question, pubkey) };
@@ -51,8 +51,11 @@ export function PresentationForm() {
   const [isOver, setIsOver] = useState(false);
   const [state, setState] = useState<State>({ kind: "idle" });
 
-  /** An old verdict must not stand beside new input. */
+  const run = useRef(0);
+
+  /** An old verdict must not stand beside new input, nor one arrive that was asked for before the input changed. */
   const change = (changed: Partial<Fields>) => {
+    run.current += 1;
     setFields((before) => ({ ...before, ...changed }));
     setState({ kind: "idle" });
   };
@@ -68,8 +71,11 @@ export function PresentationForm() {
   };
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
+    run.current += 1;
+    const own = run.current;
     setState({ kind: "checking" });
-    setState(await runCheck(fields));
+    const found = await runCheck(fields);
+    if (own === run.current) setState(found);
   };
 
   return (

@@ -1,7 +1,8 @@
-/** What the zero-knowledge proof discloses. Shown as it stands; whether the proof holds is the checklist's to say. */
+/** What the zero-knowledge proof discloses, where it has verified: nothing unproven is shown as proven. */
 import { AgentText } from "#components/agent-text";
 import { TextLink } from "#components/ui/text-link";
 import type { VerifyResponse } from "#lib/contract/verify";
+import type { AttestationCheck } from "#lib/domain/verify";
 
 /** `["human_approved",true]` → name and value in words; null for what is not such a pair. */
 function parseDisclosed(text: string): { name: string; value: string } | null {
@@ -15,7 +16,23 @@ function parseDisclosed(text: string): { name: string; value: string } | null {
   }
 }
 
-export function DisclosedValues({ proof }: { readonly proof: NonNullable<VerifyResponse["zk_proof"]> }) {
+interface DisclosedValuesProps {
+  readonly proof: NonNullable<VerifyResponse["zk_proof"]>;
+  /** The server's own check of it. */
+  readonly status: AttestationCheck["status"] | undefined;
+}
+
+export function DisclosedValues({ proof, status }: DisclosedValuesProps) {
+  if (status === "not_applicable") {
+    return (
+      <p className="max-w-[68ch] text-[15px]">
+        The key of this proof was revoked since: whoever has it could sign any values. Beside the payload the
+        proof still counts, and the payload is not shown here; so it shows nothing any more.
+      </p>
+    );
+  }
+  if (status !== "pass")
+    return <p className="max-w-[68ch] text-[15px]">The proof does not hold, so its values are not shown.</p>;
   const values = Object.values(proof.disclosed).flatMap((text) => parseDisclosed(text) ?? []);
   return (
     <>

@@ -1,4 +1,5 @@
 /** From the API's answer to the facts of a verdict: the one place where the two are joined. */
+import type { ApprovalMethod } from "#components/approval-grades";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { checkTexts } from "./check-texts";
 import { decideVerdict, type Verdict, type VerdictFacts } from "./verdict";
@@ -7,15 +8,18 @@ export interface Verification {
   readonly answer: VerifyResponse;
   readonly keyStatus: VerdictFacts["keyStatus"];
   readonly isTest: boolean;
+  /** Null where a stranger cannot know it. */
+  readonly approvalMethod: ApprovalMethod | null;
 }
 
-export function verdictOf({ answer, keyStatus, isTest }: Verification): Verdict {
+export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verification): Verdict {
   return decideVerdict({
     valid: answer.valid,
     isPublic: answer.is_public,
     erasedAt: answer.erased_at,
     approval: answer.human_approval,
     isApproved: answer.human_approved,
+    approvalMethod,
     isTest,
     keyStatus,
     failed: answer.checks

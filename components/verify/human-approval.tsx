@@ -7,14 +7,12 @@ import { StatusPill, TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import type { HumanApproval } from "#lib/domain/statement";
+import type { Verification } from "./facts";
 import { describeLevel } from "./verdict";
 
 type Proven = Extract<HumanApproval, { method: "proof_of_personhood" }>;
 
-interface HumanApprovalProps {
-  readonly answer: VerifyResponse;
-  readonly isTest: boolean;
-}
+type HumanApprovalProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
 
 /** The names in `verified_by`, as people would say them. */
 const witnesses: Record<string, string> = {
@@ -150,7 +148,7 @@ function AssertedApproval({ approverHash }: { readonly approverHash: string | nu
   );
 }
 
-export function HumanApprovalPart({ answer, isTest }: HumanApprovalProps) {
+export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanApprovalProps) {
   const approval = answer.human_approval;
   if (approval?.method === "proof_of_personhood")
     return <ProvenApproval answer={answer} approval={approval} />;
@@ -159,13 +157,16 @@ export function HumanApprovalPart({ answer, isTest }: HumanApprovalProps) {
     return <p>None is recorded. Nobody claims that a human was asked; the record is the agent's report.</p>;
   if (answer.human_approved === null)
     return <p>Whatever the record said of it was erased with the content.</p>;
+  if (approvalMethod === "hash") return <AssertedApproval approverHash={null} />;
   return (
     <>
       {isTest ? <TestMark /> : null}
       <p className={isTest ? "mt-3" : ""}>
-        {answer.human_approved
-          ? "An approval is recorded. How strong that evidence is, and what was approved, only the owner can show."
-          : "None is recorded."}
+        {approvalMethod === "proof_of_personhood"
+          ? "A human approved it by World ID, as the zero-knowledge proof below shows. What was approved, only the owner can show."
+          : answer.human_approved
+            ? "An approval is recorded. How strong that evidence is, and what was approved, only the owner can show."
+            : "None is recorded."}
       </p>
     </>
   );

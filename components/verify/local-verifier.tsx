@@ -25,7 +25,8 @@ async function fetchKeys(): Promise<string> {
 async function verifyText(input: string, pinned: string | null): Promise<Outcome> {
   try {
     const trust = pinned ?? (await fetchKeys());
-    return { phase: "done", report: await verifyInWorker({ input: input.trim(), trust }) };
+    const expected = { nowSeconds: Date.now() / 1_000 };
+    return { phase: "done", report: await verifyInWorker({ input: input.trim(), trust, expected }) };
   } catch (error) {
     return { phase: "failed", reason: error instanceof Error ? error.message : "it could not be read" };
   }
@@ -43,12 +44,23 @@ export function LocalVerifier() {
   const [outcome, setOutcome] = useState<Outcome>({ phase: "idle" });
   const [isOver, setIsOver] = useState(false);
   const [isReady, setIsReady] = useState(false);
+  const run = useRef(0);
   const result = useRef<HTMLDivElement>(null);
   useEffect(() => setIsReady(true), []);
 
+  /** An old verdict must not stand beside new input, nor one arrive that was asked for before the input changed. */
+  function forget(): void {
+    run.current += 1;
+    setOutcome({ phase: "idle" });
+  }
+
   async function verify(input: string): Promise<void> {
+    run.current += 1;
+    const own = run.current;
     setOutcome({ phase: "running" });
-    setOutcome(await verifyText(input, pinned));
+    const found = await verifyText(input, pinned);
+    if (own !== run.current) return;
+    setOutcome(found);
     result.current?.focus();
   }
 
@@ -56,6 +68,7 @@ export function LocalVerifier() {
     try {
       const read = await readFile(file);
       if (read === null) return;
+      forget();
       setText(read);
       await verify(read);
     } catch (error) {
@@ -67,6 +80,7 @@ export function LocalVerifier() {
   }
 
   async function pin(event: ChangeEvent<HTMLInputElement>): Promise<void> {
+    forget();
     setPinned(await readFile(event.target.files?.[0]).catch(() => null));
   }
 
@@ -103,7 +117,10 @@ export function LocalVerifier() {
             spellCheck={false}
             className="font-mono text-sm"
             value={text}
-            onChange={(event) => setText(event.target.value)}
+            onChange={(event) => {
+              forget();
+              setText(event.target.value);
+            }}
           />
         </Field>
         <div className="mt-4 grid gap-4 sm:grid-cols-2">

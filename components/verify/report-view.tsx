@@ -7,7 +7,7 @@ import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { ActionStatement } from "#lib/domain/statement";
-import type { VerifierCheck, VerifierReport } from "#lib/verifier/report";
+import { listUncompared, type VerifierCheck, type VerifierReport } from "#lib/verifier/report";
 import { checkTexts } from "./check-texts";
 
 const tones: Record<VerifierReport["verdict"], CalloutTone> = {
@@ -71,6 +71,7 @@ function StatementSummary({ statement }: { readonly statement: ActionStatement }
 
 export function ReportView({ report }: { readonly report: VerifierReport }) {
   const { verdict, checks, unproven, statement } = report;
+  const uncompared = listUncompared(report);
   return (
     <div>
       <Callout tone={tones[verdict]} title={titles[verdict]}>
@@ -86,6 +87,15 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
           </p>
         )}
       </Callout>
+      {uncompared.length === 0 ? null : (
+        <div className="mt-3">
+          <Callout tone="warn" title={`Not compared: ${uncompared.join(" and ")}`}>
+            A copy of a presentation that was made for somebody else would pass too. Compare them on{" "}
+            <TextLink href="/verify/presentation">the page for presentations</TextLink>, which also shows its
+            values.
+          </Callout>
+        </div>
+      )}
       {report.disagrees ? (
         <div className="mt-3">
           <Callout tone="fail" alert title="The file says something else about itself">

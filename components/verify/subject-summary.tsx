@@ -5,19 +5,20 @@ import { StatusPill, TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/contract/verify";
+import type { Verification } from "./facts";
 
-interface SubjectSummaryProps {
-  readonly answer: VerifyResponse;
-  readonly isTest: boolean;
-}
+type SubjectSummaryProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
 
-function ApprovalGrade({ answer, isTest }: SubjectSummaryProps) {
+function ApprovalGrade({ answer, isTest, approvalMethod }: SubjectSummaryProps) {
   const approval = answer.human_approval;
   if (isTest) return <TestMark />;
   if (approval !== null) {
     const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;
     return <ApprovalPill method={approval.method} {...(environment === undefined ? {} : { environment })} />;
   }
+  if (approvalMethod === "proof_of_personhood")
+    return <ApprovalPill method={approvalMethod} environment="production" />;
+  if (approvalMethod === "hash") return <ApprovalPill method={approvalMethod} />;
   if (answer.human_approved === true)
     return <StatusPill tone="private">Approval recorded, grade not public</StatusPill>;
   if (answer.human_approved === false) return <ApprovalPill method="none" />;
@@ -34,7 +35,8 @@ function ActionText({ answer }: { readonly answer: VerifyResponse }) {
   );
 }
 
-export function SubjectSummary({ answer, isTest }: SubjectSummaryProps) {
+export function SubjectSummary(props: SubjectSummaryProps) {
+  const { answer } = props;
   return (
     <div className="mt-5">
       <p className="text-muted text-sm">The agent's report</p>
@@ -53,7 +55,7 @@ export function SubjectSummary({ answer, isTest }: SubjectSummaryProps) {
         )}
       </p>
       <div className="mt-3">
-        <ApprovalGrade answer={answer} isTest={isTest} />
+        <ApprovalGrade {...props} />
       </div>
     </div>
   );

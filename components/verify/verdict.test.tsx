@@ -18,6 +18,7 @@ const facts: VerdictFacts = {
   erasedAt: null,
   approval: { method: "none" },
   isApproved: false,
+  approvalMethod: null,
   isTest: false,
   keyStatus: "active",
   failed: [],
@@ -66,7 +67,10 @@ describe("the verdict in words", () => {
   it("does not claim a grade of a private approval", () => {
     const verdict = decide({ isPublic: false, approval: null, isApproved: true });
     expect(verdict.kind).toBe("private");
-    expect(verdict.sentence).toContain("only the owner can show");
+    expect(verdict.sentence).toContain("how strong that evidence is, only the owner can show");
+    const hash = decide({ isPublic: false, approval: null, isApproved: true, approvalMethod: "hash" });
+    expect(hash.sentence).toContain("asserted by the caller, not proven");
+    expect(hash.sentence).not.toContain("how strong");
   });
 
   it("tells erased and retired keys apart from invalid", () => {

@@ -14,6 +14,8 @@ export interface VerdictFacts {
   readonly approval: HumanApproval | null;
   /** Known of private attestations too. */
   readonly isApproved: boolean | null;
+  /** Of a private attestation it is known where a zero-knowledge proof shows it. */
+  readonly approvalMethod: HumanApproval["method"] | null;
   /** The approval came from the stand-in or from World's staging network. */
   readonly isTest: boolean;
   readonly keyStatus: "active" | "retired" | "revoked" | "unknown";
@@ -82,16 +84,23 @@ function erasedVerdict({ erasedAt }: VerdictFacts): Verdict {
   };
 }
 
-function privateVerdict({ isApproved, isTest, keyStatus }: VerdictFacts): Verdict {
-  const approval = isTest
-    ? " Its approval is a TEST approval, not a real person's."
-    : isApproved === true
-      ? " It records a human approval; how strong that evidence is, only the owner can show."
-      : "";
+/** Never better than what a stranger can be shown. */
+function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): string {
+  if (isTest) return " Its approval is a TEST approval, not a real person's.";
+  if (approvalMethod === "hash") return " Its human approval is asserted by the caller, not proven.";
+  if (approvalMethod === "proof_of_personhood")
+    return " A human approved it by World ID; what was approved, only the owner can show.";
+  return isApproved === true
+    ? " It records a human approval; how strong that evidence is, only the owner can show."
+    : "";
+}
+
+function privateVerdict(facts: VerdictFacts): Verdict {
+  const { isTest, keyStatus } = facts;
   return {
     kind: "private",
     title: isTest ? "Valid but private, with a TEST approval" : "Valid but private",
-    sentence: `${intact} What it says is for its owner to show.${approval}`,
+    sentence: `${intact} What it says is for its owner to show.${privateApproval(facts)}`,
     short: isTest ? "valid, private, TEST approval" : "valid, private",
     notes: keyNotes(keyStatus),
   };

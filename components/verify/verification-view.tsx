@@ -71,7 +71,8 @@ function LogPart({ answer }: Pick<Verification, "answer">) {
 }
 
 export function VerificationView({ verification, base }: VerificationViewProps) {
-  const { answer, isTest } = verification;
+  const { answer, isTest, approvalMethod } = verification;
+  const proofStatus = answer.checks.find(({ name }) => name === "zk_proof")?.status;
   const page = {
     valid: answer.valid,
     payloadHash: answer.payload_hash,
@@ -81,7 +82,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
     <BrowserCheckProvider id={answer.attestation_id} page={page}>
       <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6 sm:pt-10">
         <VerdictHeader verdict={verdictOf(verification)}>
-          <SubjectSummary answer={answer} isTest={isTest} />
+          <SubjectSummary answer={answer} isTest={isTest} approvalMethod={approvalMethod} />
           <BrowserSummary />
         </VerdictHeader>
         <p className="mt-4 hidden text-sm [overflow-wrap:anywhere] print:block">
@@ -90,7 +91,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           Payload hash (SHA-256): <code className="font-mono">{answer.payload_hash}</code>
         </p>
         <Section id="approval" title="Human approval">
-          <HumanApprovalPart answer={answer} isTest={isTest} />
+          <HumanApprovalPart answer={answer} isTest={isTest} approvalMethod={approvalMethod} />
         </Section>
         <Section
           id="checks"
@@ -102,7 +103,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
         <Content answer={answer} />
         {answer.zk_proof === null ? null : (
           <Section id="zero-knowledge" title="Zero-knowledge proof">
-            <DisclosedValues proof={answer.zk_proof} />
+            <DisclosedValues proof={answer.zk_proof} status={proofStatus} />
           </Section>
         )}
         <Section id="not-proven" title="What this does not prove">

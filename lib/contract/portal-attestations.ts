@@ -1,6 +1,6 @@
 /** The portal's list of attestations: filters of its address bar, columns of its exports. */
 import { z } from "zod";
-import { presentationRequest } from "./presentation";
+import { lifetimeSeconds, presentationRequest } from "./presentation";
 import { agentSlug } from "./primitives";
 
 const day = z.iso.date();
@@ -36,5 +36,5 @@ export const presentationForm = z.object({
   disclose: z.preprocess((value) => (value === undefined ? [] : [value].flat()), disclosable.disclose),
   audience: disclosable.audience,
   nonce: disclosable.nonce,
-  expires_in: z.coerce.number().pipe(disclosable.expires_in.unwrap()),
+  expires_in: z.coerce.number().pipe(lifetimeSeconds),
 });

@@ -7,6 +7,12 @@ type DisclosableName = Exclude<MessageName, "blinding">;
 /** Everything but the salt. */
 export const DISCLOSABLE_NAMES = MESSAGE_NAMES.filter((name): name is DisclosableName => name !== "blinding");
 
+export const DEFAULT_LIFETIME_SECONDS = 3_600;
+export const lifetimeSeconds = z
+  .int("must be a whole number of seconds")
+  .min(60, "must be 60-2592000 seconds")
+  .max(2_592_000, "must be 60-2592000 seconds");
+
 export const presentationRequest = z
   .strictObject({
     disclose: z
@@ -26,12 +32,9 @@ export const presentationRequest = z
       .max(MAX_NONCE_LENGTH, `must be 1-${MAX_NONCE_LENGTH} characters`)
       .refine((text) => text.isWellFormed(), "must be well-formed text")
       .meta({ description: "What the verifier chose, so that nobody can show him an old presentation." }),
-    expires_in: z
-      .int("must be a whole number of seconds")
-      .min(60, "must be 60-2592000 seconds")
-      .max(2_592_000, "must be 60-2592000 seconds")
-      .default(3_600)
-      .meta({ description: "Seconds for which the presentation is valid." }),
+    expires_in: lifetimeSeconds.nullish().meta({
+      description: `Seconds for which the presentation is valid; default ${DEFAULT_LIFETIME_SECONDS}.`,
+    }),
   })
   .meta({ id: "PresentationRequest" });
 

@@ -107,14 +107,15 @@ export async function checkZkProof(subject: Subject, costly: CostlyChecks): Prom
   const isNamed = statement?.predicate.zk !== undefined;
   if (receipt.zkProof === "absent" && isNamed) return miss("the zero-knowledge proof is not in this file");
   if (receipt.zkProof === "absent" || receipt.zkProof === null || receipt.zkProof === undefined) {
+    if (receipt.payload === "erased") return withoutPayload(subject);
     return isNamed
       ? fail("the zero-knowledge proof that the payload names is missing")
-      : skip("no zero-knowledge proof was asked for");
+      : skip(payload === null ? "no zero-knowledge proof is shown" : "no zero-knowledge proof was asked for");
   }
   if (statement !== null && !isNamed)
     return fail("a zero-knowledge proof stands beside a payload that names none");
   const expected = { attestationId: receipt.attestationId, payload };
   const { ok, detail } = await costly.verifyZkProof(receipt.zkProof, expected);
-  if (ok === null) return miss(detail);
+  if (ok === null) return payload === null ? miss(detail) : skip(detail);
   return ok ? pass(detail) : fail(detail);
 }

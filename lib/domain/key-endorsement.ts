@@ -10,6 +10,8 @@ import type { TrustedKey } from "./receipt";
 import { KEY_EVENT_PREDICATE, parseCanonical, STATEMENT_TYPE } from "./statement";
 
 export interface KeyEndorsement {
+  /** The log of `index`; a key that signed in several logs has a range in each. */
+  logOrigin?: string;
   /** The event's log index, for the range in which the signing key was valid. */
   index: number;
   /** The exact signed bytes, as text. */
@@ -38,7 +40,10 @@ export function findEndorsementFault(
   const [first] = Array.isArray(subject) ? subject : [];
   const digest = isJsonObject(first) && isJsonObject(first["digest"]) ? first["digest"]["sha256"] : null;
   if (digest !== hexEncode(sha256(publicKey))) return "its subject is another key";
-  const signer = signers.find((key) => key.keyId === endorsement.key_id);
+  const { logOrigin } = endorsement;
+  const isOfLog = (key: TrustedKey) =>
+    logOrigin === undefined || key.logOrigin === undefined || key.logOrigin === logOrigin;
+  const signer = signers.find((key) => key.keyId === endorsement.key_id && isOfLog(key));
   if (signer === undefined || signedBy !== endorsement.key_id) return "signed by an unknown key";
   const { validFromIndex: from, validToIndex: to } = signer;
   if (endorsement.index < from || (to !== null && endorsement.index >= to))

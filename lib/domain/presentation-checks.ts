@@ -32,7 +32,10 @@ export interface PresentationExpectation {
   nonce?: string;
   /** Unix seconds; without it the validity period is shown, not judged. */
   nowSeconds?: number;
-  /** The canonical payload, whose own signature the caller has verified: every disclosed message must follow from it. */
+  /**
+   * The canonical payload. Only for a caller that verifies the payload's own signature too: every disclosed message must
+   * follow from it, and even a revoked key is good enough then.
+   */
   payload?: Uint8Array;
 }
 

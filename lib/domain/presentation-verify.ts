@@ -5,6 +5,7 @@
  * What ok means: the holder of a pinned BBS key signed one attestation that has exactly the disclosed
  * values. Not that the action happened, not who presents it (a credential is bearer).
  */
+import { hexEncode, sha256 } from "./bytes";
 import {
   checkAttestationId,
   checkAudience,
@@ -109,13 +110,31 @@ export async function verifyPresentation(
   return { ok: true, isKeyRevoked, checks, disclosed, presentationHeader: state.presentationHeader };
 }
 
-/** What the report of a public proof says of its attestation, in one line. */
-export function summarizePublicProof(report: PresentationReport, payload: Uint8Array | null) {
+/**
+ * Whether a presentation is about these bytes, which nobody has vouched for: only a disclosed `payload_hash` binds it to
+ * them, as all its other values could be those of another payload too.
+ */
+export function checkPayloadBinding({ ok, disclosed }: PresentationReport, payload: Uint8Array): Outcome {
+  if (!ok) return { status: "not_run", detail: "an earlier check failed" };
+  const hash = disclosed.find(({ name }) => name === "payload_hash")?.value;
+  if (hash === undefined)
+    return { status: "fail", detail: "payload_hash is not disclosed, so nothing binds this payload to it" };
+  return hash === hexEncode(sha256(payload))
+    ? { status: "pass", detail: "its payload_hash is the hash of this payload" }
+    : { status: "fail", detail: "it is about another payload" };
+}
+
+/**
+ * What the report of a public proof says of its attestation, in one line. `ok` is null for a reader without the payload
+ * (`isPayloadShown`) where the key was revoked: to him the proof says nothing any more, whatever the service knows.
+ */
+export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean) {
+  if (report.isKeyRevoked && !isPayloadShown)
+    return { ok: null, detail: "its key was revoked since: without the payload it shows nothing any more" };
   const failed = report.checks.find(({ status }) => status === "fail");
-  if (failed === undefined)
-    return { ok: true, detail: "the service's BBS key signed these disclosed values" };
-  const isOpen = report.isKeyRevoked && payload === null;
-  return { ok: isOpen ? null : false, detail: `${failed.name}: ${failed.detail}` };
+  return failed === undefined
+    ? { ok: true, detail: "the service's BBS key signed these disclosed values" }
+    : { ok: false, detail: `${failed.name}: ${failed.detail}` };
 }
 
 async function runStep(name: CheckName, state: State): Promise<Outcome> {

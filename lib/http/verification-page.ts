@@ -2,6 +2,8 @@
 import { headers } from "next/headers";
 import { cache } from "react";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { MESSAGE_NAMES } from "#lib/domain/disclosure";
+import { parseMessage } from "#lib/domain/disclosure-messages";
 import type { HumanApproval } from "#lib/domain/statement";
 import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/context";
@@ -16,6 +18,16 @@ export interface VerificationPage {
   keyStatus: "active" | "retired" | "revoked" | "unknown";
   /** True for private attestations too: a TEST approval is marked everywhere, for ever. */
   isTest: boolean;
+  /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof alone. */
+  approvalMethod: HumanApproval["method"] | null;
+}
+
+function findApprovalMethod({ human_approval: approval, checks, zk_proof: proof }: VerifyResponse) {
+  if (approval !== null) return approval.method;
+  const isProven = checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
+  const index = MESSAGE_NAMES.indexOf("human_approval_method");
+  const method = isProven ? parseMessage(index, proof?.disclosed[index] ?? "") : undefined;
+  return method === "none" || method === "hash" || method === "proof_of_personhood" ? method : null;
 }
 
 function isTestApproval(approval: HumanApproval | undefined): boolean {
@@ -30,6 +42,7 @@ export async function verifyForPage(context: Context, id: string): Promise<Verif
     answer,
     keyStatus: key?.status ?? "unknown",
     isTest: isTestApproval(statement?.predicate.human_approval),
+    approvalMethod: findApprovalMethod(answer),
   };
 }
 

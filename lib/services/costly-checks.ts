@@ -6,7 +6,8 @@ import { summarizePublicProof } from "#lib/domain/presentation-verify";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { Context } from "./context";
 
-export function createCostlyChecks(context: Context): CostlyChecks {
+/** `isPayloadShown`: to the reader of the verdict; the service has it either way. */
+export function createCostlyChecks(context: Context, isPayloadShown: boolean): CostlyChecks {
   return {
     verifyHumanAuthorization: async (object) => {
       const published = await context.keys.published();
@@ -33,7 +34,7 @@ export function createCostlyChecks(context: Context): CostlyChecks {
         revokedKeys: keysWhere(true),
         expected: { attestationId, audience: "public", ...(payload === null ? {} : { payload }) },
       });
-      return summarizePublicProof(report, payload);
+      return summarizePublicProof(report, isPayloadShown && payload !== null);
     },
   };
 }

@@ -3,7 +3,7 @@
  * signature, the key that the payload names), and a proof for one audience is derived from it in the pool.
  */
 import { and, eq } from "drizzle-orm";
-import type { PresentationRequest } from "#lib/contract/presentation";
+import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/contract/presentation";
 import { signingKeys } from "#lib/db/schema";
 import { base64UrlEncode } from "#lib/domain/bytes";
 import { DISCLOSURE_HEADER } from "#lib/domain/disclosure";
@@ -67,7 +67,7 @@ export async function createPresentation(context: Context, input: PresentationIn
       audience: wanted.audience,
       nonce: wanted.nonce,
       issuedAtSeconds,
-      expiresAtSeconds: issuedAtSeconds + wanted.expires_in,
+      expiresAtSeconds: issuedAtSeconds + (wanted.expires_in ?? DEFAULT_LIFETIME_SECONDS),
     },
   } as const;
   const presentation = await context.pool.run("derivePresentation", job, organizationId);

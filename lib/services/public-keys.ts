@@ -20,12 +20,12 @@ async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof li
       (event) => event.purpose === "zk" && event.event === "made" && event.subjectKeyId === row.key_id,
     );
     if (!made) throw new Error(`the BBS key ${row.key_id} was never endorsed`);
-    const { index, payload, signature, envelope_signature, key_id } = made;
+    const { log_origin, index, payload, signature, envelope_signature, key_id } = made;
     return {
       kid: row.key_id,
       public_key: base64UrlEncode(row.public_key),
       status: row.status,
-      endorsement: { index, payload, signature, envelope_signature, key_id },
+      endorsement: { log_origin, index, payload, signature, envelope_signature, key_id },
     };
   });
   const active = keys.find(({ status }) => status === "active");

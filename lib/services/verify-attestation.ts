@@ -119,14 +119,14 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
   return { receipt, log, manifest, authorization };
 }
 
-async function verifyStored(context: Context, stored: StoredAttestation) {
+async function verifyStored(context: Context, stored: StoredAttestation, isVisible: boolean) {
   const made = await makeReceipt(context, stored);
   const trust = {
     keys: await context.keys.published(),
     logKey: await context.keys.logVerifierKey(made.log.origin),
     verifySignature: verifyOwnSignature,
   };
-  const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context));
+  const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context, isVisible));
   return { ...made, report };
 }
 
@@ -164,8 +164,8 @@ export async function verifyAttestationById(
   viewer: Viewer,
 ): Promise<VerifyResponse> {
   const stored = await readAttestation(context.database.db, id);
-  const { receipt, log, manifest, authorization, report } = await verifyStored(context, stored);
   const isVisible = maySee(stored, viewer);
+  const { receipt, log, manifest, authorization, report } = await verifyStored(context, stored, isVisible);
   const { baseUrl } = context.settings;
   const payload = stored.payload !== null && isVisible ? showText(stored.payload) : null;
   const key = (await context.keys.published()).find(({ keyId }) => keyId === stored.key_id);
@@ -178,7 +178,9 @@ export async function verifyAttestationById(
     signature: stored.signature,
     envelopeSignature: stored.envelope_signature,
     keyId: stored.key_id,
-    hasZkProof: report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass"),
+    hasZkProof:
+      stored.zk_proof !== null &&
+      report.checks.some(({ name, status }) => name === "zk_proof" && status !== "fail"),
     predicate: stored.statement?.predicate ?? null,
     log,
   };

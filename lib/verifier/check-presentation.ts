@@ -1,10 +1,18 @@
 /** A zero-knowledge presentation under the trusted BBS keys. Heavy (BLS12-381 pairings): imported when needed. */
+import { base64UrlEncode } from "#lib/domain/bytes";
+import { canonicalJson, isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { DISCLOSURE_HEADER, zkKeyId } from "#lib/domain/disclosure";
+import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import type { PresentationExpectation } from "#lib/domain/presentation-checks";
+import { decodeOrNull } from "#lib/domain/presentation-shape";
 import {
+  checkPayloadBinding,
+  type PresentationCheck,
   type PresentationReport,
   summarizePublicProof,
   verifyPresentation,
 } from "#lib/domain/presentation-verify";
+import { parseActionStatement } from "#lib/domain/statement";
 import type { VerifierTrust } from "./trust";
 
 export function checkPresentation(
@@ -15,6 +23,22 @@ export function checkPresentation(
   return verifyPresentation(zkProof, { pinnedKeys: zkKeys, revokedKeys: revokedZkKeys, expected });
 }
 
+/** A presentation by itself. `payload`: a file that it must be about, which nobody vouches for. */
+export async function checkLonePresentation(
+  zkProof: unknown,
+  trust: VerifierTrust,
+  { payload, ...expected }: PresentationExpectation,
+): Promise<PresentationReport> {
+  const report = await checkPresentation(zkProof, trust, expected);
+  if (payload === undefined) return report;
+  const binding = checkPayloadBinding(report, payload);
+  const checks = report.checks.map(
+    (check): PresentationCheck => (check.name === "payload" ? { name: "payload", ...binding } : check),
+  );
+  const ok = report.ok && binding.status === "pass";
+  return ok ? { ...report, checks } : { ...report, ok, checks, disclosed: [], presentationHeader: null };
+}
+
 /** The public proof that stands in an attestation's receipt. */
 export async function checkPublicProof(
   zkProof: unknown,
@@ -22,5 +46,22 @@ export async function checkPublicProof(
   { attestationId, payload }: { attestationId: string; payload: Uint8Array | null },
 ) {
   const expected = { attestationId, audience: "public", ...(payload !== null && { payload }) };
-  return summarizePublicProof(await checkPresentation(zkProof, trust, expected), payload);
+  return summarizePublicProof(await checkPresentation(zkProof, trust, expected), payload !== null);
+}
+
+/**
+ * The credential of POST's answer against its payload: all of it but the BBS signature, whose faults show when something
+ * is derived from it.
+ */
+export function isOwnCredential(credential: JsonValue, payload: Uint8Array): boolean {
+  const kid = parseActionStatement(payload)?.predicate.zk?.kid;
+  if (!isJsonObject(credential) || kid === undefined) return false;
+  const publicKey = decodeOrNull(String(credential["public_key"]));
+  return (
+    credential["kid"] === kid &&
+    credential["header"] === base64UrlEncode(DISCLOSURE_HEADER) &&
+    publicKey !== null &&
+    zkKeyId(publicKey) === kid &&
+    canonicalJson(credential["messages"] ?? null) === canonicalJson(disclosureMessages(payload))
+  );
 }

@@ -17,7 +17,7 @@ whom to trust (without these: the keys that the same server gives, which the out
 what to check
   --base URL        the service, for a bare id, or for the keys of a file
   --as-owner        send COUNTERSIGN_API_KEY, to see a private attestation of your own
-  --payload FILE    the payload that a tlog-proof or a presentation must be about
+  --payload FILE    the payload that a tlog-proof or a presentation (one that shows payload_hash) must be about
   --audience TEXT, --nonce TEXT   whom a presentation was made for, and the nonce that you chose
   --world-chain-rpc URL   ask this World Chain node (an archive node) again for the roots and keys of each approval
   --remember FILE   log check: the last checkpoint seen, read and then replaced; the log must extend it

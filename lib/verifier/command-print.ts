@@ -1,7 +1,9 @@
 /** The report in words. Every string of the receipt is made visible: it may hold terminal escapes. */
+import { canonicalJson } from "#lib/domain/canonical-json";
 import { toVisibleText } from "#lib/domain/display-text";
+import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
-import type { VerifierCheck, VerifierReport } from "./report";
+import { listUncompared, type VerifierCheck, type VerifierReport } from "./report";
 
 const words: Record<VerifierCheck["status"], string> = {
   pass: "pass",
@@ -18,13 +20,19 @@ export function formatChecks(checks: readonly VerifierCheck[]): string {
 }
 
 export function formatReport(report: VerifierReport, keysNote: string): string {
-  const { statement, authorization, unproven, missing } = report;
+  const { statement, presentationHeader, authorization, unproven, missing } = report;
+  const uncompared = listUncompared(report);
   const parts = [
     statement === null ? "" : formatStatement(statement),
+    presentationHeader === null ? "" : formatHeader(presentationHeader),
+    formatDisclosed(report),
     formatChecks(report.checks),
     authorization === null ? "" : `Human approval: ${authorization.grade_text}.`,
     unproven.length === 0 ? "" : `Shown in the file, but proven by nothing in it: ${unproven.join(", ")}.`,
     missing.length === 0 ? "" : `Could not be checked from this file: ${missing.join(", ")}.`,
+    uncompared.length === 0
+      ? ""
+      : `Not compared: ${uncompared.join(", ")}. A copy of what was made for somebody else would pass too; give --audience and --nonce.`,
     report.disagrees ? `The file says valid: ${report.claimed}. This verifier says otherwise.` : "",
     toVisibleLines(keysNote),
     report.sentence,
@@ -34,6 +42,33 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
 
 function toVisibleLines(text: string): string {
   return text.split("\n").map(toVisibleText).join("\n");
+}
+
+function formatFacts(facts: readonly (readonly [string, unknown])[], width: number): string {
+  return facts.map(([name, value]) => `${name.padEnd(width)} ${toVisibleText(String(value))}`).join("\n");
+}
+
+function formatHeader(header: PresentationHeader): string {
+  if (header.kind === "public") return "made for     everybody (the public proof of an attestation)";
+  const { audience, nonce, issuedAtSeconds, expiresAtSeconds } = header;
+  return formatFacts(
+    [
+      ["made for", audience],
+      ["nonce", nonce],
+      ["made at", `${issuedAtSeconds} (seconds after 1970)`],
+      ["valid until", `${expiresAtSeconds} (seconds after 1970)`],
+    ],
+    12,
+  );
+}
+
+function formatDisclosed({ kind, verdict, disclosed }: VerifierReport): string {
+  if (kind !== "presentation" || verdict !== "valid") return "";
+  if (disclosed.length === 0) return "It shows only that such an attestation exists.";
+  return formatFacts(
+    disclosed.map(({ name, value }) => [name, canonicalJson(value)]),
+    26,
+  );
 }
 
 function formatStatement({ predicate }: ActionStatement): string {
@@ -51,5 +86,5 @@ function formatStatement({ predicate }: ActionStatement): string {
     ["time", predicate.timestamp],
     ["approval", approvals[approval.method]],
   ];
-  return facts.map(([name, value]) => `${name.padEnd(12)} ${toVisibleText(String(value))}`).join("\n");
+  return formatFacts(facts, 12);
 }

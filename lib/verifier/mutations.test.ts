@@ -27,8 +27,11 @@ vi.mock("#lib/domain/ed25519", async (load) => {
 });
 vi.mock("./check-presentation", async (load) => {
   const real = await load<typeof import("./check-presentation")>();
-  const { checkPresentation, checkPublicProof } = real;
-  return { checkPresentation: remember(checkPresentation), checkPublicProof: remember(checkPublicProof) };
+  return {
+    ...real,
+    checkLonePresentation: remember(real.checkLonePresentation),
+    checkPublicProof: remember(real.checkPublicProof),
+  };
 });
 vi.mock("./check-authorization", async (load) => {
   const real = await load<typeof import("./check-authorization")>();

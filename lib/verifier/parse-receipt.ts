@@ -90,9 +90,10 @@ function readOptionalObject(object: JsonObject, name: string): JsonObject | null
   return value;
 }
 
-/** GET has it as `zk_proof`, POST as `zk.proof`. */
+/** GET has it as `zk_proof`, POST as `zk.proof`; in a file with both, one would not be looked at. */
 function readZkProof(object: JsonObject): JsonObject | null | "absent" {
-  const { zk } = object;
-  if (!isJsonObject(zk)) return readOptionalObject(object, "zk_proof");
-  return readOptionalObject(zk, "proof");
+  const zk = readOptionalObject(object, "zk");
+  if (zk === "absent" || zk === null) return readOptionalObject(object, "zk_proof");
+  if (object["zk_proof"] !== undefined) throw new UnreadableError("zk and zk_proof: expected one of them");
+  return requireObject(zk, "proof");
 }

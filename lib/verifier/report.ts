@@ -1,4 +1,6 @@
 /** What a verification says, for the command line and the verify page alike. */
+import type { JsonValue } from "#lib/domain/canonical-json";
+import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
 import type { EvidenceKind } from "./evidence";
@@ -28,6 +30,10 @@ export interface VerifierReport {
   unproven: string[];
   /** The signed statement; only of a valid or incomplete attestation, so that nothing unproven is shown as proven. */
   statement: ActionStatement | null;
+  /** What a valid presentation, or the good public proof of a hidden payload, discloses; else empty. */
+  disclosed: { name: string; value: JsonValue }[];
+  /** For whom a valid presentation was made. */
+  presentationHeader: PresentationHeader | null;
   /** The checks of the human_authorization, where one was verified. */
   authorization: AuthorizationReport | null;
   /** An approval made with the stand-in or on World's staging network. */
@@ -36,6 +42,15 @@ export interface VerifierReport {
   claimed: boolean | null;
   /** The file says valid and the verifier says invalid, or the other way round. */
   disagrees: boolean;
+}
+
+/** What nobody compared: without the reader's own audience and nonce, a copy made for somebody else is valid too. */
+export function listUncompared({ kind, verdict, checks }: VerifierReport): string[] {
+  if (kind !== "presentation" || verdict !== "valid") return [];
+  const open = checks.filter(
+    ({ name, status }) => status === "not_applicable" && (name === "audience" || name === "nonce"),
+  );
+  return open.map(({ name }) => name);
 }
 
 const subjects: Record<EvidenceKind, string> = {

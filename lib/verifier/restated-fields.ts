@@ -19,6 +19,8 @@ export interface Restatement {
   detail: string;
   /** Fields that the answer shows and nothing in it proves. */
   unproven: string[];
+  /** What the public proof shows of a payload that is not there. */
+  disclosed: { name: string; value: JsonValue }[];
 }
 
 /** What a private attestation keeps to itself, and what is gone after erasure. */
@@ -34,6 +36,9 @@ const contentFields = [
   "tool_manifest",
 ];
 
+const pass = (detail: string): Restatement => ({ status: "pass", detail, unproven: [], disclosed: [] });
+const fail = (detail: string): Restatement => ({ status: "fail", detail, unproven: [], disclosed: [] });
+
 /** `asked`: the id that the verifier asked the service for. */
 export function checkRestatedFields(
   object: JsonObject,
@@ -42,7 +47,6 @@ export function checkRestatedFields(
   keys: readonly TrustedKey[],
   asked: string | undefined,
 ): Restatement {
-  const fail = (detail: string): Restatement => ({ status: "fail", detail, unproven: [] });
   if (asked !== undefined && receipt.attestationId !== asked)
     return fail("this is not the attestation that was asked for");
   const wrong = findWrongSurroundings(object, receipt, keys);
@@ -51,7 +55,7 @@ export function checkRestatedFields(
   if (statement === null) return checkWithoutPayload(object, receipt, report);
   const misfit = findMisfit(object, restate(statement.predicate)) ?? findForeignManifest(receipt, statement);
   return misfit === null
-    ? { status: "pass", detail: "the fields beside the payload say what the payload says", unproven: [] }
+    ? pass("the fields beside the payload say what the payload says")
     : fail(`${misfit} differs from the payload`);
 }
 
@@ -70,8 +74,8 @@ export function checkBundleHints(
     bytesEqual(bundle.logId, computeLogId(logKey)) &&
     (asked === undefined || receipt.attestationId === asked);
   return fits
-    ? { status: "pass", detail: "the bundle names this key and this log", unproven: [] }
-    : { status: "fail", detail: "the bundle names another key, log or attestation", unproven: [] };
+    ? pass("the bundle names this key and this log")
+    : fail("the bundle names another key, log or attestation");
 }
 
 /** The fields of an answer that follow from the payload. */
@@ -142,20 +146,22 @@ function originOf(checkpoint: string): string | null {
 function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: AttestationReport): Restatement {
   const gone = receipt.payload === "erased" ? [...contentFields, ...claimFields] : contentFields;
   const shown = gone.find((name) => (object[name] ?? null) !== null);
-  if (shown !== undefined)
-    return { status: "fail", detail: `${shown} is shown without a payload that holds it`, unproven: [] };
+  if (shown !== undefined) return fail(`${shown} is shown without a payload that holds it`);
   const isProofGood = report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
   const disclosed = isProofGood ? readDisclosed(receipt.zkProof) : {};
   const misfit = findMisfit(object, disclosed);
-  if (misfit !== null)
-    return { status: "fail", detail: `${misfit} differs from the zero-knowledge proof`, unproven: [] };
+  if (misfit !== null) return fail(`${misfit} differs from the zero-knowledge proof`);
   const month = disclosed["issued_month"];
   const { timestamp } = object;
   if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
-    return { status: "fail", detail: "timestamp differs from the zero-knowledge proof", unproven: [] };
+    return fail("timestamp differs from the zero-knowledge proof");
   const claims = ["attestation_id", "agent_slug", "is_public", ...claimFields];
   const unproven = claims.filter((name) => (object[name] ?? null) !== null && !(name in disclosed));
-  return { status: "pass", detail: "nothing is claimed beyond what is listed as unproven", unproven };
+  return {
+    ...pass("nothing is claimed beyond what is listed as unproven"),
+    unproven,
+    disclosed: Object.entries(disclosed).map(([name, value]) => ({ name, value })),
+  };
 }
 
 /** Shown of a private attestation, not of an erased one. */

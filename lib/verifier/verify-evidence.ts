@@ -2,7 +2,7 @@
  * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict that
  * stands in the file is believed. The pairing checks (BBS, Groth16) are loaded only where one of them runs.
  */
-import type { JsonObject } from "#lib/domain/canonical-json";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
 import { verifyAttestation } from "#lib/domain/verify";
@@ -66,16 +66,35 @@ async function verifyReceipt(
     kind === "attestation"
       ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
       : checkBundleHints(evidence, trust.keys, logKey, expected.attestationId);
-  const { unproven, ...outcome } = restated;
-  const checks: VerifierCheck[] = [...report.checks, { name: "restated_fields", ...outcome }];
+  const { unproven, disclosed, ...outcome } = restated;
+  const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
+  const checks: VerifierCheck[] = [
+    ...report.checks,
+    isForeign
+      ? { name: "restated_fields", status: "fail", detail: "zk.credential differs from the payload" }
+      : { name: "restated_fields", ...outcome },
+  ];
   return finish(kind, checks, {
     missing: report.missing,
     unproven,
+    disclosed,
     statement: report.statement,
     authorization: costly.authorization(),
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
+}
+
+/** Of POST's answer, which has the credential beside the payload that it must follow from. */
+async function isCredentialOwn({
+  object,
+  receipt: { payload },
+}: Extract<Evidence, { kind: "attestation" }>): Promise<boolean> {
+  const { zk } = object;
+  const credential = isJsonObject(zk) ? zk["credential"] : undefined;
+  if (credential === undefined || typeof payload === "string") return true;
+  const { isOwnCredential } = await import("./check-presentation");
+  return isOwnCredential(credential, payload);
 }
 
 /** POST's answer claims nothing; GET's claims `valid`. */
@@ -119,21 +138,23 @@ async function verifyZkPresentation(
   trust: VerifierTrust,
   { audience, nonce, nowSeconds, attestationId, payload }: Expectation,
 ): Promise<VerifierReport> {
-  const { checkPresentation } = await import("./check-presentation");
-  const { checks } = await checkPresentation(object, trust, {
+  const { checkLonePresentation } = await import("./check-presentation");
+  const { checks, disclosed, presentationHeader } = await checkLonePresentation(object, trust, {
     ...(audience !== undefined && { audience }),
     ...(nonce !== undefined && { nonce }),
     ...(nowSeconds !== undefined && { nowSeconds }),
     ...(attestationId !== undefined && { attestationId }),
     ...(payload !== undefined && { payload }),
   });
-  return finish("presentation", checks);
+  return finish("presentation", checks, { disclosed, presentationHeader });
 }
 
 interface Findings {
   missing?: readonly string[];
   unproven?: string[];
   statement?: ActionStatement | null;
+  disclosed?: VerifierReport["disclosed"];
+  presentationHeader?: VerifierReport["presentationHeader"];
   authorization?: AuthorizationReport | null;
   isErased?: boolean;
   claimed?: boolean | null;
@@ -141,14 +162,20 @@ interface Findings {
 
 function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findings = {}): VerifierReport {
   const { missing = [], unproven = [], authorization = null, claimed = null } = findings;
+  const { presentationHeader = null } = findings;
   const failed =
     checks.length === 0 || checks.some(({ status }) => status === "fail" || status === "not_run");
   const whole: Verdict = missing.length === 0 ? "valid" : "incomplete";
   const verdict: Verdict = failed ? "invalid" : findings.isErased ? "erased" : whole;
   const statement = failed ? null : (findings.statement ?? null);
+  const disclosed = failed ? [] : (findings.disclosed ?? []).map(({ name, value }) => ({ name, value }));
   const approval = statement?.predicate.human_approval;
-  const environment = approval?.method === "proof_of_personhood" ? approval.environment : "production";
-  const isTest = authorization?.grade === "test" || environment !== "production";
+  const environments = [
+    approval?.method === "proof_of_personhood" ? approval.environment : null,
+    disclosed.find(({ name }) => name === "human_approval_environment")?.value ?? null,
+  ];
+  const isTest =
+    authorization?.grade === "test" || environments.some((one) => one !== null && one !== "production");
   return {
     kind,
     verdict,
@@ -157,6 +184,8 @@ function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findi
     missing: [...missing],
     unproven: failed ? [] : unproven,
     statement,
+    disclosed,
+    presentationHeader: failed ? null : presentationHeader,
     authorization,
     isTest,
     claimed,
