@@ -187,6 +187,61 @@ test("a server that answers with another valid attestation is caught too", async
   );
 });
 
+const hiddenFields = {
+  payload: null,
+  action: null,
+  inputs_hash: null,
+  metadata: null,
+  human_approval: null,
+  human_authorization: null,
+  tool_manifest: null,
+};
+
+test("an answer that hides what the page shows is no agreement, nor another document", async ({
+  page,
+  request,
+}) => {
+  const fields = { agent_slug: pageBot, action: "Pay 7 EUR to Example GmbH" };
+  const authorization = await authorize(request, key, fields, ["ada"]);
+  const made = await attest(request, key, { ...fields, human_authorization: authorization, enable_zk: true });
+  const honest = (await (await request.get(`/v1/verify/${made.attestation_id}`)).json()) as object;
+  const repeat = { independent_verification: undefined };
+  for (const lie of [
+    { ...honest, ...hiddenFields, ...repeat, is_public: false },
+    { ...honest, ...hiddenFields, ...repeat, status: "erased", zk_proof: null, has_zk_proof: false },
+    { ...honest, human_authorization: undefined },
+    { ...honest, zk_proof: undefined, has_zk_proof: undefined },
+    { ...honest, tool_manifest: undefined, zk_proof: undefined },
+    { ...honest, request_id: "x", attestation_id: undefined, human_authorization: authorization },
+  ]) {
+    await page.route(`**/v1/verify/${made.attestation_id}`, (route) => route.fulfill({ json: lie }));
+    await openVerified(page, made.public_url);
+    await expect(page.locator("main").getByRole("alert").first()).toContainText("Your browser");
+    await expect(agrees(page)).toHaveCount(0);
+    await page.unrouteAll();
+  }
+});
+
+test("a page that says something else than the signed bytes is caught", async ({ page, request }) => {
+  const made = await attest(request, key, { action: "Paid invoice 1044" });
+  for (const [from, to] of [
+    ["Paid invoice 1044", "Paid invoice 9999"],
+    ["No human approval is recorded.", "A person approved it, proven by World ID, level Orb."],
+  ] as const) {
+    await page.route(made.public_url, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, body: (await answer.text()).replaceAll(from, to) });
+    });
+    await openVerified(page, made.public_url);
+    await expect(page.getByText(to).first()).toBeVisible();
+    await expect(page.locator("main").getByRole("alert").first()).toContainText(
+      "Your browser does not agree",
+    );
+    await expect(agrees(page)).toHaveCount(0);
+    await page.unrouteAll();
+  }
+});
+
 test("where the checks cannot be repeated the page says whose word it is", async ({ page, request }) => {
   const made = await attest(request, key);
   await page.route("**/v1/pubkey", (route) => route.abort());

@@ -1,42 +1,144 @@
 import { describe, expect, it } from "vitest";
+import type { VerifyResponse } from "#lib/contract/verify";
 import type { VerifierReport } from "#lib/verifier/report";
-import { browserStatus, compareWithServer } from "./compare";
+import { browserStatus, claimsOf, compareWithServer } from "./compare";
+import type { Verification } from "./facts";
 
-const report = (verdict: VerifierReport["verdict"], missing: string[] = []) =>
-  ({
+const names = ["payload_hash", "signature", "log_inclusion", "zk_proof"] as const;
+type Status = VerifierReport["checks"][number]["status"];
+
+function makeAnswer(changes: object = {}): VerifyResponse {
+  return {
+    valid: true,
+    status: "recorded",
+    erased_at: null,
+    attestation_id: "id",
+    agent_slug: "bot",
+    action: "Paid 100 EUR",
+    inputs_hash: "abc",
+    timestamp: "2026-11-21T03:04:05.678Z",
+    payload_hash: "aa",
+    payload: "{}",
+    key_id: "key",
+    is_public: true,
+    human_approved: false,
+    human_approval: { method: "none" },
+    agent_authenticated: null,
+    code_hash_verified: null,
+    tools_authorized: null,
+    checks: names.map((name) => ({ name, status: "pass", detail: "" })),
+    ...changes,
+  } as unknown as VerifyResponse;
+}
+
+function makeReport(
+  verdict: VerifierReport["verdict"],
+  changes: Partial<VerifierReport> = {},
+): VerifierReport {
+  const checks = names.map((name) => ({ name, status: "pass" as Status, detail: "" }));
+  const report = {
+    kind: "attestation",
     verdict,
-    missing,
-    checks: [{ name: "signature", status: "not_applicable", detail: "the payload is private" }],
-  }) as unknown as VerifierReport;
+    checks,
+    missing: [],
+    disclosed: [],
+    isTest: false,
+    ...changes,
+  };
+  return report as unknown as VerifierReport;
+}
 
-const checks = [{ name: "signature", status: "pass" }] as const;
-const page = (valid: boolean | null) => ({ valid, payloadHash: "aa", checks });
-const answer = (valid: boolean | null, hash = "aa") => ({ valid, payload_hash: hash, checks });
+function makePage(answer: VerifyResponse, changes: Partial<Verification> = {}) {
+  return claimsOf({ answer, keyStatus: "active", isTest: false, approvalMethod: null, ...changes });
+}
+
+const hiddenContent = { action: null, inputs_hash: null, payload: null, human_approval: null };
+const hidden = makeAnswer({ ...hiddenContent, is_public: false });
+const erased = makeAnswer({ ...hiddenContent, valid: null, status: "erased", timestamp: null });
+const missing = ["payload_hash", "signature"];
+const without = (status: Status) =>
+  names.map((name) => ({ name, status: missing.includes(name) ? status : ("pass" as const), detail: "" }));
+const incomplete = makeReport("incomplete", { missing, checks: without("not_applicable") });
 
 describe("this server against this browser", () => {
   it("finds nothing where all agree", () => {
-    expect(compareWithServer(page(true), answer(true), report("valid"))).toEqual([]);
-    expect(compareWithServer(page(true), answer(true), report("incomplete"))).toEqual([]);
-    expect(compareWithServer(page(false), answer(false), report("invalid"))).toEqual([]);
-    expect(compareWithServer(page(null), answer(null), report("erased"))).toEqual([]);
+    const answer = makeAnswer();
+    expect(compareWithServer(makePage(answer), answer, makeReport("valid"))).toEqual([]);
+    expect(compareWithServer(makePage(hidden), hidden, incomplete)).toEqual([]);
+    const bad = makeAnswer({ valid: false });
+    expect(compareWithServer(makePage(bad), bad, makeReport("invalid"))).toEqual([]);
+    expect(compareWithServer(makePage(erased), erased, makeReport("erased"))).toEqual([]);
+    const test = { human_approved: true, human_approval: null };
+    const privateTest = makeAnswer({ ...hidden, ...test });
+    expect(compareWithServer(makePage(privateTest, { isTest: true }), privateTest, incomplete)).toEqual([]);
   });
 
   it("catches a server that says valid over bytes that are not, and the reverse", () => {
-    expect(compareWithServer(page(true), answer(true), report("invalid"))).toHaveLength(1);
-    expect(compareWithServer(page(false), answer(false), report("valid"))).toHaveLength(1);
-    expect(compareWithServer(page(null), answer(null), report("invalid"))).toHaveLength(1);
+    const answer = makeAnswer();
+    const bad = makeAnswer({ valid: false });
+    expect(compareWithServer(makePage(answer), answer, makeReport("invalid"))).toHaveLength(1);
+    expect(compareWithServer(makePage(bad), bad, makeReport("valid"))).not.toEqual([]);
+    expect(compareWithServer(makePage(erased), erased, makeReport("invalid"))).toHaveLength(1);
   });
 
   it("catches a server that says two things", () => {
-    expect(compareWithServer(page(true), answer(false), report("valid"))).toHaveLength(1);
-    expect(compareWithServer(page(true), answer(true, "bb"), report("valid"))).toHaveLength(1);
-    const other = { ...answer(true), checks: [{ name: "signature", status: "fail" }] };
-    expect(compareWithServer(page(true), other, report("valid"))).toHaveLength(1);
+    const page = makePage(makeAnswer());
+    for (const change of [
+      { valid: false },
+      { payload_hash: "bb" },
+      { action: "Paid 900 EUR" },
+      { human_approved: true },
+      { human_approval: { method: "hash", approver_hash: null } },
+      { checks: makeAnswer().checks.map((check) => ({ ...check, status: "not_applicable" })) },
+    ])
+      expect(
+        compareWithServer(page, makeAnswer(change), makeReport("valid")),
+        JSON.stringify(change),
+      ).not.toEqual([]);
+  });
+
+  it("catches an answer that hides what the page shows", () => {
+    const page = makePage(makeAnswer());
+    expect(compareWithServer(page, hidden, incomplete)).not.toEqual([]);
+    expect(compareWithServer(page, { ...erased, valid: true }, makeReport("erased"))).not.toEqual([]);
+    const noProof = makeReport("incomplete", { missing: ["zk_proof"] });
+    expect(compareWithServer(page, makeAnswer(), noProof)).not.toEqual([]);
+    expect(
+      compareWithServer(makePage(hidden), hidden, makeReport("incomplete", { missing: ["log_inclusion"] })),
+    ).toEqual(["Your browser was not given what it needs for: Log inclusion."]);
+  });
+
+  it("takes no other document for the attestation", () => {
+    const answer = makeAnswer();
+    const report = makeReport("valid", { kind: "human_authorization" });
+    expect(compareWithServer(makePage(answer), answer, report)).not.toEqual([]);
+    expect(compareWithServer(makePage(answer), {}, makeReport("valid"))).toHaveLength(1);
+    expect(compareWithServer(makePage(answer), null, makeReport("valid"))).toHaveLength(1);
+  });
+
+  it("words the grade of the approval by itself", () => {
+    const approval = {
+      method: "proof_of_personhood",
+      level: "orb",
+      environment: "local",
+      nullifier_hashes: ["0x1"],
+    };
+    const answer = makeAnswer({ human_approved: true, human_approval: approval });
+    const report = makeReport("valid", { isTest: true });
+    expect(compareWithServer(makePage(answer, { isTest: true }), answer, report)).toEqual([]);
+    expect(compareWithServer(makePage(answer), answer, report)).toEqual([
+      expect.stringMatching(/^Your browser would say: Valid, with a TEST approval/),
+    ]);
   });
 
   it("does not say that a check without its bytes does not apply", () => {
-    expect(browserStatus(report("incomplete", ["signature"]), "signature").status).toBe("unavailable");
-    expect(browserStatus(report("erased", ["signature"]), "signature").status).toBe("not_applicable");
-    expect(browserStatus(report("valid"), "no such check").status).toBe("unavailable");
+    const check = [
+      { name: "signature", status: "not_applicable" as const, detail: "the payload is private" },
+    ];
+    const status = (verdict: VerifierReport["verdict"], name = "signature") =>
+      browserStatus(makeReport(verdict, { checks: check, missing: ["signature"] }), name).status;
+    expect(status("incomplete")).toBe("unavailable");
+    expect(status("erased")).toBe("not_applicable");
+    expect(status("valid", "no such check")).toBe("unavailable");
   });
 });

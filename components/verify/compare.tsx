@@ -2,50 +2,153 @@
  * Where this server and the visitor's browser differ, in sentences. The server has spoken twice: in the page that it
  * made and in the answer of its API; each must agree with the other and with what the browser found.
  */
-import type { AttestationCheck } from "#lib/domain/verify";
+import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
+import type { VerifyResponse } from "#lib/contract/verify";
+import type { AttestationCheckName } from "#lib/domain/verify";
 import type { VerifierReport } from "#lib/verifier/report";
+import { checkTexts } from "./check-texts";
+import { type Verification, verdictOf } from "./facts";
 
-export interface ServedClaims {
+/** What a person reads on the page before the checks, each to be found again in the API's answer. */
+const shownFields = [
+  "attestation_id",
+  "agent_slug",
+  "action",
+  "inputs_hash",
+  "timestamp",
+  "payload_hash",
+  "key_id",
+  "is_public",
+  "status",
+  "human_approved",
+  "agent_authenticated",
+  "code_hash_verified",
+  "tools_authorized",
+] as const;
+
+export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest"> {
   readonly valid: boolean | null;
-  readonly payloadHash: string;
-  readonly checks: readonly Pick<AttestationCheck, "name" | "status">[];
+  readonly title: string;
+  readonly sentence: string;
+  readonly shown: Readonly<Record<(typeof shownFields)[number], unknown>>;
+  readonly checks: readonly { readonly name: AttestationCheckName; readonly status: string }[];
+}
+
+/** What the page that the server makes says, for the browser to hold against what it finds. */
+export function claimsOf(verification: Verification): ServedClaims {
+  const { answer, keyStatus, isTest } = verification;
+  const { title, sentence } = verdictOf(verification);
+  const shown = Object.fromEntries(shownFields.map((name) => [name, answer[name]])) as ServedClaims["shown"];
+  const checks = answer.checks.map(({ name, status }) => ({ name, status }));
+  return { valid: answer.valid, title, sentence, keyStatus, isTest, shown, checks };
 }
 
 const words = (valid: unknown) =>
   valid === true ? "valid" : valid === false ? "invalid" : valid === null ? "erased" : "nothing";
 
-function listResults(checks: unknown): string {
-  return Array.isArray(checks) ? checks.map(({ name, status }) => `${name} ${status}`).join() : "none";
+function listResults(checks: VerifyResponse["checks"]): string {
+  return checks.map(({ name, status }) => `${name} ${status}`).join();
 }
 
-export function compareWithServer(
-  page: ServedClaims,
-  answer: { valid?: unknown; payload_hash?: unknown; checks?: unknown },
-  report: VerifierReport,
-): string[] {
-  const found: string[] = [];
-  const browserValid = report.verdict !== "invalid";
-  if (page.valid === false ? browserValid : !browserValid) {
-    found.push(
-      `This page says ${words(page.valid)}; your browser finds it ${browserValid ? "intact" : "invalid"}.`,
-    );
+/** The one outcome that fits the page: only of a private attestation may a part be missing. */
+function fittingVerdict({ valid, shown }: ServedClaims): VerifierReport["verdict"] {
+  if (valid === null) return "erased";
+  if (valid === false) return "invalid";
+  return shown.is_public === false ? "incomplete" : "valid";
+}
+
+const found: Record<VerifierReport["verdict"], string> = {
+  valid: "valid",
+  invalid: "invalid",
+  incomplete: "incomplete, because the answer does not carry what the page shows",
+  erased: "erased",
+};
+
+/** Without the content these have nothing to read; the others run whatever is hidden. */
+const needsContent: readonly AttestationCheckName[] = [
+  "payload_hash",
+  "signature",
+  "agent_signature",
+  "code_hash",
+  "tools",
+  "human_authorization",
+];
+
+function findDifferentChecks(page: ServedClaims, report: VerifierReport): string[] {
+  const isHidden = page.shown.is_public === false || page.valid === null;
+  return page.checks.flatMap(({ name, status }) => {
+    const own = browserStatus(report, name).status;
+    const title = checkTexts[name].title;
+    const mayBeOpen = isHidden && (needsContent.includes(name) || status === "not_applicable");
+    if (own === "unavailable")
+      return mayBeOpen ? [] : [`Your browser was not given what it needs for: ${title}.`];
+    return isDisagreement(status as "pass", own) ? [`Different results: ${title}.`] : [];
+  });
+}
+
+/** The approval's grade by the verified payload, or by the proof where the payload is hidden. */
+function ownApprovalMethod(answer: VerifyResponse, report: VerifierReport): Verification["approvalMethod"] {
+  if (answer.human_approval !== null) return answer.human_approval.method;
+  const shown = report.disclosed.find(({ name }) => name === "human_approval_method")?.value;
+  return shown === "none" || shown === "hash" || shown === "proof_of_personhood" ? shown : null;
+}
+
+function compareWords(page: ServedClaims, answer: VerifyResponse, report: VerifierReport): string[] {
+  const differing = shownFields.filter((name) => page.shown[name] !== answer[name]);
+  const isHidden = answer.payload === null;
+  const own = verdictOf({
+    answer,
+    keyStatus: page.keyStatus,
+    isTest: report.isTest || (isHidden && page.isTest),
+    approvalMethod: ownApprovalMethod(answer, report),
+  });
+  return [
+    ...(differing.length === 0
+      ? []
+      : [`The page and the API of this server differ: ${differing.join(", ").replaceAll("_", " ")}.`]),
+    ...(own.title === page.title && own.sentence === page.sentence
+      ? []
+      : [`Your browser would say: ${own.title}. ${own.sentence}`]),
+  ];
+}
+
+function compareAll(page: ServedClaims, answer: VerifyResponse, report: VerifierReport): string[] {
+  const wanted = fittingVerdict(page);
+  return [
+    ...(report.kind === "attestation" && report.verdict === wanted
+      ? []
+      : [
+          `This page says ${words(page.valid)}; your browser finds ${report.kind === "attestation" ? `it ${found[report.verdict]}` : "no attestation"}.`,
+        ]),
+    ...(answer.valid === page.valid
+      ? []
+      : [`This page says ${words(page.valid)}, the same server's API says ${words(answer.valid)}.`]),
+    ...(listResults(answer.checks) === listResults(page.checks as VerifyResponse["checks"])
+      ? []
+      : ["The page and the API of this server name different results of the checks."]),
+    ...(report.verdict === wanted ? findDifferentChecks(page, report) : []),
+    ...(report.verdict === "invalid" ? [] : compareWords(page, answer, report)),
+  ];
+}
+
+/** `answer`: of the API, parsed and otherwise unseen; what breaks the comparison is a disagreement too. */
+export function compareWithServer(page: ServedClaims, answer: unknown, report: VerifierReport): string[] {
+  try {
+    return compareAll(page, answer as VerifyResponse, report);
+  } catch {
+    return ["The API of this server answers something else than an attestation."];
   }
-  if (answer.valid !== page.valid)
-    found.push(`This page says ${words(page.valid)}, the same server's API says ${words(answer.valid)}.`);
-  if (listResults(answer.checks) !== listResults(page.checks))
-    found.push("The page and the API of this server name different results of the checks.");
-  if (answer.payload_hash !== page.payloadHash)
-    found.push("The page and the API of this server name different payload hashes.");
-  return found;
 }
 
 /** The browser's result of one check, as a row of the checklist shows it. */
-export function browserStatus(report: VerifierReport, name: string) {
+export function browserStatus(
+  report: VerifierReport,
+  name: string,
+): { status: BrowserStatus; detail: string } {
   const check = report.checks.find((one) => one.name === name);
-  if (check === undefined || check.status === "not_run")
-    return { status: "unavailable", detail: "" } as const;
+  if (check === undefined || check.status === "not_run") return { status: "unavailable", detail: "" };
   // Of erased content there is nothing to check, for the server neither.
   if (report.missing.includes(name) && report.verdict !== "erased")
-    return { status: "unavailable", detail: check.detail } as const;
-  return { status: check.status, detail: check.detail } as const;
+    return { status: "unavailable", detail: check.detail };
+  return { status: check.status, detail: check.detail };
 }

@@ -4,6 +4,7 @@ import { CodeBlock } from "#components/ui/code-block";
 import { BrowserCheckProvider } from "./browser-check";
 import { BrowserSummary } from "./browser-summary";
 import { Checklist } from "./checklist";
+import { claimsOf } from "./compare";
 import { DecodedFields } from "./decoded-fields";
 import { DisclosedValues } from "./disclosed-values";
 import { type Verification, verdictOf } from "./facts";
@@ -73,13 +74,8 @@ function LogPart({ answer }: Pick<Verification, "answer">) {
 export function VerificationView({ verification, base }: VerificationViewProps) {
   const { answer, isTest, approvalMethod } = verification;
   const proofStatus = answer.checks.find(({ name }) => name === "zk_proof")?.status;
-  const page = {
-    valid: answer.valid,
-    payloadHash: answer.payload_hash,
-    checks: answer.checks.map(({ name, status }) => ({ name, status })),
-  };
   return (
-    <BrowserCheckProvider id={answer.attestation_id} page={page}>
+    <BrowserCheckProvider id={answer.attestation_id} page={claimsOf(verification)}>
       <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6 sm:pt-10">
         <VerdictHeader verdict={verdictOf(verification)}>
           <SubjectSummary answer={answer} isTest={isTest} approvalMethod={approvalMethod} />

@@ -40,6 +40,8 @@ export async function verifyParsed(
   trust: VerifierTrust,
   expected: Expectation = {},
 ): Promise<VerifierReport> {
+  if (evidence.kind === "human_authorization" && expected.attestationId !== undefined)
+    throw new UnreadableError("a human_authorization, where an attestation was asked for");
   switch (evidence.kind) {
     case "attestation":
     case "bundle":
