@@ -127,6 +127,43 @@ test.describe
       await expect(page.getByText("This presentation is valid")).toHaveCount(0);
     });
 
+    test("get no verdict that was asked for before the input changed", async ({ page }) => {
+      for (const [url, label, button] of [
+        ["/verify/presentation", "Presentation", "Check in this browser"],
+        ["/verify", "Paste it here, or drop a file on this box", "Verify in this browser"],
+      ] as const) {
+        const keys: (() => Promise<void>)[] = [];
+        await page.route("**/v1/pubkey", (route) => void keys.push(() => route.continue()));
+        await page.goto(url, { waitUntil: "networkidle" });
+        await page.getByLabel(label, { exact: true }).fill(text);
+        await page.getByRole("button", { name: button }).click();
+        await expect.poll(() => keys.length).toBe(1);
+        await page.getByLabel(label, { exact: true }).fill(`${text.slice(0, -1)},"forged":1}`);
+        await keys[0]?.();
+        // Long enough for the verdict that must not come: the check itself takes a fifth of a second.
+        await page.waitForTimeout(2_000);
+        await expect(page.getByText(/is valid/)).toHaveCount(0);
+        await expect(page.getByRole("button", { name: button })).toBeEnabled();
+        await page.unrouteAll();
+      }
+    });
+
+    test("are valid on the page for all receipts too, until they expire, with a word on what it does not compare", async ({
+      page,
+    }) => {
+      const verify = async () => {
+        await page.goto("/verify", { waitUntil: "networkidle" });
+        await page.getByLabel("Paste it here, or drop a file on this box").fill(text);
+        await page.getByRole("button", { name: "Verify in this browser" }).click();
+      };
+      await verify();
+      await expect(page.getByText("This presentation is valid.")).toBeVisible();
+      await expect(page.getByText("Not compared: audience and nonce")).toBeVisible();
+      await page.clock.setFixedTime(Date.now() + 30 * 86_400_000);
+      await verify();
+      await expect(page.getByText("This presentation is NOT valid")).toBeVisible();
+    });
+
     test("can be dropped or chosen as a file, and a public proof pasted as the verify answer", async ({
       page,
     }) => {

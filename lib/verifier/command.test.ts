@@ -137,6 +137,57 @@ describe("verify.mjs", () => {
     expect((await verify("receipt.json", "--keys", "mixed.json")).code).toBe(1);
   });
 
+  it("holds a presentation to --audience, --nonce and --payload, and prints what it shows", async () => {
+    const made = await attest({ is_public: false, enable_zk: true, agent_slug: "zk-bot" });
+    const present = async (...disclose: string[]) => {
+      const wanted = { disclose, audience: "bank", nonce: "n-1", expires_in: null };
+      const path = `/v1/attestations/${made.attestation_id}/presentations`;
+      await writeJson("presentation.json", (await test.call("POST", path, { key, body: wanted })).body);
+    };
+    const check = (...args: string[]) => verify("presentation.json", "--keys", "keys.json", ...args);
+    const rightly = ["--audience", "bank", "--nonce", "n-1"];
+    await writeFile(inFolder("payload.json"), made.payload);
+    await writeFile(inFolder("other.json"), plain.payload);
+    await present("action", "payload_hash");
+    const good = await check(...rightly, "--payload", "payload.json");
+    expect(good.out).toMatch(/made for +bank.*action +"Paid 12 €".*This presentation is valid\./s);
+    expect(good.out).not.toContain("Not compared");
+    expect(good.code).toBe(0);
+    expect((await check()).out).toContain("Not compared: audience, nonce.");
+    expect((await check("--audience", "shop", "--nonce", "n-1")).code).toBe(1);
+    expect((await check("--audience", "bank", "--nonce", "n-2")).code).toBe(1);
+    expect((await check(...rightly, "--payload", "other.json")).code).toBe(1);
+    await present("action");
+    const loose = await check(...rightly, "--payload", "payload.json");
+    expect([loose.code, loose.out.includes("nothing binds this payload")]).toEqual([1, true]);
+  });
+
+  it("takes nothing else for the attestation that was asked for", async () => {
+    const lie = JSON.stringify({ request_id: "x", human_authorization: { type: "human_authorization" } });
+    const liar = createServer((_, outgoing) => outgoing.end(lie));
+    await new Promise<void>((done) => liar.listen(0, "127.0.0.1", done));
+    const { port } = liar.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/v1/verify/${plain.attestation_id}`;
+    const { code, out } = await verify(url, "--keys", "keys.json");
+    liar.close();
+    expect([code, out.includes("where an attestation was asked for")]).toEqual([2, true]);
+  });
+
+  it("takes one zero-knowledge proof in a file, and the credential of its own payload", async () => {
+    const made = await attest({ enable_zk: true, agent_slug: "zk-bot" });
+    const { body: shown } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+    const check = async (value: unknown) => {
+      await writeJson("zk.json", value);
+      return (await verify("zk.json", "--keys", "keys.json")).code;
+    };
+    expect([await check(made), await check(shown)]).toEqual([0, 0]);
+    expect(await check({ ...shown, zk: { proof: shown.zk_proof } })).toBe(2);
+    expect(await check({ ...shown, zk_proof: undefined, zk: {} })).toBe(2);
+    const messages = made.zk.credential.messages.with(9, '["action","Paid 99 €"]');
+    const credential = { ...made.zk.credential, messages };
+    expect(await check({ ...made, zk: { ...made.zk, credential } })).toBe(1);
+  });
+
   it("tells valid, invalid, incomplete and unreadable apart by its exit code", async () => {
     const answer = (await test.call("GET", `/v1/verify/${plain.attestation_id}`)).body;
     await writeJson("lie.json", { ...answer, payload: answer.payload.replace("Paid 12", "Paid 99") });
