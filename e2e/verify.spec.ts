@@ -119,8 +119,22 @@ test("a private attestation shows nothing of its content", async ({ page, reques
   await expectAccessibleInBothThemes(page);
 });
 
+test("a private attestation is graded by its proof, where it has one", async ({ page, request }) => {
+  const fields = { is_public: false, human_approved: true };
+  const shown = await attest(request, key, { ...fields, enable_zk: true });
+  await openVerified(page, shown.public_url);
+  await expect(page.getByText("Its human approval is asserted by the caller, not proven.")).toBeVisible();
+  await expect(page.getByText("Asserted by the caller, not proven").first()).toBeVisible();
+  await expect(page.getByText("only the owner can show")).toHaveCount(0);
+  await expect(agrees(page)).toBeVisible();
+  const hidden = await attest(request, key, fields);
+  await openVerified(page, hidden.public_url);
+  await expect(page.getByText("how strong that evidence is, only the owner can show").first()).toBeVisible();
+  await expect(agrees(page)).toBeVisible();
+});
+
 test("an erased attestation is still proven to have been there", async ({ page, request }) => {
-  const made = await attest(request, key, { action: "Mentioned Jane Doe" });
+  const made = await attest(request, key, { action: "Mentioned Jane Doe", enable_zk: true });
   const gone = await request.delete(`/v1/attestations/${made.attestation_id}/content`, {
     headers: { authorization: `Bearer ${key}` },
   });
