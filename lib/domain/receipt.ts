@@ -7,8 +7,10 @@ import type { VerifierKey } from "./signed-note";
 export interface Receipt {
   attestationId: string;
   agentSlug: string;
-  /** `hidden`: private, and the verifier is not its owner. */
-  payload: Uint8Array | "hidden" | "erased";
+  /** `hidden`: private, and the verifier is not its owner. `lost`: gone, though nobody says that it was erased. */
+  payload: Uint8Array | "hidden" | "erased" | "lost";
+  /** A time of erasure is given, which fits no payload but an erased one. */
+  isErased: boolean;
   payloadHash: Uint8Array;
   /** Over the payload itself; a Sigstore bundle carries the envelope's signature alone. */
   signature: Uint8Array | "absent";

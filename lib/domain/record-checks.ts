@@ -29,12 +29,21 @@ export interface Subject {
   verify: VerifyEd25519;
 }
 
-export function withoutPayload({ receipt }: Subject): Outcome {
-  return miss(receipt.payload === "erased" ? "the payload was erased" : "the payload is private");
+const whyWithout = {
+  erased: "the payload was erased",
+  lost: "the payload is gone",
+  hidden: "the payload is private",
+} as const;
+
+export function withoutPayload({ receipt: { payload } }: Subject): Outcome {
+  return miss(whyWithout[typeof payload === "string" ? payload : "hidden"]);
 }
 
 export function checkPayloadHash(subject: Subject): Outcome {
   const { receipt, payload, statement } = subject;
+  if (receipt.payload === "lost") return fail("the payload is gone, and no erasure is recorded");
+  if (receipt.isErased && receipt.payload !== "erased")
+    return fail("an erasure is recorded, and yet the payload is there");
   if (payload === null) return withoutPayload(subject);
   if (!bytesEqual(sha256(payload), receipt.payloadHash))
     return fail("the payload does not have the hash that was recorded");

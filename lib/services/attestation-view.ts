@@ -28,6 +28,11 @@ export function verifyCommand(baseUrl: string, id: string): string {
   return `curl -fsSO ${baseUrl}/verify.mjs && node verify.mjs ${baseUrl}/v1/verify/${id}`;
 }
 
+/** By its owner. A payload that is gone without that, or still there in spite of it, is a changed row. */
+export function isErased(row: { payload: Uint8Array | null; erased_at: Date | null }): boolean {
+  return row.payload === null && row.erased_at !== null;
+}
+
 export function publicUrl(baseUrl: string, slug: string, id: string): string {
   return `${baseUrl}/verify/${slug}/${id}`;
 }

@@ -16,7 +16,7 @@ import type { Receipt } from "#lib/domain/receipt";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import { AppError } from "#lib/errors";
-import { describeAttestation } from "./attestation-view";
+import { describeAttestation, isErased } from "./attestation-view";
 import type { Context } from "./context";
 import { createCostlyChecks } from "./costly-checks";
 import { readOpenHead, readReceipt } from "./log-reader";
@@ -72,7 +72,7 @@ function parseStored(text: string | null): unknown {
 /** Broken UTF-8 shows as U+FFFD. */
 const showText = (bytes: Uint8Array) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
-function parseObject(bytes: Uint8Array | null): JsonObject | null {
+export function parseObject(bytes: Uint8Array | null): JsonObject | null {
   if (bytes === null) return null;
   const value = parseStored(showText(bytes)) as JsonValue;
   return isJsonObject(value) ? value : {};
@@ -99,7 +99,8 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
   const receipt: Receipt = {
     attestationId: stored.id,
     agentSlug: stored.slug,
-    payload: stored.payload ?? "erased",
+    payload: stored.payload ?? (isErased(stored) ? "erased" : "lost"),
+    isErased: stored.erased_at !== null,
     payloadHash: stored.payload_hash,
     signature: stored.signature,
     envelopeSignature: stored.envelope_signature,
@@ -186,7 +187,7 @@ export async function verifyAttestationById(
   };
   return {
     valid: report.valid,
-    status: stored.payload === null ? "erased" : "recorded",
+    status: isErased(stored) ? "erased" : "recorded",
     erased_at: stored.erased_at?.toISOString() ?? null,
     ...describeAttestation(baseUrl, facts),
     human_authorization: isVisible ? authorization : null,

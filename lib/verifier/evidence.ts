@@ -57,6 +57,7 @@ function receiptOf({ envelope, leaf, index, proof, checkpoint }: LogBundle): Rec
     attestationId: predicate?.attestation_id ?? "",
     agentSlug: String(predicate?.request["agent_slug"] ?? ""),
     payload: envelope.payload,
+    isErased: false,
     payloadHash: sha256(envelope.payload),
     signature: "absent",
     envelopeSignature: envelope.signature,

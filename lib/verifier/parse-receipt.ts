@@ -24,6 +24,7 @@ export function parseReceipt(json: unknown): Receipt {
     attestationId: requireText(object, "attestation_id"),
     agentSlug: requireText(object, "agent_slug"),
     payload: readPayload(object),
+    isErased: typeof object["erased_at"] === "string",
     payloadHash: decodeHex(requireText(object, "payload_hash"), "payload_hash", 32),
     signature: decodeBase64(requireText(object, "signature"), "signature", 64),
     envelopeSignature: decodeBase64(requireText(object, "envelope_signature"), "envelope_signature", 64),
@@ -50,10 +51,9 @@ function readPayload(object: JsonObject): Receipt["payload"] {
     return utf8Encode(payload);
   }
   if (payload !== null) throw new UnreadableError("payload: expected a string or null");
-  if (status === "erased") return "erased";
-  if (object["is_public"] !== false)
-    throw new UnreadableError("payload: missing, though the attestation is neither private nor erased");
-  return "hidden";
+  if (status === "erased") return object["erased_at"] === null ? "lost" : "erased";
+  // A payload that its reader may not see has a time all the same; without one it was not there to be read.
+  return object["is_public"] === false && object["timestamp"] !== null ? "hidden" : "lost";
 }
 
 function readIsPublic(object: JsonObject): boolean {

@@ -144,7 +144,7 @@ function originOf(checkpoint: string): string | null {
 
 /** Claims that nothing in the answer backs up are listed; content is not shown without the bytes it stands in. */
 function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: AttestationReport): Restatement {
-  const gone = receipt.payload === "erased" ? [...contentFields, ...claimFields] : contentFields;
+  const gone = receipt.payload === "hidden" ? contentFields : [...contentFields, ...claimFields];
   const shown = gone.find((name) => (object[name] ?? null) !== null);
   if (shown !== undefined) return fail(`${shown} is shown without a payload that holds it`);
   const isProofGood = report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
