@@ -25,6 +25,23 @@ export function ApprovalPill({ method, environment }: ApprovalPillProps) {
   }
 }
 
+/** What a record says that failed a check: in the words of a claim, and never in the colour of a proof. */
+export function ClaimedPill({
+  method,
+  isTest,
+}: {
+  /** Null where an approval is claimed and its grade is not known. */
+  readonly method: ApprovalMethod | null;
+  readonly isTest: boolean;
+}) {
+  if (isTest) return <TestMark />;
+  return method === "none" ? (
+    <StatusPill tone="neutral">No human approval claimed</StatusPill>
+  ) : (
+    <StatusPill tone="warn">Human approval claimed, not verified</StatusPill>
+  );
+}
+
 const grades = [
   {
     method: "none",

@@ -1,6 +1,6 @@
 /** One attestation as its owner sees it: every field, and the checks that were just repeated. */
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill } from "#components/approval-grades";
+import { ApprovalPill, ClaimedPill } from "#components/approval-grades";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
@@ -49,6 +49,10 @@ function Approval({ found }: { readonly found: VerifyResponse }) {
   const approval = found.human_approval;
   if (approval === null) return <StatusPill tone="unknown">Not known any more</StatusPill>;
   const environment = approval.method === "proof_of_personhood" ? approval.environment : "";
+  if (found.valid === false) {
+    const isTest = approval.method === "proof_of_personhood" && environment !== "production";
+    return <ClaimedPill method={approval.method} isTest={isTest} />;
+  }
   return <ApprovalPill method={approval.method} environment={environment} />;
 }
 

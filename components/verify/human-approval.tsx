@@ -81,29 +81,37 @@ function provenItems(approval: Proven, authorization: JsonObject | null): Defini
   ];
 }
 
-function ProvenApproval({
-  answer,
-  approval,
-}: {
+function TestCallout() {
+  return (
+    <Callout tone="test" title="TEST approval, not a real person">
+      It was made with a test wallet or on World's staging network. It shows that the machinery works, and
+      nothing about a person.
+    </Callout>
+  );
+}
+
+interface ProvenProps {
   readonly answer: VerifyResponse;
   readonly approval: Proven;
-}) {
-  const isTest = approval.environment !== "production";
+}
+
+function ProvenApproval({ answer, approval, isTest }: ProvenProps & { readonly isTest: boolean }) {
   return (
     <>
-      {isTest ? (
-        <Callout tone="test" title="TEST approval, not a real person">
-          It was made with a test wallet or on World's staging network. It shows that the machinery works, and
-          nothing about a person.
-        </Callout>
-      ) : (
-        <StatusPill tone="pass">Proven by World ID</StatusPill>
-      )}
+      {isTest ? <TestCallout /> : <StatusPill tone="pass">Proven by World ID</StatusPill>}
       <p className="mt-3 max-w-[68ch]">
         A nullifier is one {isTest ? "test wallet's" : "person's"} mark for this request alone: the same{" "}
         {isTest ? "wallet" : "person"} cannot count twice, and no two requests can be linked by it.
         {isTest ? "" : " Who the person is stays unknown."}
       </p>
+      <ProofFacts answer={answer} approval={approval} />
+    </>
+  );
+}
+
+function ProofFacts({ answer, approval }: ProvenProps) {
+  return (
+    <>
       <div className="mt-3">
         <DefinitionList items={provenItems(approval, answer.human_authorization)} />
       </div>
@@ -121,6 +129,32 @@ function ProvenApproval({
           </div>
         </details>
       )}
+    </>
+  );
+}
+
+const claims = {
+  none: "It says that no human approved.",
+  hash: "It says, on the caller's word, that a human approved.",
+  proof_of_personhood: "It says that a human approved by World ID.",
+} as const;
+
+/** Of a record that failed a check: what it says is shown, and nothing of it as a fact. */
+function ClaimedApproval({ answer, isTest }: Pick<Verification, "answer" | "isTest">) {
+  const { human_approval: approval, human_approved: isApproved } = answer;
+  const unknown = isApproved === true ? "It says that a human approved." : "What it says cannot be read.";
+  return (
+    <>
+      {isTest ? (
+        <div className="mb-3">
+          <TestCallout />
+        </div>
+      ) : null}
+      <Callout tone="warn" title="Claimed, not verified">
+        {approval === null ? unknown : claims[approval.method]} The record failed a check, so that nothing
+        here shows whether one did.
+      </Callout>
+      {approval?.method === "proof_of_personhood" ? <ProofFacts answer={answer} approval={approval} /> : null}
     </>
   );
 }
@@ -150,8 +184,9 @@ function AssertedApproval({ approverHash }: { readonly approverHash: string | nu
 
 export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanApprovalProps) {
   const approval = answer.human_approval;
+  if (answer.valid === false) return <ClaimedApproval answer={answer} isTest={isTest} />;
   if (approval?.method === "proof_of_personhood")
-    return <ProvenApproval answer={answer} approval={approval} />;
+    return <ProvenApproval answer={answer} approval={approval} isTest={isTest} />;
   if (approval?.method === "hash") return <AssertedApproval approverHash={approval.approver_hash} />;
   if (approval?.method === "none")
     return <p>None is recorded. Nobody claims that a human was asked; the record is the agent's report.</p>;

@@ -1,6 +1,6 @@
 /** What the attestation says, in five seconds: action, agent, time, grade of the human approval. */
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill } from "#components/approval-grades";
+import { ApprovalPill, ClaimedPill } from "#components/approval-grades";
 import { StatusPill, TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
@@ -11,6 +11,11 @@ type SubjectSummaryProps = Pick<Verification, "answer" | "isTest" | "approvalMet
 
 function ApprovalGrade({ answer, isTest, approvalMethod }: SubjectSummaryProps) {
   const approval = answer.human_approval;
+  if (answer.valid === false) {
+    if (approval === null && answer.human_approved === null && !isTest) return null;
+    const method = approval?.method ?? (answer.human_approved === false ? "none" : null);
+    return <ClaimedPill method={method} isTest={isTest} />;
+  }
   if (isTest) return <TestMark />;
   if (approval !== null) {
     const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;

@@ -1,7 +1,10 @@
 /** A changed row, a changed signature, a swapped key: valid is false and the failed check is named; never a 500. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseKinds } from "#lib/db/testing";
+import { readLatestAttestation } from "#lib/services/latest-attestation";
+import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "./testing";
+import { verifyForPage } from "./verification-page";
 
 const tamperings: [string, string, string[]][] = [
   [
@@ -11,6 +14,8 @@ const tamperings: [string, string, string[]][] = [
   ],
   ["payload: not UTF-8", "UPDATE attestations SET payload = '\\xff00ff'", ["payload_hash", "signature"]],
   ["payload: nothing", "UPDATE attestations SET payload = ''", ["payload_hash", "signature"]],
+  ["payload: removed, with no erasure", "UPDATE attestations SET payload = NULL", ["payload_hash"]],
+  ["erased_at: with the payload there", "UPDATE attestations SET erased_at = now()", ["payload_hash"]],
   ["payload_hash", "UPDATE attestations SET payload_hash = sha256('x')", ["payload_hash", "log_inclusion"]],
   [
     "payload_hash: too short",
@@ -54,8 +59,8 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
   let test: TestApp;
   let key: string;
   const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
-  const attest = async () => {
-    const body = { agent_slug: `t${Math.random()}`, action: "Paid", inputs_hash: "x" };
+  const attest = async (fields: object = {}) => {
+    const body = { agent_slug: `t${Math.random()}`, action: "Paid", inputs_hash: "x", ...fields };
     return (await test.call("POST", "/v1/attest", { key, body })).body;
   };
   const verify = async (id: string) => {
@@ -82,7 +87,78 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
     const { status, valid, checks, failed } = await verify(id);
     expect({ status, valid, checks }).toEqual({ status: 200, valid: false, checks: 10 });
     for (const name of expected) expect(failed).toContain(name);
-    expect((await test.call("GET", `/v1/verify/${id}`)).status).toBe(200);
+    const { status: seen, body } = await test.call("GET", `/v1/verify/${id}`);
+    expect([seen, body.status]).toEqual([200, "recorded"]);
+  });
+
+  it("rows that are neither whole nor erased: the offline verifier finds them invalid too", async () => {
+    const trust = (await test.call("GET", "/v1/pubkey")).body;
+    const mixtures = [
+      ["payload = NULL", true],
+      ["payload = NULL", false],
+      ["erased_at = now()", true],
+    ] as const;
+    for (const [change, is_public] of mixtures) {
+      const { attestation_id: id } = await attest({ is_public });
+      await query(`UPDATE attestations SET ${change} WHERE id = $1`, [id]);
+      const { body } = await test.call("GET", `/v1/verify/${id}`);
+      expect([body.valid, (await verifyInBrowser(body, trust)).verdict]).toEqual([false, "invalid"]);
+    }
+  });
+
+  it("lists and the example take nothing from bytes that nobody signed", async () => {
+    const { context } = test.app;
+    const agent_slug = `feed${Math.random()}`;
+    const older = await attest({ agent_slug });
+    const newer = await attest({ agent_slug, human_approved: true });
+    expect((await readLatestAttestation(context))?.publicUrl).toBe(newer.public_url);
+    const other = "replace(replace(convert_from(payload, 'UTF8'), 'Paid', 'Kept'), '\"hash\"', '\"none\"')";
+    const changed = `convert_to(${other}, 'UTF8')`;
+    const changes = [
+      `payload = ${changed}`,
+      `payload = ${changed}, payload_hash = sha256(${changed})`,
+      "(payload, payload_hash, signature) = (SELECT payload, payload_hash, signature FROM attestations WHERE id = $2)",
+      "signature = set_byte(signature, 5, (get_byte(signature, 5) + 1) % 256)",
+      "key_id = 'ffffffffffffffff'",
+    ];
+    for (const change of changes) {
+      const values = change.includes("$2")
+        ? [newer.attestation_id, older.attestation_id]
+        : [newer.attestation_id];
+      const { rows } = await query("SELECT * FROM attestations WHERE id = $1", [newer.attestation_id]);
+      await query(`UPDATE attestations SET ${change} WHERE id = $1`, values);
+      const feed = await test.call("GET", `/v1/agent/${agent_slug}`);
+      const own = await test.call("GET", `/v1/attestations?agent_slug=${agent_slug}`, { key });
+      for (const { status, body } of [feed, own]) {
+        expect([change, status, body.attestations.length]).toEqual([change, 200, 2]);
+        expect(body.attestations[0]).toMatchObject({
+          attestation_id: newer.attestation_id,
+          action: null,
+          inputs_hash: null,
+          timestamp: null,
+          human_approved: null,
+          human_approval_method: null,
+        });
+        expect(body.attestations[1].action).toBe("Paid");
+      }
+      expect((await readLatestAttestation(context))?.publicUrl).toBe(older.public_url);
+      await query(
+        "UPDATE attestations SET payload = $2, payload_hash = $3, signature = $4, key_id = $5 WHERE id = $1",
+        ["id", "payload", "payload_hash", "signature", "key_id"].map((name) => rows[0]?.[name]),
+      );
+    }
+    expect((await readLatestAttestation(context))?.publicUrl).toBe(newer.public_url);
+  });
+
+  it("a TEST mark stays where the stored authorization still has it", async () => {
+    const { attestation_id: id } = await attest();
+    expect((await verifyForPage(test.app.context, id)).isTest).toBe(false);
+    const object = JSON.stringify({ approvals: [{ environment: "local" }] });
+    await query("UPDATE attestations SET human_authorization = convert_to($2, 'UTF8') WHERE id = $1", [
+      id,
+      object,
+    ]);
+    expect((await verifyForPage(test.app.context, id)).isTest).toBe(true);
   });
 
   it("a swapped service key", async () => {

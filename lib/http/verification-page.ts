@@ -2,12 +2,13 @@
 import { headers } from "next/headers";
 import { cache } from "react";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { isJsonObject } from "#lib/domain/canonical-json";
 import { MESSAGE_NAMES } from "#lib/domain/disclosure";
 import { parseMessage } from "#lib/domain/disclosure-messages";
 import type { HumanApproval } from "#lib/domain/statement";
 import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/context";
-import { readAttestation, verifyAttestationById } from "#lib/services/verify-attestation";
+import { parseObject, readAttestation, verifyAttestationById } from "#lib/services/verify-attestation";
 import { getApp } from "./context";
 import { countPage } from "./page-limits";
 
@@ -30,18 +31,29 @@ function findApprovalMethod({ human_approval: approval, checks, zk_proof: proof 
   return method === "none" || method === "hash" || method === "proof_of_personhood" ? method : null;
 }
 
+/** A changed payload may say production beside an authorization that still says what it was. */
+function isTestAuthorization(stored: Uint8Array | null): boolean {
+  const approvals = parseObject(stored)?.["approvals"];
+  return (
+    Array.isArray(approvals) &&
+    approvals.some((one) => isJsonObject(one) && one["environment"] !== "production")
+  );
+}
+
 function isTestApproval(approval: HumanApproval | undefined): boolean {
   return approval?.method === "proof_of_personhood" && approval.environment !== "production";
 }
 
 export async function verifyForPage(context: Context, id: string): Promise<VerificationPage> {
   const answer = await verifyAttestationById(context, id, null);
-  const { statement } = await readAttestation(context.database.db, id);
+  const stored = await readAttestation(context.database.db, id);
   const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
   return {
     answer,
     keyStatus: key?.status ?? "unknown",
-    isTest: isTestApproval(statement?.predicate.human_approval),
+    isTest:
+      isTestApproval(stored.statement?.predicate.human_approval) ||
+      isTestAuthorization(stored.human_authorization),
     approvalMethod: findApprovalMethod(answer),
   };
 }

@@ -3,13 +3,14 @@ import { and, count, desc, eq, ilike, isNotNull, lt, or, sql } from "drizzle-orm
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import { attestations } from "#lib/db/schema";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import { parseActionStatement } from "#lib/domain/statement";
 import { AppError } from "#lib/errors";
 import { findAgent } from "./agents";
 import { publicUrl } from "./attestation-view";
 import type { Context } from "./context";
 import { isHumanApproved } from "./embed-authorization";
 import { readIdentity } from "./identities";
+import { readSignedStatement } from "./signed-statement";
+import type { PublishedKey } from "./signing-keys";
 
 interface Position {
   logId: number;
@@ -31,12 +32,14 @@ function decodeCursor(cursor: string): Position {
   throw new AppError("bad_request", "cursor: is not one that this service gave out");
 }
 
+/** What the payload would say is null where its hash or its signature does not hold. */
 export function describeFeedEntry(
   baseUrl: string,
   slug: string,
   row: typeof attestations.$inferSelect,
+  keys: readonly PublishedKey[],
 ): FeedEntry {
-  const predicate = row.payload === null ? undefined : parseActionStatement(row.payload)?.predicate;
+  const predicate = readSignedStatement(row, keys)?.predicate;
   const approval = predicate?.human_approval;
   const text = (name: string) => {
     const value = predicate?.request[name];
@@ -107,6 +110,8 @@ export async function readAgentFeed(
   const shown = rows.slice(0, query.limit);
   const last = shown.at(-1);
   const identity = await readIdentity(db, slug);
+  const keys = await context.keys.published();
+  const { baseUrl } = context.settings;
   return {
     slug: agent.slug,
     name: agent.name,
@@ -115,7 +120,7 @@ export async function readAgentFeed(
     created_at: agent.created_at.toISOString(),
     public_key: identity.public_key,
     identity,
-    attestations: shown.map((row) => describeFeedEntry(context.settings.baseUrl, agent.slug, row)),
+    attestations: shown.map((row) => describeFeedEntry(baseUrl, agent.slug, row, keys)),
     next_cursor:
       rows.length > query.limit && last ? encodeCursor({ logId: last.log_id, index: last.leaf_index }) : null,
   };

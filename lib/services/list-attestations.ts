@@ -7,7 +7,9 @@ import { isUuid } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import { describeFeedEntry } from "./agent-feed";
 import { slugKey } from "./agents";
+import { isErased } from "./attestation-view";
 import type { Context } from "./context";
+import type { PublishedKey } from "./signing-keys";
 
 /** Ids are UUIDv7, so their order is that of time; the cursor is the last one shown. */
 function decodeCursor(cursor: string): string {
@@ -53,8 +55,9 @@ export async function listAttestations(
     .limit(query.limit + 1);
   const shown = rows.slice(0, query.limit);
   const last = shown.at(-1);
+  const keys = await context.keys.published();
   return {
-    attestations: shown.map((row) => describeOwn(context.settings.baseUrl, row)),
+    attestations: shown.map((row) => describeOwn(context.settings.baseUrl, row, keys)),
     next_cursor: rows.length > query.limit && last ? base64UrlEncode(utf8Encode(last.attestation.id)) : null,
   };
 }
@@ -62,12 +65,13 @@ export async function listAttestations(
 function describeOwn(
   baseUrl: string,
   { attestation, slug }: { attestation: typeof attestations.$inferSelect; slug: string },
+  keys: readonly PublishedKey[],
 ): OwnAttestation {
   return {
-    ...describeFeedEntry(baseUrl, slug, attestation),
+    ...describeFeedEntry(baseUrl, slug, attestation, keys),
     agent_slug: slug,
     is_public: attestation.is_public,
-    status: attestation.erased_at === null ? "recorded" : "erased",
+    status: isErased(attestation) ? "erased" : "recorded",
     erased_at: attestation.erased_at?.toISOString() ?? null,
     created_at: attestation.created_at.toISOString(),
   };

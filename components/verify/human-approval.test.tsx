@@ -1,0 +1,66 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import type { VerifyResponse } from "#lib/contract/verify";
+import { HumanApprovalPart } from "./human-approval";
+import { SubjectSummary } from "./subject-summary";
+
+function render(fields: object, isTest = false): string {
+  const answer = {
+    valid: true,
+    status: "recorded",
+    is_public: true,
+    agent_slug: "bot",
+    action: "Paid",
+    timestamp: null,
+    human_approved: true,
+    human_authorization: null,
+    human_approval: {
+      method: "proof_of_personhood",
+      level: "orb",
+      request_hash: "r",
+      authorization_hash: "a",
+      nullifier_hashes: ["0x1"],
+      environment: "production",
+      inputs_bound: true,
+    },
+    ...fields,
+  } as unknown as VerifyResponse;
+  const approvalMethod = answer.human_approval?.method ?? null;
+  const props = { answer, isTest, approvalMethod };
+  return renderToStaticMarkup(
+    <>
+      <SubjectSummary {...props} />
+      <HumanApprovalPart {...props} />
+    </>,
+  );
+}
+
+describe("the grade of an approval", () => {
+  it("is that of a proof only where the record is valid", () => {
+    expect(render({}).match(/Proven by World ID/g)).toHaveLength(2);
+    const changed = render({ valid: false });
+    expect(changed).not.toContain("Proven by World ID");
+    expect(changed).not.toContain("text-pass");
+    expect(changed).toContain("Human approval claimed, not verified");
+    expect(changed).toContain("Claimed, not verified");
+  });
+
+  it("keeps its TEST mark in an invalid record, whatever the payload says by now", () => {
+    const changed = render({ valid: false }, true);
+    expect(changed.match(/TEST approval, not a real person/g)).toHaveLength(2);
+    expect(changed).not.toContain("text-pass");
+  });
+
+  it("is no fact of an invalid record, private ones included", () => {
+    for (const fields of [
+      { human_approval: null },
+      { human_approval: null, human_approved: false },
+      { human_approval: null, human_approved: null },
+      { human_approval: { method: "none" }, human_approved: false },
+    ]) {
+      const changed = render({ valid: false, ...fields });
+      expect(changed).toContain("Claimed, not verified");
+      expect(changed).not.toMatch(/text-pass|None is recorded|erased/);
+    }
+  });
+});
