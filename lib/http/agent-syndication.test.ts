@@ -35,4 +35,19 @@ describe("feeds with hostile strings", () => {
     expect(xml.replaceAll(/<!\[CDATA\[[\s\S]*?\]\]>/g, "")).not.toContain("]]>");
     expect(xml).toContain("TEST, not a real person");
   });
+
+  it("Atom: a name in the feed's own title and author is escaped once", () => {
+    const name = 'A & B <x> "q" &amp; &lt;';
+    const xml = writeAtomFeed("http://localhost", { ...agent, name });
+    const escaped = 'A &amp; B &lt;x&gt; "q" &amp;amp; &amp;lt;';
+    expect(xml).toContain(`<title>${escaped}: attestations</title>`);
+    expect(xml).toContain(`<name>${escaped}</name>`);
+  });
+
+  it("JSON Feed: is of the version whose fields it has", () => {
+    const feed = JSON.parse(writeJsonFeed("http://localhost", { ...agent, name: "A & B" }));
+    expect(feed.version).toBe("https://jsonfeed.org/version/1.1");
+    expect(feed.authors).toEqual([{ name: "A & B", url: "http://localhost/agent/bot" }]);
+    expect(feed.author).toBeUndefined();
+  });
 });

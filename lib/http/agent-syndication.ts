@@ -4,6 +4,7 @@
  */
 import { Feed } from "feed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
+import type { JsonObject } from "#lib/domain/canonical-json";
 import { toVisibleText } from "#lib/domain/display-text";
 
 const escapes: Record<string, string> = {
@@ -33,27 +34,32 @@ function approvalWords({
   }
 }
 
-/** The part of a feed that is the agent's own words, in both formats. */
-function buildFeed(baseUrl: string, agent: FeedResponse, escapeTitle: (text: string) => string): Feed {
+/** How a format takes text: of the feed itself, and of an entry's title. */
+interface Texts {
+  plain: (text: string) => string;
+  title: (text: string) => string;
+}
+
+function buildFeed(baseUrl: string, agent: FeedResponse, { plain, title }: Texts): Feed {
   const page = `${baseUrl}/agent/${agent.slug}`;
   const name = toVisibleText(agent.name ?? agent.slug);
   const newest = agent.attestations[0]?.timestamp;
   const feed = new Feed({
     id: page,
     link: page,
-    title: escapeTitle(`${name}: attestations`),
-    description: escapeTitle(`Public attestations of the agent ${agent.slug}`),
+    title: plain(`${name}: attestations`),
+    description: plain(`Public attestations of the agent ${agent.slug}`),
     updated: new Date(newest ?? agent.created_at),
     generator: "Countersign",
     feedLinks: { json: `${page}/feed.json`, atom: `${page}/feed.atom` },
-    author: { name: escapeTitle(name), link: page },
+    author: { name: plain(name), link: page },
   });
   for (const entry of agent.attestations) {
     const text = `${approvalWords(entry)} Payload hash ${entry.payload_hash}. Open the link to have it verified.`;
     feed.addItem({
       id: entry.public_url,
       link: entry.public_url,
-      title: escapeTitle(toVisibleText(entry.action ?? "(cannot be read)")),
+      title: title(toVisibleText(entry.action ?? "(cannot be read)")),
       date: new Date(entry.timestamp ?? agent.created_at),
       content: `<p>${escapeHtml(toVisibleText(entry.action ?? ""))}</p><p>${escapeHtml(text)}</p>`,
     });
@@ -61,10 +67,17 @@ function buildFeed(baseUrl: string, agent: FeedResponse, escapeTitle: (text: str
   return feed;
 }
 
+/** The library writes version 1.0, which knows one author only. */
 export function writeJsonFeed(baseUrl: string, agent: FeedResponse): string {
-  return buildFeed(baseUrl, agent, (text) => text).json1();
+  const same = (text: string) => text;
+  const feed = buildFeed(baseUrl, agent, { plain: same, title: same });
+  const { author, ...rest } = JSON.parse(feed.json1()) as JsonObject;
+  const authors = author === undefined ? [] : [author];
+  return JSON.stringify({ ...rest, version: "https://jsonfeed.org/version/1.1", authors }, null, 2);
 }
 
+/** An entry's title is HTML there. Plain text the library escapes itself, but takes `&amp;` for `&` before it does. */
 export function writeAtomFeed(baseUrl: string, agent: FeedResponse): string {
-  return buildFeed(baseUrl, agent, escapeHtml).atom1();
+  const plain = (text: string) => text.replaceAll("&", "&amp;");
+  return buildFeed(baseUrl, agent, { plain, title: escapeHtml }).atom1();
 }
