@@ -1,6 +1,7 @@
 /**
- * Gives every page a Content-Security-Policy with a fresh nonce. Pages only: the matcher leaves out /v1, the log,
- * badges and static files, which have fixed headers (next.config.ts) and must not pay for this.
+ * Gives every page a Content-Security-Policy with a fresh nonce. The matcher leaves out /v1, the log, badges and
+ * static files, which have fixed headers (next.config.ts) and must not pay for this; what is not there at all is
+ * answered by a page, and so is not left out.
  */
 import { type NextRequest, NextResponse } from "next/server";
 import { buildContentSecurityPolicy } from "#lib/http/content-security-policy";
@@ -29,6 +30,6 @@ export function proxy(request: NextRequest): NextResponse {
 
 export const config = {
   matcher: [
-    "/((?!v1/|log/|badge/|_next/|\\.well-known/|docs/[a-z-]+\\.md$|llms\\.txt$|verify\\.mjs(?:\\.sha256)?$|robots\\.txt$|favicon\\.ico$|icon\\.svg$).*)",
+    "/((?!v1/|log/|badge/[^/]+$|_next/static/|\\.well-known/jwks\\.json$|docs/[a-z-]+\\.md$|llms\\.txt$|verify\\.mjs(?:\\.sha256)?$|robots\\.txt$|icon\\.svg$).*)",
   ],
 };

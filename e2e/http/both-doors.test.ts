@@ -106,6 +106,54 @@ describe.skipIf(!isBuilt).each(["server", "next"] as const)("over HTTP (%s)", (d
     expect(page.headers.get("content-security-policy")).toContain("'nonce-");
   });
 
+  it("keeps no picture of an attestation beyond its truth", async () => {
+    const body = { agent_slug: "door", action: "To be erased", inputs_hash: "x" };
+    const { attestation_id: id } = (await call("POST", "/v1/attest", { key, body })).body;
+    const picture = await fetch(`${server.base}/verify/door/${id}/opengraph-image`);
+    expect([picture.status, picture.headers.get("content-type")]).toEqual([200, "image/png"]);
+    expect(picture.headers.get("cache-control")).toBe("no-cache");
+  });
+
+  it("says on pages that need JavaScript what to do without it", async () => {
+    for (const target of ["/verify", "/verify/presentation"])
+      expect((await call("GET", target)).body).toContain("Without JavaScript use the");
+  });
+
+  it("sends no HTML without a policy, not even where nothing is", async () => {
+    const nowhere = [
+      "/nope",
+      "/favicon.ico",
+      "/_next/nope",
+      "/_next/static/nope",
+      "/_next/static/chunks/nope.js",
+      "/_next/data/nope/index.json",
+      "/_next/image",
+      "/.well-known/nope",
+      "/.well-known/jwks.json/nope",
+      "/badge/nope/nope.svg",
+      "/badge/nope",
+      "/docs/nope.md",
+      "/docs/nope/nope.md",
+      "/llms.txt/nope",
+      "/robots.txt/nope",
+      "/icon.svg/nope",
+      "/verify.mjs/nope",
+      "/vectors/nope",
+    ];
+    for (const target of nowhere) {
+      const answer = await fetch(`${server.base}${target}`);
+      const isHtml = answer.headers.get("content-type")?.includes("text/html") ?? false;
+      const policy = answer.headers.get("content-security-policy") ?? "";
+      expect([target, answer.ok, isHtml && !policy.startsWith("default-src 'none'")]).toEqual([
+        target,
+        false,
+        false,
+      ]);
+      if (target === "/favicon.ico")
+        expect([isHtml, policy]).toEqual([true, expect.stringContaining("'nonce-")]);
+    }
+  });
+
   it.skipIf(door === "next")("takes a doubled slash, which Next alone answers with a redirect", async () => {
     expect((await call("GET", "//v1/pubkey")).status).toBe(200);
     expect(

@@ -18,7 +18,8 @@ export default function PresentationPage() {
         <a href="/v1/pubkey" className="text-accent underline decoration-1 underline-offset-[3px]">
           public keys
         </a>{" "}
-        of this service; what you paste is not sent anywhere.
+        of this service; what you paste is not sent anywhere. Without JavaScript use the{" "}
+        <TextLink href="/docs/verify-offline">offline verifier</TextLink>, which makes the same checks.
       </p>
       <PresentationForm />
       <PresentationLimits />

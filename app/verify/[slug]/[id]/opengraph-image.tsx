@@ -1,4 +1,4 @@
-/** What a chat or a timeline shows of the link: the verdict in words, agent and action, never more than is public. */
+/** What a chat or a timeline shows of the link: the verdict in words, agent and action, never more than is public or holds. */
 import { ImageResponse } from "next/og";
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
@@ -40,7 +40,8 @@ async function describe(id: string): Promise<Picture | number> {
   if (loaded.kind === "unknown") return 404;
   if (loaded.kind === "limited") return 429;
   const verdict = verdictOf(loaded);
-  const action = loaded.answer.action === null ? null : drawable(loaded.answer.action);
+  const { action: said, valid } = loaded.answer;
+  const action = said === null || valid === false ? null : drawable(said);
   return {
     color: colors[verdict.kind],
     title: verdict.title,
@@ -82,6 +83,7 @@ export default async function VerificationImage({ params }: { params: Promise<{ 
   return new ImageResponse(<Card {...picture} />, {
     ...size,
     fonts: await readImageFonts(),
-    headers: { "Cache-Control": "public, max-age=300" },
+    // A kept copy would outlive an erasure and a change of the verdict.
+    headers: { "Cache-Control": "no-cache" },
   });
 }
