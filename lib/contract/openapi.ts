@@ -93,6 +93,9 @@ function describeErrors(spec: OperationSpec): JsonObject {
   return Object.fromEntries(answers) as JsonObject;
 }
 
+/** Of the pages' own operations, which are not described. */
+const anything = { mediaType: "*/*", schema: z.unknown() };
+
 function describeSuccess(spec: OperationSpec, components: Components): JsonObject {
   const headers = headerRefs([
     "Request-Id",
@@ -100,10 +103,9 @@ function describeSuccess(spec: OperationSpec, components: Components): JsonObjec
     ...(spec.idempotent ? (["Idempotency-Replayed"] as const) : []),
   ]);
   const answers = Object.entries(spec.responses).map(([status, schema]) => {
-    const content: JsonObject =
-      schema === null
-        ? { "*/*": {} }
-        : { "application/json": { schema: convert(schema, "output", components) } };
+    const { mediaType, schema: shape } =
+      schema === null ? (spec.file ?? anything) : { mediaType: "application/json", schema };
+    const content: JsonObject = { [mediaType]: { schema: convert(shape, "output", components) } };
     return [status, { description: spec.summary, headers, content }];
   });
   return Object.fromEntries(answers) as JsonObject;

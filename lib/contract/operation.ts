@@ -18,6 +18,13 @@ export type Auth =
   | { kind: "optional"; scope: Scope }
   | { kind: "none" };
 
+/** A body that is not `application/json`. */
+export interface FileSpec {
+  /** Without parameters, as the answer's Content-Type begins. */
+  mediaType: string;
+  schema: z.ZodType;
+}
+
 export interface OperationSpec {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** `{name}` stands for one segment, `{name...}` for the rest of the path. */
@@ -30,8 +37,9 @@ export interface OperationSpec {
   body?: z.ZodType;
   /** Takes an Idempotency-Key. */
   idempotent?: boolean;
-  /** By success status; null for what is not JSON. */
+  /** By success status; null for what is not JSON: a `file`, or a page's business. */
   responses: Record<number, z.ZodType | null>;
+  file?: FileSpec;
   /** Error statuses besides those that every operation may answer (lib/contract/openapi.ts). */
   errors: number[];
   /** Not part of the public contract (development only). */

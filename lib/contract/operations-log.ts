@@ -2,6 +2,7 @@
  * The public log (c2sp.org/tlog-tiles). Log 1 lies below /log/, a log that was begun after it below /log/{log}/,
  * and each stays where it is, because tiles are cached for ever.
  */
+import { bytesFile, textFile } from "./files";
 import { anyone, type OperationSpec } from "./operation";
 
 const log = {
@@ -14,24 +15,30 @@ const log = {
 } satisfies Partial<OperationSpec>;
 
 export const logOperations = {
+  /** Log 1 is there from the first start. */
   log_checkpoint: {
     ...log,
     path: "/log/checkpoint",
     summary: "The log's newest checkpoint, a signed note",
+    file: textFile,
+    errors: [],
   },
   log_tile: {
     ...log,
     path: "/log/tile/{path...}",
+    file: bytesFile,
     summary: "A hash tile <L>/<N>[.p/<W>] or an entry bundle entries/<N>[.p/<W>]",
   },
   epoch_checkpoint: {
     ...log,
     path: "/log/{log}/checkpoint",
+    file: textFile,
     summary: "The newest checkpoint of a log that was begun after the first",
   },
   epoch_tile: {
     ...log,
     path: "/log/{log}/tile/{path...}",
+    file: bytesFile,
     summary: "A tile or entry bundle of a log that was begun after the first",
   },
 } as const satisfies Record<string, OperationSpec>;

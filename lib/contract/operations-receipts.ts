@@ -1,8 +1,10 @@
 /** Receipts as files, one's own attestations, erasure, and the offline verifier (api.md sections 4 and 12). */
-import { anyone, type OperationSpec, ownerSeesMore, withKey } from "./operation";
+import { bundleFile, bytesFile, envelopeFile, payloadFile, scriptFile, textFile } from "./files";
+import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "./receipts";
 
-const download = <Path extends string>(path: Path, summary: string) =>
+/** `errors`: 409 where the file is made of the payload, which may have been erased. */
+const download = <Path extends string>(path: Path, summary: string, file: FileSpec, errors = [404, 409]) =>
   ({
     method: "GET",
     path,
@@ -11,10 +13,11 @@ const download = <Path extends string>(path: Path, summary: string) =>
     auth: ownerSeesMore,
     limit: "verify",
     responses: { 200: null },
-    errors: [404, 409],
+    file,
+    errors,
   }) as const satisfies OperationSpec;
 
-const verifierFile = <Path extends string>(path: Path, summary: string) =>
+const verifierFile = <Path extends string>(path: Path, summary: string, file: FileSpec) =>
   ({
     method: "GET",
     path,
@@ -23,20 +26,25 @@ const verifierFile = <Path extends string>(path: Path, summary: string) =>
     auth: anyone,
     limit: "public_read",
     responses: { 200: null },
+    file,
     errors: [404],
   }) as const satisfies OperationSpec;
 
 export const receiptsOperations = {
-  downloadBundle: download("/v1/verify/{id}/bundle", "The receipt as a Sigstore bundle"),
-  downloadEnvelope: download("/v1/verify/{id}/envelope", "The DSSE envelope"),
+  downloadBundle: download("/v1/verify/{id}/bundle", "The receipt as a Sigstore bundle", bundleFile),
+  downloadEnvelope: download("/v1/verify/{id}/envelope", "The DSSE envelope", envelopeFile),
   downloadTlogProof: download(
     "/v1/verify/{id}/tlog-proof",
     "The C2SP log proof, with the leaf in its extra line",
+    textFile,
+    [404],
   ),
-  downloadPayload: download("/v1/verify/{id}/payload", "The exact signed bytes"),
+  downloadPayload: download("/v1/verify/{id}/payload", "The exact signed bytes", payloadFile),
   downloadSignature: download(
     "/v1/verify/{id}/signature",
     "The 64 bytes of the Ed25519 signature over the payload",
+    bytesFile,
+    [404],
   ),
   listAttestations: {
     method: "GET",
@@ -59,6 +67,10 @@ export const receiptsOperations = {
     responses: { 200: eraseResponse },
     errors: [401, 403, 404],
   },
-  verifierProgram: verifierFile("/verify.mjs", "The offline verifier, one file for Node 20 or newer"),
-  verifierChecksum: verifierFile("/verify.mjs.sha256", "Its SHA-256, as sha256sum -c reads it"),
+  verifierProgram: verifierFile(
+    "/verify.mjs",
+    "The offline verifier, one file for Node 20 or newer",
+    scriptFile,
+  ),
+  verifierChecksum: verifierFile("/verify.mjs.sha256", "Its SHA-256, as sha256sum -c reads it", textFile),
 } as const satisfies Record<string, OperationSpec>;
