@@ -1,5 +1,6 @@
 /** The forms of the portal: what each may hold, and the state that its action hands back to the page. */
 import { z } from "zod";
+import { authorizationRequestIdPattern } from "#lib/domain/ids";
 import { keyRequestBody } from "./keys";
 import { scopeNames, textOf } from "./primitives";
 
@@ -75,12 +76,12 @@ export const organizationForm = z.object({
 });
 export const inviteForm = z.object({ email, role });
 export const invitationIdForm = z.object({ invitation_id: id });
-export const memberForm = z.object({ user_id: z.string().min(1).max(100), revoke_keys: checked });
-export const memberRoleForm = z.object({ user_id: z.string().min(1).max(100), role });
+export const memberForm = z.object({ user_id: textOf(1, 100), revoke_keys: checked });
+export const memberRoleForm = z.object({ user_id: textOf(1, 100), role });
 export const deleteOrganizationForm = z.object({ confirmation: z.string().max(200) });
 export const switchOrganizationForm = z.object({ organization_id: id });
 export const authorizationForm = z.object({
-  request_id: z.string().regex(/^areq_[A-Za-z0-9_-]{22}$/, "must be a request's id"),
+  request_id: z.string().regex(authorizationRequestIdPattern, "must be a request's id"),
 });
 export const acceptInvitationForm = z.object({
   token: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "must be a token"),

@@ -2,6 +2,9 @@
 import { z } from "zod";
 import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 
+/** U+0000 is in no column of PostgreSQL. */
+const hasNoNul = (text: string) => !text.includes("\0");
+
 /** Text of `min` to `max` characters, counted as Unicode code points. */
 export function textOf(min: number, max: number, what = "characters") {
   const message = `must be ${min}-${max} ${what}`;
@@ -11,6 +14,7 @@ export function textOf(min: number, max: number, what = "characters") {
       const { length } = [...text];
       return length >= min && length <= max;
     }, message)
+    .refine(hasNoNul, "must not contain U+0000")
     .meta({ minLength: min, maxLength: max });
 }
 
@@ -38,6 +42,12 @@ export const base64Text = z.string().meta({ description: "standard base64" });
 export const signatureText = z
   .string("must be a string")
   .regex(/^[A-Za-z0-9+/]{85}[AQgw]==$/, "must be the base64 of a 64-byte Ed25519 signature");
+/** Whether a time is one that both RFC 3339 and PostgreSQL can write: in the years 1 to 9999 of UTC. */
+export function isCalendarTime(time: Date): boolean {
+  const year = time.getUTCFullYear();
+  return year >= 1 && year <= 9999;
+}
+
 export const timestamp = z.string().meta({ format: "date-time", examples: ["2026-11-21T03:04:05.678Z"] });
 export const verdict = z
   .boolean()

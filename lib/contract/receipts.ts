@@ -1,11 +1,12 @@
 /** One's own attestations, and erasing their content (api.md sections 4 and 12). */
 import { z } from "zod";
 import { feedEntry } from "./identity";
-import { agentSlug, cursorQuery, hexHash, timestamp } from "./primitives";
+import { agentSlug, cursorQuery, hexHash, isCalendarTime, timestamp } from "./primitives";
 
 const moment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], "must be a date or a date and time (RFC 3339)")
-  .transform((text) => new Date(text));
+  .transform((text) => new Date(text))
+  .refine(isCalendarTime, "must be in the years 0001-9999");
 
 export const listAttestationsQuery = cursorQuery.extend({
   agent_slug: agentSlug.optional(),

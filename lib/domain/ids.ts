@@ -23,6 +23,8 @@ export function authorizationRequestId(random: Uint8Array): string {
   return `areq_${base64UrlEncode(random)}`;
 }
 
+export const authorizationRequestIdPattern = /^areq_[A-Za-z0-9_-]{22}$/;
+
 /** `req_` and 24 hex digits of 12 random bytes. */
 export function httpRequestId(random: Uint8Array): string {
   return `req_${hexEncode(random.subarray(0, 12))}`;

@@ -297,7 +297,15 @@ describe.each(databaseKinds)("one's own attestations (%s)", (kind) => {
     expect(await actions("?to=2999-01-01T00:00:00Z&from=2020-01-01")).toEqual(all);
     expect(await actions("?limit=0")).toBe(400);
     expect(await actions("?cursor=zzz")).toBe(400);
-    expect(await actions("?from=yesterday")).toBe(400);
+    for (const time of [
+      "yesterday",
+      "0000-01-01",
+      "0000-01-01T00:00:00Z",
+      "0001-01-01T00:00:00%2B23:00",
+      "9999-12-31T23:59:59-23:00",
+    ])
+      expect([time, await actions(`?from=${time}`), await actions(`?to=${time}`)]).toEqual([time, 400, 400]);
+    expect(await actions("?from=0001-01-01&to=9999-12-31")).toEqual(all);
     const first = (await test.call("GET", "/v1/attestations?limit=2", { key })).body;
     expect(await actions(`?limit=2&cursor=${first.next_cursor}`)).toEqual([all[2]]);
   });

@@ -85,6 +85,7 @@ export async function readAgentFeed(
   query: { limit: number; cursor?: string | undefined } & FeedFilter,
 ): Promise<FeedResponse> {
   const { db } = context.database;
+  if (query.action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
   const agent = await findAgent(db, slug);
   if (agent === null) throw new AppError("agent_not_found", "no agent has this slug");
   const isListed = and(

@@ -1,5 +1,6 @@
 /** Agents as attest and authorize see them: found by slug without regard to case, claimed by first use. */
 import { and, eq, inArray, isNull } from "drizzle-orm";
+import { agentSlug } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
@@ -10,12 +11,18 @@ export function slugKey(slug: string): string {
   return slug.toLowerCase();
 }
 
+/** Whether it can be anyone's: other text may be what no column holds (U+0000), or lower-case to somebody's slug. */
+export function isSlug(text: string): boolean {
+  return agentSlug.safeParse(text).success;
+}
+
 export function slugTaken(field = "agent_slug"): AppError {
   return fieldError("agent_slug_taken", field, "belongs to another account");
 }
 
 /** With the tool manifest that is registered at this moment; null for a slug that nobody has claimed. */
 export async function findAgent(executor: Executor, slug: string) {
+  if (!isSlug(slug)) return null;
   const [row] = await executor
     .select({ agent: agents, manifest: toolManifests.manifest, keyProvenAt: agentKeys.proven_at })
     .from(agents)

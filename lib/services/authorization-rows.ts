@@ -9,6 +9,7 @@ import { type Executor, rowsOf } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import type { ApprovalRequest } from "#lib/domain/approval";
 import { utf8Decode } from "#lib/domain/bytes";
+import { authorizationRequestIdPattern } from "#lib/domain/ids";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { AppError } from "#lib/errors";
 
@@ -71,6 +72,7 @@ export async function markExpired(executor: Executor, where: ReturnType<typeof a
 }
 
 export async function findAuthorization(executor: Executor, id: string): Promise<AuthorizationRow | null> {
+  if (!authorizationRequestIdPattern.test(id)) return null;
   const where = eq(authorizationRequests.id, id);
   const [row] = await selectRows(executor).where(where);
   if (!row) return null;

@@ -16,7 +16,7 @@ import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
 import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks";
 import { parseCanonical } from "#lib/domain/statement";
 import { AppError, fieldError } from "#lib/errors";
-import { claimAgents, findAgent, slugKey, slugTaken } from "./agents";
+import { claimAgents, findAgent, isSlug, slugKey, slugTaken } from "./agents";
 import { type Actor, recordAudit } from "./audit";
 import type { Context } from "./context";
 
@@ -199,6 +199,7 @@ async function audit(
 
 /** A slug of another organization answers as an unknown one. The row is locked, so that key changes queue up. */
 async function requireOwn(tx: Executor, registrant: Registrant, slug: string) {
+  if (!isSlug(slug)) throw notFound();
   const [agent] = await tx
     .select()
     .from(agents)

@@ -6,6 +6,7 @@ import {
   denialReasonNote,
   guidanceTexts,
 } from "#lib/contract/authorize";
+import { isCalendarTime } from "#lib/contract/primitives";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { confirmationCode } from "#lib/domain/approval";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
@@ -125,7 +126,8 @@ function encodeCursor(row: AuthorizationRow): string {
 function decodeCursor(cursor: string): { createdAt: Date; id: string } {
   try {
     const match = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(utf8Decode(base64UrlDecode(cursor)));
-    if (match?.[1] && match[2]) return { createdAt: new Date(Number(match[1])), id: match[2] };
+    const createdAt = new Date(Number(match?.[1]));
+    if (match?.[2] && isCalendarTime(createdAt)) return { createdAt, id: match[2] };
   } catch {
     // answered below
   }
