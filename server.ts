@@ -2,34 +2,73 @@
  * The production server: /v1 and the log go straight to the operations' handlers, everything else to Next, on
  * one port (a handler costs a tenth of what it costs inside Next). Next's scripts and style sheets come from memory.
  */
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import next from "next";
+import { logConsole } from "#lib/http/console-lines";
 import { getApp } from "#lib/http/context";
-import { isDispatched, serveDirectly, serveRefusal, vouchForPeer } from "#lib/http/serve";
+import {
+  isDispatched,
+  refuseConnect,
+  serveDirectly,
+  serveMalformed,
+  serveRefusal,
+  toOriginForm,
+  vouchForPeer,
+} from "#lib/http/serve";
 import { loadStaticAssets } from "#lib/http/static-assets";
 import { logger } from "#lib/logger";
 
+/** How long a stop waits for answers under way before it cuts their connections. */
+const graceMs = 10_000;
+
+async function preparePages(port: number) {
+  logConsole(logger);
+  const pages = next({
+    dev: false,
+    dir: process.cwd(),
+    port,
+    hostname: "localhost",
+    // Next listens to `upgrade` on this server, which never hears of one. On ours it would take every request that
+    // offers another protocol (curl --http2) away from the routes; without a listener Node ignores the offer.
+    httpServer: createServer(),
+  });
+  await pages.prepare();
+  return pages.getRequestHandler();
+}
+
 async function start(): Promise<void> {
   const { env, peerSecret, close } = await getApp();
-  const pages = next({ dev: false, dir: process.cwd(), port: env.PORT, hostname: "localhost" });
-  await pages.prepare();
+  const handlePage = await preparePages(env.PORT);
   const serveAsset = await loadStaticAssets(".next/static");
-  const handlePage = pages.getRequestHandler();
+  const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (await serveMalformed(incoming, outgoing)) return;
+    vouchForPeer(incoming, peerSecret);
+    if (!(await serveRefusal(incoming, outgoing, peerSecret))) await handlePage(incoming, outgoing);
+  };
   const server = createServer((incoming, outgoing) => {
+    incoming.url = toOriginForm(incoming.url ?? "/");
     if (serveAsset(incoming, outgoing)) return;
-    if (isDispatched(incoming.url ?? "/", incoming.headers.accept)) {
+    if (isDispatched(incoming.url, incoming.headers.accept)) {
       void serveDirectly(incoming, outgoing);
       return;
     }
-    vouchForPeer(incoming, peerSecret);
-    const servePage = async () => {
-      if (!(await serveRefusal(incoming, outgoing, peerSecret))) await handlePage(incoming, outgoing);
-    };
-    servePage().catch((error: unknown) => {
+    servePage(incoming, outgoing).catch((error: unknown) => {
       logger.error({ err: error }, "a page failed");
       outgoing.destroy();
     });
   });
+  server.on("connect", (incoming, socket) => void refuseConnect(incoming, socket));
+  stopOnSignal(server, close);
+  server.once("error", (error: NodeJS.ErrnoException) => {
+    const isTaken = error.code === "EADDRINUSE";
+    fail(
+      isTaken ? new Error(`Countersign cannot start: PORT ${env.PORT} is in use by another program.`) : error,
+    );
+  });
+  server.listen(env.PORT, () => announce(env));
+}
+
+function stopOnSignal(server: Server, close: () => Promise<void>): void {
   const stop = () => {
     server.close(() => {
       close().then(
@@ -41,16 +80,10 @@ async function start(): Promise<void> {
       );
     });
     server.closeIdleConnections();
+    setTimeout(() => server.closeAllConnections(), graceMs).unref();
   };
   process.once("SIGTERM", stop);
   process.once("SIGINT", stop);
-  server.once("error", (error: NodeJS.ErrnoException) => {
-    const isTaken = error.code === "EADDRINUSE";
-    fail(
-      isTaken ? new Error(`Countersign cannot start: PORT ${env.PORT} is in use by another program.`) : error,
-    );
-  });
-  server.listen(env.PORT, () => announce(env));
 }
 
 function announce(env: Awaited<ReturnType<typeof getApp>>["env"]): void {

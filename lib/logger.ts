@@ -18,7 +18,7 @@ interface LoggedError {
 const maxCauses = 5;
 
 /** Without drizzle's `params: …`, and without the value that PostgreSQL quotes (`invalid input syntax …: "…"`). */
-function describeMessage(message: string): string {
+export function describeMessage(message: string): string {
   return clip(message.split("\nparams:")[0]?.replace(/: ".*/s, "") ?? "", 1000);
 }
 
@@ -42,10 +42,22 @@ function describeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
+/** JSON leaves these as they are, and a terminal obeys them: C1 controls (CSI among them), line ends, directions. */
+const obeyed = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+function escapeControls(line: string): string {
+  return line.replace(obeyed, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** `destination`: standard output unless a test gives another. */
 export function createLogger(level: string, destination?: pino.DestinationStream) {
-  const serializers = { err: (error: unknown) => describeError(error) };
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers };
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: (error: unknown) => describeError(error) },
+    hooks: { streamWrite: escapeControls },
+  };
   return destination === undefined ? pino(options) : pino(options, destination);
 }
 

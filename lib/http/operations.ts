@@ -59,7 +59,8 @@ function decodeParams(groups: Record<string, string> | undefined): Params {
   );
 }
 
-async function refuse(error: AppError): Promise<Response> {
+/** The answer to what no operation takes, in the shape of theirs. */
+export async function refuse(error: AppError): Promise<Response> {
   const { context, env } = await getApp();
   const requestId = httpRequestId(context.random(12));
   const response = problemResponse(error, env.baseUrl, requestId, context.logger);
@@ -76,6 +77,11 @@ async function answerOptions(matching: Route[]): Promise<Response> {
   };
   const response = new Response(null, { status: 204, headers });
   return finishResponse(response, env, httpRequestId(context.random(12)), isPublic);
+}
+
+/** `OPTIONS *`: what any path of the API takes. */
+export function answerServerOptions(): Promise<Response> {
+  return answerOptions(routes);
 }
 
 function allowedMethods(matching: Route[]): string {

@@ -1,10 +1,12 @@
 /** node:http ⇄ the web's Request and Response, for what the production server answers without Next. */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
+import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { PEER_HEADER, rememberPeer } from "./client-ip";
-import { dispatch, normalizePath } from "./operations";
+import { answerServerOptions, dispatch, normalizePath, refuse } from "./operations";
 import { COUNTED_HEADER, limitOfPage, refusePage } from "./page-limits";
 import { isStandInPath, serveStandIn } from "./world-id-stand-in";
 
@@ -26,13 +28,23 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   );
 }
 
+/** The target as routes know it: a client of a proxy may send the whole address (RFC 9112 section 3.2.2). */
+export function toOriginForm(url: string): string {
+  return url.replace(/^https?:\/\/[^/?#]*\/?/i, "/");
+}
+
+/** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
+const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
+const unknownMethod = "UNKNOWN";
+
 function toRequest(incoming: IncomingMessage): Request {
   const headers = new Headers();
   for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
     headers.append(incoming.rawHeaders[i] ?? "", incoming.rawHeaders[i + 1] ?? "");
   }
   headers.delete(PEER_HEADER);
-  const method = incoming.method ?? "GET";
+  const sent = incoming.method ?? "GET";
+  const method = forbiddenMethods.has(sent) ? unknownMethod : sent;
   const hasBody = method !== "GET" && method !== "HEAD";
   const request = new Request(`http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`, {
     method,
@@ -52,15 +64,8 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
   }
 }
 
-/** What `Request` refuses to carry; no operation has such a method. */
-const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
-
 /** Never rejects. A client that goes away in the middle is nobody's error. */
 export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  if (forbiddenMethods.has(incoming.method ?? "")) {
-    outgoing.writeHead(405, { connection: "close" }).end();
-    return;
-  }
   let response: Response;
   try {
     const request = toRequest(incoming);
@@ -72,6 +77,43 @@ export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerR
     return;
   }
   await send(response, outgoing).catch(() => outgoing.destroy());
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function refuseMalformed({ method = "GET", url = "/" }: IncomingMessage): Promise<Response> | null {
+  if (forbiddenMethods.has(method)) {
+    const allow = "GET, HEAD, POST";
+    return refuse(new AppError("method_not_allowed", `pages take ${allow}`, { headers: { allow } }));
+  }
+  if (url === "*" && method === "OPTIONS") return answerServerOptions();
+  if (url.startsWith("/") && isDecodable(url.split("?")[0] ?? "")) return null;
+  return refuse(new AppError("bad_request", "the path is not well-formed"));
+}
+
+/** Answers a request for a page in a way that Next would answer with 500; false: it is well-formed. */
+export async function serveMalformed(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean> {
+  const refusal = refuseMalformed(incoming);
+  if (refusal === null) return false;
+  await send(await refusal, outgoing);
+  return true;
+}
+
+/** Node hands over CONNECT with the bare socket. */
+export async function refuseConnect(incoming: IncomingMessage, socket: Duplex): Promise<void> {
+  socket.on("error", () => socket.destroy());
+  const outgoing = new ServerResponse(incoming);
+  outgoing.shouldKeepAlive = false;
+  outgoing.assignSocket(socket as Socket);
+  outgoing.once("finish", () => socket.end());
+  await serveMalformed(incoming, outgoing).catch(() => socket.destroy());
 }
 
 /** Answers a page's request that is over its limit; false: it is Next's to answer. */

@@ -53,6 +53,14 @@ export function isStandInPath(path: string): boolean {
   return routes.some(({ pattern }) => pattern.test(path));
 }
 
+function decodeId(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch (cause) {
+    throw new AppError("bad_request", "the path is not well-formed", { cause });
+  }
+}
+
 async function answer(world: LocalWorldId | null, request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   const route = routes.find(({ pattern }) => pattern.test(pathname));
@@ -63,7 +71,7 @@ async function answer(world: LocalWorldId | null, request: Request): Promise<Res
     const allow = Object.keys(methods).join(", ");
     throw new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } });
   }
-  return run(request, { id: decodeURIComponent(route.pattern.exec(pathname)?.groups?.["id"] ?? "") });
+  return run(request, { id: decodeId(route.pattern.exec(pathname)?.groups?.["id"] ?? "") });
 }
 
 export async function serveStandIn(request: Request): Promise<Response> {

@@ -11,7 +11,8 @@ export async function POST(request: Request): Promise<Response> {
     if (error instanceof AppError) return new Response(`${error.detail}\n`, { status: 403 });
     throw error;
   }
-  const form = await request.formData();
+  const form = await request.formData().catch(() => null);
+  if (form === null) return new Response("the form is not well-formed\n", { status: 400 });
   const text = (name: string) => String(form.get(name) ?? "");
   return completeSignIn(request, { token: text("token"), email: text("email"), next: text("next") });
 }

@@ -1,0 +1,27 @@
+/**
+ * Next and libraries print with `console`, in several lines and with whatever a client sent. In the production
+ * server that goes through the logger instead: one JSON line each, an error told as the logger tells errors, and of
+ * the rest text alone, since other values may hold rows and parameters.
+ */
+import { describeMessage, type Logger } from "#lib/logger";
+
+const levels = { debug: "debug", log: "info", info: "info", warn: "warn", error: "error" } as const;
+
+function describeText(args: unknown[]): string {
+  return args
+    .filter((arg) => ["string", "number", "boolean"].includes(typeof arg))
+    .map(String)
+    .join(" ")
+    .trim();
+}
+
+/** From now on, for the whole process. */
+export function logConsole(logger: Logger, target: Pick<Console, keyof typeof levels> = console): void {
+  for (const [name, level] of Object.entries(levels)) {
+    target[name as keyof typeof levels] = (...args: unknown[]) => {
+      const err = args.find((arg) => arg instanceof Error);
+      const message = describeMessage(describeText(args)) || "console";
+      logger[level](err === undefined ? {} : { err }, message);
+    };
+  }
+}
