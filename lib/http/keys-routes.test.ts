@@ -131,6 +131,20 @@ describe.each(databaseKinds)("API keys by e-mail (%s)", (kind) => {
     expect((await verify(email, code)).status).toBe(201);
   });
 
+  it("counts a code's ten minutes by the database's clock", async () => {
+    const { context } = test.app;
+    const { clock } = context;
+    for (const shiftMs of [-86_400_000, 86_400_000]) {
+      context.clock = () => new Date(clock().getTime() + shiftMs);
+      await request("clock@example.com");
+      context.clock = clock;
+      const { rows } = await query(
+        "SELECT extract(epoch FROM expires_at - now())::int AS left FROM email_codes WHERE email = 'clock@example.com'",
+      );
+      expect(Math.abs(Number(rows[0]?.["left"]) - 600)).toBeLessThan(60);
+    }
+  });
+
   it("refuses a code that has expired", async () => {
     await request("late@example.com");
     await query(

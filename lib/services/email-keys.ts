@@ -11,7 +11,7 @@ import { allScopes, createApiKey, utcDay } from "./api-keys";
 import type { Context } from "./context";
 import { findOrCreateOrganization } from "./organizations";
 
-const codeLifetimeMs = 600_000;
+const codeLifetimeSeconds = 600;
 const maxTries = 5;
 const maxFailuresPerDay = 10;
 
@@ -30,13 +30,13 @@ function createCode(random: (length: number) => Uint8Array): string {
 /** The same whether or not the address is known. */
 export async function requestKeyByEmail(context: Context, email: string, name: string | null): Promise<void> {
   const code = createCode(context.random);
-  const now = context.clock();
   const row = {
     code_hmac: hmacOf(context, email, code),
     name,
     tries: 0,
-    created_at: now,
-    expires_at: new Date(now.getTime() + codeLifetimeMs),
+    created_at: context.clock(),
+    // By the clock that it will be compared with.
+    expires_at: sql`now() + make_interval(secs => ${codeLifetimeSeconds})`,
   };
   await context.database.db
     .insert(emailCodes)

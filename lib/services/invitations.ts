@@ -14,7 +14,6 @@ import { type Person, personNotFound, type Role, requireRole } from "./members";
 import { invitationMail } from "./portal-mails";
 
 const lifetimeDays = 7;
-const dayMs = 86_400_000;
 
 const hashToken = (token: string) => sha256(utf8Encode(token));
 
@@ -67,7 +66,8 @@ export async function inviteMember(
       token_hash: hashToken(token),
       invited_by: person.email,
       created_at: now,
-      expires_at: new Date(now.getTime() + lifetimeDays * dayMs),
+      // By the clock that it will be compared with.
+      expires_at: sql`now() + make_interval(days => ${lifetimeDays})`,
     });
     const detail = { role: invited.role };
     await recordAudit(context, tx, {

@@ -68,6 +68,18 @@ describe.each(databaseKinds)("members (%s)", (kind) => {
     ).not.toContain(token);
   });
 
+  it("counts an invitation's seven days by the database's clock", async () => {
+    const { clock } = context;
+    for (const shiftMs of [-30 * 86_400_000, 30 * 86_400_000]) {
+      const email = newAddress();
+      context.clock = () => new Date(clock().getTime() + shiftMs);
+      await invite(email);
+      context.clock = clock;
+      const [row] = await context.database.db.select().from(invitations).where(eq(invitations.email, email));
+      expect(Math.abs(Number(row?.expires_at) - Date.now() - 7 * 86_400_000)).toBeLessThan(60_000);
+    }
+  });
+
   it("takes an invitation once, also of two attempts at the same time", async () => {
     const email = newAddress();
     const token = await invite(email);
