@@ -237,9 +237,14 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
     expect((await test.call("DELETE", path, { key })).status).toBe(200);
     for (const needle of needles) expect(await holdsText(test, needle), needle).toEqual([]);
     const again = await test.call("POST", "/v1/attest", { key, body });
-    expect([again.status, again.body.code]).toEqual([422, "authorization_unknown"]);
+    expect([again.status, again.body.code]).toEqual([422, "authorization_already_used"]);
+    const stranger = (await test.createKey("stranger@example.com")).key;
+    const asTheirs = { ...body, agent_slug: "strangers-bot" };
+    const theirs = await test.call("POST", "/v1/attest", { key: stranger, body: asTheirs });
+    expect([theirs.status, theirs.body.code]).toEqual([422, "authorization_unknown"]);
     const { status, body: state } = await test.call("GET", `/v1/authorize/${asked.request_id}`, { key });
     expect([status, state.status, state.human_authorization]).toEqual([200, "approved", undefined]);
+    expect(state.guidance).toMatch(/^Erased:/);
   });
 });
 

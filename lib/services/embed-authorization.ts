@@ -26,7 +26,8 @@ function text(object: JsonObject, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-async function findIssued(context: Context, requestId: string) {
+/** Null for what was never issued. After erasure the object is gone; that it has been used is not. */
+async function findIssued(context: Context, caller: Caller, requestId: string) {
   const [row] = await context.database.db
     .select({
       organizationId: authorizationRequests.organization_id,
@@ -36,7 +37,9 @@ async function findIssued(context: Context, requestId: string) {
     })
     .from(authorizationRequests)
     .where(eq(authorizationRequests.id, requestId));
-  return row?.object ? { ...row, object: row.object } : null;
+  if (row?.object) return { ...row, object: row.object };
+  if (row?.attestationId && row.organizationId === caller.organizationId) throw authorizationAlreadyUsed();
+  return null;
 }
 
 /** The object as the service answers it: what was signed, and beside it the decision's place in the log. */
@@ -70,7 +73,7 @@ async function prepareProof(
 ): Promise<PreparedApproval> {
   const givenRequest = given["request"];
   const issued = isJsonObject(givenRequest)
-    ? await findIssued(context, text(givenRequest, "request_id"))
+    ? await findIssued(context, caller, text(givenRequest, "request_id"))
     : null;
   if (issued === null)
     throw fieldError("authorization_unknown", field, "is not an authorization that this service has issued");

@@ -4,6 +4,7 @@ import {
   type AuthorizationState,
   type AuthorizationStatus,
   denialReasonNote,
+  erasedGuidance,
   guidanceTexts,
 } from "#lib/contract/authorize";
 import { isCalendarTime } from "#lib/contract/primitives";
@@ -43,7 +44,8 @@ function describeOwned(row: AuthorizationRow): Partial<AuthorizationState> {
 
 function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
   const request = parseRequest(row);
-  const guidance = guidanceTexts[row.status];
+  const isErased = row.status === "approved" && row.human_authorization === null;
+  const guidance = isErased ? erasedGuidance : guidanceTexts[row.status];
   const denial =
     row.status === "denied"
       ? {
