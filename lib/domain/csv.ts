@@ -1,14 +1,18 @@
 /**
- * CSV (RFC 4180) that a spreadsheet shows and does not run: a cell that would begin a formula is written with an
- * apostrophe before it. The exact text is in the NDJSON export.
+ * CSV (RFC 4180) that a spreadsheet shows and does not run: what would begin a formula is written with an apostrophe
+ * before it, at the start of a cell and wherever a spreadsheet that splits at another character would start one.
+ * The exact text is in the NDJSON export.
  */
 
 /** `= + - @` and their full-width forms, and the white space that spreadsheets skip before them. */
 const startsFormula = /^[\s\u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
+/** The same behind `;`, `|` or a tab, with what may stand in between. */
+const formulaInside = /(?<=[;|\t][\s\u00a0"]*)[=+\-@\uff1d\uff0b\uff0d\uff20]/g;
 
 export function encodeCsvCell(text: string): string {
-  const harmless = startsFormula.test(text) ? `'${text}` : text;
-  return /[",\r\n']/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  const inside = text.replace(formulaInside, "'$&");
+  const harmless = startsFormula.test(inside) ? `'${inside}` : inside;
+  return `"${harmless.replaceAll('"', '""')}"`;
 }
 
 /** With CRLF at its end. */
