@@ -32,6 +32,7 @@ describe.each(databaseKinds)("Idempotency-Key (%s)", (kind) => {
     const spellings = [
       body,
       '{ "metadata": {"b": 2.50, "a": 1e0}, "inputs_hash":"\\u0061bc","action":"Paid","agent_slug":"idem"}',
+      { ...body, human_authorization: null, code_hash: null },
     ];
     for (const sent of spellings) {
       const again = await attest("k1", sent);
