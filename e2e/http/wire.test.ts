@@ -104,6 +104,27 @@ describe.skipIf(!isBuilt)("on the wire", () => {
     expect((await post("multipart/form-data; boundary=x", "--y")).status).toBe(400);
   });
 
+  it("runs an action of the portal for a page of ours alone", async () => {
+    const html: string = (await callServer(server.base, "GET", "/portal/sign-in")).body;
+    const hidden = [...html.matchAll(/<input type="hidden" name="(\$ACTION[^"]*)"(?: value="([^"]*)")?/g)];
+    expect(hidden.length).toBeGreaterThan(0);
+    const ask = async (email: string, headers: Record<string, string>) => {
+      const form = new FormData();
+      for (const [, name = "", value = ""] of hidden) form.append(name, value.replaceAll("&quot;", '"'));
+      form.append("email", email);
+      await fetch(`${server.base}/portal/sign-in`, { method: "POST", headers, body: form });
+      const accept = { headers: { accept: "application/json" } };
+      const { messages } = (await callServer(server.base, "GET", "/dev/mailbox", accept)).body;
+      return messages.some(({ to }: { to: string }) => to === email);
+    };
+    expect(await ask("none@example.com", {})).toBe(false);
+    expect(await ask("foreign@example.com", { origin: "https://evil.example" })).toBe(false);
+    // Next compares with the client's own headers; what is ours is known here.
+    const forged = { origin: "https://evil.example", "x-forwarded-host": "evil.example" };
+    expect(await ask("forged@example.com", forged)).toBe(false);
+    expect(await ask("own@example.com", { origin: server.base })).toBe(true);
+  });
+
   it("writes nothing but JSON lines, in which nothing is left for a terminal to obey", async () => {
     await statusOf(
       "POST /portal/sign-in",

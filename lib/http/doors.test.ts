@@ -169,9 +169,12 @@ describe("doors", () => {
     expect(lines.join()).not.toContain(key);
     const echoes = [
       await test.call("POST", "/v1/attest", { key, body: { [key]: 1 } }),
+      await test.call("POST", "/v1/attest", { key, body: { metadata: { [key]: "\0" } } }),
+      await test.call("GET", `/v1/authorizations?${key}=1&${key}=2`, { key }),
       await test.call("GET", "/v1/keys/info", { key: `${key}x` }),
     ];
-    expect(JSON.stringify(echoes[1]?.body)).not.toContain(key);
+    expect(echoes.map(({ status }) => status)).toEqual([422, 422, 400, 401]);
+    for (const { body } of echoes) expect(JSON.stringify(body)).not.toContain(key);
   });
 });
 

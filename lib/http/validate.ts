@@ -8,11 +8,14 @@ import { clip } from "#lib/logger";
 const maxErrors = 20;
 const maxNameLength = 100;
 
+/** A name as it was sent, but for an API key that got into its place: an error shows none. */
+function describeName(name: PropertyKey): string {
+  return clip(String(name).replace(/cs_(?:live|test)_\w+/g, "cs_…"), maxNameLength);
+}
+
 /** RFC 6901 */
 export function toPointer(path: readonly PropertyKey[]): string {
-  return path
-    .map((part) => `/${clip(String(part), maxNameLength).replaceAll("~", "~0").replaceAll("/", "~1")}`)
-    .join("");
+  return path.map((part) => `/${describeName(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
 function toFieldErrors(error: z.ZodError): FieldError[] {
@@ -46,7 +49,7 @@ export function parseQuery(spec: OperationSpec, url: URL): Record<string, unknow
   if (spec.query === undefined) return {};
   const given = new Map<string, string>();
   for (const [name, value] of url.searchParams) {
-    if (given.has(name)) throw new AppError("bad_request", `${clip(name, maxNameLength)}: is given twice`);
+    if (given.has(name)) throw new AppError("bad_request", `${describeName(name)}: is given twice`);
     given.set(name, value);
   }
   return validate(spec.query, Object.fromEntries(given), "bad_request");
