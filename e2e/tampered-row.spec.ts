@@ -4,7 +4,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { expect, test } from "@playwright/test";
 import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
 import { makeOwnServer, type OwnServer } from "./own-server";
-import { attest, pageBot } from "./public-pages-helpers";
+import { attest, authorize, pageBot } from "./public-pages-helpers";
 
 let server: OwnServer;
 
@@ -22,6 +22,9 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   const request = await playwright.request.newContext({ baseURL: server.base });
   const key = await getApiKey(request, "tampered");
   const made = await attest(request, key, { action: "Paid 100 EUR" });
+  const action = "Paid 70 EUR, as a test human approved";
+  const human_authorization = await authorize(request, key, { agent_slug: pageBot, action }, ["ada"]);
+  const approved = await attest(request, key, { action, human_authorization });
   await request.dispose();
   await server.stop();
 
@@ -31,6 +34,11 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
     [made.attestation_id],
   );
   expect(changed.affectedRows).toBe(1);
+  const relabelled = await database.query(
+    `UPDATE attestations SET payload = convert_to(replace(replace(convert_from(payload, 'UTF8'), '"local"', '"production"'), 'Paid 70', 'Paid 7000'), 'UTF8') WHERE id = $1`,
+    [approved.attestation_id],
+  );
+  expect(relabelled.affectedRows).toBe(1);
   await database.close();
   await server.start();
 
@@ -44,4 +52,20 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   await expectAccessibleInBothThemes(page);
   const badge = await fetch(`${server.base}/badge/${pageBot}.svg`);
   expect(await badge.text()).toContain("INVALID");
+
+  await page.goto(approved.public_url);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Invalid");
+  await expect(page.getByText("TEST approval, not a real person")).toHaveCount(2);
+  await expect(page.getByText("Claimed, not verified")).toBeVisible();
+  await expect(page.getByText("Proven by World ID")).toHaveCount(0);
+  await expectAccessibleInBothThemes(page);
+  await page.goto(`${server.base}/agent/${pageBot}`);
+  await expect(page.getByText("(cannot be read)")).toHaveCount(2);
+  await expect(page.getByRole("table").getByText(/Proven by World ID|Paid/)).toHaveCount(0);
+  for (const address of ["/agent/BOT/feed.json", "/agent/BOT/feed.atom", "/v1/agent/BOT"]) {
+    const text = await (await fetch(`${server.base}${address.replace("BOT", pageBot)}`)).text();
+    expect([address, text.match(/proven by World ID|production|Paid 7|Paid 9/i)]).toEqual([address, null]);
+  }
+  const home = await (await fetch(server.base)).text();
+  expect(home).not.toMatch(/The latest public attestation of this instance|Paid 7/);
 });
