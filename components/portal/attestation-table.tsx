@@ -10,8 +10,9 @@ import { Timestamp } from "#components/ui/timestamp";
 export interface AttestationRow {
   readonly id: string;
   readonly slug: string;
-  /** Null after erasure. */
+  /** Null after erasure, and where the signature over it does not hold. */
   readonly action: string | null;
+  readonly isErased: boolean;
   readonly createdAt: string;
   readonly isPublic: boolean;
   readonly approvalMethod: ApprovalMethod | null;
@@ -20,9 +21,10 @@ export interface AttestationRow {
 }
 
 function Action({ row }: { readonly row: AttestationRow }) {
+  const missing = row.isErased ? "(content erased)" : "(cannot be read)";
   return (
     <TextLink href={`/portal/attestations/${row.id}`}>
-      {row.action === null ? "(content erased)" : <AgentText value={row.action} hideWarnings />}
+      {row.action === null ? missing : <AgentText value={row.action} hideWarnings />}
     </TextLink>
   );
 }
@@ -35,6 +37,7 @@ function Marks({ row }: { readonly row: AttestationRow }) {
       ) : (
         <StatusPill tone="private">Private</StatusPill>
       )}
+      {row.action === null && !row.isErased ? <StatusPill tone="fail">Cannot be read</StatusPill> : null}
       {row.agentAuthenticated === true ? <StatusPill tone="pass">Agent signed</StatusPill> : null}
       {row.agentAuthenticated === false ? <StatusPill tone="fail">Agent signature wrong</StatusPill> : null}
       {row.approvalMethod === null || row.approvalMethod === "none" ? null : (

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseKinds } from "#lib/db/testing";
 import { readLatestAttestation } from "#lib/services/latest-attestation";
+import { readOwnAttestations } from "#lib/services/own-attestations";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "./testing";
 import { verifyForPage } from "./verification-page";
@@ -58,6 +59,7 @@ const tamperings: [string, string, string[]][] = [
 describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
   let test: TestApp;
   let key: string;
+  let organizationId: string;
   const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
   const attest = async (fields: object = {}) => {
     const body = { agent_slug: `t${Math.random()}`, action: "Paid", inputs_hash: "x", ...fields };
@@ -75,7 +77,7 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
   };
   beforeAll(async () => {
     test = await startTestApp(kind);
-    ({ key } = await test.createKey());
+    ({ key, organizationId } = await test.createKey());
     await attest();
   });
   afterAll(() => test.close());
@@ -120,6 +122,7 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
       "(payload, payload_hash, signature) = (SELECT payload, payload_hash, signature FROM attestations WHERE id = $2)",
       "signature = set_byte(signature, 5, (get_byte(signature, 5) + 1) % 256)",
       "key_id = 'ffffffffffffffff'",
+      "payload = '\\xff00ff'",
     ];
     for (const change of changes) {
       const values = change.includes("$2")
@@ -142,6 +145,9 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
         expect(body.attestations[1].action).toBe("Paid");
       }
       expect((await readLatestAttestation(context))?.publicUrl).toBe(older.public_url);
+      const page = { before: undefined, limit: 9 };
+      const [owned] = await readOwnAttestations(context, organizationId, { agent: agent_slug }, page);
+      expect(owned).toMatchObject({ isErased: false, action: null, approvalMethod: null, payload: null });
       await query(
         "UPDATE attestations SET payload = $2, payload_hash = $3, signature = $4, key_id = $5 WHERE id = $1",
         ["id", "payload", "payload_hash", "signature", "key_id"].map((name) => rows[0]?.[name]),

@@ -54,7 +54,7 @@ const columns = [
 /** Newest first; a new attestation that arrives meanwhile is not in it. */
 async function* readAll(context: Context, organizationId: string, filters: AttestationFilters) {
   for (let before: string | undefined; ; ) {
-    const rows = await readOwnAttestations(context.database.db, organizationId, filters, {
+    const rows = await readOwnAttestations(context, organizationId, filters, {
       before,
       limit: batchSize,
     });
@@ -74,7 +74,7 @@ async function* encodeCsv(context: Context, organizationId: string, filters: Att
   }
 }
 
-/** Each line also has `payload`, the exact signed bytes as text; null after erasure. */
+/** Each line also has `payload`, the exact signed bytes as text; null after erasure, or where nobody signed what is there. */
 async function* encodeNdjson(context: Context, organizationId: string, filters: AttestationFilters) {
   for await (const rows of readAll(context, organizationId, filters)) {
     const lines = rows.map((row) => JSON.stringify({ ...toRecord(context, row), payload: row.payload }));

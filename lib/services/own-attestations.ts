@@ -2,18 +2,19 @@
 import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
 import type { AttestationFilters } from "#lib/contract/portal-attestations";
 import type { PresentationRequest } from "#lib/contract/presentation";
-import type { Executor } from "#lib/db/client";
 import { agents, attestations } from "#lib/db/schema";
 import { base64Encode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { isUuid } from "#lib/domain/ids";
 import type { ZkProof } from "#lib/domain/presentation";
-import { parseActionStatement } from "#lib/domain/statement";
 import { slugKey } from "./agents";
+import { isErased } from "./attestation-view";
 import type { Context } from "./context";
 import { eraseContent } from "./erase-attestation";
 import { type Person, requireRole } from "./members";
 import { createPresentation } from "./presentations";
+import { readSignedStatement } from "./signed-statement";
+import type { PublishedKey } from "./signing-keys";
 import { attestationNotFound, readAttestation, verifyAttestationById } from "./verify-attestation";
 
 const dayMs = 86_400_000;
@@ -47,21 +48,23 @@ function whereOf(organizationId: string, filters: AttestationFilters): SQL | und
 
 type Row = { attestation: typeof attestations.$inferSelect; slug: string };
 
-/** Told from the signed bytes wherever they still are. */
-export function describeOwnAttestation({ attestation, slug }: Row) {
-  const predicate =
-    attestation.payload === null ? undefined : parseActionStatement(attestation.payload)?.predicate;
+/** Null for what the payload would say where it was erased, or its hash or signature does not hold. */
+function describeOwnAttestation({ attestation, slug }: Row, keys: readonly PublishedKey[]) {
+  const predicate = readSignedStatement(attestation, keys)?.predicate;
   const approval = predicate?.human_approval;
-  const inputsHash = predicate?.request["inputs_hash"];
+  const text = (name: string) => {
+    const value = predicate?.request[name];
+    return typeof value === "string" ? value : null;
+  };
   return {
     id: attestation.id,
     slug,
-    action: attestation.action,
-    inputsHash: typeof inputsHash === "string" ? inputsHash : null,
+    action: text("action"),
+    inputsHash: text("inputs_hash"),
     createdAt: attestation.created_at.toISOString(),
     payloadHash: hexEncode(attestation.payload_hash),
     isPublic: attestation.is_public,
-    isErased: attestation.payload === null,
+    isErased: isErased(attestation),
     hasZkProof: attestation.zk_proof !== null,
     agentAuthenticated: predicate?.verdicts.agent_authenticated ?? null,
     codeHashVerified: predicate?.verdicts.code_hash_verified ?? null,
@@ -71,7 +74,7 @@ export function describeOwnAttestation({ attestation, slug }: Row) {
     logIndex: attestation.leaf_index,
     keyId: attestation.key_id,
     signature: base64Encode(attestation.signature),
-    payload: attestation.payload === null ? null : utf8Decode(attestation.payload),
+    payload: attestation.payload === null || predicate === undefined ? null : utf8Decode(attestation.payload),
   };
 }
 
@@ -79,12 +82,13 @@ export type OwnAttestation = ReturnType<typeof describeOwnAttestation>;
 
 /** Newest first. `before`: the id of the last one shown. */
 export async function readOwnAttestations(
-  executor: Executor,
+  context: Context,
   organizationId: string,
   filters: AttestationFilters,
   page: { before: string | undefined; limit: number },
 ): Promise<OwnAttestation[]> {
-  const rows = await executor
+  const keys = await context.keys.published();
+  const rows = await context.database.db
     .select({ attestation: attestations, slug: agents.slug })
     .from(attestations)
     .innerJoin(agents, eq(agents.id, attestations.agent_id))
@@ -96,7 +100,7 @@ export async function readOwnAttestations(
     )
     .orderBy(desc(attestations.id))
     .limit(page.limit);
-  return rows.map(describeOwnAttestation);
+  return rows.map((row) => describeOwnAttestation(row, keys));
 }
 
 export async function listOwnAttestations(
@@ -105,9 +109,8 @@ export async function listOwnAttestations(
   filters: AttestationFilters,
   page: { cursor: string | undefined; limit: number },
 ) {
-  const { db } = context.database;
-  await requireRole(db, person, "member");
-  const rows = await readOwnAttestations(db, person.organizationId, filters, {
+  await requireRole(context.database.db, person, "member");
+  const rows = await readOwnAttestations(context, person.organizationId, filters, {
     before: page.cursor,
     limit: page.limit + 1,
   });

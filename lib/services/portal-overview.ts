@@ -49,6 +49,6 @@ export async function readOverview(context: Context, person: Person) {
     attestationsToday: usage.at(-1)?.attestations ?? 0,
     attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
     pendingAuthorizations: await readPending(context, organizationId),
-    latest: await readOwnAttestations(db, organizationId, {}, { before: undefined, limit: latest }),
+    latest: await readOwnAttestations(context, organizationId, {}, { before: undefined, limit: latest }),
   };
 }
