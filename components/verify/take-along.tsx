@@ -59,7 +59,7 @@ export function Downloads({ answer }: { readonly answer: VerifyResponse }) {
       </ul>
       {isWhole ? null : (
         <p className="mt-3 text-muted text-sm">
-          {answer.status === "erased"
+          {answer.status === "erased" || answer.is_public
             ? "The files with the content are gone."
             : "The owner can download the other files with a key."}
         </p>

@@ -105,6 +105,13 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
       await query(`UPDATE attestations SET ${change} WHERE id = $1`, [id]);
       const { body } = await test.call("GET", `/v1/verify/${id}`);
       expect([body.valid, (await verifyInBrowser(body, trust)).verdict]).toEqual([false, "invalid"]);
+      const file = await test.call("GET", `/v1/verify/${id}/payload`, { key });
+      if (file.status !== 200)
+        expect([file.status, file.body.detail]).toEqual([409, expect.stringContaining("no erasure")]);
+      const erased = await test.call("DELETE", `/v1/attestations/${id}/content`, { key });
+      expect(erased.status).toBe(200);
+      const { body: after } = await test.call("GET", `/v1/verify/${id}`, { key });
+      expect([after.status, after.payload]).toEqual(["erased", null]);
     }
   });
 

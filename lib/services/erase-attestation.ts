@@ -31,7 +31,7 @@ export async function eraseContent(context: Context, input: EraseInput): Promise
   return context.database.db.transaction(async (tx) => {
     const row = await lockOwn(tx, input);
     const erasedAt = row.erased_at ?? context.clock();
-    if (row.erased_at === null) {
+    if (row.erased_at === null || row.payload !== null) {
       await eraseAttestation(tx, row.id, erasedAt);
       if (row.authorization_id !== null) await eraseAuthorization(tx, row.authorization_id);
       await recordAudit(context, tx, {

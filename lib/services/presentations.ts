@@ -23,8 +23,7 @@ export interface PresentationInput {
 
 async function readCredential(context: Context, stored: StoredAttestation): Promise<ZkCredential> {
   const { payload, bbs_signature: signature, statement } = stored;
-  if (payload === null)
-    throw new AppError("attestation_erased", "the content of this attestation was erased");
+  if (payload === null) throw new AppError("attestation_erased", "the content of this attestation is gone");
   const kid = statement?.predicate.zk?.kid;
   if (signature === null || kid === undefined) {
     throw new AppError(

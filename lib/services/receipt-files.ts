@@ -10,6 +10,7 @@ import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
 import { encodeTlogProof } from "#lib/domain/tlog-proof";
 import { AppError } from "#lib/errors";
+import { isErased } from "./attestation-view";
 import type { Context } from "./context";
 import { readReceipt } from "./log-reader";
 import {
@@ -60,11 +61,10 @@ const writers: Record<ReceiptFileKind, Writer> = {
   }),
 };
 
-function requirePayload({ payload }: StoredAttestation): Uint8Array {
-  if (payload === null) {
-    throw new AppError("attestation_erased", "the content of this attestation was erased by its owner");
-  }
-  return payload;
+function requirePayload(stored: StoredAttestation): Uint8Array {
+  if (stored.payload !== null) return stored.payload;
+  const why = isErased(stored) ? "was erased by its owner" : "is gone, and no erasure is recorded";
+  throw new AppError("attestation_erased", `the content of this attestation ${why}`);
 }
 
 async function makeEnvelope(context: Context, stored: StoredAttestation): Promise<Envelope> {
