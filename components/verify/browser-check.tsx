@@ -5,13 +5,19 @@
  */
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import type { VerifierReport } from "#lib/verifier/report";
-import { compareWithServer, type ServedClaims } from "./compare";
+import { compareWithServer, isFaultHidden, type ServedClaims } from "./compare";
 import { verifyInWorker } from "./run-worker";
 
 export type BrowserCheck =
   | { readonly phase: "waiting" }
   | { readonly phase: "failed"; readonly reason: string }
-  | { readonly phase: "done"; readonly report: VerifierReport; readonly disagreements: readonly string[] };
+  | {
+      readonly phase: "done";
+      readonly report: VerifierReport;
+      readonly disagreements: readonly string[];
+      /** The server finds it invalid, by content that the browser is not shown. */
+      readonly isFaultHidden: boolean;
+    };
 
 const CheckContext = createContext<BrowserCheck>({ phase: "waiting" });
 
@@ -29,7 +35,8 @@ async function checkAgain(id: string, page: ServedClaims): Promise<BrowserCheck>
   try {
     const [answer, keys] = await Promise.all([fetchText(`/v1/verify/${id}`), fetchText("/v1/pubkey")]);
     const report = await verifyInWorker({ input: answer, trust: keys, expected: { attestationId: id } });
-    return { phase: "done", report, disagreements: compareWithServer(page, JSON.parse(answer), report) };
+    const disagreements = compareWithServer(page, JSON.parse(answer), report);
+    return { phase: "done", report, disagreements, isFaultHidden: isFaultHidden(page, report) };
   } catch (error) {
     return { phase: "failed", reason: error instanceof Error ? error.message : "it could not be run" };
   }
