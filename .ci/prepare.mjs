@@ -10,6 +10,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createBuildHash, isBuilt, stampBuild, unstampBuild } from "./build-stamp.mjs";
 import { withLock } from "./lock.mjs";
+import { isPostgresPatched, patchPostgres } from "./patch-postgres.mjs";
 import { root, runStep } from "./step.mjs";
 
 const oldestNode = [20, 15];
@@ -59,11 +60,12 @@ function prepare(mode, force) {
   const hash = createBuildHash();
   const mustBuild = force || !isBuilt(hash);
   if (!isInstalled(mustBuild || mode === "test")) install();
+  patchPostgres();
   if (mustBuild) build(hash);
 }
 
 function isReady(mode) {
-  return isBuilt(createBuildHash()) && isInstalled(mode === "test");
+  return isBuilt(createBuildHash()) && isInstalled(mode === "test") && isPostgresPatched();
 }
 
 checkNode();
