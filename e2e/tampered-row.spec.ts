@@ -21,7 +21,6 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   await server.start();
   const request = await playwright.request.newContext({ baseURL: server.base });
   const key = await getApiKey(request, "tampered");
-  const hidden = await attest(request, key, { action: "Paid 100 EUR in private", is_public: false });
   const made = await attest(request, key, { action: "Paid 100 EUR" });
   const action = "Paid 70 EUR, as a test human approved";
   const human_authorization = await authorize(request, key, { agent_slug: pageBot, action }, ["ada"]);
@@ -31,10 +30,10 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
 
   const database = await PGlite.create({ dataDir: path.join(server.folder, "pglite") });
   const changed = await database.query(
-    "UPDATE attestations SET payload = convert_to(replace(convert_from(payload, 'UTF8'), 'Paid 100', 'Paid 900'), 'UTF8') WHERE id IN ($1, $2)",
-    [made.attestation_id, hidden.attestation_id],
+    "UPDATE attestations SET payload = convert_to(replace(convert_from(payload, 'UTF8'), 'Paid 100', 'Paid 900'), 'UTF8') WHERE id = $1",
+    [made.attestation_id],
   );
-  expect(changed.affectedRows).toBe(2);
+  expect(changed.affectedRows).toBe(1);
   const relabelled = await database.query(
     `UPDATE attestations SET payload = convert_to(replace(replace(convert_from(payload, 'UTF8'), '"local"', '"production"'), 'Paid 70', 'Paid 7000'), 'UTF8') WHERE id = $1`,
     [approved.attestation_id],
@@ -51,10 +50,6 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   await expect(page.getByText("Your browser repeated the checks and finds it invalid too.")).toBeVisible();
   await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
-  await page.goto(hidden.public_url);
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Invalid");
-  await expect(page.getByText("not shown the content in which this server found the fault")).toBeVisible();
-  await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
   const badge = await fetch(`${server.base}/badge/${pageBot}.svg`);
   expect(await badge.text()).toContain("INVALID");
 

@@ -5,19 +5,13 @@
  */
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import type { VerifierReport } from "#lib/verifier/report";
-import { compareWithServer, isFaultHidden, type ServedClaims } from "./compare";
+import { compareWithServer, type ServedClaims } from "./compare";
 import { verifyInWorker } from "./run-worker";
 
 export type BrowserCheck =
   | { readonly phase: "waiting" }
   | { readonly phase: "failed"; readonly reason: string }
-  | {
-      readonly phase: "done";
-      readonly report: VerifierReport;
-      readonly disagreements: readonly string[];
-      /** The server finds it invalid, by content that the browser is not shown. */
-      readonly isFaultHidden: boolean;
-    };
+  | { readonly phase: "done"; readonly report: VerifierReport; readonly disagreements: readonly string[] };
 
 const CheckContext = createContext<BrowserCheck>({ phase: "waiting" });
 
@@ -35,8 +29,7 @@ async function checkAgain(id: string, page: ServedClaims): Promise<BrowserCheck>
   try {
     const [answer, keys] = await Promise.all([fetchText(`/v1/verify/${id}`), fetchText("/v1/pubkey")]);
     const report = await verifyInWorker({ input: answer, trust: keys, expected: { attestationId: id } });
-    const disagreements = compareWithServer(page, JSON.parse(answer), report);
-    return { phase: "done", report, disagreements, isFaultHidden: isFaultHidden(page, report) };
+    return { phase: "done", report, disagreements: compareWithServer(page, JSON.parse(answer), report) };
   } catch (error) {
     return { phase: "failed", reason: error instanceof Error ? error.message : "it could not be run" };
   }

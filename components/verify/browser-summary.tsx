@@ -6,10 +6,8 @@ import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 
 type Done = Extract<BrowserCheck, { phase: "done" }>;
 
-function agreement({ report, isFaultHidden }: Done): string {
+function agreement({ report }: Done): string {
   const { checks, missing, verdict } = report;
-  if (isFaultHidden)
-    return "Your browser is not shown the content in which this server found the fault. What it can check holds.";
   if (verdict === "invalid") return "Your browser repeated the checks and finds it invalid too.";
   const ran = checks.filter(({ status }) => status === "pass").length;
   const repeated = `Your browser repeated the checks by itself (${ran} passed, none failed) and agrees.`;
@@ -30,7 +28,7 @@ export function BrowserSummary() {
       <div role="status">
         {check.phase === "done" && check.disagreements.length === 0 ? (
           <p className="flex items-start gap-2">
-            {check.report.verdict === "invalid" || check.isFaultHidden ? (
+            {check.report.verdict === "invalid" ? (
               <CircleX aria-hidden="true" className="mt-0.5 size-5 shrink-0 text-fail" />
             ) : (
               <CircleCheck aria-hidden="true" className="mt-0.5 size-5 shrink-0 text-pass" />

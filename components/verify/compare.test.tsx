@@ -108,21 +108,6 @@ describe("this server against this browser", () => {
     ).toEqual(["Your browser was not given what it needs for: Log inclusion."]);
   });
 
-  it("has nothing against a fault in content that it is not shown, and against any other", () => {
-    const failing = (name: string) =>
-      makeAnswer({
-        ...hidden,
-        valid: false,
-        checks: hidden.checks.map((check) => (check.name === name ? { ...check, status: "fail" } : check)),
-      });
-    const unseen = failing("payload_hash");
-    expect(compareWithServer(makePage(unseen), unseen, incomplete)).toEqual([]);
-    const seen = failing("log_inclusion");
-    expect(compareWithServer(makePage(seen), seen, incomplete)).not.toEqual([]);
-    const nothing = makeAnswer({ ...hidden, valid: false });
-    expect(compareWithServer(makePage(nothing), nothing, incomplete)).not.toEqual([]);
-  });
-
   it("takes no other document for the attestation", () => {
     const answer = makeAnswer();
     const report = makeReport("valid", { kind: "human_authorization" });

@@ -93,21 +93,6 @@ function ownApprovalMethod(answer: VerifyResponse, report: VerifierReport): Veri
   return shown === "none" || shown === "hash" || shown === "proof_of_personhood" ? shown : null;
 }
 
-/**
- * The server finds a fault in content that the browser is not shown: it cannot agree, and has nothing against it. Only
- * where every failed check reads that content.
- */
-export function isFaultHidden(page: ServedClaims, report: VerifierReport): boolean {
-  const failed = page.checks.filter(({ status }) => status === "fail");
-  return (
-    page.valid === false &&
-    page.shown.is_public === false &&
-    report.verdict === "incomplete" &&
-    failed.length > 0 &&
-    failed.every(({ name }) => report.missing.includes(name) && needsContent.includes(name))
-  );
-}
-
 function compareWords(page: ServedClaims, answer: VerifyResponse, report: VerifierReport): string[] {
   const differing = shownFields.filter((name) => page.shown[name] !== answer[name]);
   const isHidden = answer.payload === null;
@@ -128,7 +113,7 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
 }
 
 function compareAll(page: ServedClaims, answer: VerifyResponse, report: VerifierReport): string[] {
-  const wanted = isFaultHidden(page, report) ? "incomplete" : fittingVerdict(page);
+  const wanted = fittingVerdict(page);
   return [
     ...(report.kind === "attestation" && report.verdict === wanted
       ? []
@@ -142,7 +127,7 @@ function compareAll(page: ServedClaims, answer: VerifyResponse, report: Verifier
       ? []
       : ["The page and the API of this server name different results of the checks."]),
     ...(report.verdict === wanted ? findDifferentChecks(page, report) : []),
-    ...(page.valid === false ? [] : compareWords(page, answer, report)),
+    ...(report.verdict === "invalid" ? [] : compareWords(page, answer, report)),
   ];
 }
 
