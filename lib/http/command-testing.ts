@@ -1,0 +1,34 @@
+/** Commands as people run them, in a process of their own. */
+import { spawn } from "node:child_process";
+import { expect } from "vitest";
+
+export interface CommandRun {
+  code: number | null;
+  /** Standard output and standard error, as they came. */
+  out: string;
+}
+
+/** Nothing of this process's own environment but PATH reaches it. */
+export function runProgram(
+  file: string,
+  args: readonly string[],
+  { cwd, env = {} }: { cwd?: string; env?: Record<string, string> } = {},
+): Promise<CommandRun> {
+  return new Promise((resolve, reject) => {
+    const { PATH = "" } = process.env;
+    const child = spawn(file, args, { cwd, env: { PATH, NODE_ENV: "test", LOG_LEVEL: "silent", ...env } });
+    child.stdin.end();
+    let out = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (chunk: string) => {
+        out += chunk;
+      });
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, out }));
+  });
+}
+
+/** A failure shows what the command said. */
+export function expectExit({ code, out }: CommandRun, expected: number): void {
+  expect(code, `the command printed:\n${out}`).toBe(expected);
+}
