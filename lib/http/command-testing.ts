@@ -1,6 +1,5 @@
 /** Commands as people run them, in a process of their own. */
 import { spawn } from "node:child_process";
-import { expect } from "vitest";
 
 export interface CommandRun {
   code: number | null;
@@ -8,15 +7,14 @@ export interface CommandRun {
   out: string;
 }
 
-/** Nothing of this process's own environment but PATH reaches it. */
+/** `env` is its whole environment, but for NODE_ENV and LOG_LEVEL. */
 export function runProgram(
   file: string,
   args: readonly string[],
-  { cwd, env = {} }: { cwd?: string; env?: Record<string, string> } = {},
+  { cwd, env }: { cwd?: string; env: Record<string, string | undefined> },
 ): Promise<CommandRun> {
   return new Promise((resolve, reject) => {
-    const { PATH = "" } = process.env;
-    const child = spawn(file, args, { cwd, env: { PATH, NODE_ENV: "test", LOG_LEVEL: "silent", ...env } });
+    const child = spawn(file, args, { cwd, env: { NODE_ENV: "test", LOG_LEVEL: "silent", ...env } });
     child.stdin.end();
     let out = "";
     for (const stream of [child.stdout, child.stderr])
@@ -30,5 +28,6 @@ export function runProgram(
 
 /** A failure shows what the command said. */
 export function expectExit({ code, out }: CommandRun, expected: number): void {
-  expect(code, `the command printed:\n${out}`).toBe(expected);
+  if (code !== expected)
+    throw new Error(`the exit code is ${code}, not ${expected}; the command printed:\n${out}`);
 }

@@ -40,7 +40,9 @@ async function start(kind: DatabaseKind, settings: Record<string, string>): Prom
 }
 
 const run = (command: string, args: string[], settings: Record<string, string>) =>
-  runProgram(process.execPath, [`dist/cli/${command}.mjs`, ...args], { env: settings });
+  runProgram(process.execPath, [`dist/cli/${command}.mjs`, ...args], {
+    env: { PATH: process.env["PATH"], ...settings },
+  });
 
 async function attest(test: TestApp, key: string, extra = {}) {
   const body = { agent_slug: "rotating-bot", action: "act", inputs_hash: "x", ...extra };

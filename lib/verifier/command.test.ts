@@ -28,7 +28,7 @@ describe("verify.mjs", () => {
 
   const inFolder = (name: string) => path.join(folder, name);
   const run = (file: string, args: string[], env: Record<string, string> = {}) =>
-    runProgram(file, args, { cwd: folder, env });
+    runProgram(file, args, { cwd: folder, env: { PATH: process.env["PATH"], ...env } });
   const verify = (...args: string[]) => run(process.execPath, [program, ...args]);
   const shell = (lines: string, env: Record<string, string> = {}) =>
     run("/bin/bash", ["--norc", "-e", "-o", "pipefail", "-c", lines], env);
