@@ -39,7 +39,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
       expect.arrayContaining(["auth-secret", "log-signing-key", "signing-key", "zk-signing-key"]),
     );
     await first.stop();
-    expect(first.child.exitCode).toBe(0);
+    expect(first.child.exitCode, first.output()).toBe(0);
     const second = await start(settings);
     const again = await callServer(second.base, "GET", `/v1/verify/${made.body.attestation_id}`);
     expect([again.body.valid, again.body.key_id]).toEqual([true, made.body.key_id]);
@@ -105,7 +105,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
     ]);
     const open = await start({ PUBLIC_BASE_URL: "https://countersign.example" });
     await open.stop();
-    expect(open.child.exitCode).toBe(1);
+    expect(open.child.exitCode, open.output()).toBe(1);
     for (const name of ["WORLD_APP_ID", "RESEND_API_KEY", "SMTP_URL"]) expect(open.output()).toContain(name);
     expect(await readdir(dataDir)).toEqual([]);
   });

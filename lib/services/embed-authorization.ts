@@ -116,24 +116,12 @@ export async function prepareApproval(
   body: AttestBody,
 ): Promise<PreparedApproval> {
   const given = body.human_authorization ?? null;
-  if (given !== null) {
-    if (body.human_approved === false) {
-      throw fieldError(
-        "validation_error",
-        "human_approved",
-        "must not be false beside a human_authorization",
-      );
-    }
-    return prepareProof(context, caller, body, given);
-  }
+  if (given !== null) return prepareProof(context, caller, body, given);
   if (body.human_approved === true) {
     return {
       approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },
       authorization: null,
     };
-  }
-  if (typeof body.human_approver_hash === "string") {
-    throw fieldError("validation_error", "human_approver_hash", "needs human_approved: true");
   }
   return { approval: { method: "none" }, authorization: null };
 }

@@ -67,7 +67,7 @@ async function verifyReceipt(
   const restated =
     kind === "attestation"
       ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
-      : checkBundleHints(evidence, trust.keys, logKey, expected.attestationId);
+      : checkBundleHints(evidence, report, trust.keys, logKey, expected);
   const { unproven, disclosed, ...outcome } = restated;
   const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
   const checks: VerifierCheck[] = [
