@@ -33,7 +33,7 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
       </div>
       <p className="text-muted text-sm">
         Members manage keys, agents and authorizations and see everything. Owners also change settings,
-        members and the account.
+        members and the account, and can erase attestations.
       </p>
       <FormStatus state={state} />
       <div>

@@ -27,9 +27,10 @@ function keyByApi(baseUrl: string, email: string): string {
 }
 
 export default async function KeysPage({ searchParams }: PageProps) {
-  const { context, person, app } = await requirePortal("/portal/keys");
+  const { context, person, app, membership } = await requirePortal("/portal/keys");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
+  const isOwner = membership.role === "owner";
   return (
     <>
       <PageHeading
@@ -37,14 +38,16 @@ export default async function KeysPage({ searchParams }: PageProps) {
         lead="What your agents send as their bearer token. Keys got through the API with an address of a member are here too."
       />
       <Card title="New key">
-        <CreateKeyForm action={createKey} />
+        <CreateKeyForm action={createKey} isOwner={isOwner} />
       </Card>
       <Card title="All keys" className="mt-5">
         <KeyTable
           rows={rows}
-          actions={({ id, name }) => (
+          actions={({ id, name, scopes }) => (
             <span className="flex flex-wrap gap-2">
-              <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+              {isOwner || !scopes.includes("erase") ? (
+                <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+              ) : null}
               <RevokeKeyDialog action={revokeKey} keyId={id} name={name} />
             </span>
           )}

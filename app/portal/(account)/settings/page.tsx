@@ -24,7 +24,7 @@ function limitsOf(attestationsPerDay: number): Definition[] {
       id: "attestations",
       name: "Attestations",
       value:
-        "Kept for ever: their leaves are in an append-only log. The content of one can be erased on its page or through the API; that something was recorded stays proven.",
+        "Kept for ever: their leaves are in an append-only log. An owner can erase the content of one, on its page or with a key that has the scope erase; that something was recorded stays proven.",
     },
     {
       id: "keys",
