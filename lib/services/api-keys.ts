@@ -149,6 +149,12 @@ export function utcDay(date: Date): string {
   return date.toISOString().slice(0, 10);
 }
 
+/** For `Retry-After` of what is counted by UTC day. */
+export function secondsToMidnight(now: Date): string {
+  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
+  return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
+}
+
 async function countAttestationsToday(context: Context, organizationId: string): Promise<number> {
   const [usage] = await context.database.db
     .select({ attestations: dailyUsage.attestations })
