@@ -8,6 +8,7 @@ import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
 import type { NewKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 const scopeHints = {
@@ -60,7 +61,7 @@ export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
   const [state, submit] = useActionState(action, idleState);
   const nameError = state.errors["name"];
   return (
-    <form action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} className="flex flex-col gap-5">
       <div className="grid gap-5 sm:grid-cols-2">
         <Field
           id="key-name"
@@ -109,6 +110,6 @@ export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
           note="It is shown this once. We keep only a hash of it."
         />
       ) : null}
-    </form>
+    </PortalForm>
   );
 }

@@ -4,6 +4,7 @@ import { CreateKeyForm } from "#components/portal/create-key-form";
 import { RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
 import { KeyTable } from "#components/portal/key-table";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
@@ -32,7 +33,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
   const isOwner = membership.role === "owner";
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Keys"
         lead="What your agents send as their bearer token. Keys got through the API with an address of a member are here too."
@@ -66,6 +67,6 @@ export default async function KeysPage({ searchParams }: PageProps) {
           {...(nextCursor === null ? {} : { nextHref: `/portal/keys?cursor=${nextCursor}` })}
         />
       </Card>
-    </>
+    </PortalPage>
   );
 }
