@@ -113,6 +113,23 @@ describe.each(databaseKinds)("the keys of one organization (%s)", (kind) => {
     await make();
   });
 
+  it("are limited in number, however many colleagues get one by e-mail at once", async () => {
+    const { context } = test.app;
+    const { organizationId } = await signInPerson(context, email);
+    const colleagues = Array.from({ length: 12 }, (_, i) => `colleague${i}-${email}`);
+    for (const colleague of colleagues) {
+      const { userId } = await signInPerson(context, colleague, organizationId);
+      await context.database.query(
+        "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
+        [organizationId, userId],
+      );
+    }
+    const made = await Promise.allSettled(colleagues.map((colleague) => test.createKey(colleague)));
+    expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(6);
+    for (const one of made)
+      if (one.status === "fulfilled") expect(one.value.organizationId).toBe(organizationId);
+  });
+
   it("are limited by e-mail too, without using the code up", async () => {
     const [spare = ""] = await createKeys(6);
     await test.call("POST", "/v1/keys/request", { body: { email } });
