@@ -32,9 +32,11 @@ export async function signIn(page: Page, email: string): Promise<void> {
   await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
 }
 
-export async function makeKey(page: Page, name: string): Promise<string> {
+/** With the scopes that are ticked from the start, and those named here. */
+export async function makeKey(page: Page, name: string, ...more: string[]): Promise<string> {
   await page.goto("/portal/keys");
   await page.getByLabel("Name", { exact: true }).fill(name);
+  for (const scope of more) await page.getByRole("checkbox", { name: new RegExp(`^${scope}`) }).check();
   await page.getByRole("button", { name: "Make the key" }).click();
   return ((await page.getByTestId("secret").locator("code").textContent()) ?? "").trim();
 }

@@ -73,7 +73,11 @@ export const identityResponse = z
     public_key: base64Text.nullable(),
     public_key_pem: z.string().nullable(),
     key_status: z.enum(["none", "unproven", "proven"]),
-    key_history: z.array(keyHistoryEntry),
+    key_history: z.array(keyHistoryEntry).meta({ description: "the newest keys, oldest of them first" }),
+    key_history_cursor: z.string().nullable().meta({
+      description:
+        "where older keys begin: the `cursor` for GET /v1/identity/{slug}/keys; null if none are older",
+    }),
     code_hash: z.string().nullable(),
     model_id: z.string().nullable(),
     tool_manifest_hash: z.string().nullable(),
@@ -83,6 +87,14 @@ export const identityResponse = z
     updated_at: timestamp,
   })
   .meta({ id: "Identity" });
+
+export const keyHistoryResponse = z
+  .strictObject({
+    slug: z.string(),
+    keys: z.array(keyHistoryEntry).meta({ description: "newest first" }),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: "KeyHistory" });
 
 export const feedEntry = z.strictObject({
   attestation_id: z.uuid(),
@@ -117,4 +129,6 @@ export const feedResponse = z
 
 export type FeedResponse = z.infer<typeof feedResponse>;
 export type IdentityResponse = z.infer<typeof identityResponse>;
+export type KeyHistoryEntry = z.infer<typeof keyHistoryEntry>;
+export type KeyHistoryResponse = z.infer<typeof keyHistoryResponse>;
 export type FeedEntry = z.infer<typeof feedEntry>;

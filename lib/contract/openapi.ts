@@ -7,6 +7,9 @@ import { type OperationId, operations } from "./operations";
 import { jsonValueSchema } from "./primitives";
 import { problem } from "./problem";
 
+const bearerText =
+  "An API key, `cs_…`. Its scopes say what it may do: `attest`, `authorize`, `identity` and `read`, which a key got by e-mail has, and `erase`, which only an owner of the organization can give, in the portal.";
+
 const errorTexts: Record<number, string> = {
   400: "Bad request: not JSON, a duplicate key, too deep, a bad header, path or query parameter",
   401: "Missing Authorization, Invalid API key or Invalid code",
@@ -200,7 +203,7 @@ export function buildOpenApi(base: string): JsonObject {
     components: {
       schemas: components,
       headers,
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "an API key, `cs_…`" } },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: bearerText } },
     },
   };
 }

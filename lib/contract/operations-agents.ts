@@ -2,6 +2,7 @@
 import {
   feedResponse,
   identityResponse,
+  keyHistoryResponse,
   putToolsBody,
   putToolsResponse,
   registerBody,
@@ -41,6 +42,17 @@ export const agentsOperations = {
     auth: anyone,
     limit: "public_read",
     responses: { 200: identityResponse },
+    errors: [404],
+  },
+  listAgentKeys: {
+    method: "GET",
+    path: "/v1/identity/{slug}/keys",
+    summary: "Every key that an agent has had, newest first",
+    tag: "Agents",
+    auth: anyone,
+    limit: "public_read",
+    query: cursorQuery,
+    responses: { 200: keyHistoryResponse },
     errors: [404],
   },
   updateIdentity: {

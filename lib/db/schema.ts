@@ -439,7 +439,7 @@ export const authorizationRequests = pgTable(
   },
   (t) => [
     index("authorizations_organization").on(t.organization_id, t.created_at.desc()),
-    index("authorizations_pending").on(t.api_key_id, t.status),
+    index("authorizations_pending").on(t.organization_id, t.status),
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
   ],
 );

@@ -20,6 +20,19 @@ export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
   return { name, limit: perMinute[name], windowSeconds: 60 };
 }
 
+const organizationSettings = {
+  attest: "LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE",
+  authorize: "LIMIT_AUTHORIZE_PER_ORGANIZATION_PER_MINUTE",
+  keyed: "LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE",
+} as const satisfies Partial<Record<LimitName, keyof Env>>;
+
+/** The second limit on what a key does: all keys of its organization together. Null where clients are counted by address. */
+export function organizationPolicy(env: Env, name: LimitName): LimitPolicy | null {
+  if (!(name in organizationSettings)) return null;
+  const limit = env[organizationSettings[name as keyof typeof organizationSettings]];
+  return { name: `${name}_organization`, limit, windowSeconds: 60 };
+}
+
 /** The second limit on key requests: by the address that mail goes to. */
 export function keyRequestAddressPolicy(env: Env): LimitPolicy {
   return {
@@ -42,20 +55,37 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
   };
 }
 
+async function consume(context: Context, policy: LimitPolicy, key: string) {
+  const state = await context.limiter.consume(policy, key);
+  const headers = limitHeaders(policy, state, context.clock().getTime());
+  if (state.allowed) return { headers, remaining: state.remaining };
+  throw new AppError(
+    "rate_limit_exceeded",
+    `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
+    { headers },
+  );
+}
+
+/**
+ * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers tell of
+ * the one that ends first. What a key is refused does not count for its organization: one key gone wild cannot use
+ * up what the others need.
+ */
+export async function enforceKeyLimit(
+  context: Context,
+  policies: { key: LimitPolicy; organization: LimitPolicy },
+  caller: { keyId: string; organizationId: string },
+): Promise<Record<string, string>> {
+  const ofKey = await consume(context, policies.key, caller.keyId);
+  const ofAll = await consume(context, policies.organization, caller.organizationId);
+  return ofAll.remaining < ofKey.remaining ? ofAll.headers : ofKey.headers;
+}
+
 /** The headers of the limited route; throws 429 with the same headers where the limit is used up. */
 export async function enforceLimit(
   context: Context,
   policy: LimitPolicy,
   key: string,
 ): Promise<Record<string, string>> {
-  const state = await context.limiter.consume(policy, key);
-  const headers = limitHeaders(policy, state, context.clock().getTime());
-  if (!state.allowed) {
-    throw new AppError(
-      "rate_limit_exceeded",
-      `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
-      { headers },
-    );
-  }
-  return headers;
+  return (await consume(context, policy, key)).headers;
 }

@@ -12,7 +12,7 @@ import { requestExamples } from "#lib/contract/examples";
 import { describedPath } from "#lib/contract/openapi";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
-import { allScopes } from "#lib/services/api-keys";
+import { scopeNames } from "#lib/contract/primitives";
 import { beginIdempotent } from "#lib/services/idempotency";
 import { readOpenHead } from "#lib/services/log-reader";
 import { beginEpoch } from "#lib/services/new-epoch";
@@ -203,7 +203,7 @@ describe("the OpenAPI document", () => {
         const { scope } = spec.auth;
         const { key: narrow } = await test.createKey(
           "you@example.com",
-          allScopes.filter((one) => one !== scope),
+          scopeNames.filter((one) => one !== scope),
         );
         await expectStatus(403, known(), { ...valid, key: narrow });
       }
@@ -226,6 +226,12 @@ describe("the OpenAPI document", () => {
       expect([id, answer.status]).toEqual([id, 409]);
     }
     expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(409);
+    const full = "full@example.com";
+    for (let i = 0; i < 50; i += 1) await test.createKey(full);
+    await send(test, "requestKey", {}, { body: { email: full } });
+    const { body: mail } = await test.call("GET", "/dev/mailbox");
+    const verification = { email: full, code: mail.messages[0].subject.slice(0, 6) };
+    expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(409);
     expect((await send(test, "eraseContent", known(), { key })).status).toBe(200);
     for (const id of ["createPresentation", "downloadBundle", "downloadEnvelope", "downloadPayload"] as const)
       expect([id, (await send(test, id, known(), { key, ...bodyOf(id) })).status]).toEqual([id, 409]);

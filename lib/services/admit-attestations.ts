@@ -5,7 +5,7 @@ import { agents, attestations, authorizationRequests, dailyUsage } from "#lib/db
 import { hexEncode } from "#lib/domain/bytes";
 import { AppError, fieldError } from "#lib/errors";
 import { claimAgents, slugKey, slugTaken } from "./agents";
-import { utcDay } from "./api-keys";
+import { secondsToMidnight } from "./api-keys";
 import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./attestation-item";
 import { authorizationAlreadyUsed } from "./embed-authorization";
 
@@ -17,15 +17,10 @@ const isUnspent = and(
 );
 
 function dailyLimitExceeded(item: AttestationItem): AppError {
-  const now = new Date(item.predicate.timestamp);
-  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
-  const retryAfter = String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
   return new AppError(
     "daily_limit_exceeded",
     `the organization may record ${item.caller.attestationsPerDay} attestations per UTC day`,
-    {
-      headers: { "retry-after": retryAfter },
-    },
+    { headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) } },
   );
 }
 

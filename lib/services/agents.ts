@@ -4,7 +4,7 @@ import { agentSlug } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
-import { type AppError, fieldError } from "#lib/errors";
+import { AppError, fieldError } from "#lib/errors";
 import type { Context } from "./context";
 
 export function slugKey(slug: string): string {
@@ -15,6 +15,8 @@ export function slugKey(slug: string): string {
 export function isSlug(text: string): boolean {
   return agentSlug.safeParse(text).success;
 }
+
+export const agentNotFound = () => new AppError("agent_not_found", "no agent has this slug");
 
 export function slugTaken(field = "agent_slug"): AppError {
   return fieldError("agent_slug_taken", field, "belongs to another account");

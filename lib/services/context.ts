@@ -18,8 +18,12 @@ export interface ServiceSettings {
   LOG_ORIGIN?: string | undefined;
   WITNESSES?: WitnessPolicySettings | undefined;
   LIMIT_ATTEST_PER_MINUTE: number;
+  LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: number;
   LIMIT_ATTEST_PER_DAY: number;
   LIMIT_AUTHORIZE_PENDING: number;
+  LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: number;
+  LIMIT_KEYS_PER_ORGANIZATION: number;
+  LIMIT_KEY_CHANGES_PER_DAY: number;
 }
 
 /** Secrets of this service, each derived from AUTH_SECRET under a name of its own. */

@@ -1,8 +1,7 @@
 /** POST /v1/authorize: a request is made once, and its canonical bytes are what humans approve (api.md section 10). */
-import { eq } from "drizzle-orm";
 import type { AuthorizeBody, AuthorizeResponse } from "#lib/contract/authorize";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, authorizationRequests } from "#lib/db/schema";
+import { authorizationRequests } from "#lib/db/schema";
 import { type ApprovalRequest, confirmationCode, contextHash, requestHash } from "#lib/domain/approval";
 import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
@@ -15,6 +14,7 @@ import { recordAudit } from "./audit";
 import { countPending, findPreviouslyDenied, readDatabaseTime } from "./authorization-rows";
 import type { Context } from "./context";
 import { completeIdempotent, type IdempotencyHold } from "./idempotency";
+import { lockOrganization } from "./organizations";
 
 export interface AuthorizeInput {
   caller: Caller;
@@ -59,16 +59,21 @@ async function buildRequest(
   };
 }
 
-/** The key's row is locked, so that requests made at once are counted one after another. */
+function tooManyPending(who: string, limit: number): AppError {
+  return new AppError(
+    "too_many_pending",
+    `${who} has ${limit} authorization requests waiting for a decision; cancel some, or wait until they end`,
+  );
+}
+
+/** Under the organization's lock, so that requests made at once are counted one after another. */
 async function checkPendingLimit(context: Context, tx: Executor, caller: Caller): Promise<void> {
-  await tx.select({ id: apiKeys.id }).from(apiKeys).where(eq(apiKeys.id, caller.keyId)).for("update");
-  const limit = context.settings.LIMIT_AUTHORIZE_PENDING;
-  if ((await countPending(tx, caller.keyId)) >= limit) {
-    throw new AppError(
-      "too_many_pending",
-      `this key has ${limit} authorization requests waiting for a decision; cancel some, or wait until they end`,
-    );
-  }
+  await lockOrganization(tx, caller.organizationId);
+  const { ofKey, ofOrganization } = await countPending(tx, caller);
+  const { LIMIT_AUTHORIZE_PENDING: perKey, LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: perOrganization } =
+    context.settings;
+  if (ofKey >= perKey) throw tooManyPending("this key", perKey);
+  if (ofOrganization >= perOrganization) throw tooManyPending("the organization", perOrganization);
 }
 
 function describe(

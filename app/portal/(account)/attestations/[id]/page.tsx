@@ -4,6 +4,7 @@ import { ActionDialog } from "#components/portal/action-dialog";
 import { AttestationFacts, CheckList, ValidityPill } from "#components/portal/attestation-facts";
 import { PageHeading } from "#components/portal/page-heading";
 import { PresentationForm } from "#components/portal/presentation-form";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
@@ -69,7 +70,7 @@ export default async function AttestationPage({ params }: PageProps) {
   const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
   const { verification, messages } = await orNotFound(readOwnAttestation(context, person, id));
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Attestation"
         lead={
@@ -99,6 +100,6 @@ export default async function AttestationPage({ params }: PageProps) {
         </Card>
       )}
       {verification.payload !== null && membership.role === "owner" ? <EraseCard id={id} /> : null}
-    </>
+    </PortalPage>
   );
 }
