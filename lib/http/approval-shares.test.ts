@@ -12,6 +12,7 @@ import { AppError } from "#lib/errors";
 import type { WorldIdProvider } from "#lib/providers/world-id";
 import { createFairQueue } from "#lib/services/fair-queue";
 import { shareOf } from "#lib/services/fair-share";
+import { deleteExpired } from "#lib/services/housekeeping";
 import { createRetries } from "#lib/services/retry-submissions";
 import type { ZkPool } from "#lib/services/zk-worker-pool";
 import { type AskedRequest, ask, fromPage } from "./authorizations-testing";
@@ -24,6 +25,8 @@ const g2 = bn254.G2.Point.BASE.toAffine();
 const toProof = (...words: bigint[]) => `0x${words.map((word) => wordHex(word).slice(2)).join("")}`;
 /** Points of the groups, so that nothing but the pairing tells it from a proof. */
 const wellFormed = toProof(g1.x, g1.y, g2.x.c1, g2.x.c0, g2.y.c1, g2.y.c0, g1.x, g1.y);
+
+const poll = <T>(read: () => T) => expect.poll(read, { interval: 20, timeout: 60_000 });
 
 describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
   let test: TestApp;
@@ -76,17 +79,21 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
   /** One thread, whose jobs end when the test says so. */
   const setPool = (verdict: (input: { action: string }) => object) => {
     const queue = createFairQueue({ slots: 1, maxWaiting: 32, maxPerOwner: 12, refusal: "busy" });
+    /** Actions whose check was asked for, and whose check began. */
+    const waiting: string[] = [];
     const started: string[] = [];
     const ends: (() => void)[] = [];
-    const run = (_name: string, input: { action: string }, share: Parameters<ZkPool["run"]>[2]) =>
-      queue.run(share, () => {
+    const run = (_name: string, input: { action: string }, share: Parameters<ZkPool["run"]>[2]) => {
+      waiting.push(input.action);
+      return queue.run(share, () => {
         started.push(input.action);
         return new Promise((resolve) => ends.push(() => resolve(verdict(input))));
       });
+    };
     test.app.context.pool = { ...pool, run } as unknown as ZkPool;
     const end = async (n: number) => {
       for (let i = 0; i < n; i += 1) {
-        await expect.poll(() => ends.length, { interval: 2 }).toBe(1);
+        await poll(() => ends.length).toBe(1);
         ends.shift()?.();
       }
     };
@@ -95,7 +102,7 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
       const timer = setInterval(() => ends.shift()?.(), 2);
       return promise.finally(() => clearInterval(timer));
     };
-    return { queue, started, end, endUntil };
+    return { queue, waiting, started, end, endUntil };
   };
   const setWorld = (verify: WorldIdProvider["verifyWithPortal"]) => {
     const checkRoot = async () => ({ status: "not_checked" as const, detail: "a test" });
@@ -125,15 +132,36 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
     started.mockRestore();
   });
 
+  it("keeps no refused proof and no nonce for longer than a request can live", async () => {
+    const asked = await ask(test, junkKey);
+    const thread = setPool(failPairing);
+    const sent = [await post(asked, address(1)), await post(asked, address(2))];
+    for (const { answer } of sent) expect((await thread.endUntil(answer)).status).toBe(422);
+    const ofRequest = `request_id = '${asked.made.request_id}'`;
+    await test.app.context.database.query(
+      `UPDATE approval_submissions SET created_at = now() - interval '25 hours' WHERE id = (SELECT min(id::text)::uuid FROM approval_submissions WHERE ${ofRequest})`,
+      [],
+    );
+    await test.app.context.database.query(
+      `UPDATE world_nonces SET expires_at = now() - interval '25 hours' WHERE nonce = (SELECT min(nonce) FROM world_nonces WHERE ${ofRequest})`,
+      [],
+    );
+    await deleteExpired(test.app.context);
+    expect(await count("approval_submissions", ofRequest)).toBe(1);
+    expect(await count("world_nonces", ofRequest)).toBe(1);
+  });
+
   it("lets few of one client wait for a request, and more of others; the right person is not locked out", async () => {
     const asked = await ask(test, junkKey);
     const thread = setPool(failPairing);
     const where = `request_id = '${asked.made.request_id}' AND status = 'pending'`;
     const junk = await Promise.all(Array.from({ length: 12 }, () => post(asked, address(1))));
     const answers = Promise.all(junk.map(({ answer }) => answer));
-    await expect.poll(() => count("approval_submissions", where)).toBe(3);
-    await thread.end(3);
-    const byStatus = (await answers).map(({ status }) => status).sort();
+    const early: number[] = [];
+    for (const { answer } of junk) void answer.then(({ status }) => early.push(status));
+    await poll(() => early).toEqual(Array(9).fill(429));
+    expect(await count("approval_submissions", where)).toBe(3);
+    const byStatus = (await thread.endUntil(answers)).map(({ status }) => status).sort();
     expect(byStatus).toEqual([422, 422, 422, ...Array(9).fill(429)]);
     const refused = (await answers).filter(({ status }) => status === 429);
     expect(refused.map(({ headers }) => headers.get("retry-after"))).toEqual(Array(9).fill("5"));
@@ -143,14 +171,12 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
 
     const waiting = await Promise.all(Array.from({ length: 30 }, (_, i) => post(asked, address(i + 2))));
     const later = Promise.all(waiting.map(({ answer }) => answer));
-    await expect.poll(() => count("approval_submissions", where)).toBe(24);
+    await poll(() => count("approval_submissions", where)).toBe(24);
     const crowded = await (await post(asked, address(99))).answer;
     expect([crowded.status, crowded.headers.get("retry-after")]).toEqual([503, "5"]);
     const elsewhere = await ask(test, junkKey);
     const other = await post(elsewhere, address(1));
-    await expect
-      .poll(() => count("approval_submissions", `request_id = '${elsewhere.made.request_id}'`))
-      .toBe(1);
+    await poll(() => count("approval_submissions", `request_id = '${elsewhere.made.request_id}'`)).toBe(1);
 
     // Twelve of an organization may wait in the pool; the others are stored and tried again.
     expect([422, 503]).toContain((await thread.endUntil(other.answer)).status);
@@ -172,11 +198,11 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
       const share = shareOf("other", { organization: `o${i}`, client: address(i) });
       void thread.queue.run(share, async () => {}).catch(() => {});
     }
-    await expect.poll(() => thread.started.length).toBe(1);
+    await poll(() => thread.waiting.length).toBeGreaterThanOrEqual(12);
     await thread.end(2);
     const before = thread.started.length;
     const { start, answer } = await post(mine, address(250));
-    await expect.poll(() => count("approval_submissions", `request_id = '${mine.made.request_id}'`)).toBe(1);
+    await poll(() => thread.waiting.includes(start.action)).toBe(true);
     await thread.end(3);
     expect(thread.started.slice(before, before + 2)).toContain(start.action);
     expect((await answer).body.status).toBe("approved");
