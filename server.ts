@@ -53,7 +53,9 @@ async function start(): Promise<void> {
       return;
     }
     servePage(incoming, outgoing).catch((error: unknown) => {
-      logger.error({ err: error }, "a page failed");
+      // A client that goes away in the middle is nobody's error.
+      const isClientGone = incoming.socket.destroyed;
+      logger[isClientGone ? "debug" : "error"]({ err: error }, "a page failed");
       outgoing.destroy();
     });
   });

@@ -8,6 +8,7 @@ export type LimitName =
   | "feed"
   | "authorize"
   | "read_authorization"
+  | "approve"
   | "key_request"
   | "public_read"
   | "keyed";

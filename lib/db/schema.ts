@@ -465,6 +465,8 @@ export const approvalSubmissions = pgTable(
       .references(() => authorizationRequests.id),
     nonce: text().notNull().unique(),
     body: text().notNull(),
+    /** Whose share of the costly checks it takes; forgotten when it has ended. */
+    client: text(),
     status: text({ enum: ["pending", "accepted", "refused"] }).notNull(),
     code: text(),
     attempts: integer().notNull().default(0),

@@ -12,6 +12,7 @@ import { createResendMailer, createSmtpMailer } from "#lib/providers/mail-transp
 import type { Mailer } from "#lib/providers/mailer";
 import type { LocalWorldId } from "#lib/providers/world-id-local";
 import type { Context, Secrets } from "#lib/services/context";
+import { createFairQueue } from "#lib/services/fair-queue";
 import { openSigners, reloadSigners } from "#lib/services/first-keys";
 import { startHousekeeping } from "#lib/services/housekeeping";
 import { logMadeKeys } from "#lib/services/key-events";
@@ -19,8 +20,8 @@ import { requireOwnHistory } from "#lib/services/log-history";
 import { createLogSequencer } from "#lib/services/log-sequencer";
 import { createMailboxMailer } from "#lib/services/mailbox";
 import { createRateLimiter } from "#lib/services/rate-limit";
+import { startRetryLoop } from "#lib/services/retry-submissions";
 import { createSigningKeys } from "#lib/services/signing-keys";
-import { startRetryLoop } from "#lib/services/submit-approval";
 import { createWakeups } from "#lib/services/wakeups";
 import { createWitnesses } from "#lib/services/witnesses";
 import { createZkPool } from "#lib/services/zk-worker-pool";
@@ -60,6 +61,15 @@ function deriveSecrets(authSecret: string): Secrets {
     session: Buffer.from(derive("session")).toString("base64"),
   };
 }
+
+/** A call may hang for ten seconds, so nobody has all of them. */
+const worldCallShares = {
+  slots: 16,
+  maxWaiting: 64,
+  maxPerOwner: 32,
+  maxRunningPerOwner: 4,
+  refusal: "too many proofs are waiting for World; this one is tried again",
+};
 
 type Clocked = { database: Context["database"]; clock: () => Date };
 
@@ -115,6 +125,7 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     wakeups: await createWakeups(database),
     pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
     worldId: world.provider,
+    worldCalls: createFairQueue(worldCallShares),
   };
   const witnesses = createWitnesses({ database, policy: env.WITNESSES, logger });
   await witnesses.ask();

@@ -11,6 +11,7 @@ export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
     verify: env.LIMIT_VERIFY_PER_MINUTE,
     feed: env.LIMIT_FEED_PER_MINUTE,
     authorize: env.LIMIT_AUTHORIZE_PER_MINUTE,
+    approve: env.LIMIT_APPROVE_PER_MINUTE,
     read_authorization: env.LIMIT_READ_AUTHORIZATION_PER_MINUTE,
     public_read: env.LIMIT_PUBLIC_READ_PER_MINUTE,
     keyed: env.LIMIT_KEYED_PER_MINUTE,

@@ -165,13 +165,13 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
 
   it("a TEST mark stays where the stored authorization still has it", async () => {
     const { attestation_id: id } = await attest();
-    expect((await verifyForPage(test.app.context, id)).isTest).toBe(false);
+    expect((await verifyForPage(test.app.context, id, "192.0.2.1")).isTest).toBe(false);
     const object = JSON.stringify({ approvals: [{ environment: "local" }] });
     await query("UPDATE attestations SET human_authorization = convert_to($2, 'UTF8') WHERE id = $1", [
       id,
       object,
     ]);
-    expect((await verifyForPage(test.app.context, id)).isTest).toBe(true);
+    expect((await verifyForPage(test.app.context, id, "192.0.2.1")).isTest).toBe(true);
   });
 
   it("a swapped service key", async () => {

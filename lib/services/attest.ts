@@ -18,6 +18,7 @@ import type { AttestationItem } from "./attestation-item";
 import { describeAttestation } from "./attestation-view";
 import type { Context } from "./context";
 import { type PreparedApproval, prepareApproval } from "./embed-authorization";
+import { shareOf } from "./fair-share";
 import type { IdempotencyHold } from "./idempotency";
 import { attestationKind } from "./store-attestations";
 import { submitSigned } from "./submit-signed";
@@ -73,8 +74,8 @@ async function signItem(
   const { signer } = context.keys;
   const payload = buildActionStatement(predicate);
   // Before anything is stored: where the proof cannot be made, nothing is recorded.
-  const owner = input.caller.organizationId;
-  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, owner));
+  const share = shareOf("other", { organization: input.caller.organizationId });
+  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, share));
   const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
   const item: Omit<AttestationItem, "respond"> = {
     leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),

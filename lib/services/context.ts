@@ -4,6 +4,7 @@ import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import type { Logger } from "#lib/logger";
 import type { Mailer } from "#lib/providers/mailer";
 import type { WorldIdProvider } from "#lib/providers/world-id";
+import type { FairQueue } from "./fair-queue";
 import type { ForkGuard } from "./fork-guard";
 import type { LogSequencer } from "./log-sequencer";
 import type { RateLimiter } from "./rate-limit";
@@ -49,4 +50,6 @@ export interface Context {
   /** Costly proofs, off the request thread. */
   pool: ZkPool;
   worldId: WorldIdProvider;
+  /** Questions to World's portal and chain go through here. */
+  worldCalls: FairQueue;
 }

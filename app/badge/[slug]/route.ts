@@ -9,6 +9,7 @@ import { isUuid } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import { getApp } from "#lib/http/context";
 import { countPage } from "#lib/http/page-limits";
+import { requestAddress } from "#lib/http/request-address";
 import { verifyForPage } from "#lib/http/verification-page";
 import { readAgentFeed } from "#lib/services/agent-feed";
 
@@ -30,13 +31,14 @@ const colors: Record<VerdictKind, string> = {
 };
 const grey = "#474e59";
 
-async function describeState(slug: string, asked: string | null): Promise<Badge> {
-  const { context } = await getApp();
-  const feed = await readAgentFeed(context, slug, { limit: 1 });
+async function describeState(slug: string, request: Request): Promise<Badge> {
+  const app = await getApp();
+  const asked = new URL(request.url).searchParams.get("attestation");
+  const feed = await readAgentFeed(app.context, slug, { limit: 1 });
   const id = asked ?? feed.attestations[0]?.attestation_id;
   if (id === undefined) return { status: 200, message: "no public attestation", color: grey };
   if (!isUuid(id)) return { status: 404, message: "unknown attestation", color: grey };
-  const verification = await verifyForPage(context, id);
+  const verification = await verifyForPage(app.context, id, requestAddress(app, request.headers));
   if (verification.answer.agent_slug.toLowerCase() !== slug.toLowerCase())
     return { status: 404, message: "unknown attestation", color: grey };
   const { kind, short } = verdictOf(verification);
@@ -60,7 +62,7 @@ function describeFailure(error: unknown): Badge {
 async function makeAnswer(request: Request, slug: string): Promise<Badge> {
   try {
     await countPage(request.headers, "verify");
-    return await describeState(slug, new URL(request.url).searchParams.get("attestation"));
+    return await describeState(slug, request);
   } catch (error) {
     return describeFailure(error);
   }
