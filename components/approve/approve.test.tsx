@@ -21,7 +21,7 @@ function makeView(): ApprovalView {
     agent_slug: "invoice-bot",
     agent_public_key: null,
     action: "Pay invoice 1042",
-    context_hash: contextHash("c2FsdA==", context),
+    context_hash: contextHash("c2FsdA==", context, { agent_name: "Bill", organization_name: "Example" }),
     required_level: "device",
     approvals_required: 1,
     created_at: "2026-11-21T08:00:00.000Z",
@@ -32,11 +32,12 @@ function makeView(): ApprovalView {
   return {
     request_id: request.request_id,
     status: "pending",
+    version: 2,
     request,
     binding,
     context,
     context_salt: "c2FsdA==",
-    agent: { slug: "invoice-bot", name: null, public_key: null, key_status: "none" },
+    agent: { slug: "invoice-bot", name: "Bill", public_key: null, key_status: "none" },
     organization: { id: "org", name: "Example" },
     required_level: "device",
     approvals: { required: 1, given: 0 },
@@ -93,21 +94,45 @@ describe("findDifferences", () => {
       },
     ],
     [
-      "hash of the details",
+      "hash of the details and names",
       (view) => {
         view.context["amount"] = "900.00 EUR";
       },
     ],
     [
-      "hash of the details",
+      "hash of the details and names",
       (view) => {
         view.context["another"] = "";
       },
     ],
     [
-      "hash of the details",
+      "hash of the details and names",
       (view) => {
         view.context_salt = "AAAA";
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.agent.name = "Somebody else";
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.agent.name = null;
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.organization.name = "Another organization";
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.version = 1;
       },
     ],
     [
@@ -163,6 +188,20 @@ describe("findDifferences", () => {
     const view = makeView();
     change(view);
     expect(findDifferences(view)).toContain(name);
+  });
+});
+
+describe("findDifferences, of a request made before names were bound", () => {
+  it("compares the details without the names", () => {
+    const view = makeView();
+    view.version = 1;
+    view.request.context_hash = contextHash(view.context_salt, view.context, null);
+    view.binding = bindRequest(view.request);
+    view.confirmation_code = confirmationCode(view.binding.request_hash);
+    view.agent.name = "Renamed since";
+    expect(findDifferences(view)).toEqual([]);
+    view.context["amount"] = "900.00 EUR";
+    expect(findDifferences(view)).toEqual(["hash of the details and names"]);
   });
 });
 

@@ -1,6 +1,11 @@
 /** What the approval page shows and sends (pages.md, /approve/<token>). Internal: not part of the public contract. */
 import { z } from "zod";
-import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/domain/approval";
+import type {
+  ApprovalBinding,
+  ApprovalCheckName,
+  ApprovalRequest,
+  AuthorizationVersion,
+} from "#lib/domain/approval";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
@@ -8,10 +13,11 @@ import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
 export interface ApprovalView {
   request_id: string;
   status: AuthorizationStatus;
+  version: AuthorizationVersion;
   /** Exactly as hashed: the browser computes `binding` from it again (lib/domain/approval.ts, bindRequest). */
   request: ApprovalRequest;
   binding: ApprovalBinding;
-  /** `contextHash(context_salt, context)` must be `request.context_hash`. */
+  /** With `agent.name` and `organization.name`, what `request.context_hash` covers (isShownContent). */
   context: Record<string, string>;
   context_salt: string;
   agent: {
@@ -22,7 +28,8 @@ export interface ApprovalView {
     /** Of that key, now. `proven`: a signature under it has verified. */
     key_status: "none" | "unproven" | "proven" | "retired";
   };
-  organization: { id: string; name: string };
+  /** Its name is null where it was erased with the rest. */
+  organization: { id: string; name: string | null };
   required_level: RequiredLevel;
   approvals: { required: number; given: number };
   /** Fixed by the first approval; the next humans must use it too. */
