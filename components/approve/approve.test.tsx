@@ -1,7 +1,7 @@
 /** The approval page's judgements: what its browser compares, what it shows large, and in which words. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
 import { AgentBlock } from "./agent-block";
 import { findDifferences } from "./check-shown";
@@ -231,11 +231,24 @@ describe("words", () => {
     ]);
   });
 
-  it("offers the stronger proof where the wallet has no device proofs any more, and only there", () => {
-    expect(explainWalletError("world_id_3_not_available", "device").next).toBe("proof-of-human");
-    expect(explainWalletError("world_id_3_not_available", "orb").next).toBe("start-again");
-    expect(explainWalletError("user_rejected", "device").text).toContain("still pending");
-    expect(explainWalletError("never_heard_of", "device").text).toContain("never heard of");
+  it("offers what else is enough where the wallet lacks what was asked for, and only there", () => {
+    const device = { preset: "proof_of_human", fallback: "device_legacy" } as const;
+    const orb = { preset: "proof_of_human", fallback: null } as const;
+    const older = { preset: "device_legacy", fallback: null } as const;
+    const next = (code: string, start: typeof device | typeof orb | typeof older, preset: WalletPreset) =>
+      explainWalletError(code, { start, preset }).next;
+    for (const code of ["credential_unavailable", "world_id_4_not_available", "feature_unavailable"]) {
+      expect(next(code, device, "proof_of_human")).toBe("device-legacy");
+      expect(next(code, device, "device_legacy")).toBe("start-again");
+      expect(next(code, orb, "proof_of_human")).toBe("start-again");
+    }
+    expect(next("world_id_3_not_available", device, "device_legacy")).toBe("proof-of-human");
+    expect(next("world_id_3_not_available", older, "device_legacy")).toBe("start-again");
+    expect(next("user_rejected", device, "proof_of_human")).toBe("start-again");
+    const words = (code: string) =>
+      explainWalletError(code, { start: device, preset: "proof_of_human" }).text;
+    expect(words("user_rejected")).toContain("still pending");
+    expect(words("never_heard_of")).toContain("never heard of");
   });
 
   it("keeps a proof that did not reach the service, and says pending while World is out of reach", () => {

@@ -54,6 +54,12 @@ export interface ApprovalView {
   attestation: { id: string; public_url: string; is_public: boolean } | null;
 }
 
+/**
+ * IDKit's presets. `proof_of_human`: World ID 4.0, with the 3.0 Orb credential in its place. The legacy ones are of
+ * 3.0 alone; nobody who came to World after 2026-06-01 has them.
+ */
+export type WalletPreset = "proof_of_human" | "orb_legacy" | "device_legacy";
+
 /** POST /approve/{token}/world-id: what IDKit is configured with, fresh for every open and every retry. */
 export interface WorldIdStart {
   app_id: `app_${string}`;
@@ -61,8 +67,9 @@ export interface WorldIdStart {
   environment: "production" | "staging";
   action: string;
   signal: string;
-  /** orb: `proofOfHuman({signal})`; device: `deviceLegacy({signal})`. */
-  preset: RequiredLevel;
+  preset: WalletPreset;
+  /** What is asked for where the wallet cannot answer the first; null where nothing else is enough. */
+  fallback: "device_legacy" | null;
   /** Fixed by the first approval, else null. */
   protocol_version: ProtocolVersion | null;
   allow_legacy_proofs: boolean;

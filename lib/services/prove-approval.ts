@@ -5,8 +5,10 @@
  */
 import type { IdkitResult } from "#lib/contract/world-id";
 import { pickProof } from "#lib/contract/world-id";
+import { explainPortalCode } from "#lib/contract/world-id-codes";
 import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
 import { isCredentialCurrent, type ProofFailure, type WorldProof } from "#lib/domain/world-id-proof";
+import { AppError } from "#lib/errors";
 import { isResultOfRequest } from "#lib/providers/world-id";
 import { type AuthorizationRow, parseRequest } from "./authorization-rows";
 import type { Context } from "./context";
@@ -75,7 +77,14 @@ async function checkPairing(
 
 async function askWorld(context: Context, proof: WorldProof, binding: ApprovalBinding): Promise<void> {
   const verdict = await context.worldId.verifyWithPortal(proof, binding);
-  if (!verdict.ok) throw refused(`World refused the proof: ${verdict.code}, ${verdict.detail}`);
+  if (verdict.ok) return;
+  const { code, detail } = verdict;
+  context.logger.warn({ code, detail }, "World did not accept a proof");
+  const { text, isTransient } = explainPortalCode(code);
+  if (!isTransient) throw refused(text);
+  throw new AppError("service_unavailable", `${text}; the request stays open`, {
+    headers: { "Retry-After": "5" },
+  });
 }
 
 /** Throws `approval_refused` with the reason, or `service_unavailable` where World is out of reach. */
