@@ -7,8 +7,10 @@ import { explainPortalCode, findIdkitWords, idkitWords } from "./world-id-codes"
 
 /** The union in IDKit's declarations, which lists other codes than its enum. Types are gone at run time. */
 function readDeclaredCodes(): string[] {
-  const require = createRequire(createRequire(import.meta.url).resolve("@worldcoin/idkit"));
-  const main = require.resolve("@worldcoin/idkit-core");
+  const idkit = "@worldcoin/idkit";
+  // Not a dependency of ours: the one that IDKit itself finds.
+  const require = createRequire(createRequire(import.meta.url).resolve(idkit));
+  const main = require.resolve(`${idkit}-core`);
   const declarations = readFileSync(main.replace(/index\.c?js$/, "index.d.ts"), "utf8");
   const union = /type IDKitErrorCode =([^;]*);/.exec(declarations)?.[1] ?? "";
   return [...union.matchAll(/"([a-z0-9_]+)"/g)].map(([, code]) => code ?? "");
