@@ -131,12 +131,13 @@ async function claimSlugs(tx: Executor, items: AttestationItem[], ledger: Ledger
   if (!first) return [];
   const claims = items.map((item) => ({ slug: slugOf(item), organizationId: item.caller.organizationId }));
   const claimed = await claimAgents(first.context, tx, claims);
-  const unlocked = claims.map(({ slug }) => slug).filter((slug) => !ledger.agents.has(slugKey(slug)));
-  const locked = unlocked.length === 0 ? new Map() : await lockAgents(tx, unlocked);
+  const isNew = (slug: string) => !ledger.agents.has(slugKey(slug));
+  const unjudged = claims.map(({ slug }) => slug).filter(isNew);
+  const fresh: Ledger["agents"] = unjudged.length === 0 ? new Map() : await lockAgents(tx, unjudged);
   return items.map((item, i) => {
     if (!claimed[i]) return slugTaken();
-    const agent = locked.get(slugKey(slugOf(item))) ?? claimed[i];
-    return isAsRegistered(item, agent) ? null : new RegistrationChanged();
+    const agent = fresh.get(slugKey(slugOf(item)));
+    return agent === undefined || isAsRegistered(item, agent) ? null : new RegistrationChanged();
   });
 }
 
