@@ -1,5 +1,6 @@
 /** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again at every reading (api.md sections 2 and 4). */
 import { ed25519 } from "@noble/curves/ed25519.js";
+import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { findDifferences } from "#components/approve/check-shown";
 import { databaseKinds } from "#lib/db/testing";
@@ -204,6 +205,24 @@ describe.each(databaseKinds)("embedding (%s)", (kind) => {
       expect([slug, made.status, made.body.code_hash_verified]).toEqual([slug, 201, false]);
       expect(JSON.parse(made.body.payload).predicate.registered.code_hash).toBe("bbbb");
     }
+  });
+
+  it("leaves none compared with nothing where a registration wins the slug at the last moment", async () => {
+    const { db } = test.app.context.database;
+    let attested: ReturnType<typeof test.call> | undefined;
+    // On PostgreSQL the attestation finds no agent, and waits for this insertion when it claims the slug.
+    await db.transaction(async (tx) => {
+      const rows = sql`SELECT gen_random_uuid(), organization_id, 'last-bot', 'last-bot', 'bbbb', now(), now() FROM agents
+        WHERE slug_key = 'treasurer'`;
+      await tx.execute(
+        sql`INSERT INTO agents (id, organization_id, slug, slug_key, code_hash, created_at, updated_at) ${rows}`,
+      );
+      const body = { agent_slug: "last-bot", action: "a", inputs_hash: "b", code_hash: "aaaa" };
+      attested = test.call("POST", "/v1/attest", { key, body });
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    });
+    const made = await attested;
+    expect([made?.status, made?.body.code_hash_verified]).toEqual([201, false]);
   });
 
   it("keeps the names that the page showed, whatever agent and organization are called later", async () => {
