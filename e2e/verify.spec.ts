@@ -246,7 +246,10 @@ test("a page that says something else than the signed bytes is caught", async ({
   const made = await attest(request, key, { action: "Paid invoice 1044" });
   for (const [from, to] of [
     ["Paid invoice 1044", "Paid invoice 9999"],
-    ["No human approval is recorded.", "A person approved it, proven by World ID, level Orb."],
+    [
+      "No human approval is recorded.",
+      "A key of an enrolled human approved exactly this, proven by World ID, level Orb.",
+    ],
   ] as const) {
     await page.route(made.public_url, async (route) => {
       const answer = await route.fetch();

@@ -57,8 +57,9 @@ export function describeLevel(level: string): string {
   return `World ID, level ${levels[level] ?? level}`;
 }
 
-function describePersons(count: number): string {
-  return count === 1 ? "A person" : `${count} different persons`;
+/** What World ID proves of an approval: whose key it was made with, not that anybody looked at a page. */
+function describeHumans(count: number): string {
+  return count === 1 ? "A key of an enrolled human" : `Keys of ${count} different enrolled humans`;
 }
 
 function invalidVerdict({ failed }: VerdictFacts): Verdict {
@@ -89,7 +90,7 @@ function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): 
   if (isTest) return " Its approval is a TEST approval, not a real person's.";
   if (approvalMethod === "hash") return " Its human approval is asserted by the caller, not proven.";
   if (approvalMethod === "proof_of_personhood")
-    return " A human approved it by World ID; what was approved, only the owner can show.";
+    return " A key of a human enrolled with World ID approved it; what was approved, only the owner can show.";
   return isApproved === true
     ? " It records a human approval; how strong that evidence is, only the owner can show."
     : "";
@@ -109,10 +110,10 @@ function privateVerdict(facts: VerdictFacts): Verdict {
 function approvalWords(approval: HumanApproval | null): { sentence: string; short: string } {
   switch (approval?.method) {
     case "proof_of_personhood": {
-      const persons = describePersons(approval.nullifier_hashes.length);
+      const humans = describeHumans(approval.nullifier_hashes.length);
       return {
-        sentence: `${persons} approved it, proven by ${describeLevel(approval.level)}.`,
-        short: "approved by a human",
+        sentence: `${humans} approved exactly this, proven by ${describeLevel(approval.level)}.`,
+        short: "approved with World ID",
       };
     }
     case "hash":

@@ -90,6 +90,14 @@ const common = {
 const ownerOnly = {
   context: z.record(z.string(), z.string()),
   context_salt: z.string(),
+  agent_name: z.string().nullable().meta({
+    description:
+      "the agent's name as the approval page shows it, from when the request was made; null if it had none, or after erasure",
+  }),
+  organization_name: z
+    .string()
+    .nullable()
+    .meta({ description: "the organization's name as the approval page shows it" }),
   confirmation_code: z
     .string()
     .meta({ description: "the approval page shows the same", examples: ["K7Q-F2M"] }),
@@ -123,6 +131,8 @@ export const authorizationState = z
     attestation_id: z.string().nullable().optional(),
     context: ownerOnly.context.optional().meta({ description: "with the owner's key only" }),
     context_salt: ownerOnly.context_salt.optional(),
+    agent_name: ownerOnly.agent_name.optional(),
+    organization_name: ownerOnly.organization_name.optional(),
     confirmation_code: ownerOnly.confirmation_code.optional(),
     previously_denied: ownerOnly.previously_denied.optional(),
   })

@@ -411,8 +411,13 @@ export const authorizationRequests = pgTable(
     /** Canonical bytes of `human_authorization.request`, made once. */
     request: bytea().notNull(),
     request_hash: bytea().notNull().unique(),
+    /** Of the object that an approval of it makes (lib/domain/approval.ts); 1 was before there were versions. */
+    version: integer().notNull().default(1).$type<1 | 2>(),
     context: text(),
     context_salt: text(),
+    /** As the page shows them, bound by the hash of the context; version 1 has none. */
+    agent_name: text(),
+    organization_name: text(),
     /** SHA-256 of what makes two requests equal (api.md section 10). */
     fingerprint: bytea().notNull(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),

@@ -178,6 +178,15 @@ describe("checkProofV4", () => {
     expect(checkProofV4(decimal, "authz-x", 42n, key, keys)).toEqual({ ok: true });
   });
 
+  it("refuses a proof that is bound to a session, which none of our requests asks for", () => {
+    const bound = inputs.map((input, i) => (i === 14 ? 1n : input));
+    const proof = [...compressProof(prove(bound)).map(wordHex), unproved.merkle_root];
+    expect(checkProofV4({ ...unproved, proof }, "authz-x", 42n, key, keys)).toEqual({
+      ok: false,
+      reason: "pairing_failed",
+    });
+  });
+
   it("refuses when anything that it binds is another", () => {
     const cases: [Partial<WorldProofV4>, string?, bigint?][] = [
       [{ nonce: wordHex(78n) }],

@@ -192,7 +192,7 @@ export function publicInputsV4(
     parseFieldElement(keys.oprf_public_key[1]),
     signalHash,
     parseFieldElement(world.nonce),
-    0n, // session id: this is a uniqueness proof
+    0n, // session id: our requests ask for none, so a proof that is bound to one does not verify
   ];
   return inputs.every((input) => input !== undefined) ? inputs : undefined;
 }

@@ -231,6 +231,9 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
       inputs_hash: "i-472",
     };
     const headers = { "idempotency-key": "ask-472" };
+    const register = (name: string) =>
+      test.call("POST", "/v1/identity/register", { key, body: { slug: "wire-bot", name } });
+    expect((await register("name-needle-472")).status).toBe(201);
     const asked = (await test.call("POST", "/v1/authorize", { key, body: ask, headers })).body;
     const token = asked.approval_url.split("/").at(-1);
     const page = (what: string, body: object) =>
@@ -248,11 +251,15 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
     });
     expect(made.status).toBe(201);
 
+    expect(asked.agent_name).toBe("name-needle-472");
+    // From here on the name is kept only with what was asked.
+    await register("Renamed");
     const { salt } = object.request;
     const [approval] = object.approvals;
     const needles = [
       "approval-needle",
       "context-needle",
+      "name-needle",
       asked.context_salt,
       salt,
       object.signature,

@@ -103,6 +103,8 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
       fingerprint: sql`${authorizationRequests.request_hash}`,
       context: null,
       context_salt: null,
+      agent_name: null,
+      organization_name: null,
       human_authorization: null,
       decision_payload: null,
     })

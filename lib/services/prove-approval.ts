@@ -5,6 +5,7 @@
  */
 import type { IdkitResult } from "#lib/contract/world-id";
 import { pickProof } from "#lib/contract/world-id";
+import { explainPortalCode } from "#lib/contract/world-id-codes";
 import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
 import {
   isCredentialCurrent,
@@ -12,6 +13,7 @@ import {
   type ProofFailure,
   type WorldProof,
 } from "#lib/domain/world-id-proof";
+import { AppError } from "#lib/errors";
 import { isResultOfRequest } from "#lib/providers/world-id";
 import { type AuthorizationRow, parseRequest } from "./authorization-rows";
 import type { Context } from "./context";
@@ -84,7 +86,14 @@ async function askWorld(
   share: Share,
 ): Promise<void> {
   const verdict = await context.worldCalls.run(share, () => context.worldId.verifyWithPortal(proof, binding));
-  if (!verdict.ok) throw refused(`World refused the proof: ${verdict.code}, ${verdict.detail}`);
+  if (verdict.ok) return;
+  const { code, detail } = verdict;
+  context.logger.warn({ code, detail }, "World did not accept a proof");
+  const { text, isTransient } = explainPortalCode(code);
+  if (!isTransient) throw refused(text);
+  throw new AppError("service_unavailable", `${text}; the request stays open`, {
+    headers: { "Retry-After": "5" },
+  });
 }
 
 /**
