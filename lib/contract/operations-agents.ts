@@ -1,5 +1,6 @@
 /** Agents: feed and registered identity (api.md sections 5 and 11). */
 import {
+  feedQuery,
   feedResponse,
   identityResponse,
   putToolsBody,
@@ -8,7 +9,6 @@ import {
   updateIdentityBody,
 } from "./identity";
 import { anyone, type OperationSpec, withKey } from "./operation";
-import { cursorQuery } from "./primitives";
 
 export const agentsOperations = {
   agentFeed: {
@@ -18,7 +18,7 @@ export const agentsOperations = {
     tag: "Agents",
     auth: anyone,
     limit: "feed",
-    query: cursorQuery,
+    query: feedQuery,
     responses: { 200: feedResponse },
     errors: [404],
   },

@@ -21,10 +21,12 @@ export async function addAnchorCheck(
   const isUnanswered = call !== undefined && anchored.length > 0 && check.status === "not_applicable";
   const whole: Verdict = isUnanswered && report.verdict === "valid" ? "incomplete" : report.verdict;
   const verdict: Verdict = check.status === "fail" ? "invalid" : whole;
+  const warnings = verdict === "invalid" ? [] : report.warnings;
   return {
     ...report,
     verdict,
-    sentence: sentenceFor(report.kind, verdict, report.isTest),
+    warnings,
+    sentence: sentenceFor({ ...report, verdict, warnings }, report.isTest),
     checks: [...report.checks, check],
     missing: isUnanswered ? [...report.missing, name] : report.missing,
     statement: verdict === "invalid" ? null : report.statement,
