@@ -37,7 +37,7 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
       : `Not compared: ${uncompared.join(", ")}. A copy of what was made for somebody else would pass too; give --audience and --nonce.`,
     report.disagrees ? `The file says valid: ${report.claimed}. This verifier says otherwise.` : "",
     toVisibleLines(keysNote),
-    report.sentence,
+    `${report.title}. ${report.sentence}`,
   ];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }

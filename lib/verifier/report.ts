@@ -1,5 +1,6 @@
 /** What a verification says, for the command line and the verify page alike. */
 import type { JsonValue } from "#lib/domain/canonical-json";
+import { countWarnings } from "#lib/domain/count-warnings";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
@@ -22,7 +23,8 @@ export type Verdict = "valid" | "invalid" | "incomplete" | "erased";
 export interface VerifierReport {
   kind: EvidenceKind;
   verdict: Verdict;
-  /** One sentence for people. */
+  /** A few words for people: "Authentic record, 2 warnings". */
+  title: string;
   sentence: string;
   checks: VerifierCheck[];
   /** Checks that had nothing to read. */
@@ -69,33 +71,29 @@ const subjects: Record<EvidenceKind, string> = {
   tlog_proof: "log proof",
 };
 
-export function countWarnings(count: number): string {
-  return count === 1 ? "1 warning" : `${count} warnings`;
-}
-
 type Findings = Pick<VerifierReport, "kind" | "verdict" | "warnings" | "statedWarnings">;
 
 const isRecord = (kind: EvidenceKind) => kind === "attestation" || kind === "bundle";
 
 /** "Authentic record, 2 warnings": never the one without the other. */
-export function titleFor({ kind, verdict, warnings, statedWarnings }: Findings): string {
+function titleFor({ kind, verdict, warnings, statedWarnings }: Findings): string {
   const count = warnings.length + statedWarnings.length;
   const more = count === 0 ? "" : `, ${countWarnings(count)}`;
   const titles: Record<Verdict, string> = {
     valid: isRecord(kind) ? `Authentic record${more}` : `Valid ${subjects[kind]}${more}`,
-    invalid: isRecord(kind) ? "Not authentic" : "Not valid",
+    invalid: isRecord(kind) ? "Not authentic" : `Not a valid ${subjects[kind]}`,
     incomplete: `Authentic as far as it can be checked${more}`,
     erased: "Erased",
   };
   return titles[verdict];
 }
 
-export function sentenceFor(findings: Findings, isTest: boolean): string {
+export function wordsFor(findings: Findings, isTest: boolean): Pick<VerifierReport, "title" | "sentence"> {
   const sentences: Record<Verdict, string> = {
     valid: isTest ? "Its TEST approval says nothing about a person." : "Every check passed.",
     invalid: "A check failed: do not rely on anything in it.",
     incomplete: "No check failed, but this file does not carry everything that the checks read.",
     erased: "The owner erased the content; the log proves that it was recorded.",
   };
-  return `${titleFor(findings)}. ${sentences[findings.verdict]}`;
+  return { title: titleFor(findings), sentence: sentences[findings.verdict] };
 }

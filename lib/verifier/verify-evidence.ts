@@ -17,7 +17,7 @@ import {
 import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { UnreadableError } from "./read-json";
-import { sentenceFor, type Verdict, type VerifierCheck, type VerifierReport } from "./report";
+import { type Verdict, type VerifierCheck, type VerifierReport, wordsFor } from "./report";
 import { checkBundleHints, checkRestatedFields } from "./restated-fields";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
@@ -188,7 +188,7 @@ function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findi
   return {
     kind,
     verdict,
-    sentence: sentenceFor({ kind, verdict, warnings, statedWarnings }, isTest),
+    ...wordsFor({ kind, verdict, warnings, statedWarnings }, isTest),
     checks,
     missing: [...missing],
     unproven: failed ? [] : unproven,
