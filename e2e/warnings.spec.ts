@@ -2,7 +2,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, type Page, test } from "@playwright/test";
 import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
-import { attest, run } from "./public-pages-helpers";
+import { callApi, expectGoodPage, makeKey, newAddress, signIn } from "./portal-helpers";
+import { attest, inputsHash, run } from "./public-pages-helpers";
 
 const { publicKey: agentKey } = generateKeyPairSync("ed25519");
 const slug = `violating-bot-${run}`;
@@ -111,4 +112,36 @@ test("a server that leaves a warning out of page and answer is caught by the bro
   await expect(page.locator("main").getByRole("alert").first()).toContainText(
     "Your browser does not agree with this server",
   );
+});
+
+test("the portal counts them, marks them in red and finds them by a filter", async ({ page, request }) => {
+  test.setTimeout(120_000);
+  await signIn(page, newAddress("warned"));
+  await expect(page.getByText("No attestation of the last 30 days has one.")).toBeVisible();
+  const own = await makeKey(page, "ci");
+  const agent_slug = `portal-${slug}`;
+  await callApi(request, own, "/v1/identity/register", { ...registered, slug: agent_slug });
+  const report = { agent_slug, inputs_hash: inputsHash };
+  const made = await callApi(request, own, "/v1/attest", { ...violation, ...report, is_public: false });
+  await callApi(request, own, "/v1/attest", { ...report, action: "Read a file" });
+
+  await page.goto("/portal");
+  await expect(page.getByText("record something wrong or unproven")).toBeVisible();
+  await page.getByRole("link", { name: "See them" }).click();
+  await expect(page).toHaveURL(/warnings=true/);
+  const table = page.getByRole("table");
+  await expect(table.getByText("Ran a shell")).toBeVisible();
+  await expect(table.getByText("Read a file")).toHaveCount(0);
+  for (const mark of ["Agent's signature wrong", "Code not as registered", "Tool not registered"])
+    await expect(table.getByText(mark)).toHaveClass(/text-fail/);
+  await expectGoodPage(page);
+  const csv = await (await page.request.get("/portal/attestations/export?format=csv&warnings=true")).text();
+  expect(csv).toContain("agent_signature_invalid code_hash_mismatch tools_not_registered");
+  expect(csv).not.toContain("Read a file");
+
+  await page.goto(`/portal/attestations/${made["attestation_id"]}`);
+  await expect(page.getByText("Authentic record, 3 warnings", { exact: true })).toBeVisible();
+  await expect(page.locator("[data-warning=tools_not_registered]")).toContainText("shell.exec");
+  await expect(page.getByText("no", { exact: true })).toHaveCount(3);
+  await expectGoodPage(page);
 });
