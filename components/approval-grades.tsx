@@ -25,6 +25,11 @@ export function ApprovalPill({ method, environment }: ApprovalPillProps) {
   }
 }
 
+/** Of an approval that was used after the agent's key had changed: proven once, and not for this agent. */
+export function OtherKeyPill() {
+  return <StatusPill tone="fail">Approved for another key</StatusPill>;
+}
+
 /** What a record says that failed a check: in the words of a claim, and never in the colour of a proof. */
 export function ClaimedPill({
   method,

@@ -1,16 +1,49 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
+import { type WarningCode, warningCodes } from "#lib/domain/warnings";
 import { type BrowserStatus, ChecklistRow, isDisagreement, type ServerStatus } from "./checklist-row";
+import { answerWarned, warningRows } from "./verify/check-texts";
 
-const render = (server: ServerStatus, browser: BrowserStatus) =>
-  renderToStaticMarkup(
-    <ChecklistRow name="signature" title="Signature" server={server} browser={browser} detail="Ed25519" />,
+const render = (server: ServerStatus, browser: BrowserStatus, warned: WarningCode[] = []) => {
+  const answer = answerWarned(
+    "tools",
+    warned.map((code) => ({ code })),
   );
+  return renderToStaticMarkup(
+    <ChecklistRow
+      name="tools"
+      title="Tools"
+      server={server}
+      browser={browser}
+      serverWarned={answer}
+      browserWarned={answer}
+      detail="Ed25519"
+    />,
+  );
+};
 
 describe("server and browser side by side", () => {
   it("says both results in words", () => {
-    expect(render("pass", "pass")).toMatch(/Server: passes.*Your browser: passes/);
+    expect(render("pass", "pass")).toMatch(/Server: yes.*Your browser: yes/);
     expect(render("fail", "waiting")).toMatch(/Server: fails.*Your browser: not checked yet/);
+  });
+
+  it("answers no where the check holds and what it found is bad news, and never in the colour of a pass", () => {
+    const row = render("pass", "pass", ["tools_not_registered"]);
+    expect(row).toMatch(/Server: no.*Your browser: no/);
+    expect(row).not.toMatch(/text-pass|yes|passes/);
+    const waiting = render("pass", "waiting", ["tools_not_registered"]);
+    expect(waiting).toMatch(/Server: no.*Your browser: not checked yet/);
+    expect(render("fail", "fail", ["tools_not_registered"])).toMatch(/Server: fails.*Your browser: fails/);
+    expect(render("pass", "pass", ["code_hash_mismatch", "approval_test"])).toContain("Server: yes");
+  });
+
+  it("has a row for each warning but an erasure, which leaves no row to read", () => {
+    for (const code of warningCodes) {
+      const row = warningRows[code];
+      if (row === null) expect(code).toBe("content_erased");
+      else expect(answerWarned(row.check, [{ code }])).toBe(row.answer);
+    }
   });
 
   it("is loud when they differ, in every direction, and only then", () => {

@@ -16,31 +16,50 @@ interface ChecklistRowProps {
   readonly title: string;
   readonly server: ServerStatus;
   readonly browser: BrowserStatus;
+  /** The answer where the check passes and what it found is bad news: "no". Undefined where it is a plain yes. */
+  readonly serverWarned?: string | undefined;
+  readonly browserWarned?: string | undefined;
   readonly detail: ReactNode;
   readonly howToRepeat?: ReactNode;
 }
 
+/** A row asks a question; these are the answers. */
 const words: Record<BrowserStatus, { tone: Tone; text: string }> = {
-  pass: { tone: "pass", text: "passes" },
+  pass: { tone: "pass", text: "yes" },
   fail: { tone: "fail", text: "fails" },
   not_applicable: { tone: "neutral", text: "does not apply" },
   waiting: { tone: "pending", text: "not checked yet" },
   unavailable: { tone: "unknown", text: "cannot check this" },
 };
 
+function Answer(props: {
+  readonly who: string;
+  readonly status: BrowserStatus;
+  readonly warned: string | undefined;
+}) {
+  const { who, status, warned } = props;
+  const isWarned = warned !== undefined && (status === "pass" || status === "not_applicable");
+  const { tone, text } = isWarned ? { tone: "warn" as const, text: warned } : words[status];
+  return (
+    <StatusPill tone={tone}>
+      {who}: {text}
+    </StatusPill>
+  );
+}
+
 export function isDisagreement(server: ServerStatus, browser: BrowserStatus): boolean {
   return browser !== "waiting" && browser !== "unavailable" && browser !== server;
 }
 
 export function ChecklistRow(props: ChecklistRowProps) {
-  const { name, title, server, browser, detail, howToRepeat } = props;
+  const { name, title, server, browser, serverWarned, browserWarned, detail, howToRepeat } = props;
   return (
     <li id={`check-${name}`} className="keep-together border-line border-b py-4 last:border-0">
       <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
         <h3 className="font-medium">{title}</h3>
         <div className="flex flex-wrap gap-2">
-          <StatusPill tone={words[server].tone}>Server: {words[server].text}</StatusPill>
-          <StatusPill tone={words[browser].tone}>Your browser: {words[browser].text}</StatusPill>
+          <Answer who="Server" status={server} warned={serverWarned} />
+          <Answer who="Your browser" status={browser} warned={browserWarned} />
         </div>
       </div>
       <div className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">{detail}</div>

@@ -1,10 +1,12 @@
 /** One real attestation of this instance in short, for the landing page. */
+import type { Warning } from "#lib/domain/warnings";
 import { AgentText } from "./agent-text";
 import { type ApprovalMethod, ApprovalPill } from "./approval-grades";
 import { HashText } from "./ui/code-block";
 import { DefinitionList } from "./ui/definition-list";
 import { TextLink } from "./ui/text-link";
 import { Timestamp } from "./ui/timestamp";
+import { WarningPills } from "./warning-pills";
 
 export interface ExampleAttestation {
   readonly agentSlug: string;
@@ -14,6 +16,7 @@ export interface ExampleAttestation {
   readonly logIndex: number;
   readonly approvalMethod: ApprovalMethod;
   readonly approvalEnvironment?: string;
+  readonly warnings: readonly Warning[];
   readonly publicUrl: string;
 }
 
@@ -39,10 +42,13 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
               id: "approval",
               name: "Human approval",
               value: (
-                <ApprovalPill
-                  method={attestation.approvalMethod}
-                  {...(environment === undefined ? {} : { environment })}
-                />
+                <span className="flex flex-wrap gap-1.5">
+                  <ApprovalPill
+                    method={attestation.approvalMethod}
+                    {...(environment === undefined ? {} : { environment })}
+                  />
+                  <WarningPills warnings={attestation.warnings} />
+                </span>
               ),
             },
             { id: "index", name: "Log index", value: attestation.logIndex.toLocaleString("en") },

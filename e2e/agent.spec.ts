@@ -93,7 +93,7 @@ test("feeds carry visible text only", async ({ request }) => {
 
 test("the badge says the state in words and is kept for a minute only", async ({ request }) => {
   const badge = await request.get(`/badge/${slug}.svg`);
-  expect(await badge.text()).toContain("latest valid, approval asserted, not proven");
+  expect(await badge.text()).toContain("latest: authentic, 1 warning, approval asserted, not proven");
   expect(badge.headers()["cache-control"]).toContain("max-age=60");
   expect((await request.get("/badge/nobody-has-this-name.svg")).status()).toBe(404);
 });
@@ -134,19 +134,21 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
     await page.getByRole("button", { name: "Verify in this browser" }).click();
   };
   await paste(answer);
-  await expect(result).toContainText("This attestation is valid.");
+  await expect(result).toContainText("Authentic record, 1 warning");
   await expect(result).toContainText("Asserted by the caller, not proven");
   await expectAccessibleInBothThemes(page);
   await paste(answer.replaceAll("Sent 100 %", "Sent 900 %"));
-  await expect(result).toContainText("This attestation is NOT valid");
+  await expect(result).toContainText("Not authentic");
   await expect(result).toContainText("The file says something else about itself");
   await paste('{"hello":"world"}');
-  await expect(result).toContainText("Neither valid nor invalid");
+  await expect(result).toContainText("So nothing is known about it");
   const bundle = await (await request.get(`${api}/bundle`)).body();
   await page.getByLabel("Or choose the file").setInputFiles({
     name: "bundle.json",
     mimeType: "application/json",
     buffer: bundle,
   });
-  await expect(result).toContainText(/Intact as far as it can be checked|This attestation is valid\./);
+  await expect(result).toContainText(
+    /Authentic as far as it can be checked, 1 warning|Authentic record, 1 warning/,
+  );
 });

@@ -90,7 +90,7 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   expect(actions).toHaveLength(5);
 
   await page.goto(`/portal/attestations/${made["attestation_id"]}`);
-  await expect(page.getByText("Valid", { exact: true })).toBeVisible();
+  await expect(page.getByText("Authentic record", { exact: true })).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("checkbox", { name: /^action/ }).check();
   await page.getByLabel("For whom").fill("https://bank.example");

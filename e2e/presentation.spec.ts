@@ -157,11 +157,11 @@ test.describe
         await page.getByRole("button", { name: "Verify in this browser" }).click();
       };
       await verify();
-      await expect(page.getByText("This presentation is valid.")).toBeVisible();
+      await expect(page.getByText(/^Valid presentation/)).toBeVisible();
       await expect(page.getByText("Not compared: audience and nonce")).toBeVisible();
       await page.clock.setFixedTime(Date.now() + 30 * 86_400_000);
       await verify();
-      await expect(page.getByText("This presentation is NOT valid")).toBeVisible();
+      await expect(page.getByText("Not a valid presentation")).toBeVisible();
     });
 
     test("can be dropped or chosen as a file, and a public proof pasted as the verify answer", async ({

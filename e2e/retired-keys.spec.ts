@@ -36,24 +36,24 @@ test("retired and revoked keys have words of their own, and both sides hold to t
   expect(next.key_id).not.toBe(early.key_id);
 
   await open(page, early.public_url);
-  await expect(verdict(page)).toHaveText("Valid");
+  await expect(verdict(page)).toHaveText("Authentic record");
   await expect(page.getByText("has been retired since. It was valid at this place in the log")).toBeVisible();
-  await expect(keyCheck(page)).toContainText("Server: passes");
-  await expect(keyCheck(page)).toContainText("Your browser: passes");
+  await expect(keyCheck(page)).toContainText("Server: yes");
+  await expect(keyCheck(page)).toContainText("Your browser: yes");
   await expectAccessibleInBothThemes(page);
   await open(page, next.public_url);
-  await expect(verdict(page)).toHaveText("Valid");
+  await expect(verdict(page)).toHaveText("Authentic record");
   await expect(page.getByText("retired since")).toHaveCount(0);
 
   await server.stop();
   await server.runKeys("revoke", "attestation", early.key_id, "--from-index", String(late.log.index));
   await server.start();
   await open(page, early.public_url);
-  await expect(verdict(page)).toHaveText("Valid");
-  await expect(page.getByText("has been revoked since")).toBeVisible();
+  await expect(verdict(page)).toHaveText("Authentic record, 1 warning");
+  await expect(page.getByText("was revoked later")).toBeVisible();
   await expect(page.getByText("and agrees.")).toBeVisible();
   await open(page, late.public_url);
-  await expect(verdict(page)).toHaveText("Invalid");
+  await expect(verdict(page)).toHaveText("Not authentic");
   await expect(keyCheck(page)).toContainText("Server: fails");
   await expect(keyCheck(page)).toContainText("Your browser: fails");
   await expect(page.locator("main").getByRole("alert")).toHaveCount(0);

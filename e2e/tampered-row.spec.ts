@@ -43,18 +43,20 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   await server.start();
 
   await page.goto(made.public_url);
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Invalid");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Not authentic");
   await expect(page.getByText("Do not rely on what this record says.")).toBeVisible();
   await expect(page.locator("#check-payload_hash")).toContainText("Server: fails");
   await expect(page.locator("#check-payload_hash")).toContainText("Your browser: fails");
-  await expect(page.getByText("Your browser repeated the checks and finds it invalid too.")).toBeVisible();
+  await expect(
+    page.getByText("Your browser repeated the checks and does not find it authentic either."),
+  ).toBeVisible();
   await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
   const badge = await fetch(`${server.base}/badge/${pageBot}.svg`);
-  expect(await badge.text()).toContain("INVALID");
+  expect(await badge.text()).toContain("NOT AUTHENTIC");
 
   await page.goto(approved.public_url);
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Invalid");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Not authentic");
   await expect(page.getByText("TEST approval, not a real person")).toHaveCount(2);
   await expect(page.getByText("Claimed, not verified")).toBeVisible();
   await expect(page.getByText("Proven by World ID")).toHaveCount(0);

@@ -11,13 +11,19 @@ import { FeedTable } from "./feed-table";
 export interface AgentQuery {
   readonly approval: string | undefined;
   readonly action: string | undefined;
+  readonly warnings: string | undefined;
   readonly cursor: string | undefined;
 }
 
-function pageAddress(path: string, { approval, action }: AgentQuery, cursor: string | null): string {
+function pageAddress(
+  path: string,
+  { approval, action, warnings }: AgentQuery,
+  cursor: string | null,
+): string {
   const query = new URLSearchParams();
   if (approval !== undefined) query.set("approval", approval);
   if (action !== undefined) query.set("action", action);
+  if (warnings !== undefined) query.set("warnings", warnings);
   if (cursor !== null) query.set("cursor", cursor);
   return query.size === 0 ? path : `${path}?${query}`;
 }
@@ -29,7 +35,8 @@ interface AgentViewProps {
 
 export function AgentView({ agent, query }: AgentViewProps) {
   const path = `/agent/${agent.slug}`;
-  const isFiltered = query.approval !== undefined || query.action !== undefined;
+  const { approval, action, warnings } = query;
+  const isFiltered = [approval, action, warnings].some((value) => value !== undefined);
   return (
     <div className="mx-auto max-w-6xl px-4 pt-8 sm:px-6 sm:pt-12">
       <p className="text-muted text-sm">Agent</p>
@@ -61,7 +68,7 @@ export function AgentView({ agent, query }: AgentViewProps) {
         </p>
       </div>
       <Section id="attestations" title="Attestations" lead="Newest first. Open one to have it verified.">
-        <FeedFilterForm path={path} approval={query.approval} action={query.action} />
+        <FeedFilterForm path={path} approval={approval} action={action} warnings={warnings} />
         <div className="mt-5">
           <FeedTable entries={agent.attestations} isFiltered={isFiltered} />
         </div>

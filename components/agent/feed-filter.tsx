@@ -7,14 +7,15 @@ interface FeedFilterProps {
   readonly path: string;
   readonly approval: string | undefined;
   readonly action: string | undefined;
+  readonly warnings: string | undefined;
 }
 
-export function FeedFilterForm({ path, approval, action }: FeedFilterProps) {
+export function FeedFilterForm({ path, approval, action, warnings }: FeedFilterProps) {
   return (
     <search>
       <form
         action={path}
-        className="no-print grid items-end gap-3 sm:grid-cols-[minmax(0,1fr)_minmax(0,16rem)_auto_auto]"
+        className="no-print grid items-end gap-3 sm:grid-cols-2 lg:grid-cols-[minmax(0,1fr)_minmax(0,16rem)_minmax(0,13rem)_auto_auto]"
       >
         <Field id="filter-action" label="Action contains">
           <Input id="filter-action" name="action" type="search" maxLength={200} defaultValue={action ?? ""} />
@@ -27,10 +28,17 @@ export function FeedFilterForm({ path, approval, action }: FeedFilterProps) {
             <option value="none">None</option>
           </Select>
         </Field>
+        <Field id="filter-warnings" label="Warnings">
+          <Select id="filter-warnings" name="warnings" defaultValue={warnings ?? ""}>
+            <option value="">With and without</option>
+            <option value="true">With warnings</option>
+            <option value="false">Without warnings</option>
+          </Select>
+        </Field>
         <Button type="submit" variant="secondary">
           Filter
         </Button>
-        {approval === undefined && action === undefined ? null : (
+        {approval === undefined && action === undefined && warnings === undefined ? null : (
           <ButtonLink href={path} variant="quiet">
             Show all
           </ButtonLink>

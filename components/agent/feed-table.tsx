@@ -6,6 +6,7 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { EmptyState } from "#components/ui/empty-state";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
+import { WarningPills } from "#components/warning-pills";
 import type { FeedEntry } from "#lib/contract/identity";
 
 const methods: readonly string[] = ["none", "hash", "proof_of_personhood"] satisfies ApprovalMethod[];
@@ -23,6 +24,15 @@ function AgentSigned({ entry }: { readonly entry: FeedEntry }) {
   return entry.agent_authenticated ? "Agent's key" : <span className="text-fail">Wrong key</span>;
 }
 
+function Marks({ entry }: { readonly entry: FeedEntry }) {
+  return (
+    <span className="flex flex-wrap gap-1.5">
+      <Approval entry={entry} />
+      <WarningPills warnings={entry.warnings} />
+    </span>
+  );
+}
+
 const columns: readonly Column<FeedEntry>[] = [
   {
     id: "action",
@@ -38,7 +48,7 @@ const columns: readonly Column<FeedEntry>[] = [
       </Link>
     ),
   },
-  { id: "approval", header: "Human approval", cell: (entry) => <Approval entry={entry} /> },
+  { id: "approval", header: "Human approval, warnings", cell: (entry) => <Marks entry={entry} /> },
   { id: "identity", header: "Signed by", cell: (entry) => <AgentSigned entry={entry} /> },
   {
     id: "time",

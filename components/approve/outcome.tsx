@@ -57,7 +57,7 @@ function Approved({ view }: { readonly view: ApprovalView }) {
           <TextLink href={new URL(view.attestation.public_url).pathname}>see the receipt</TextLink>
           {view.attestation.is_public
             ? "."
-            : ", which is private: it shows that it is valid and little else."}
+            : ", which is private: it shows that it is authentic and little else."}
         </p>
       )}
     </>

@@ -1,20 +1,50 @@
 /** One attestation as its owner sees it: every field, and the checks that were just repeated. */
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill, ClaimedPill } from "#components/approval-grades";
+import { ApprovalPill, ClaimedPill, OtherKeyPill } from "#components/approval-grades";
+import { Callout } from "#components/ui/callout";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
+import { answerWarned, checkTexts } from "#components/verify/check-texts";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { countWarnings } from "#lib/domain/count-warnings";
 
 function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
   if (verdict === null) return <StatusPill tone="neutral">Nothing to compare</StatusPill>;
   return verdict ? <StatusPill tone="pass">Yes</StatusPill> : <StatusPill tone="fail">No</StatusPill>;
 }
 
-export function ValidityPill({ valid }: { readonly valid: boolean | null }) {
+/** Authenticity and what speaks against the content, in one pill: the one is never shown without the other. */
+export function AuthenticityPill({ found }: { readonly found: VerifyResponse }) {
+  const { valid, warnings } = found;
   if (valid === null) return <StatusPill tone="unknown">Content erased</StatusPill>;
-  return valid ? <StatusPill tone="pass">Valid</StatusPill> : <StatusPill tone="fail">Invalid</StatusPill>;
+  if (!valid) return <StatusPill tone="fail">Not authentic</StatusPill>;
+  return warnings.length === 0 ? (
+    <StatusPill tone="pass">Authentic record</StatusPill>
+  ) : (
+    <StatusPill tone="warn">Authentic record, {countWarnings(warnings.length)}</StatusPill>
+  );
+}
+
+export function WarningList({ found: { warnings } }: { readonly found: VerifyResponse }) {
+  if (warnings.length === 0) return null;
+  return (
+    <div className="mb-5">
+      <Callout
+        tone="warn"
+        title={warnings.length === 1 ? "Mind this warning" : `Mind these ${warnings.length} warnings`}
+      >
+        <ul className="list-disc pl-5 [overflow-wrap:anywhere]">
+          {warnings.map(({ code, message }) => (
+            <li key={code} data-warning={code}>
+              <AgentText value={message} />
+            </li>
+          ))}
+        </ul>
+      </Callout>
+    </div>
+  );
 }
 
 function agentSaid(found: VerifyResponse): Definition[] {
@@ -53,6 +83,7 @@ function Approval({ found }: { readonly found: VerifyResponse }) {
     const isTest = approval.method === "proof_of_personhood" && environment !== "production";
     return <ClaimedPill method={approval.method} isTest={isTest} />;
   }
+  if (found.warnings.some(({ code }) => code === "approval_key_changed")) return <OtherKeyPill />;
   return <ApprovalPill method={approval.method} environment={environment} />;
 }
 
@@ -93,16 +124,29 @@ export function AttestationFacts({ found }: { readonly found: VerifyResponse }) 
 const checkTones = { pass: "pass", fail: "fail", not_applicable: "neutral" } as const;
 const checkWords = { pass: "passes", fail: "fails", not_applicable: "does not apply" } as const;
 
-export function CheckList({ checks }: { readonly checks: VerifyResponse["checks"] }) {
+function CheckPill({ name, status, warnings }: CheckPillProps) {
+  const answer = status === "fail" ? undefined : answerWarned(name, warnings);
+  if (answer !== undefined) return <StatusPill tone="fail">{answer}</StatusPill>;
+  return <StatusPill tone={checkTones[status]}>{checkWords[status]}</StatusPill>;
+}
+
+interface CheckPillProps extends Pick<VerifyResponse, "warnings"> {
+  readonly name: string;
+  readonly status: VerifyResponse["checks"][number]["status"];
+}
+
+export function CheckList({ checks, warnings }: Pick<VerifyResponse, "checks" | "warnings">) {
   return (
     <ul className="divide-y divide-line">
       {checks.map(({ name, status, detail }) => (
         <li key={name} className="grid gap-x-4 gap-y-1 py-2.5 sm:grid-cols-[11rem_1fr]">
           <span>
             <span className="block text-[15px]">{name.replaceAll("_", " ")}</span>
-            <StatusPill tone={checkTones[status]}>{checkWords[status]}</StatusPill>
+            <CheckPill name={name} status={status} warnings={warnings} />
           </span>
-          <span className="min-w-0 text-muted text-sm [overflow-wrap:anywhere]">{detail}</span>
+          <span className="min-w-0 text-muted text-sm [overflow-wrap:anywhere]">
+            {checkTexts[name].question} <AgentText value={detail} hideWarnings />
+          </span>
         </li>
       ))}
     </ul>

@@ -33,6 +33,13 @@ function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
           <option value="proof_of_personhood">proof of personhood</option>
         </Select>
       </Field>
+      <Field id="filter-warnings" label="Warnings">
+        <Select id="filter-warnings" name="warnings" defaultValue={filters.warnings ?? ""}>
+          <option value="">with and without</option>
+          <option value="true">with warnings</option>
+          <option value="false">without warnings</option>
+        </Select>
+      </Field>
     </>
   );
 }

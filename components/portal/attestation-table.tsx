@@ -6,6 +6,8 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
+import { WarningPills } from "#components/warning-pills";
+import type { Warning } from "#lib/domain/warnings";
 
 export interface AttestationRow {
   readonly id: string;
@@ -18,6 +20,7 @@ export interface AttestationRow {
   readonly approvalMethod: ApprovalMethod | null;
   readonly approvalEnvironment: string | null;
   readonly agentAuthenticated: boolean | null;
+  readonly warnings: readonly Warning[];
 }
 
 function Action({ row }: { readonly row: AttestationRow }) {
@@ -39,7 +42,7 @@ function Marks({ row }: { readonly row: AttestationRow }) {
       )}
       {row.action === null && !row.isErased ? <StatusPill tone="fail">Cannot be read</StatusPill> : null}
       {row.agentAuthenticated === true ? <StatusPill tone="pass">Agent signed</StatusPill> : null}
-      {row.agentAuthenticated === false ? <StatusPill tone="fail">Agent signature wrong</StatusPill> : null}
+      <WarningPills warnings={row.warnings} />
       {row.approvalMethod === null || row.approvalMethod === "none" ? null : (
         <ApprovalPill method={row.approvalMethod} environment={row.approvalEnvironment ?? ""} />
       )}

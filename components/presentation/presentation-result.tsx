@@ -7,9 +7,11 @@ import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { canonicalJson, type JsonValue } from "#lib/domain/canonical-json";
+import { countWarnings } from "#lib/domain/count-warnings";
 import { MESSAGE_NAMES } from "#lib/domain/disclosure";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { PresentationReport } from "#lib/domain/presentation-verify";
+import { drawWarnings } from "#lib/domain/warnings";
 import type { CheckedPresentation } from "./check-presentation";
 
 type Checks = PresentationReport["checks"];
@@ -148,13 +150,27 @@ function Verdict({ report, endorsementFault }: CheckedPresentation) {
     );
   }
   const isPublic = report.presentationHeader?.kind === "public";
+  const warnings = drawWarnings(Object.fromEntries(report.disclosed.map(({ name, value }) => [name, value])));
   const skipped = report.checks.filter(
     ({ name, status }) => (name === "audience" || name === "nonce") && status === "not_applicable",
   );
   return (
     <>
-      <Callout tone="pass" alert title="This presentation is valid">
-        This service signed one attestation with exactly the values below.
+      <Callout
+        tone={warnings.length === 0 ? "pass" : "warn"}
+        alert
+        title={`This presentation is valid${warnings.length === 0 ? "" : `, ${countWarnings(warnings.length)}`}`}
+      >
+        <p>This service signed one attestation with exactly the values below.</p>
+        {warnings.length === 0 ? null : (
+          <ul className="mt-2 list-disc pl-5 font-medium">
+            {warnings.map(({ code, message }) => (
+              <li key={code} data-warning={code}>
+                {message}
+              </li>
+            ))}
+          </ul>
+        )}
       </Callout>
       {isPublic || skipped.length === 0 ? null : (
         <Callout tone="warn" title={`Not compared: ${skipped.map(({ name }) => name).join(" and ")}`}>

@@ -2,15 +2,18 @@
 /** What the visitor's browser found, in one sentence below the verdict. A disagreement is loud. */
 import { CircleCheck, CircleX, Clock } from "lucide-react";
 import { Callout } from "#components/ui/callout";
+import { countWarnings } from "#lib/domain/count-warnings";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 
 type Done = Extract<BrowserCheck, { phase: "done" }>;
 
 function agreement({ report }: Done): string {
-  const { checks, missing, verdict } = report;
-  if (verdict === "invalid") return "Your browser repeated the checks and finds it invalid too.";
+  const { checks, missing, verdict, warnings, statedWarnings } = report;
+  if (verdict === "invalid") return "Your browser repeated the checks and does not find it authentic either.";
   const ran = checks.filter(({ status }) => status === "pass").length;
-  const repeated = `Your browser repeated the checks by itself (${ran} passed, none failed) and agrees.`;
+  const count = warnings.length + statedWarnings.length;
+  const warned = count === 0 || verdict === "erased" ? "" : `, ${countWarnings(count)}`;
+  const repeated = `Your browser repeated the checks by itself (${ran} passed, none failed${warned}) and agrees.`;
   return missing.length === 0
     ? repeated
     : `${repeated} ${missing.length} need the content, which ${verdict === "erased" ? "is gone" : "is not public"}.`;

@@ -1,5 +1,6 @@
 /** The ten checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them. */
 import type { AttestationCheckName } from "#lib/domain/verify";
+import type { WarningCode } from "#lib/domain/warnings";
 
 export interface CheckText {
   readonly title: string;
@@ -70,3 +71,27 @@ export const checkTexts: Record<AttestationCheckName, CheckText> = {
       "Verify the proof under the BBS key from /v1/pubkey (BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_). The offline verifier does this in one command.",
   },
 };
+
+/** Whose question a warning answers, and the answer; null for what is no check's. */
+export const warningRows: Record<
+  WarningCode,
+  { readonly check: AttestationCheckName; readonly answer: string } | null
+> = {
+  agent_signature_invalid: { check: "agent_signature", answer: "no" },
+  code_hash_mismatch: { check: "code_hash", answer: "no" },
+  tools_not_registered: { check: "tools", answer: "no" },
+  approval_asserted_only: { check: "human_authorization", answer: "not proven" },
+  approval_test: { check: "human_authorization", answer: "a TEST only" },
+  approval_key_changed: { check: "human_authorization", answer: "no, for another key" },
+  signing_key_revoked: { check: "key_validity", answer: "yes, revoked since" },
+  zk_key_revoked: { check: "zk_proof", answer: "yes, key revoked since" },
+  content_erased: null,
+};
+
+/** Of the first warning about this check; undefined where there is none. */
+export function answerWarned(
+  name: string,
+  warnings: readonly { readonly code: WarningCode }[],
+): string | undefined {
+  return warnings.map(({ code }) => warningRows[code]).find((row) => row?.check === name)?.answer;
+}

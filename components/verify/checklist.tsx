@@ -4,12 +4,14 @@ import { ChecklistRow } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { AttestationCheck } from "#lib/domain/verify";
+import type { Warning } from "#lib/domain/warnings";
 import { useBrowserCheck } from "./browser-check";
-import { checkTexts } from "./check-texts";
+import { answerWarned, checkTexts } from "./check-texts";
 import { browserStatus } from "./compare";
 
 interface ChecklistProps {
   readonly checks: readonly AttestationCheck[];
+  readonly warnings: readonly Warning[];
 }
 
 /** Both results in words, once where they say the same. */
@@ -33,7 +35,7 @@ function Details({ server, browser }: { readonly server: string; readonly browse
   );
 }
 
-export function Checklist({ checks }: ChecklistProps) {
+export function Checklist({ checks, warnings }: ChecklistProps) {
   const check = useBrowserCheck();
   const report = check.phase === "done" ? check.report : null;
   const restated = report?.checks.find(({ name }) => name === "restated_fields");
@@ -52,6 +54,8 @@ export function Checklist({ checks }: ChecklistProps) {
             title={title}
             server={status}
             browser={own.status}
+            serverWarned={answerWarned(name, warnings)}
+            browserWarned={answerWarned(name, report?.warnings ?? [])}
             detail={
               <>
                 <p>{question}</p>
@@ -72,7 +76,7 @@ export function Checklist({ checks }: ChecklistProps) {
             </p>
           </div>
           <StatusPill tone={restated.status === "pass" ? "pass" : "fail"}>
-            Your browser: {restated.status === "pass" ? "passes" : "fails"}
+            Your browser: {restated.status === "pass" ? "yes" : "fails"}
           </StatusPill>
         </li>
       )}

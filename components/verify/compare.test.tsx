@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { warningOf } from "#lib/domain/warnings";
 import type { VerifierReport } from "#lib/verifier/report";
 import { browserStatus, claimsOf, compareWithServer } from "./compare";
 import type { Verification } from "./facts";
@@ -26,6 +27,7 @@ function makeAnswer(changes: object = {}): VerifyResponse {
     agent_authenticated: null,
     code_hash_verified: null,
     tools_authorized: null,
+    warnings: [],
     checks: names.map((name) => ({ name, status: "pass", detail: "" })),
     ...changes,
   } as unknown as VerifyResponse;
@@ -42,6 +44,8 @@ function makeReport(
     checks,
     missing: [],
     disclosed: [],
+    warnings: [],
+    statedWarnings: [],
     isTest: false,
     ...changes,
   };
@@ -127,8 +131,34 @@ describe("this server against this browser", () => {
     const report = makeReport("valid", { isTest: true });
     expect(compareWithServer(makePage(answer, { isTest: true }), answer, report)).toEqual([]);
     expect(compareWithServer(makePage(answer), answer, report)).toEqual([
-      expect.stringMatching(/^Your browser would say: Valid, with a TEST approval/),
+      expect.stringMatching(/^Your browser would say: Authentic record \(TEST approval\)/),
     ]);
+  });
+
+  it("catches a server that leaves out a warning, in the page or in the answer, or makes one up", () => {
+    const tools = [warningOf("tools_not_registered")];
+    const answer = makeAnswer({ warnings: tools });
+    const report = makeReport("valid", { warnings: tools });
+    expect(compareWithServer(makePage(answer), answer, report)).toEqual([]);
+    expect(compareWithServer(makePage(makeAnswer()), answer, report)).not.toEqual([]);
+    expect(compareWithServer(makePage(answer), makeAnswer(), report)).not.toEqual([]);
+    expect(compareWithServer(makePage(makeAnswer()), makeAnswer(), report)).not.toEqual([]);
+    expect(compareWithServer(makePage(answer), answer, makeReport("valid"))).not.toEqual([]);
+    const other = makeAnswer({ warnings: [warningOf("code_hash_mismatch")] });
+    expect(compareWithServer(makePage(other), other, report)).not.toEqual([]);
+  });
+
+  it("takes a server's word for a warning only of what is hidden", () => {
+    const warnings = [warningOf("approval_asserted_only")];
+    const answer = makeAnswer({ ...hidden, human_approved: true, warnings });
+    const report = makeReport("incomplete", {
+      missing,
+      checks: without("not_applicable"),
+      statedWarnings: ["approval_asserted_only"],
+    });
+    const page = makePage(answer, { approvalMethod: "hash" });
+    expect(compareWithServer(page, answer, report)).toEqual([]);
+    expect(compareWithServer(page, answer, { ...report, statedWarnings: [] })).not.toEqual([]);
   });
 
   it("does not say that a check without its bytes does not apply", () => {

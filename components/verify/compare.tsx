@@ -5,6 +5,7 @@
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
 import type { VerifyResponse } from "#lib/contract/verify";
 import type { AttestationCheckName } from "#lib/domain/verify";
+import type { Warning } from "#lib/domain/warnings";
 import type { VerifierReport } from "#lib/verifier/report";
 import { checkTexts } from "./check-texts";
 import { type Verification, verdictOf } from "./facts";
@@ -32,6 +33,8 @@ export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest">
   readonly sentence: string;
   readonly shown: Readonly<Record<(typeof shownFields)[number], unknown>>;
   readonly checks: readonly { readonly name: AttestationCheckName; readonly status: string }[];
+  /** Codes. */
+  readonly warnings: string;
 }
 
 /** What the page that the server makes says, for the browser to hold against what it finds. */
@@ -40,11 +43,14 @@ export function claimsOf(verification: Verification): ServedClaims {
   const { title, sentence } = verdictOf(verification);
   const shown = Object.fromEntries(shownFields.map((name) => [name, answer[name]])) as ServedClaims["shown"];
   const checks = answer.checks.map(({ name, status }) => ({ name, status }));
-  return { valid: answer.valid, title, sentence, keyStatus, isTest, shown, checks };
+  const warnings = listCodes(answer.warnings);
+  return { valid: answer.valid, title, sentence, keyStatus, isTest, shown, checks, warnings };
 }
 
+const listCodes = (warnings: readonly Warning[]) => warnings.map(({ code }) => code).join(", ");
+
 const words = (valid: unknown) =>
-  valid === true ? "valid" : valid === false ? "invalid" : valid === null ? "erased" : "nothing";
+  valid === true ? "authentic" : valid === false ? "not authentic" : valid === null ? "erased" : "nothing";
 
 function listResults(checks: VerifyResponse["checks"]): string {
   return checks.map(({ name, status }) => `${name} ${status}`).join();
@@ -58,8 +64,8 @@ function fittingVerdict({ valid, shown }: ServedClaims): VerifierReport["verdict
 }
 
 const found: Record<VerifierReport["verdict"], string> = {
-  valid: "valid",
-  invalid: "invalid",
+  valid: "authentic",
+  invalid: "not authentic",
   incomplete: "incomplete, because the answer does not carry what the page shows",
   erased: "erased",
 };
@@ -87,25 +93,45 @@ function findDifferentChecks(page: ServedClaims, report: VerifierReport): string
 }
 
 /** The approval's grade by the verified payload, or by the proof where the payload is hidden. */
-function ownApprovalMethod(answer: VerifyResponse, report: VerifierReport): Verification["approvalMethod"] {
+function ownApprovalMethod(
+  answer: VerifyResponse,
+  report: VerifierReport,
+  warnings: readonly Warning[],
+): Verification["approvalMethod"] {
   if (answer.human_approval !== null) return answer.human_approval.method;
+  if (warnings.some(({ code }) => code === "approval_asserted_only")) return "hash";
   const shown = report.disclosed.find(({ name }) => name === "human_approval_method")?.value;
   return shown === "none" || shown === "hash" || shown === "proof_of_personhood" ? shown : null;
+}
+
+/** What the browser has drawn by itself, and what it cannot draw of hidden content; in the answer's order. */
+function ownWarnings(answer: VerifyResponse, { warnings: own, statedWarnings }: VerifierReport): Warning[] {
+  const agreed = answer.warnings.filter(
+    ({ code }) => statedWarnings.includes(code) || own.some((one) => one.code === code),
+  );
+  return [...agreed, ...own.filter(({ code }) => !agreed.some((one) => one.code === code))];
 }
 
 function compareWords(page: ServedClaims, answer: VerifyResponse, report: VerifierReport): string[] {
   const differing = shownFields.filter((name) => page.shown[name] !== answer[name]);
   const isHidden = answer.payload === null;
+  const all = ownWarnings(answer, report);
   const own = verdictOf({
-    answer,
+    answer: { ...answer, warnings: all },
     keyStatus: page.keyStatus,
     isTest: report.isTest || (isHidden && page.isTest),
-    approvalMethod: ownApprovalMethod(answer, report),
+    approvalMethod: ownApprovalMethod(answer, report, all),
   });
   return [
     ...(differing.length === 0
       ? []
       : [`The page and the API of this server differ: ${differing.join(", ").replaceAll("_", " ")}.`]),
+    ...(listCodes(answer.warnings) === page.warnings
+      ? []
+      : ["The page and the API of this server name different warnings."]),
+    ...(listCodes(all) === page.warnings
+      ? []
+      : [`Your browser's warnings: ${listCodes(all) || "none"}. This page's: ${page.warnings || "none"}.`]),
     ...(own.title === page.title && own.sentence === page.sentence
       ? []
       : [`Your browser would say: ${own.title}. ${own.sentence}`]),

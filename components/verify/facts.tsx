@@ -1,7 +1,8 @@
 /** From the API's answer to the facts of a verdict: the one place where the two are joined. */
 import type { ApprovalMethod } from "#components/approval-grades";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { checkTexts } from "./check-texts";
+import type { WarningCode } from "#lib/domain/warnings";
+import { checkTexts, warningRows } from "./check-texts";
 import { decideVerdict, type Verdict, type VerdictFacts } from "./verdict";
 
 export interface Verification {
@@ -10,6 +11,11 @@ export interface Verification {
   readonly isTest: boolean;
   /** Null where a stranger cannot know it. */
   readonly approvalMethod: ApprovalMethod | null;
+}
+
+function titleOf(code: WarningCode): string {
+  const check = warningRows[code]?.check;
+  return check === undefined ? "content" : checkTexts[check].title.toLowerCase();
 }
 
 export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verification): Verdict {
@@ -25,5 +31,7 @@ export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verific
     failed: answer.checks
       .filter(({ status }) => status === "fail")
       .map(({ name }) => checkTexts[name].title.toLowerCase()),
+    warnings: answer.warnings,
+    findings: [...new Set(answer.warnings.map(({ code }) => titleOf(code)))],
   });
 }

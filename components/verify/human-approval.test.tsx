@@ -1,6 +1,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { warningOf } from "#lib/domain/warnings";
 import { HumanApprovalPart } from "./human-approval";
 import { SubjectSummary } from "./subject-summary";
 
@@ -14,6 +15,7 @@ function render(fields: object, isTest = false): string {
     timestamp: null,
     human_approved: true,
     human_authorization: null,
+    warnings: [],
     human_approval: {
       method: "proof_of_personhood",
       level: "orb",
@@ -43,6 +45,16 @@ describe("the grade of an approval", () => {
     expect(changed).not.toContain("text-pass");
     expect(changed).toContain("Human approval claimed, not verified");
     expect(changed).toContain("Claimed, not verified");
+  });
+
+  it("is not that of a proof where the approval was for another key of the agent", () => {
+    const shown = render({ warnings: [warningOf("approval_key_changed")] });
+    expect(shown).not.toContain("Proven by World ID");
+    expect(shown).not.toContain("text-pass");
+    expect(shown.match(/Approved for another key/g)).toHaveLength(2);
+    const test = render({ warnings: [warningOf("approval_key_changed")] }, true);
+    expect(test).toContain("TEST approval, not a real person");
+    expect(test).toContain("Approved for another key");
   });
 
   it("keeps its TEST mark in an invalid record, whatever the payload says by now", () => {

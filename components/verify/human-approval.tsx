@@ -95,10 +95,26 @@ interface ProvenProps {
   readonly approval: Proven;
 }
 
+/** The grade of it, and whether it was this agent's. */
+function ProvenMark({ answer, isTest }: Pick<Verification, "answer" | "isTest">) {
+  const isForOtherKey = answer.warnings.some(({ code }) => code === "approval_key_changed");
+  if (isTest && !isForOtherKey) return <TestCallout />;
+  if (!isForOtherKey) return <StatusPill tone="pass">Proven by World ID</StatusPill>;
+  return (
+    <>
+      {isTest ? <TestCallout /> : null}
+      <Callout tone="fail" title="Approved for another key">
+        When it was approved, the agent had another registered key, or none. Whoever replaced the key may have
+        used an approval that was not meant for them.
+      </Callout>
+    </>
+  );
+}
+
 function ProvenApproval({ answer, approval, isTest }: ProvenProps & { readonly isTest: boolean }) {
   return (
     <>
-      {isTest ? <TestCallout /> : <StatusPill tone="pass">Proven by World ID</StatusPill>}
+      <ProvenMark answer={answer} isTest={isTest} />
       <p className="mt-3 max-w-[68ch]">
         A nullifier is one {isTest ? "test wallet's" : "enrolled human's"} mark for this request alone: the
         same {isTest ? "wallet" : "human"} cannot count twice, and no two requests can be linked by it.

@@ -146,7 +146,7 @@ export function LocalVerifier() {
       >
         {outcome.phase === "failed" ? (
           <Callout tone="warn" title="This cannot be verified">
-            Neither valid nor invalid: {outcome.reason}.
+            So nothing is known about it: {outcome.reason}.
           </Callout>
         ) : null}
         {outcome.phase === "done" ? <ReportView report={outcome.report} /> : null}

@@ -8,19 +8,13 @@ import { TextLink } from "#components/ui/text-link";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { ActionStatement } from "#lib/domain/statement";
 import { listUncompared, type VerifierCheck, type VerifierReport } from "#lib/verifier/report";
-import { checkTexts } from "./check-texts";
+import { answerWarned, checkTexts } from "./check-texts";
 
 const tones: Record<VerifierReport["verdict"], CalloutTone> = {
   valid: "pass",
   invalid: "fail",
   incomplete: "warn",
   erased: "info",
-};
-const titles: Record<VerifierReport["verdict"], string> = {
-  valid: "Valid",
-  invalid: "Invalid",
-  incomplete: "Intact as far as it can be checked",
-  erased: "Erased",
 };
 const statuses: Record<VerifierCheck["status"], { tone: Tone; text: string }> = {
   pass: { tone: "pass", text: "passes" },
@@ -69,13 +63,48 @@ function StatementSummary({ statement }: { readonly statement: ActionStatement }
   );
 }
 
+/** A check that passes over bad news answers its question with it. */
+function CheckAnswer({ report, check }: { readonly report: VerifierReport; readonly check: VerifierCheck }) {
+  const { name, status } = check;
+  if (report.missing.includes(name))
+    return <StatusPill tone="unknown">cannot be checked from this file</StatusPill>;
+  const warned = status === "fail" ? undefined : answerWarned(name, report.warnings);
+  if (warned !== undefined) return <StatusPill tone="warn">{warned}</StatusPill>;
+  return <StatusPill tone={statuses[status].tone}>{statuses[status].text}</StatusPill>;
+}
+
+/** Own ones first; what the file says besides is told as its word. */
+function Warnings({ report: { warnings, statedWarnings } }: { readonly report: VerifierReport }) {
+  if (warnings.length + statedWarnings.length === 0) return null;
+  return (
+    <ul className="mt-2 list-disc pl-5 font-medium [overflow-wrap:anywhere]">
+      {warnings.map(({ code, message }) => (
+        <li key={code} data-warning={code}>
+          <AgentText value={message} />
+        </li>
+      ))}
+      {statedWarnings.map((code) => (
+        <li key={code} data-warning={code}>
+          The service warns of {code.replaceAll("_", " ")}; nothing in this file shows it.
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function toneOf({ verdict, warnings, statedWarnings }: VerifierReport): CalloutTone {
+  const isWarned = warnings.length + statedWarnings.length > 0;
+  return verdict === "valid" && isWarned ? "warn" : tones[verdict];
+}
+
 export function ReportView({ report }: { readonly report: VerifierReport }) {
-  const { verdict, checks, unproven, statement } = report;
+  const { checks, unproven, statement } = report;
   const uncompared = listUncompared(report);
   return (
     <div>
-      <Callout tone={tones[verdict]} title={titles[verdict]}>
+      <Callout tone={toneOf(report)} title={report.title}>
         <p>{report.sentence}</p>
+        <Warnings report={report} />
         {report.isTest ? (
           <p className="mt-2">
             <TestMark />
@@ -99,8 +128,8 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
       {report.disagrees ? (
         <div className="mt-3">
           <Callout tone="fail" alert title="The file says something else about itself">
-            It claims to be {report.claimed ? "valid" : "invalid"}. Your browser found the opposite; believe
-            the checks below.
+            It claims to be {report.claimed ? "authentic" : "not authentic"}. Your browser found the opposite;
+            believe the checks below.
           </Callout>
         </div>
       ) : null}
@@ -110,16 +139,14 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
         </div>
       )}
       <ul className="mt-4 rounded-lg border border-line bg-surface px-4 sm:px-5">
-        {checks.map(({ name, status, detail }) => (
-          <li key={name} className="border-line border-b py-3 last:border-0">
+        {checks.map((check) => (
+          <li key={check.name} className="border-line border-b py-3 last:border-0">
             <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
-              <h3 className="font-medium">{titleOf(name)}</h3>
-              <StatusPill tone={report.missing.includes(name) ? "unknown" : statuses[status].tone}>
-                {report.missing.includes(name) ? "cannot be checked from this file" : statuses[status].text}
-              </StatusPill>
+              <h3 className="font-medium">{titleOf(check.name)}</h3>
+              <CheckAnswer report={report} check={check} />
             </div>
             <p className="mt-1 text-[15px] text-muted [overflow-wrap:anywhere]">
-              <bdi>{toVisibleText(detail)}</bdi>
+              <bdi>{toVisibleText(check.detail)}</bdi>
             </p>
           </li>
         ))}

@@ -1,6 +1,6 @@
 /** What the attestation says, in five seconds: action, agent, time, grade of the human approval. */
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill, ClaimedPill } from "#components/approval-grades";
+import { ApprovalPill, ClaimedPill, OtherKeyPill } from "#components/approval-grades";
 import { StatusPill, TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
@@ -17,6 +17,7 @@ function ApprovalGrade({ answer, isTest, approvalMethod }: SubjectSummaryProps) 
     return <ClaimedPill method={method} isTest={isTest} />;
   }
   if (isTest) return <TestMark />;
+  if (answer.warnings.some(({ code }) => code === "approval_key_changed")) return <OtherKeyPill />;
   if (approval !== null) {
     const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;
     return <ApprovalPill method={approval.method} {...(environment === undefined ? {} : { environment })} />;

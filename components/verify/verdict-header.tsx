@@ -1,10 +1,12 @@
 /** The verdict in an icon and words, never by colour alone; the first thing that a visitor of a phone sees. */
-import { CircleCheck, CircleHelp, CircleX, Eraser, FlaskConical, Lock } from "lucide-react";
+import { CircleCheck, CircleHelp, CircleX, Eraser, FlaskConical, Lock, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
 import type { Verdict, VerdictKind } from "./verdict";
 
 const looks = {
-  valid: { Icon: CircleCheck, className: "border-pass bg-pass-soft", ink: "text-pass" },
+  authentic: { Icon: CircleCheck, className: "border-pass bg-pass-soft", ink: "text-pass" },
+  warned: { Icon: TriangleAlert, className: "border-warn bg-warn-soft", ink: "text-warn" },
   test: { Icon: FlaskConical, className: "border-test bg-test-soft", ink: "text-test" },
   private: { Icon: Lock, className: "border-line-strong bg-surface", ink: "text-ink" },
   invalid: { Icon: CircleX, className: "border-fail bg-fail-soft", ink: "text-fail" },
@@ -23,7 +25,7 @@ const disputed = {
 };
 
 interface VerdictHeaderProps {
-  readonly verdict: Pick<Verdict, "title" | "sentence" | "notes"> & {
+  readonly verdict: Pick<Verdict, "title" | "sentence" | "notes" | "warnings"> & {
     readonly kind: VerdictKind | "unknown";
   };
   /** What the visitor's browser found, below the verdict and in its frame. */
@@ -43,6 +45,15 @@ export function VerdictHeader({ verdict, children }: VerdictHeaderProps) {
             {verdict.title}
           </h1>
           <p className={`mt-2 max-w-[62ch] text-[17px] sm:text-lg ${disputed.word}`}>{verdict.sentence}</p>
+          {verdict.warnings.length === 0 ? null : (
+            <ul className="mt-3 max-w-[62ch] list-disc pl-5 font-medium [overflow-wrap:anywhere]">
+              {verdict.warnings.map(({ code, message }) => (
+                <li key={code} data-warning={code}>
+                  <AgentText value={message} />
+                </li>
+              ))}
+            </ul>
+          )}
           {verdict.notes.map((note) => (
             <p key={note} className="mt-2 max-w-[62ch] text-[15px]">
               {note}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HumanApproval } from "#lib/domain/statement";
+import { type WarningCode, warningCodes, warningOf } from "#lib/domain/warnings";
 import { decideVerdict, type VerdictFacts } from "./verdict";
 
 const proven: HumanApproval = {
@@ -22,14 +23,18 @@ const facts: VerdictFacts = {
   isTest: false,
   keyStatus: "active",
   failed: [],
+  warnings: [],
+  findings: [],
 };
+const warned = (...codes: WarningCode[]) => ({ warnings: codes.map(warningOf), findings: ["tools"] });
 
 const decide = (given: Partial<VerdictFacts>) => decideVerdict({ ...facts, ...given });
 
 describe("the verdict in words", () => {
   it("grades the human approval, and never calls one grade by another's words", () => {
     const none = decide({});
-    const hash = decide({ approval: { method: "hash", approver_hash: null }, isApproved: true });
+    const asserted: HumanApproval = { method: "hash", approver_hash: null };
+    const hash = decide({ approval: asserted, isApproved: true, ...warned("approval_asserted_only") });
     const person = decide({ approval: proven, isApproved: true });
     expect(none.sentence).toContain("No human approval is recorded");
     expect(hash.sentence).toContain("asserted by the caller, not proven");
@@ -48,21 +53,47 @@ describe("the verdict in words", () => {
         isTest: true,
         isApproved: true,
         approval: isPublic ? proven : null,
+        ...warned("approval_test"),
       });
+      expect(verdict.kind).toBe("test");
       expect(verdict.title).toContain("TEST");
       expect(verdict.short).toContain("TEST");
       expect(verdict.sentence).toMatch(/no real person|not a real person/);
     }
   });
 
+  it("never shows a record with warnings as one without: title, badge, colour and sentence say them", () => {
+    for (const isPublic of [true, false])
+      for (const code of warningCodes.filter((one) => one !== "content_erased" && one !== "approval_test")) {
+        const verdict = decide({ isPublic, ...warned(code) });
+        expect(verdict.kind, code).toBe("warned");
+        expect(verdict.title, code).toBe(`Authentic record${isPublic ? "" : ", private"}, 1 warning`);
+        expect(verdict.short, code).toContain("1 warning");
+        expect(verdict.sentence, code).toContain("1 warning about what it says: tools.");
+        expect(verdict.warnings, code).toEqual([warningOf(code)]);
+      }
+    const both = decide({ isTest: true, ...warned("tools_not_registered", "approval_test") });
+    expect(both).toMatchObject({ kind: "warned", title: "Authentic record, 2 warnings (TEST approval)" });
+    expect(both.short).toBe("authentic, 2 warnings, TEST approval");
+    const proof = decide({ approval: proven, isApproved: true, ...warned("tools_not_registered") });
+    expect(proof.short).not.toContain("approved by a human");
+  });
+
+  it("does not call an approval for another key a proof", () => {
+    const verdict = decide({ approval: proven, isApproved: true, ...warned("approval_key_changed") });
+    expect(verdict.sentence).not.toContain("A person approved it");
+    expect(verdict.sentence).toContain("not given for the agent's key");
+  });
+
   it("says invalid before anything else, with the checks that failed", () => {
     const verdict = decide({
+      ...warned("tools_not_registered"),
       valid: false,
       isTest: true,
       isPublic: false,
       failed: ["payload hash", "signature"],
     });
-    expect(verdict).toMatchObject({ kind: "invalid", short: "INVALID" });
+    expect(verdict).toMatchObject({ kind: "invalid", short: "NOT AUTHENTIC", warnings: [] });
     expect(verdict.sentence).toContain("2 checks failed (payload hash, signature)");
   });
 
@@ -78,8 +109,10 @@ describe("the verdict in words", () => {
   it("tells erased and retired keys apart from invalid", () => {
     expect(decide({ valid: null, erasedAt: "2026-11-21T00:00:00.000Z" })).toMatchObject({ kind: "erased" });
     const retired = decide({ keyStatus: "retired" });
-    expect(retired.kind).toBe("valid");
+    expect(retired.kind).toBe("authentic");
     expect(retired.notes.join()).toContain("retired");
-    expect(decide({ keyStatus: "revoked" }).notes.join()).toContain("revoked");
+    const revoked = decide({ keyStatus: "revoked", ...warned("signing_key_revoked") });
+    expect(revoked).toMatchObject({ kind: "warned", title: "Authentic record, 1 warning" });
+    expect(revoked.notes.join()).toContain("before the revocation");
   });
 });

@@ -2,9 +2,11 @@
  * One sentence for the public: what a verification came to, in words that an expert would sign and a stranger
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
+import { countWarnings } from "#lib/domain/count-warnings";
 import type { HumanApproval } from "#lib/domain/statement";
+import type { Warning } from "#lib/domain/warnings";
 
-export type VerdictKind = "valid" | "test" | "private" | "invalid" | "erased";
+export type VerdictKind = "authentic" | "warned" | "test" | "private" | "invalid" | "erased";
 
 export interface VerdictFacts {
   readonly valid: boolean | null;
@@ -21,17 +23,22 @@ export interface VerdictFacts {
   readonly keyStatus: "active" | "retired" | "revoked" | "unknown";
   /** Titles of the checks that failed. */
   readonly failed: readonly string[];
+  readonly warnings: readonly Warning[];
+  /** Titles of the checks whose answer is bad news, each once. */
+  readonly findings: readonly string[];
 }
 
 export interface Verdict {
   readonly kind: VerdictKind;
-  /** One or a few words: "Valid", "Valid, with a TEST approval". */
+  /** A few words: "Authentic record", "Authentic record, 2 warnings". */
   readonly title: string;
   readonly sentence: string;
   /** For a badge: lower case, no full stop. */
   readonly short: string;
   /** What a careful reader must know besides. */
   readonly notes: readonly string[];
+  /** What the record says that is bad news; where there is any, no page or picture looks as if there were none. */
+  readonly warnings: readonly Warning[];
 }
 
 const intact = "The record is intact, signed by this service and in its public log.";
@@ -42,11 +49,8 @@ function keyNotes(status: VerdictFacts["keyStatus"]): string[] {
       "The key that signed it has been retired since. It was valid at this place in the log, so the signature still counts.",
     ];
   }
-  if (status === "revoked") {
-    return [
-      "The key that signed it has been revoked since. Signatures from before the revocation's place in the log still count.",
-    ];
-  }
+  if (status === "revoked")
+    return ["Its place in the log is before the revocation of that key, so the signature still counts."];
   return [];
 }
 
@@ -67,14 +71,15 @@ function invalidVerdict({ failed }: VerdictFacts): Verdict {
   const count = failed.length === 1 ? "One check" : `${failed.length} checks`;
   return {
     kind: "invalid",
-    title: "Invalid",
+    title: "Not authentic",
     sentence: `${count} failed${which}. Do not rely on what this record says.`,
-    short: "INVALID",
+    short: "NOT AUTHENTIC",
     notes: [],
+    warnings: [],
   };
 }
 
-function erasedVerdict({ erasedAt }: VerdictFacts): Verdict {
+function erasedVerdict({ erasedAt, warnings }: VerdictFacts): Verdict {
   const when = erasedAt === null ? "" : ` on ${erasedAt.slice(0, 10)}`;
   return {
     kind: "erased",
@@ -82,6 +87,8 @@ function erasedVerdict({ erasedAt }: VerdictFacts): Verdict {
     sentence: `The owner had the content removed${when}. What it said cannot be checked any more; that a signed record with this hash was logged still can.`,
     short: "content erased",
     notes: [],
+    // The verdict itself says what this warning would.
+    warnings: warnings.filter(({ code }) => code !== "content_erased"),
   };
 }
 
@@ -96,57 +103,56 @@ function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): 
     : "";
 }
 
-function privateVerdict(facts: VerdictFacts): Verdict {
-  const { isTest, keyStatus } = facts;
+function approvalGrade(facts: VerdictFacts): string {
+  if (facts.warnings.some(({ code }) => code === "approval_key_changed"))
+    return " The approval that it carries was not given for the agent's key of that time.";
+  if (!facts.isPublic) return privateApproval(facts);
+  return facts.isTest
+    ? " Its approval was made with a test wallet: no real person is proven to have approved it."
+    : ` ${approvalWords(facts.approval)}`;
+}
+
+/** Which rows to read, in words; the messages themselves are listed below it. */
+function findingsWords({ warnings, findings }: VerdictFacts): string {
+  if (warnings.length === 0) return "";
+  return ` ${countWarnings(warnings.length)} about what it says: ${findings.join(", ")}.`;
+}
+
+function authenticVerdict(facts: VerdictFacts): Verdict {
+  const { isPublic, isTest, warnings } = facts;
+  const isOnlyTest = warnings.every(({ code }) => code === "approval_test");
+  const count = warnings.length === 0 ? "" : `, ${countWarnings(warnings.length)}`;
+  const more = `${isPublic ? "" : ", private"}${count}`;
   return {
-    kind: "private",
-    title: isTest ? "Valid but private, with a TEST approval" : "Valid but private",
-    sentence: `${intact} What it says is for its owner to show.${privateApproval(facts)}`,
-    short: isTest ? "valid, private, TEST approval" : "valid, private",
-    notes: keyNotes(keyStatus),
+    kind: !isOnlyTest ? "warned" : isTest ? "test" : isPublic ? "authentic" : "private",
+    title: `Authentic record${more}${isTest ? " (TEST approval)" : ""}`,
+    sentence: `${intact}${isPublic ? "" : " What it says is for its owner to show."}${approvalGrade(facts)}${findingsWords(facts)}`,
+    short: `authentic${more}${isTest ? ", TEST approval" : shortApproval(facts)}`,
+    notes: keyNotes(facts.keyStatus),
+    warnings,
   };
 }
 
-function approvalWords(approval: HumanApproval | null): { sentence: string; short: string } {
+function approvalWords(approval: HumanApproval | null): string {
   switch (approval?.method) {
-    case "proof_of_personhood": {
-      const humans = describeHumans(approval.nullifier_hashes.length);
-      return {
-        sentence: `${humans} approved exactly this, proven by ${describeLevel(approval.level)}.`,
-        short: "approved with World ID",
-      };
-    }
+    case "proof_of_personhood":
+      return `${describeHumans(approval.nullifier_hashes.length)} approved exactly this, proven by ${describeLevel(approval.level)}.`;
     case "hash":
-      return {
-        sentence: "Its human approval is asserted by the caller, not proven.",
-        short: "approval asserted, not proven",
-      };
+      return "Its human approval is asserted by the caller, not proven.";
     default:
-      return { sentence: "No human approval is recorded.", short: "no human approval" };
+      return "No human approval is recorded.";
   }
 }
 
-function testVerdict({ keyStatus }: VerdictFacts): Verdict {
-  return {
-    kind: "test",
-    title: "Valid, with a TEST approval",
-    sentence: `${intact} Its approval was made with a test wallet: no real person is proven to have approved it.`,
-    short: "valid, TEST approval",
-    notes: keyNotes(keyStatus),
-  };
+/** Nothing good of it beside a warning. */
+function shortApproval({ isPublic, approval, warnings }: VerdictFacts): string {
+  if (approval?.method === "hash") return ", approval asserted, not proven";
+  if (!isPublic || warnings.length > 0) return "";
+  return approval?.method === "proof_of_personhood" ? ", approved by a human" : ", no human approval";
 }
 
 export function decideVerdict(facts: VerdictFacts): Verdict {
   if (facts.valid === false) return invalidVerdict(facts);
   if (facts.valid === null) return erasedVerdict(facts);
-  if (!facts.isPublic) return privateVerdict(facts);
-  if (facts.isTest) return testVerdict(facts);
-  const { sentence, short } = approvalWords(facts.approval);
-  return {
-    kind: "valid",
-    title: "Valid",
-    sentence: `${intact} ${sentence}`,
-    short: `valid, ${short}`,
-    notes: keyNotes(facts.keyStatus),
-  };
+  return authenticVerdict(facts);
 }

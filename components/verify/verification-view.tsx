@@ -94,7 +94,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           title="The ten checks"
           lead="Each is made by the server at every look, from the stored bytes, and again by your own browser with the code of the offline verifier."
         >
-          <Checklist checks={answer.checks} />
+          <Checklist checks={answer.checks} warnings={answer.warnings} />
         </Section>
         <Content answer={answer} />
         {answer.zk_proof === null ? null : (

@@ -1,6 +1,7 @@
 /** Agents' registered identities (api.md section 11) and their public feed (section 5). */
 import { z } from "zod";
-import { agentSlug, base64Text, signatureText, textOf, timestamp, verdict } from "./primitives";
+import { agentSlug, base64Text, cursorQuery, signatureText, textOf, timestamp, verdict } from "./primitives";
+import { warnings, warningsFilter } from "./warnings";
 
 const toolName = textOf(1, 128);
 const tools = z
@@ -110,8 +111,11 @@ export const feedEntry = z.strictObject({
   human_approved: z.boolean().nullable(),
   human_approval_method: z.string().nullable(),
   human_approval_environment: z.string().nullable(),
+  warnings,
   public_url: z.url(),
 });
+
+export const feedQuery = cursorQuery.extend({ warnings: warningsFilter });
 
 export const feedResponse = z
   .strictObject({

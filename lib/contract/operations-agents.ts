@@ -1,5 +1,6 @@
 /** Agents: feed and registered identity (api.md sections 5 and 11). */
 import {
+  feedQuery,
   feedResponse,
   identityResponse,
   keyHistoryResponse,
@@ -19,7 +20,7 @@ export const agentsOperations = {
     tag: "Agents",
     auth: anyone,
     limit: "feed",
-    query: cursorQuery,
+    query: feedQuery,
     responses: { 200: feedResponse },
     errors: [404],
   },

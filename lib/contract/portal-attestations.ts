@@ -15,6 +15,7 @@ export const attestationFilters = z.object({
   agent: filter(agentSlug),
   visibility: filter(z.enum(["public", "private"])),
   approval: filter(z.enum(approvalMethods)),
+  warnings: filter(z.enum(["true", "false"])),
   from: filter(day),
   until: filter(day),
 });

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { feedEntry } from "./identity";
 import { agentSlug, cursorQuery, hexHash, isCalendarTime, timestamp } from "./primitives";
+import { warningsFilter } from "./warnings";
 
 const moment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], "must be a date or a date and time (RFC 3339)")
@@ -13,6 +14,7 @@ export const listAttestationsQuery = cursorQuery.extend({
   human_approval_method: z
     .enum(["none", "hash", "proof_of_personhood"], "must be none, hash or proof_of_personhood")
     .optional(),
+  warnings: warningsFilter,
   from: moment.optional().meta({ description: "made at this time or later" }),
   to: moment.optional().meta({ description: "made before this time" }),
   q: z

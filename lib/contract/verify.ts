@@ -3,6 +3,7 @@ import { z } from "zod";
 import { attestationChecks } from "#lib/domain/verify";
 import { attestationFields } from "./attest";
 import { anyObject } from "./primitives";
+import { warnings } from "./warnings";
 import { zkProof } from "./zk";
 
 export const check = z.strictObject({
@@ -13,7 +14,11 @@ export const check = z.strictObject({
 
 export const verifyResponse = z
   .strictObject({
-    valid: z.boolean().nullable(),
+    valid: z.boolean().nullable().meta({
+      description:
+        "whether the record is authentic: true only if every check ran and none failed, null after erasure. What it records may still be bad news: see warnings",
+    }),
+    warnings,
     status: z.enum(["recorded", "erased"]),
     erased_at: z.string().nullable(),
     ...attestationFields,

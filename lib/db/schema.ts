@@ -346,6 +346,8 @@ export const attestations = pgTable(
     /** Search aids that repeat signed fields; null after erasure. */
     action: text(),
     human_approval_method: text(),
+    /** Codes that the signed bytes warn of (lib/domain/warnings.ts): for filters, never for what is shown. */
+    warnings: text().array(),
     /** SHA-256 of a verified agent signature: one signature backs one attestation. */
     agent_signature_hash: bytea().unique(),
     /** Canonical bytes of the embedded object. */

@@ -45,6 +45,11 @@ export function toolsOfManifest(manifest: Uint8Array): string[] | null {
   return Array.isArray(tools) && tools.every((tool) => typeof tool === "string") ? tools : null;
 }
 
+function readManifest(manifestHash: string, manifest: Uint8Array | null): string[] | null {
+  if (manifest === null || hexEncode(sha256(manifest)) !== manifestHash) return null;
+  return toolsOfManifest(manifest);
+}
+
 /** `manifest`: the bytes kept under the registered hash; a manifest that does not have that hash gives false. */
 export function checkTools(
   request: JsonObject,
@@ -53,9 +58,22 @@ export function checkTools(
 ): Verdict {
   const used = request["tools_used"];
   if (!Array.isArray(used) || manifestHash === null) return null;
-  if (manifest === null || hexEncode(sha256(manifest)) !== manifestHash) return false;
-  const allowed = toolsOfManifest(manifest);
+  const allowed = readManifest(manifestHash, manifest);
   return allowed !== null && used.every((tool) => typeof tool === "string" && allowed.includes(tool));
+}
+
+/** By name, each once, in the order of their use; empty where the registered manifest is not at hand. */
+export function listUnregisteredTools(
+  request: JsonObject,
+  manifestHash: string | null,
+  manifest: Uint8Array | null,
+): string[] {
+  const used = request["tools_used"];
+  if (!Array.isArray(used) || manifestHash === null) return [];
+  const allowed = readManifest(manifestHash, manifest);
+  if (allowed === null) return [];
+  const names = used.filter((tool) => typeof tool === "string");
+  return [...new Set(names)].filter((tool) => !allowed.includes(tool));
 }
 
 export function drawVerdicts(

@@ -26,6 +26,7 @@ import {
   type State,
 } from "./presentation-checks";
 import type { PresentationHeader } from "./presentation-header";
+import type { ZkReport } from "./receipt";
 
 export const PRESENTATION_CHECKS = [
   "shape",
@@ -128,13 +129,18 @@ export function checkPayloadBinding({ ok, disclosed }: PresentationReport, paylo
  * What the report of a public proof says of its attestation, in one line. `ok` is null for a reader without the payload
  * (`isPayloadShown`) where the key was revoked: to him the proof says nothing any more, whatever the service knows.
  */
-export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean) {
-  if (report.isKeyRevoked && !isPayloadShown)
-    return { ok: null, detail: "its key was revoked since: without the payload it shows nothing any more" };
+export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean): ZkReport {
+  const { isKeyRevoked } = report;
+  if (isKeyRevoked && !isPayloadShown)
+    return {
+      ok: null,
+      detail: "its key was revoked since: without the payload it shows nothing any more",
+      isKeyRevoked,
+    };
   const failed = report.checks.find(({ status }) => status === "fail");
   return failed === undefined
-    ? { ok: true, detail: "the service's BBS key signed these disclosed values" }
-    : { ok: false, detail: `${failed.name}: ${failed.detail}` };
+    ? { ok: true, detail: "the service's BBS key signed these disclosed values", isKeyRevoked }
+    : { ok: false, detail: `${failed.name}: ${failed.detail}`, isKeyRevoked };
 }
 
 async function runStep(name: CheckName, state: State): Promise<Outcome> {

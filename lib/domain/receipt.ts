@@ -39,6 +39,8 @@ export interface TrustedKey {
   /** Log indexes for which its signatures are valid: `[from, to)`. */
   validFromIndex: number;
   validToIndex: number | null;
+  /** Somebody else may have it. What it signed before `validToIndex` still counts, with a warning. */
+  isRevoked?: boolean;
 }
 
 export interface Trust {
@@ -53,11 +55,18 @@ export interface SubReport {
   detail: string;
 }
 
+export interface ZkReport {
+  /** Null: the proof says nothing to this reader. */
+  ok: boolean | null;
+  detail: string;
+  isKeyRevoked: boolean;
+}
+
 /** The checks that cost a pairing, injected: a worker pool on the server, loaded on demand in the browser. */
 export interface CostlyChecks {
   verifyHumanAuthorization(object: JsonObject): Promise<SubReport>;
   verifyZkProof(
     zkProof: unknown,
     expected: { attestationId: string; payload: Uint8Array | null },
-  ): Promise<Omit<SubReport, "ok"> & { ok: boolean | null }>;
+  ): Promise<ZkReport>;
 }

@@ -16,6 +16,7 @@ import {
   type Subject,
 } from "./record-checks";
 import { type ActionStatement, parseActionStatement } from "./statement";
+import { drawWarnings, factsOfStatement, type Warning } from "./warnings";
 
 export const attestationChecks = [
   "payload_hash",
@@ -43,6 +44,8 @@ export interface AttestationReport {
   missing: AttestationCheckName[];
   /** What the payload says; null where it is hidden, erased or not a statement. */
   statement: ActionStatement | null;
+  /** What is authentic and yet bad news; empty where a check failed, as nothing the record says counts then. */
+  warnings: Warning[];
 }
 
 /** Never throws for what stands in the receipt. */
@@ -63,6 +66,7 @@ export async function verifyAttestation(
     ),
     verify: trust.verifySignature ?? verifyEd25519Strict,
   };
+  const zk = watchZkKey(costly);
   const run: Record<AttestationCheckName, () => Outcome | Promise<Outcome>> = {
     payload_hash: () => checkPayloadHash(subject),
     signature: () => checkSignature(subject),
@@ -73,7 +77,7 @@ export async function verifyAttestation(
     code_hash: () => checkCode(subject),
     tools: () => checkToolsUsed(subject),
     human_authorization: () => checkHumanAuthorization(subject, costly),
-    zk_proof: () => checkZkProof(subject, costly),
+    zk_proof: () => checkZkProof(subject, zk.checks),
   };
   const checks: AttestationCheck[] = [];
   const missing: AttestationCheckName[] = [];
@@ -85,5 +89,38 @@ export async function verifyAttestation(
   const isWhole =
     checks.length === attestationChecks.length && checks.every(({ status }) => status !== "fail");
   const valid = isWhole && missing.length > 0 ? null : isWhole;
-  return { valid, checks, missing, statement: subject.statement };
+  const warnings = isWhole ? listWarnings(subject, zk.isKeyRevoked()) : [];
+  return { valid, checks, missing, statement: subject.statement, warnings };
+}
+
+/** Whether the zero-knowledge proof that was checked is of a revoked key. */
+function watchZkKey(costly: CostlyChecks) {
+  let isKeyRevoked = false;
+  const checks: CostlyChecks = {
+    ...costly,
+    verifyZkProof: async (zkProof, expected) => {
+      const report = await costly.verifyZkProof(zkProof, expected);
+      isKeyRevoked = report.isKeyRevoked;
+      return report;
+    },
+  };
+  return { checks, isKeyRevoked: () => isKeyRevoked };
+}
+
+function listWarnings({ receipt, trust, statement }: Subject, isZkKeyRevoked: boolean): Warning[] {
+  const { humanAuthorization: authorization, toolManifest: manifest } = receipt;
+  const facts =
+    statement === null
+      ? {}
+      : factsOfStatement(
+          statement.predicate,
+          authorization === "absent" ? null : authorization,
+          manifest === "absent" ? null : manifest,
+        );
+  return drawWarnings({
+    ...facts,
+    isSigningKeyRevoked: trust.keys.some(({ keyId, isRevoked }) => isRevoked && keyId === receipt.keyId),
+    isZkKeyRevoked,
+    isErased: receipt.payload === "erased",
+  });
 }

@@ -2,6 +2,7 @@
 import { headers } from "next/headers";
 import { cache } from "react";
 import type { FeedResponse, KeyHistoryResponse } from "#lib/contract/identity";
+import { warningsFilter } from "#lib/contract/warnings";
 import { AppError } from "#lib/errors";
 import { approvalFilters, readAgentFeed } from "#lib/services/agent-feed";
 import { listAgentKeys } from "#lib/services/agent-keys";
@@ -43,7 +44,13 @@ export async function loadAgentKeys(
 
 /** Once a request, for the page and its metadata together; strings as the query has them. */
 export const loadAgent = cache(
-  async (slug: string, approval?: string, action?: string, cursor?: string): Promise<LoadedAgent> => {
+  async (
+    slug: string,
+    approval?: string,
+    action?: string,
+    warnings?: string,
+    cursor?: string,
+  ): Promise<LoadedAgent> => {
     const { context } = await getApp();
     try {
       await countPage(await headers(), "feed");
@@ -52,6 +59,7 @@ export const loadAgent = cache(
         cursor,
         approval: approvalFilters.find((known) => known === approval),
         action: action?.slice(0, 200),
+        warnings: warningsFilter.catch(undefined).parse(warnings),
       });
       return { kind: "found", agent };
     } catch (error) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FeedResponse } from "#lib/contract/identity";
+import { warningOf } from "#lib/domain/warnings";
 import { writeAtomFeed, writeJsonFeed } from "./agent-syndication";
 
 const hostile = "<script>alert(1)</script> & \u202e]]> \u0007";
@@ -10,6 +11,7 @@ const entry = {
   payload_hash: "ab",
   human_approval_method: "proof_of_personhood",
   human_approval_environment: "local",
+  warnings: [],
   public_url: "http://localhost/verify/bot/01990000-0000-7000-8000-000000000000",
 };
 const agent = {
@@ -26,6 +28,16 @@ describe("feeds with hostile strings", () => {
     expect(feed.items[0].title).toContain("<script>alert(1)</script> & ⟨U+202E⟩");
     expect(feed.items[0].content_html).not.toContain("<script>");
     expect(feed.items[0].content_html).toContain("TEST, not a real person");
+  });
+
+  it("say in each title that something is wrong, and in the text what", () => {
+    const warnings = [warningOf("tools_not_registered"), warningOf("code_hash_mismatch")];
+    const warned = { ...agent, attestations: [{ ...entry, action: "Ran", warnings }] } as FeedResponse;
+    const [item] = JSON.parse(writeJsonFeed("http://localhost", warned)).items;
+    expect(item.title).toBe("[2 warnings] Ran");
+    for (const { message } of warnings) expect(item.content_html).toContain(message);
+    expect(writeAtomFeed("http://localhost", warned)).toContain("[2 warnings] Ran");
+    expect(JSON.parse(writeJsonFeed("http://localhost", agent)).items[0].title).not.toContain("warning");
   });
 
   it("Atom: no markup of the agent's, whatever a reader takes titles for, and no hidden character", () => {

@@ -5,6 +5,7 @@
 import { Feed } from "feed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import type { JsonObject } from "#lib/domain/canonical-json";
+import { countWarnings } from "#lib/domain/count-warnings";
 import { toVisibleText } from "#lib/domain/display-text";
 
 const escapes: Record<string, string> = {
@@ -34,6 +35,12 @@ function approvalWords({
   }
 }
 
+/** A reader that shows titles only must see that something is wrong: it stands first. */
+function titleOf({ action, warnings }: FeedEntry): string {
+  const text = toVisibleText(action ?? "(cannot be read)");
+  return warnings.length === 0 ? text : `[${countWarnings(warnings.length)}] ${text}`;
+}
+
 /** How a format takes text: of the feed itself, and of an entry's title. */
 interface Texts {
   plain: (text: string) => string;
@@ -55,13 +62,14 @@ function buildFeed(baseUrl: string, agent: FeedResponse, { plain, title }: Texts
     author: { name: plain(name), link: page },
   });
   for (const entry of agent.attestations) {
-    const text = `${approvalWords(entry)} Payload hash ${entry.payload_hash}. Open the link to have it verified.`;
+    const warnings = entry.warnings.map(({ message }) => `Warning: ${message}`);
+    const text = `${[approvalWords(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to have it verified.`;
     feed.addItem({
       id: entry.public_url,
       link: entry.public_url,
-      title: title(toVisibleText(entry.action ?? "(cannot be read)")),
+      title: title(titleOf(entry)),
       date: new Date(entry.timestamp ?? agent.created_at),
-      content: `<p>${escapeHtml(toVisibleText(entry.action ?? ""))}</p><p>${escapeHtml(text)}</p>`,
+      content: `<p>${escapeHtml(toVisibleText(entry.action ?? ""))}</p><p>${escapeHtml(toVisibleText(text))}</p>`,
     });
   }
   return feed;

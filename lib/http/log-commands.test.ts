@@ -181,6 +181,22 @@ describe.each([oneKind])("keys and logs (%s)", (kind) => {
     expect(failed.map((check: { name: string }) => check.name)).toEqual(["key_validity"]);
     const { body: published } = await test.call("GET", "/v1/pubkey");
     expect(published.keys[0]).toMatchObject({ status: "revoked", valid_to_index: bad.log.index });
+    const { body: earlier } = await test.call("GET", `/v1/verify/${good.attestation_id}`);
+    const warned = { warnings: [{ code: "signing_key_revoked" }] };
+    expect(earlier).toMatchObject(warned);
+    expect(await verifyEvidence(earlier, parseTrust(published))).toMatchObject({
+      verdict: "valid",
+      ...warned,
+    });
+    expect(verdict.warnings).toEqual([]);
+    const { body: fresh } = await test.call("GET", `/v1/verify/${after.attestation_id}`);
+    expect(fresh.warnings).toEqual([]);
+    const listed = async (filter: string) =>
+      (await test.call("GET", `/v1/attestations?warnings=${filter}`, { key })).body.attestations.map(
+        (one: { attestation_id: string }) => one.attestation_id,
+      );
+    expect(await listed("true")).toEqual([bad.attestation_id, good.attestation_id]);
+    expect(await listed("false")).toEqual([after.attestation_id]);
   });
 
   it("revokes the BBS key: its proofs count beside their payload alone, and it makes no presentation", async () => {
@@ -200,7 +216,8 @@ describe.each([oneKind])("keys and logs (%s)", (kind) => {
     expect(trust.revokedZkKeys.map(zkKeyId)).toEqual([kid]);
     const check = async (id: string, as?: string) => {
       const { body } = await test.call("GET", `/v1/verify/${id}`, as === undefined ? {} : { key: as });
-      const { verdict, checks } = await verifyEvidence(body, trust, { attestationId: id });
+      const { verdict, checks, warnings } = await verifyEvidence(body, trust, { attestationId: id });
+      for (const all of [body.warnings, warnings]) expect(all).toMatchObject([{ code: "zk_key_revoked" }]);
       const status = (all: { name: string; status: string }[]) =>
         all.find(({ name }) => name === "zk_proof")?.status;
       return { server: [body.valid, status(body.checks)], verifier: [verdict, status(checks)] };

@@ -20,12 +20,14 @@ export interface VerificationPage {
   keyStatus: "active" | "retired" | "revoked" | "unknown";
   /** True for private attestations too: a TEST approval is marked everywhere, for ever. */
   isTest: boolean;
-  /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof alone. */
+  /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof or a warning. */
   approvalMethod: HumanApproval["method"] | null;
 }
 
-function findApprovalMethod({ human_approval: approval, checks, zk_proof: proof }: VerifyResponse) {
+function findApprovalMethod(answer: VerifyResponse) {
+  const { human_approval: approval, checks, zk_proof: proof, warnings } = answer;
   if (approval !== null) return approval.method;
+  if (warnings.some(({ code }) => code === "approval_asserted_only")) return "hash";
   const isProven = checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
   const index = MESSAGE_NAMES.indexOf("human_approval_method");
   const method = isProven ? parseMessage(index, proof?.disclosed[index] ?? "") : undefined;

@@ -11,6 +11,7 @@ import { isHumanApproved } from "./embed-authorization";
 import { readIdentity } from "./identities";
 import { readSignedStatement } from "./signed-statement";
 import type { PublishedKey } from "./signing-keys";
+import { describeWarnings, matchesWarnings } from "./stored-warnings";
 
 interface Position {
   logId: number;
@@ -39,7 +40,8 @@ export function describeFeedEntry(
   row: typeof attestations.$inferSelect,
   keys: readonly PublishedKey[],
 ): FeedEntry {
-  const predicate = readSignedStatement(row, keys)?.predicate;
+  const statement = readSignedStatement(row, keys);
+  const predicate = statement?.predicate;
   const approval = predicate?.human_approval;
   const text = (name: string) => {
     const value = predicate?.request[name];
@@ -59,6 +61,7 @@ export function describeFeedEntry(
     human_approved: approval ? isHumanApproved(approval) : null,
     human_approval_method: approval?.method ?? null,
     human_approval_environment: approval?.method === "proof_of_personhood" ? approval.environment : null,
+    warnings: describeWarnings(row, statement, keys),
     public_url: publicUrl(baseUrl, slug, row.id),
   };
 }
@@ -69,13 +72,16 @@ export interface FeedFilter {
   approval?: (typeof approvalFilters)[number] | undefined;
   /** Part of the action, without regard to case. */
   action?: string | undefined;
+  /** True: only those with warnings; false: only those without. */
+  warnings?: boolean | undefined;
 }
 
 /** Over the search aids; what is shown is still told from the signed bytes. */
-function matches({ approval, action }: FeedFilter) {
+function matches({ approval, action, warnings }: FeedFilter, keys: readonly PublishedKey[]) {
   return and(
     approval === undefined ? undefined : eq(attestations.human_approval_method, approval),
     action === undefined ? undefined : ilike(attestations.action, `%${action.replace(/[\\%_]/g, "\\$&")}%`),
+    matchesWarnings(warnings, keys),
   );
 }
 
@@ -101,17 +107,17 @@ export async function readAgentFeed(
           lt(attestations.log_id, after.logId),
           and(eq(attestations.log_id, after.logId), lt(attestations.leaf_index, after.index)),
         );
+  const keys = await context.keys.published();
   const rows = await db
     .select()
     .from(attestations)
-    .where(and(isListed, isOlder, matches(query)))
+    .where(and(isListed, isOlder, matches(query, keys)))
     .orderBy(desc(attestations.log_id), desc(attestations.leaf_index))
     .limit(query.limit + 1);
   const [total] = await db.select({ count: count() }).from(attestations).where(isListed);
   const shown = rows.slice(0, query.limit);
   const last = shown.at(-1);
   const identity = await readIdentity(db, slug);
-  const keys = await context.keys.published();
   const { baseUrl } = context.settings;
   return {
     slug: agent.slug,

@@ -79,6 +79,7 @@ async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promi
       payload: null,
       action: null,
       human_approval_method: null,
+      warnings: null,
       human_authorization: null,
       zk_proof: null,
       bbs_signature: null,

@@ -3,10 +3,12 @@ import { and, desc, eq, gte, isNotNull, lt } from "drizzle-orm";
 import { attestations } from "#lib/db/schema";
 import { hexEncode } from "#lib/domain/bytes";
 import type { HumanApproval } from "#lib/domain/statement";
+import type { Warning } from "#lib/domain/warnings";
 import { publicUrl } from "./attestation-view";
 import type { Context } from "./context";
 import { readOpenHead } from "./log-reader";
 import { readSignedStatement } from "./signed-statement";
+import { describeWarnings } from "./stored-warnings";
 
 export interface LatestAttestation {
   slug: string;
@@ -15,6 +17,7 @@ export interface LatestAttestation {
   payloadHash: string;
   logIndex: number;
   approval: HumanApproval;
+  warnings: Warning[];
   publicUrl: string;
 }
 
@@ -40,6 +43,8 @@ export async function readLatestAttestation(context: Context): Promise<LatestAtt
       signature: attestations.signature,
       key_id: attestations.key_id,
       is_public: attestations.is_public,
+      erased_at: attestations.erased_at,
+      human_authorization: attestations.human_authorization,
       logIndex: attestations.leaf_index,
     })
     .from(attestations)
@@ -48,8 +53,9 @@ export async function readLatestAttestation(context: Context): Promise<LatestAtt
     .limit(candidates);
   const keys = await context.keys.published();
   for (const row of rows) {
-    const predicate = readSignedStatement(row, keys)?.predicate;
-    if (predicate === undefined) continue;
+    const statement = readSignedStatement(row, keys);
+    if (statement === null) continue;
+    const { predicate } = statement;
     const slug = String(predicate.request["agent_slug"]);
     return {
       slug,
@@ -58,6 +64,7 @@ export async function readLatestAttestation(context: Context): Promise<LatestAtt
       payloadHash: hexEncode(row.payload_hash),
       logIndex: row.logIndex,
       approval: predicate.human_approval,
+      warnings: describeWarnings(row, statement, keys),
       publicUrl: publicUrl(context.settings.baseUrl, slug, row.id),
     };
   }

@@ -10,6 +10,7 @@ import { slugKey } from "./agents";
 import { isErased } from "./attestation-view";
 import type { Context } from "./context";
 import type { PublishedKey } from "./signing-keys";
+import { matchesWarnings } from "./stored-warnings";
 
 /** Ids are UUIDv7, so their order is that of time; the cursor is the last one shown. */
 function decodeCursor(cursor: string): string {
@@ -27,7 +28,11 @@ function containing(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 }
 
-function conditions(organizationId: string, query: ListAttestationsQuery): SQL | undefined {
+function conditions(
+  organizationId: string,
+  query: ListAttestationsQuery,
+  keys: readonly PublishedKey[],
+): SQL | undefined {
   return and(
     eq(attestations.organization_id, organizationId),
     query.cursor === undefined ? undefined : lt(attestations.id, decodeCursor(query.cursor)),
@@ -38,6 +43,7 @@ function conditions(organizationId: string, query: ListAttestationsQuery): SQL |
     query.from === undefined ? undefined : gte(attestations.created_at, query.from),
     query.to === undefined ? undefined : lt(attestations.created_at, query.to),
     query.q === undefined ? undefined : ilike(attestations.action, containing(query.q)),
+    matchesWarnings(query.warnings, keys),
   );
 }
 
@@ -46,16 +52,16 @@ export async function listAttestations(
   organizationId: string,
   query: ListAttestationsQuery,
 ): Promise<OwnAttestationsResponse> {
+  const keys = await context.keys.published();
   const rows = await context.database.db
     .select({ attestation: attestations, slug: agents.slug })
     .from(attestations)
     .innerJoin(agents, eq(agents.id, attestations.agent_id))
-    .where(conditions(organizationId, query))
+    .where(conditions(organizationId, query, keys))
     .orderBy(desc(attestations.id))
     .limit(query.limit + 1);
   const shown = rows.slice(0, query.limit);
   const last = shown.at(-1);
-  const keys = await context.keys.published();
   return {
     attestations: shown.map((row) => describeOwn(context.settings.baseUrl, row, keys)),
     next_cursor: rows.length > query.limit && last ? base64UrlEncode(utf8Encode(last.attestation.id)) : null,

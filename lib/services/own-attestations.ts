@@ -15,6 +15,7 @@ import { type Person, requireRole } from "./members";
 import { createPresentation } from "./presentations";
 import { readSignedStatement } from "./signed-statement";
 import type { PublishedKey } from "./signing-keys";
+import { describeWarnings, matchesWarnings } from "./stored-warnings";
 import { attestationNotFound, readAttestation, verifyAttestationById } from "./verify-attestation";
 
 const dayMs = 86_400_000;
@@ -24,7 +25,11 @@ function contains(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
 }
 
-function whereOf(organizationId: string, filters: AttestationFilters): SQL | undefined {
+export function whereOf(
+  organizationId: string,
+  filters: AttestationFilters,
+  keys: readonly PublishedKey[],
+): SQL | undefined {
   const search = filters.q?.trim();
   const until = filters.until === undefined ? undefined : Date.parse(`${filters.until}T00:00:00Z`) + dayMs;
   return and(
@@ -38,6 +43,7 @@ function whereOf(organizationId: string, filters: AttestationFilters): SQL | und
       ? undefined
       : gte(attestations.created_at, new Date(`${filters.from}T00:00:00Z`)),
     until === undefined ? undefined : lt(attestations.created_at, new Date(until)),
+    matchesWarnings(filters.warnings === undefined ? undefined : filters.warnings === "true", keys),
     search === undefined || search === ""
       ? undefined
       : isUuid(search)
@@ -50,7 +56,8 @@ type Row = { attestation: typeof attestations.$inferSelect; slug: string };
 
 /** Null for what the payload would say where it was erased, or its hash or signature does not hold. */
 function describeOwnAttestation({ attestation, slug }: Row, keys: readonly PublishedKey[]) {
-  const predicate = readSignedStatement(attestation, keys)?.predicate;
+  const statement = readSignedStatement(attestation, keys);
+  const predicate = statement?.predicate;
   const approval = predicate?.human_approval;
   const text = (name: string) => {
     const value = predicate?.request[name];
@@ -71,6 +78,7 @@ function describeOwnAttestation({ attestation, slug }: Row, keys: readonly Publi
     toolsAuthorized: predicate?.verdicts.tools_authorized ?? null,
     approvalMethod: approval?.method ?? null,
     approvalEnvironment: approval?.method === "proof_of_personhood" ? approval.environment : null,
+    warnings: describeWarnings(attestation, statement, keys),
     logIndex: attestation.leaf_index,
     keyId: attestation.key_id,
     signature: base64Encode(attestation.signature),
@@ -94,7 +102,7 @@ export async function readOwnAttestations(
     .innerJoin(agents, eq(agents.id, attestations.agent_id))
     .where(
       and(
-        whereOf(organizationId, filters),
+        whereOf(organizationId, filters, keys),
         page.before === undefined ? undefined : lt(attestations.id, page.before),
       ),
     )

@@ -1,10 +1,10 @@
 /** What the portal's first page tells: today's use against the limit, the last 30 days, what waits, what came last. */
 import { and, count, eq, gt, gte, sql } from "drizzle-orm";
-import { authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
+import { agents, attestations, authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
 import { utcDay } from "./api-keys";
 import type { Context } from "./context";
 import { type Person, requireRole } from "./members";
-import { readOwnAttestations } from "./own-attestations";
+import { readOwnAttestations, whereOf } from "./own-attestations";
 
 const dayMs = 86_400_000;
 const chartDays = 30;
@@ -35,6 +35,18 @@ async function readPending(context: Context, organizationId: string) {
   return total?.count ?? 0;
 }
 
+/** Of the days that the chart shows. `from`: the first of them, as the list's filter takes it. */
+async function readWarned(context: Context, organizationId: string, from: string) {
+  const { db } = context.database;
+  const keys = await context.keys.published();
+  const [total] = await db
+    .select({ count: count() })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(whereOf(organizationId, { warnings: "true", from }, keys));
+  return { count: total?.count ?? 0, from };
+}
+
 export async function readOverview(context: Context, person: Person) {
   const { db } = context.database;
   await requireRole(db, person, "member");
@@ -48,6 +60,7 @@ export async function readOverview(context: Context, person: Person) {
     usage,
     attestationsToday: usage.at(-1)?.attestations ?? 0,
     attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
+    warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
     pendingAuthorizations: await readPending(context, organizationId),
     latest: await readOwnAttestations(context, organizationId, {}, { before: undefined, limit: latest }),
   };

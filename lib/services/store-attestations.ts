@@ -2,12 +2,19 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, dailyUsage } from "#lib/db/schema";
-import { base64Decode, base64UrlDecode, hexEncode } from "#lib/domain/bytes";
+import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { drawWarnings, factsOfStatement, type WarningCode } from "#lib/domain/warnings";
 import { admitAttestations } from "./admit-attestations";
 import { slugKey } from "./agents";
 import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./attestation-item";
 import { completeIdempotent } from "./idempotency";
 import type { LogItemKind, Placed } from "./log-batch";
+
+function warningCodesOf({ predicate, authorization }: AttestationItem): WarningCode[] {
+  const object = authorization && (JSON.parse(utf8Decode(authorization.object)) as JsonObject);
+  return drawWarnings(factsOfStatement(predicate, object, null)).map(({ code }) => code);
+}
 
 async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
   const rows = placed.map(({ item, logId, receipt }) => {
@@ -29,6 +36,7 @@ async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Prom
       created_at: predicate.timestamp,
       action: predicate.request["action"],
       human_approval_method: predicate.human_approval.method,
+      warnings: warningCodesOf(item),
       agent_signature_hash: signatureHash === null ? null : hexEncode(signatureHash),
       human_authorization: item.authorization === null ? null : hexEncode(item.authorization.object),
       authorization_id: item.authorization?.requestId ?? null,
@@ -37,15 +45,15 @@ async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Prom
     };
   });
   await tx.execute(sql`INSERT INTO attestations (id, organization_id, agent_id, api_key_id, log_id, leaf_index, payload, payload_hash,
-      signature, envelope_signature, key_id, is_public, created_at, action, human_approval_method, agent_signature_hash,
+      signature, envelope_signature, key_id, is_public, created_at, action, human_approval_method, warnings, agent_signature_hash,
       human_authorization, authorization_id, zk_proof, bbs_signature)
     SELECT r.id, r.organization_id, agents.id, r.api_key_id, r.log_id, r.leaf_index, decode(r.payload, 'hex'), decode(r.payload_hash, 'hex'),
       decode(r.signature, 'hex'), decode(r.envelope_signature, 'hex'), r.key_id, r.is_public, r.created_at, r.action,
-      r.human_approval_method, decode(r.agent_signature_hash, 'hex'), decode(r.human_authorization, 'hex'), r.authorization_id,
+      r.human_approval_method, r.warnings, decode(r.agent_signature_hash, 'hex'), decode(r.human_authorization, 'hex'), r.authorization_id,
       r.zk_proof, decode(r.bbs_signature, 'hex')
     FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS r(id uuid, organization_id uuid, slug_key text, api_key_id uuid,
       log_id int, leaf_index bigint, payload text, payload_hash text, signature text, envelope_signature text, key_id text,
-      is_public boolean, created_at timestamptz, action text, human_approval_method text, agent_signature_hash text,
+      is_public boolean, created_at timestamptz, action text, human_approval_method text, warnings text[], agent_signature_hash text,
       human_authorization text, authorization_id text, zk_proof text, bbs_signature text)
     JOIN agents ON agents.slug_key = r.slug_key`);
 }

@@ -15,6 +15,7 @@ import { parseZkProof } from "#lib/domain/presentation-shape";
 import type { Receipt } from "#lib/domain/receipt";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
+import { warningOf } from "#lib/domain/warnings";
 import { AppError } from "#lib/errors";
 import { describeAttestation, isErased } from "./attestation-view";
 import type { Context } from "./context";
@@ -129,7 +130,7 @@ async function verifyStored(
 ) {
   const made = await makeReceipt(context, stored);
   const trust = {
-    keys: await context.keys.published(),
+    keys: (await context.keys.published()).map((key) => ({ ...key, isRevoked: key.status === "revoked" })),
     logKey: await context.keys.logVerifierKey(made.log.origin),
     verifySignature: verifyOwnSignature,
   };
@@ -201,6 +202,7 @@ export async function verifyAttestationById(
   };
   return {
     valid: report.valid,
+    warnings: isVisible ? report.warnings : report.warnings.map(({ code }) => warningOf(code)),
     status: isErased(stored) ? "erased" : "recorded",
     erased_at: stored.erased_at?.toISOString() ?? null,
     ...describeAttestation(baseUrl, facts),

@@ -14,6 +14,8 @@ const before = {
   verdict: "valid",
   checks: [],
   missing: [],
+  warnings: [],
+  statedWarnings: [],
   claimed: null,
 } as unknown;
 const place = { chain_id: 480, block_number: 16, block_hash: wordHex(77n), root: wordHex(1000n) };

@@ -5,7 +5,7 @@ import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
 import { anchorOrbV3, anchorV4, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
 import type { Evidence } from "./evidence";
-import { sentenceFor, type Verdict, type VerifierCheck, type VerifierReport } from "./report";
+import { type Verdict, type VerifierCheck, type VerifierReport, wordsFor } from "./report";
 
 const name = "anchors_on_chain";
 type Anchored = Approval & { anchor: Anchor };
@@ -21,10 +21,12 @@ export async function addAnchorCheck(
   const isUnanswered = call !== undefined && anchored.length > 0 && check.status === "not_applicable";
   const whole: Verdict = isUnanswered && report.verdict === "valid" ? "incomplete" : report.verdict;
   const verdict: Verdict = check.status === "fail" ? "invalid" : whole;
+  const warnings = verdict === "invalid" ? [] : report.warnings;
   return {
     ...report,
     verdict,
-    sentence: sentenceFor(report.kind, verdict, report.isTest),
+    warnings,
+    ...wordsFor({ ...report, verdict, warnings }, report.isTest),
     checks: [...report.checks, check],
     missing: isUnanswered ? [...report.missing, name] : report.missing,
     statement: verdict === "invalid" ? null : report.statement,

@@ -22,11 +22,14 @@ what to check
   --remember FILE   log check: the last checkpoint seen, read and then replaced; the log must extend it
   --all             log check: read every entry and compute every hash of the tree again
   --json            the report as JSON
+  --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
   --                what follows is no option, whatever it begins with
 
-exit code 0: everything holds. 1: a check failed. 2: usage, or nothing that can be read. 3: nothing failed, but the
-file does not carry everything (a private or erased attestation, or a bundle without its authorization), or the
-World Chain node gave no answer.
+exit code 0: authentic: every check passed, with or without warnings. 1: a check failed. 2: usage, or nothing that can
+be read. 3: nothing failed, but the file does not carry everything (a private or erased attestation, or a bundle without
+its authorization), or the World Chain node gave no answer. 4: with --fail-on-warnings, instead of 0 and 3: no check
+failed, and there is a warning: the record is authentic, and what it records is bad news (for example a tool that is not
+registered, or an approval that is only asserted).
 `;
 
 const valued = [
@@ -41,7 +44,7 @@ const valued = [
   "remember",
   "world-chain-rpc",
 ] as const;
-const flags = ["as-owner", "all", "json", "help"] as const;
+const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
 type Valued = (typeof valued)[number];
 type Flag = (typeof flags)[number];
 

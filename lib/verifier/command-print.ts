@@ -3,6 +3,7 @@ import { canonicalJson } from "#lib/domain/canonical-json";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
+import { warningOf } from "#lib/domain/warnings";
 import { listUncompared, type VerifierCheck, type VerifierReport } from "./report";
 
 const words: Record<VerifierCheck["status"], string> = {
@@ -28,6 +29,7 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
     formatDisclosed(report),
     formatChecks(report.checks),
     authorization === null ? "" : `Human approval: ${authorization.grade_text}.`,
+    formatWarnings(report),
     unproven.length === 0 ? "" : `Shown in the file, but proven by nothing in it: ${unproven.join(", ")}.`,
     missing.length === 0 ? "" : `Could not be checked from this file: ${missing.join(", ")}.`,
     uncompared.length === 0
@@ -35,9 +37,19 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
       : `Not compared: ${uncompared.join(", ")}. A copy of what was made for somebody else would pass too; give --audience and --nonce.`,
     report.disagrees ? `The file says valid: ${report.claimed}. This verifier says otherwise.` : "",
     toVisibleLines(keysNote),
-    report.sentence,
+    `${report.title}. ${report.sentence}`,
   ];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
+}
+
+function formatWarnings({ warnings, statedWarnings }: VerifierReport): string {
+  const stated = statedWarnings.map((code) => ({
+    code,
+    message: `${warningOf(code).message} (The service says so; nothing in this file shows it.)`,
+  }));
+  return [...warnings, ...stated]
+    .map(({ code, message }) => `Warning: ${toVisibleText(message)} [${code}]`)
+    .join("\n");
 }
 
 function toVisibleLines(text: string): string {

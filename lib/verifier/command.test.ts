@@ -59,7 +59,7 @@ describe("verify.mjs", () => {
 
   it("is what verify_command fetches and runs, as it stands, and has the SHA-256 that is served beside it", async () => {
     const fetched = await shell(plain.verify_command);
-    expect(fetched.out).toContain("This attestation is valid.");
+    expect(fetched.out).toContain("Authentic record. Every check passed.");
     expect(fetched.out).toContain("Keys: NOT pinned.");
     expectExit(fetched, 0);
     expect(await readFile(inFolder("verify.mjs"))).toEqual(await readFile(program));
@@ -93,7 +93,9 @@ describe("verify.mjs", () => {
       ["receipt.json", "--keys", "keys.json"],
       ["bundle.json", "--keys=keys.json"],
     ]) {
-      expect((await verify(...args)).out, args.join(" ")).toContain("is valid.");
+      expect((await verify(...args)).out, args.join(" ")).toMatch(
+        /^(Authentic record|Valid log proof)\. Every check passed\.$/m,
+      );
     }
     const piped = await shell(`"${process.execPath}" "${program}" - --keys keys.json < receipt.json`);
     expectExit(piped, 0);
@@ -140,7 +142,7 @@ describe("verify.mjs", () => {
     await writeFile(inFolder("other.json"), plain.payload);
     await present("action", "payload_hash");
     const good = await check(...rightly, "--payload", "payload.json");
-    expect(good.out).toMatch(/made for +bank.*action +"Paid 12 €".*This presentation is valid\./s);
+    expect(good.out).toMatch(/made for +bank.*action +"Paid 12 €".*Valid presentation\./s);
     expect(good.out).not.toContain("Not compared");
     expectExit(good, 0);
     expect((await check()).out).toContain("Not compared: audience, nonce.");
@@ -205,6 +207,39 @@ describe("verify.mjs", () => {
       ["log", "check"],
     ])
       expectExit(await verify(...args), 2);
+  });
+
+  it("prints each warning beside the authenticity, and fails on them where it is told to", async () => {
+    const body = { slug: "warned-bot", code_hash: "git:good", tools: ["fs.read"] };
+    expect((await test.call("POST", "/v1/identity/register", { key, body })).status).toBe(201);
+    const wrong = { agent_slug: "warned-bot", code_hash: "git:evil", tools_used: ["shell.exec\u001b[2J"] };
+    const made = await attest(wrong);
+    const url = `${base}/v1/verify/${made.attestation_id}`;
+    const { code, out } = await verify(url);
+    expect([code, out]).toEqual([0, expect.stringContaining("Authentic record, 2 warnings. ")]);
+    expect(out).toContain("[code_hash_mismatch]");
+    expect(out).toMatch(
+      /not in the registered manifest: shell\.exec⟨U\+001B⟩\[2J\. \[tools_not_registered\]/,
+    );
+    expect(await verify(url, "--fail-on-warnings")).toMatchObject({ code: 4 });
+    expect(await verify(plain.public_url, "--fail-on-warnings")).toMatchObject({ code: 0 });
+    const json = JSON.parse((await verify(url, "--json")).out);
+    expect(json.warnings.map((one: { code: string }) => one.code)).toEqual([
+      "code_hash_mismatch",
+      "tools_not_registered",
+    ]);
+    const answer = (await test.call("GET", `/v1/verify/${made.attestation_id}`)).body;
+    await writeJson("silent.json", { ...answer, warnings: [] });
+    const silent = await verify("silent.json", "--keys", "keys.json", "--fail-on-warnings");
+    expect(silent).toMatchObject({ code: 1 });
+    expect(silent.out).toContain("warnings (code_hash_mismatch) differs from the payload");
+    const secret = await attest({ ...wrong, is_public: false });
+    const address = `${base}/v1/verify/${secret.attestation_id}`;
+    const stranger = await verify(address);
+    expect(stranger).toMatchObject({ code: 3 });
+    expect(stranger.out).toContain("Authentic as far as it can be checked, 2 warnings.");
+    expect(stranger.out).toContain("(The service says so; nothing in this file shows it.)");
+    expect(await verify(address, "--fail-on-warnings")).toMatchObject({ code: 4 });
   });
 
   it("catches a service that lies: changed bytes under valid: true, or another attestation than asked for", async () => {

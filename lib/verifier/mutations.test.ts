@@ -104,10 +104,10 @@ const sayings = [
 const withoutEvidence: Record<string, string[]> = {
   "attest-answer": ["public_url", "verify_command"],
   plain: sayings,
-  "hash-approved": sayings,
-  "human-approved": sayings,
+  "hash-approved": [...sayings, "warnings.0.message"],
+  "human-approved": [...sayings, "warnings.0.message"],
   private: [...sayings, "signature", "timestamp"],
-  erased: [...sayings, "signature", "attestation_id", "agent_slug", "is_public"],
+  erased: [...sayings, "warnings.*", "signature", "attestation_id", "agent_slug", "is_public"],
   "human-authorization": [],
   presentation: [],
   bundle: ["verificationMaterial.tlogEntries.0.integratedTime"],
@@ -183,6 +183,33 @@ describe("a change of any field", { timeout: 180_000 }, () => {
       const added = replace(sample, path, (old) => ({ ...(old as object), added: 1 }));
       expect(["invalid", "refused"], path.join(".")).toContain(await judge(added, trust));
     }
+  });
+
+  it("is caught where the answer leaves out what its own bytes warn of, or makes something up", async () => {
+    const made = (...codes: string[]) => codes.map((code) => ({ code, message: "m" }));
+    for (const [name, warnings] of [
+      ["human-approved", []],
+      ["human-approved", made("approval_asserted_only")],
+      ["human-approved", made("approval_test", "tools_not_registered")],
+      ["hash-approved", []],
+      ["plain", made("approval_test")],
+      ["plain", "none"],
+      ["private", made("agent_signature_invalid")],
+      ["private", made("approval_asserted_only")],
+    ] as const) {
+      const lie = { ...(samples[name] as object), warnings };
+      expect(["invalid", "refused"], `${name} ${JSON.stringify(warnings)}`).toContain(
+        await judge(lie, trust),
+      );
+    }
+  });
+
+  it("is not a warning's code of a later release, nor a list that an earlier one did not have", async () => {
+    const sample = samples["human-approved"] as { warnings: object[] };
+    const later = { ...sample, warnings: [...sample.warnings, { code: "invented_later", message: "m" }] };
+    expect(await judge(later, trust)).toBe("valid");
+    const { warnings: _none, ...earlier } = sample;
+    expect(await judge(earlier, trust)).toBe("valid");
   });
 
   it("is caught in every line of a log proof", async () => {

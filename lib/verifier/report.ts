@@ -1,8 +1,10 @@
 /** What a verification says, for the command line and the verify page alike. */
 import type { JsonValue } from "#lib/domain/canonical-json";
+import { countWarnings } from "#lib/domain/count-warnings";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
+import type { Warning, WarningCode } from "#lib/domain/warnings";
 import type { EvidenceKind } from "./evidence";
 
 export interface VerifierCheck {
@@ -21,7 +23,8 @@ export type Verdict = "valid" | "invalid" | "incomplete" | "erased";
 export interface VerifierReport {
   kind: EvidenceKind;
   verdict: Verdict;
-  /** One sentence for people. */
+  /** A few words for people: "Authentic record, 2 warnings". */
+  title: string;
   sentence: string;
   checks: VerifierCheck[];
   /** Checks that had nothing to read. */
@@ -30,6 +33,13 @@ export interface VerifierReport {
   unproven: string[];
   /** The signed statement; only of a valid or incomplete attestation, so that nothing unproven is shown as proven. */
   statement: ActionStatement | null;
+  /**
+   * What is authentic and yet bad news, drawn from what this verifier has verified. Never from the file's own list:
+   * where the two differ over the same bytes, a check (`restated_fields`) fails.
+   */
+  warnings: Warning[];
+  /** What the file warns of besides, where it does not carry the bytes that would show it. */
+  statedWarnings: WarningCode[];
   /** What a valid presentation, or the good public proof of a hidden payload, discloses; else empty. */
   disclosed: { name: string; value: JsonValue }[];
   /** For whom a valid presentation was made. */
@@ -54,20 +64,36 @@ export function listUncompared({ kind, verdict, checks }: VerifierReport): strin
 }
 
 const subjects: Record<EvidenceKind, string> = {
-  attestation: "attestation",
-  bundle: "attestation",
+  attestation: "record",
+  bundle: "record",
   human_authorization: "human authorization",
   presentation: "presentation",
   tlog_proof: "log proof",
 };
 
-export function sentenceFor(kind: EvidenceKind, verdict: Verdict, isTest: boolean): string {
-  const subject = subjects[kind];
-  const sentences: Record<Verdict, string> = {
-    valid: `This ${subject} is valid${isTest ? ", with a TEST approval that says nothing about a person" : ""}.`,
-    invalid: `This ${subject} is NOT valid: a check failed.`,
-    incomplete: `Nothing failed, but not everything about this ${subject} could be checked from this file.`,
-    erased: `The content of this ${subject} was erased by its owner; the log proves that it was recorded.`,
+type Findings = Pick<VerifierReport, "kind" | "verdict" | "warnings" | "statedWarnings">;
+
+const isRecord = (kind: EvidenceKind) => kind === "attestation" || kind === "bundle";
+
+/** "Authentic record, 2 warnings": never the one without the other. */
+function titleFor({ kind, verdict, warnings, statedWarnings }: Findings): string {
+  const count = warnings.length + statedWarnings.length;
+  const more = count === 0 ? "" : `, ${countWarnings(count)}`;
+  const titles: Record<Verdict, string> = {
+    valid: isRecord(kind) ? `Authentic record${more}` : `Valid ${subjects[kind]}${more}`,
+    invalid: isRecord(kind) ? "Not authentic" : `Not a valid ${subjects[kind]}`,
+    incomplete: `Authentic as far as it can be checked${more}`,
+    erased: "Erased",
   };
-  return sentences[verdict];
+  return titles[verdict];
+}
+
+export function wordsFor(findings: Findings, isTest: boolean): Pick<VerifierReport, "title" | "sentence"> {
+  const sentences: Record<Verdict, string> = {
+    valid: isTest ? "Its TEST approval says nothing about a person." : "Every check passed.",
+    invalid: "A check failed: do not rely on anything in it.",
+    incomplete: "No check failed, but this file does not carry everything that the checks read.",
+    erased: "The owner erased the content; the log proves that it was recorded.",
+  };
+  return { title: titleFor(findings), sentence: sentences[findings.verdict] };
 }

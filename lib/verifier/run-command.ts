@@ -13,6 +13,8 @@ import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
 const unreadable = 2;
+/** With --fail-on-warnings, where no check failed. */
+const warned = 4;
 
 export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   try {
@@ -41,7 +43,9 @@ async function runVerify(args: Arguments, io: CommandIo): Promise<number> {
   );
   if (args.flags.has("json")) printJson(io, { ...report, keys: { pinned: isPinned, note } });
   else io.print(formatReport(report, note));
-  return exitCodes[report.verdict];
+  const isWarned = report.warnings.length + report.statedWarnings.length > 0;
+  const code = exitCodes[report.verdict];
+  return code !== exitCodes.invalid && isWarned && args.flags.has("fail-on-warnings") ? warned : code;
 }
 
 async function readExpectation(

@@ -180,6 +180,7 @@ function readKey(key: JsonObject): TrustedKey {
     validFromIndex: requireIndex(key, "valid_from_index"),
     validToIndex: key["valid_to_index"] === null ? null : requireIndex(key, "valid_to_index"),
     ...(key["log_origin"] !== undefined && { logOrigin: requireText(key, "log_origin") }),
+    ...(key["status"] === "revoked" && { isRevoked: true }),
   };
 }
 

@@ -8,10 +8,17 @@ import type { CostlyChecks } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
 import { verifyAttestation } from "#lib/domain/verify";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
+import {
+  drawWarnings,
+  type Warning,
+  type WarningCode,
+  type WarningFacts,
+  warningOf,
+} from "#lib/domain/warnings";
 import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { UnreadableError } from "./read-json";
-import { sentenceFor, type Verdict, type VerifierCheck, type VerifierReport } from "./report";
+import { type Verdict, type VerifierCheck, type VerifierReport, wordsFor } from "./report";
 import { checkBundleHints, checkRestatedFields } from "./restated-fields";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
@@ -69,7 +76,7 @@ async function verifyReceipt(
     kind === "attestation"
       ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
       : checkBundleHints(evidence, report, trust.keys, logKey, expected);
-  const { unproven, disclosed, ...outcome } = restated;
+  const { unproven, disclosed, statedWarnings, ...outcome } = restated;
   const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
   const checks: VerifierCheck[] = [
     ...report.checks,
@@ -81,6 +88,8 @@ async function verifyReceipt(
     missing: report.missing,
     unproven,
     disclosed,
+    warnings: report.warnings,
+    statedWarnings,
     statement: report.statement,
     authorization: costly.authorization(),
     isErased: receipt.payload === "erased",
@@ -160,6 +169,8 @@ interface Findings {
   missing?: readonly string[];
   unproven?: string[];
   statement?: ActionStatement | null;
+  warnings?: Warning[];
+  statedWarnings?: WarningCode[];
   disclosed?: VerifierReport["disclosed"];
   presentationHeader?: VerifierReport["presentationHeader"];
   authorization?: AuthorizationReport | null;
@@ -176,21 +187,19 @@ function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findi
   const verdict: Verdict = failed ? "invalid" : findings.isErased ? "erased" : whole;
   const statement = failed ? null : (findings.statement ?? null);
   const disclosed = failed ? [] : (findings.disclosed ?? []).map(({ name, value }) => ({ name, value }));
-  const approval = statement?.predicate.human_approval;
-  const environments = [
-    approval?.method === "proof_of_personhood" ? approval.environment : null,
-    disclosed.find(({ name }) => name === "human_approval_environment")?.value ?? null,
-  ];
-  const isTest =
-    authorization?.grade === "test" || environments.some((one) => one !== null && one !== "production");
+  const warnings = failed ? [] : gatherWarnings(findings);
+  const statedWarnings = failed ? [] : (findings.statedWarnings ?? []);
+  const isTest = authorization?.grade === "test" || warnings.some(({ code }) => code === "approval_test");
   return {
     kind,
     verdict,
-    sentence: sentenceFor(kind, verdict, isTest),
+    ...wordsFor({ kind, verdict, warnings, statedWarnings }, isTest),
     checks,
     missing: [...missing],
     unproven: failed ? [] : unproven,
     statement,
+    warnings,
+    statedWarnings,
     disclosed,
     presentationHeader: failed ? null : presentationHeader,
     authorization,
@@ -198,4 +207,12 @@ function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findi
     claimed,
     disagrees: claimed !== null && claimed !== (verdict !== "invalid"),
   };
+}
+
+/** A disclosed value is as good as the payload's; an authorization by itself is a TEST or none. */
+function gatherWarnings({ warnings = [], disclosed = [], authorization }: Findings): Warning[] {
+  const shown: WarningFacts = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
+  const test = authorization?.grade === "test" ? [warningOf("approval_test")] : [];
+  const all = [...warnings, ...drawWarnings(shown), ...test];
+  return all.filter(({ code }, i) => all.findIndex((one) => one.code === code) === i);
 }

@@ -19,13 +19,22 @@ async function readQuery(searchParams: PageProps["searchParams"]) {
     const value = given[name];
     return typeof value === "string" && value !== "" ? value : undefined;
   };
-  return { approval: one("approval"), action: one("action"), cursor: one("cursor") };
+  return {
+    approval: one("approval"),
+    action: one("action"),
+    warnings: one("warnings"),
+    cursor: one("cursor"),
+  };
 }
 
 async function load({ params, searchParams }: PageProps) {
   const { slug } = await params;
   const query = await readQuery(searchParams);
-  return { slug, query, loaded: await loadAgent(slug, query.approval, query.action, query.cursor) };
+  return {
+    slug,
+    query,
+    loaded: await loadAgent(slug, query.approval, query.action, query.warnings, query.cursor),
+  };
 }
 
 export async function generateMetadata(props: PageProps): Promise<Metadata> {

@@ -23,7 +23,8 @@ interface Badge {
 
 /** Dark enough for white text at 4.5:1. */
 const colors: Record<VerdictKind, string> = {
-  valid: "#14603c",
+  authentic: "#14603c",
+  warned: "#7a4a00",
   test: "#6b2a86",
   private: "#474e59",
   erased: "#474e59",
@@ -42,7 +43,7 @@ async function describeState(slug: string, request: Request): Promise<Badge> {
   if (verification.answer.agent_slug.toLowerCase() !== slug.toLowerCase())
     return { status: 404, message: "unknown attestation", color: grey };
   const { kind, short } = verdictOf(verification);
-  return { status: 200, message: asked === null ? `latest ${short}` : short, color: colors[kind] };
+  return { status: 200, message: asked === null ? `latest: ${short}` : short, color: colors[kind] };
 }
 
 function describeFailure(error: unknown): Badge {

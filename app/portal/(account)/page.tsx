@@ -12,6 +12,8 @@ import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/http/portal-request";
 import { readOverview } from "#lib/services/portal-overview";
 
+type Overview = Awaited<ReturnType<typeof readOverview>>;
+
 export const metadata: Metadata = { title: "Overview" };
 
 function TodayCard({ used, limit }: { readonly used: number; readonly limit: number }) {
@@ -47,6 +49,24 @@ function PendingCard({ pending }: { readonly pending: number }) {
   );
 }
 
+function WarnedCard({ warned: { count, from } }: Pick<Overview, "warned">) {
+  return (
+    <Card title="With warnings">
+      <p className={`font-semibold text-3xl tabular-nums ${count === 0 ? "" : "text-fail"}`}>{count}</p>
+      <p className="mt-2 text-muted text-sm">
+        {count === 0
+          ? "No attestation of the last 30 days has one."
+          : "Attestations of the last 30 days that record something wrong or unproven."}
+      </p>
+      {count === 0 ? null : (
+        <p className="mt-3">
+          <TextLink href={`/portal/attestations?warnings=true&from=${from}`}>See them</TextLink>
+        </p>
+      )}
+    </Card>
+  );
+}
+
 function firstAttestation(baseUrl: string): string {
   return `curl -sS ${baseUrl}/v1/attest \\
   -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
@@ -60,9 +80,10 @@ export default async function OverviewPage() {
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading title="Overview" />
-      <div className="grid gap-5 md:grid-cols-2">
+      <div className="grid gap-5 md:grid-cols-2 lg:grid-cols-3">
         <TodayCard used={overview.attestationsToday} limit={overview.attestationsPerDay} />
         <PendingCard pending={overview.pendingAuthorizations} />
+        <WarnedCard warned={overview.warned} />
       </div>
       <Card title="The last 30 days" className="mt-5">
         <UsageChart days={overview.usage} />

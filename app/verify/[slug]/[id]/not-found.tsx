@@ -14,6 +14,7 @@ export default function UnknownAttestation() {
           title: "Unknown",
           sentence:
             "This instance has no attestation with this id. Whoever gave you the link cannot prove anything with it.",
+          warnings: [],
           notes: [
             "The address may have been cut short or mistyped. It may also belong to another instance: look at the host name.",
           ],

@@ -17,7 +17,8 @@ interface Picture {
 }
 
 const colors: Record<VerdictKind, string> = {
-  valid: "#14603c",
+  authentic: "#14603c",
+  warned: "#7a4a00",
   test: "#6b2a86",
   private: "#474e59",
   invalid: "#a3201f",

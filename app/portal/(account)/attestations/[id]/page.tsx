@@ -1,7 +1,12 @@
 /** /portal/attestations/<id>: one attestation in full, verified again at this moment, and selective disclosure. */
 import type { Metadata } from "next";
 import { ActionDialog } from "#components/portal/action-dialog";
-import { AttestationFacts, CheckList, ValidityPill } from "#components/portal/attestation-facts";
+import {
+  AttestationFacts,
+  AuthenticityPill,
+  CheckList,
+  WarningList,
+} from "#components/portal/attestation-facts";
 import { PageHeading } from "#components/portal/page-heading";
 import { PresentationForm } from "#components/portal/presentation-form";
 import { PortalPage } from "#components/portal/shown-organization";
@@ -82,13 +87,14 @@ export default async function AttestationPage({ params }: PageProps) {
             </TextLink>
           </>
         }
-        action={<ValidityPill valid={verification.valid} />}
+        action={<AuthenticityPill found={verification} />}
       />
+      <WarningList found={verification} />
       <Card title="What it says">
         <AttestationFacts found={verification} />
       </Card>
       <Card title="Checked just now" className="mt-5">
-        <CheckList checks={verification.checks} />
+        <CheckList checks={verification.checks} warnings={verification.warnings} />
       </Card>
       <DisclosureCard id={id} messages={messages} />
       {verification.payload === null ? null : (

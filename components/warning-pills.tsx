@@ -1,0 +1,26 @@
+/** In lists: what is authentic and yet bad news. The grade of an approval and an erasure have marks of their own. */
+import type { WarningCode } from "#lib/domain/warnings";
+import { StatusPill } from "./ui/status-pill";
+
+const labels: Partial<Record<WarningCode, string>> = {
+  agent_signature_invalid: "Agent's signature wrong",
+  code_hash_mismatch: "Code not as registered",
+  tools_not_registered: "Tool not registered",
+  approval_key_changed: "Approved for another key",
+  signing_key_revoked: "Signing key revoked",
+  zk_key_revoked: "Proof's key revoked",
+};
+
+interface WarningPillsProps {
+  readonly warnings: readonly { readonly code: WarningCode }[];
+}
+
+export function WarningPills({ warnings }: WarningPillsProps) {
+  return warnings.map(({ code }) =>
+    labels[code] === undefined ? null : (
+      <StatusPill key={code} tone="fail">
+        {labels[code]}
+      </StatusPill>
+    ),
+  );
+}

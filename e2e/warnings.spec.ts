@@ -1,0 +1,147 @@
+/** What an agent did wrong is authentic evidence, and no surface may show it as simply good. */
+import { generateKeyPairSync } from "node:crypto";
+import { expect, type Page, test } from "@playwright/test";
+import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { callApi, expectGoodPage, makeKey, newAddress, signIn } from "./portal-helpers";
+import { attest, inputsHash, run } from "./public-pages-helpers";
+
+const { publicKey: agentKey } = generateKeyPairSync("ed25519");
+const slug = `violating-bot-${run}`;
+const violation = {
+  agent_slug: slug,
+  action: "Ran a shell",
+  code_hash: "git:evil",
+  tools_used: ["fs.read", "shell.exec"],
+  agent_signature: `${"A".repeat(85)}A==`,
+};
+const registered = {
+  slug,
+  public_key: agentKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64"),
+  code_hash: "git:good",
+  tools: ["fs.read"],
+};
+let key = "";
+
+test.beforeAll(async ({ request }) => {
+  key = await getApiKey(request, "warnings");
+  const headers = { authorization: `Bearer ${key}` };
+  const answer = await request.post("/v1/identity/register", { headers, data: registered });
+  expect(answer.status(), await answer.text()).toBe(201);
+});
+
+const verdict = (page: Page) => page.getByRole("heading", { level: 1 });
+
+async function openChecked(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await expect(page.locator("[data-browser-check]")).toHaveAttribute("data-browser-check", "done");
+}
+
+test("a record of three violations says so in headline, title, rows, picture, badge and feeds", async ({
+  page,
+  request,
+}) => {
+  const made = await attest(request, key, violation);
+  await openChecked(page, made.public_url);
+  await expect(verdict(page)).toHaveText("Authentic record, 3 warnings");
+  await expect(page).toHaveTitle(/^Authentic record, 3 warnings · /);
+  for (const property of ["og:title", "og:description"])
+    await expect(page.locator(`meta[property="${property}"]`)).toHaveAttribute("content", /3 warnings/);
+  await expect(page.locator("[data-warning=tools_not_registered]")).toHaveText(/shell\.exec/);
+  for (const name of ["agent_signature", "code_hash", "tools"]) {
+    const row = page.locator(`#check-${name}`);
+    await expect(row).toContainText("Server: no");
+    await expect(row).toContainText("Your browser: no");
+    await expect(row.getByText(/: (yes|passes)$/)).toHaveCount(0);
+  }
+  await expect(page.locator("#check-tools")).toContainText("No: shell.exec");
+  await expect(page.getByText("none failed, 3 warnings) and agrees.")).toBeVisible();
+  await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
+  await expectAccessibleInBothThemes(page);
+  for (const address of [`/badge/${slug}.svg`, `/badge/${slug}.svg?attestation=${made.attestation_id}`]) {
+    const badge = await (await request.get(address)).text();
+    expect(badge).toContain("authentic, 3 warnings");
+    expect(badge).not.toContain("#14603c");
+  }
+  const picture = await request.get(`${new URL(made.public_url).pathname}/opengraph-image`);
+  expect(picture.headers()["content-type"]).toBe("image/png");
+  const json = (await (await request.get(`/agent/${slug}/feed.json`)).json()) as {
+    items: { title: string }[];
+  };
+  expect(json.items[0]?.title).toBe("[3 warnings] Ran a shell");
+  expect(await (await request.get(`/agent/${slug}/feed.atom`)).text()).toContain("[3 warnings] Ran a shell");
+});
+
+test("the public feed marks it in red, and finds it by its filter", async ({ page, request }) => {
+  const clean = await attest(request, key, { agent_slug: slug, action: "Read a file" });
+  expect(clean.public_url).toContain(slug);
+  await page.goto(`/agent/${slug}`);
+  await expect(page.getByText("Tool not registered")).toBeVisible();
+  await page.getByLabel("Warnings", { exact: true }).selectOption("With warnings");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(page).toHaveURL(/warnings=true/);
+  await expect(page.getByRole("table").getByText("Ran a shell")).toBeVisible();
+  await expect(page.getByRole("table").getByText("Read a file")).toHaveCount(0);
+  await expectAccessibleInBothThemes(page);
+  await page.goto(`/agent/${slug}?warnings=false`);
+  await expect(page.getByRole("table").getByText("Read a file")).toBeVisible();
+  await expect(page.getByRole("table").getByText("Ran a shell")).toHaveCount(0);
+});
+
+test("a file with warnings does not look valid on /verify", async ({ page, request }) => {
+  const made = await attest(request, key, { ...violation, action: "Ran it again" });
+  const answer = await (await request.get(`/v1/verify/${made.attestation_id}`)).text();
+  await page.goto("/verify");
+  await page.getByLabel("Paste it here, or drop a file on this box").fill(answer);
+  await page.getByRole("button", { name: "Verify in this browser" }).click();
+  const result = page.locator("[data-outcome]");
+  await expect(result).toContainText("Authentic record, 3 warnings");
+  await expect(result.locator("[data-warning=tools_not_registered]")).toContainText("shell.exec");
+  await expectAccessibleInBothThemes(page);
+});
+
+test("a server that leaves a warning out of page and answer is caught by the browser", async ({
+  page,
+  request,
+}) => {
+  const made = await attest(request, key, { ...violation, action: "Ran it unseen" });
+  await page.route(`**/v1/verify/${made.attestation_id}`, async (route) => {
+    const answer = (await (await route.fetch()).json()) as object;
+    await route.fulfill({ json: { ...answer, warnings: [] } });
+  });
+  await openChecked(page, made.public_url);
+  await expect(page.locator("main").getByRole("alert").first()).toContainText(
+    "Your browser does not agree with this server",
+  );
+});
+
+test("the portal counts them, marks them in red and finds them by a filter", async ({ page, request }) => {
+  test.setTimeout(120_000);
+  await signIn(page, newAddress("warned"));
+  await expect(page.getByText("No attestation of the last 30 days has one.")).toBeVisible();
+  const own = await makeKey(page, "ci");
+  const agent_slug = `portal-${slug}`;
+  await callApi(request, own, "/v1/identity/register", { ...registered, slug: agent_slug });
+  const report = { agent_slug, inputs_hash: inputsHash };
+  const made = await callApi(request, own, "/v1/attest", { ...violation, ...report, is_public: false });
+  await callApi(request, own, "/v1/attest", { ...report, action: "Read a file" });
+
+  await page.goto("/portal");
+  await expect(page.getByText("record something wrong or unproven")).toBeVisible();
+  await page.getByRole("link", { name: "See them" }).click();
+  await expect(page).toHaveURL(/warnings=true/);
+  const table = page.getByRole("table");
+  await expect(table.getByText("Ran a shell")).toBeVisible();
+  await expect(table.getByText("Read a file")).toHaveCount(0);
+  for (const mark of ["Agent's signature wrong", "Code not as registered", "Tool not registered"])
+    await expect(table.getByText(mark)).toHaveClass(/text-fail/);
+  await expectGoodPage(page);
+  const csv = await (await page.request.get("/portal/attestations/export?format=csv&warnings=true")).text();
+  expect(csv).toContain("agent_signature_invalid code_hash_mismatch tools_not_registered");
+  expect(csv).not.toContain("Read a file");
+
+  await page.goto(`/portal/attestations/${made["attestation_id"]}`);
+  await expect(page.getByText("Authentic record, 3 warnings", { exact: true })).toBeVisible();
+  await expect(page.locator("[data-warning=tools_not_registered]")).toContainText("shell.exec");
+  await expect(page.getByText("no", { exact: true })).toHaveCount(3);
+  await expectGoodPage(page);
+});
