@@ -1,5 +1,5 @@
 /**
- * Runs the jobs of lib/services/zk-worker.ts off the request thread, in few threads and with a bounded
+ * Runs jobs (lib/services/zk-worker.ts and lib/http/picture-worker.ts) off the request thread, in few threads and with a bounded
  * queue: a caller beyond the bound gets 503 at once instead of a place in a line that only grows.
  */
 import { createHash } from "node:crypto";
@@ -47,6 +47,8 @@ export interface PoolOptions {
   maxRemembered?: number;
   /** Seconds after which a thread without work ends. */
   idleSeconds?: number;
+  /** What the 503 says when the pool is full. */
+  busyDetail?: string;
 }
 
 /** Starts no thread before the first job. */
@@ -54,7 +56,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   options: PoolOptions,
 ): WorkerPool<Jobs> {
   const { workerFile, maxThreads = defaultThreads(), maxQueued = 32, maxPerOwner = 12 } = options;
-  const { maxRemembered = 1_000, idleSeconds = 60 } = options;
+  const { maxRemembered = 1_000, idleSeconds = 60, busyDetail = tooManyProofs } = options;
   const piscina = new Piscina({
     filename: workerFile,
     minThreads: 0,
@@ -70,8 +72,8 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   const pool: WorkerPool<Jobs> = {
     async run(name, input, owner) {
       if (closing) throw new AppError("service_unavailable", "this instance is shutting down");
-      if (accepted.size >= maxThreads + maxQueued) throw busy();
-      if (owner !== undefined && countOf(owner) >= maxPerOwner) throw busy();
+      if (accepted.size >= maxThreads + maxQueued) throw busy(busyDetail);
+      if (owner !== undefined && countOf(owner) >= maxPerOwner) throw busy(busyDetail);
       const job = piscina.run(input, { name });
       accepted.set(job, owner);
       try {
@@ -99,8 +101,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
 
 const defaultThreads = () => Math.min(4, Math.max(1, availableParallelism() - 1));
 
-function busy(): AppError {
-  return new AppError("service_unavailable", "too many proofs are being made or checked at this moment", {
-    headers: { "Retry-After": "2" },
-  });
-}
+const tooManyProofs = "too many proofs are being made or checked at this moment";
+
+const busy = (detail: string) =>
+  new AppError("service_unavailable", detail, { headers: { "Retry-After": "2" } });
