@@ -2,20 +2,25 @@
  * The production server: /v1 and the log go straight to the operations' handlers, everything else to Next, on
  * one port (a handler costs a tenth of what it costs inside Next). Next's scripts and style sheets come from memory.
  */
+
+import { rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import next from "next";
 import { logConsole } from "#lib/http/console-lines";
 import { getApp } from "#lib/http/context";
+import { createKeptPages } from "#lib/http/kept-pages";
+import { createPageGate } from "#lib/http/page-gate";
 import {
   isDispatched,
   refuseConnect,
   serveDirectly,
+  serveInTurn,
   serveMalformed,
   serveRefusal,
   toOriginForm,
   vouchForPeer,
 } from "#lib/http/serve";
-import { loadStaticAssets } from "#lib/http/static-assets";
+import { listStaticFiles, loadStaticAssets } from "#lib/http/static-assets";
 import { logger } from "#lib/logger";
 
 /** How long a stop waits for answers under way before it cuts their connections. */
@@ -23,6 +28,8 @@ const graceMs = 10_000;
 
 async function preparePages(port: number) {
   logConsole(logger);
+  // What an earlier version's picture optimizer kept of records that may be erased by now.
+  await rm(".next/cache/images", { recursive: true, force: true });
   const pages = next({
     dev: false,
     dir: process.cwd(),
@@ -40,10 +47,16 @@ async function start(): Promise<void> {
   const { env, peerSecret, close } = await getApp();
   const handlePage = await preparePages(env.PORT);
   const serveAsset = await loadStaticAssets(".next/static");
+  const files = await listStaticFiles(".next/static");
+  const keptPages = createKeptPages();
+  const gate = createPageGate();
   const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    if (await serveMalformed(incoming, outgoing)) return;
+    if (await serveMalformed(incoming, outgoing, files)) return;
     vouchForPeer(incoming, peerSecret);
-    if (!(await serveRefusal(incoming, outgoing, peerSecret))) await handlePage(incoming, outgoing);
+    if (await serveRefusal(incoming, outgoing, peerSecret)) return;
+    if (keptPages.serve(incoming, outgoing)) return;
+    if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
+    else await serveInTurn(gate, incoming, outgoing, handlePage);
   };
   const server = createServer((incoming, outgoing) => {
     incoming.url = toOriginForm(incoming.url ?? "/");

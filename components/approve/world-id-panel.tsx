@@ -5,7 +5,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
 import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
-import { segmentText } from "#lib/domain/display-text";
+import { groupSegments, runToText } from "#lib/domain/display-text";
 import { DifferenceAlert } from "./difference-alert";
 import { useWorldId } from "./use-world-id";
 import { WalletRequest } from "./wallet-request";
@@ -23,10 +23,10 @@ const deviceLabel = "Use a World ID verified on a device only";
 /** For the wallet's own screen, which shows less than this page: short, hidden characters visible. */
 function describeForWallet({ request }: ApprovalView): string {
   let text = "";
-  for (const segment of segmentText(`${request.agent_slug}: ${request.action}`)) {
-    const piece = segment.kind === "text" ? segment.value : `⟨${segment.label}⟩`;
+  for (const run of groupSegments(`${request.agent_slug}: ${request.action}`)) {
+    const piece = runToText(run);
     const room = walletTextLength - text.length;
-    if (piece.length > room) return `${text}${segment.kind === "text" ? piece.slice(0, room) : ""} …`;
+    if (piece.length > room) return `${text}${run.kind === "text" ? piece.slice(0, room) : ""} …`;
     text += piece;
   }
   return text;

@@ -167,8 +167,19 @@ function describeMount(base: string, mount: string): JsonObject {
   return { url: `${base}${mount}`, variables: { log } };
 }
 
-/** `base` without a trailing slash. */
+const built = new Map<string, JsonObject>();
+
+/**
+ * `base` without a trailing slash. Made once for each: it takes a tenth of a second, of the thread that answers requests.
+ * The result is shared: do not change it.
+ */
 export function buildOpenApi(base: string): JsonObject {
+  const known = built.get(base) ?? composeDocument(base);
+  built.set(base, known);
+  return known;
+}
+
+function composeDocument(base: string): JsonObject {
   const components: Components = { JsonValue: jsonValueSchema as unknown as JsonObject };
   const paths: Record<string, JsonObject> = {};
   convert(problem, "output", components);

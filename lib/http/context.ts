@@ -24,9 +24,10 @@ import { startRetryLoop } from "#lib/services/retry-submissions";
 import { createSigningKeys } from "#lib/services/signing-keys";
 import { createWakeups } from "#lib/services/wakeups";
 import { createWitnesses } from "#lib/services/witnesses";
-import { createZkPool } from "#lib/services/zk-worker-pool";
+import { createZkPool, type WorkerPool } from "#lib/services/zk-worker-pool";
 import { authSecretFile } from "./key-source";
 import { type LogRoom, openLogRoom } from "./log-room";
+import type * as pictureWorker from "./picture-worker";
 import { openWorldId } from "./world-id";
 
 /** The context, and what only the doors need. */
@@ -37,6 +38,8 @@ export interface App {
   peerSecret: string;
   /** The stand-in, where nothing is configured; its bridge and wallet remember in this process's memory. */
   localWorldId: LocalWorldId | null;
+  /** Draws the links' cards, off the request thread. */
+  pictures: WorkerPool<typeof pictureWorker>;
   close(): Promise<void>;
 }
 
@@ -91,6 +94,15 @@ function openRedis(url: string | undefined): Redis | null {
   return redis;
 }
 
+/** Few at once: who looks at a link's card can wait or ask again, and nothing is kept of one (it may be erased). */
+const createPicturePool = () =>
+  createZkPool<typeof pictureWorker>({
+    workerFile: path.resolve("dist/picture-worker.mjs"),
+    maxThreads: 1,
+    maxQueued: 16,
+    busyDetail: "too many pictures are being drawn at this moment",
+  });
+
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env): Promise<App> {
   const room = await openLogRoom(env);
@@ -131,6 +143,7 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
   await witnesses.ask();
   context.log.onCommit(() => witnesses.schedule());
   await logMadeKeys(context);
+  const pictures = createPicturePool();
   const retries = startRetryLoop(context);
   const stopHousekeeping = startHousekeeping(context);
   const close = async () => {
@@ -139,11 +152,12 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     await context.log.drain();
     await witnesses.close();
     await context.pool.close();
+    await pictures.close();
     redis?.disconnect();
     await database.close();
   };
   const peerSecret = Buffer.from(random(16)).toString("hex");
-  return { context, env, peerSecret, localWorldId: world.local, close };
+  return { context, env, peerSecret, localWorldId: world.local, pictures, close };
 }
 
 const slot = Symbol.for("countersign.app");

@@ -15,7 +15,7 @@ export interface Share {
 }
 
 export interface Owner {
-  organization: string;
+  organization?: string;
   request?: string;
   /** Address as limits count it (lib/http/client-ip.ts); null where none is known. */
   client?: string | null;
@@ -30,7 +30,7 @@ function networkOf(client: string): string | undefined {
 export function shareOf(lane: Lane, { organization, request, client }: Owner): Share {
   const network = client ? networkOf(client) : undefined;
   const owners = [
-    `organization ${organization}`,
+    ...(organization === undefined ? [] : [`organization ${organization}`]),
     ...(request === undefined ? [] : [`request ${request}`]),
     ...(client ? [`client ${client}`] : []),
     ...(network === undefined ? [] : [`network ${network}`]),

@@ -1,7 +1,7 @@
 /**
- * Runs the jobs of lib/services/zk-worker.ts off the request thread, in few threads. Every job has owners, and the
- * threads are shared between them (./fair-queue.ts): whoever is refused gets 503 at once instead of a place in a line
- * that only grows.
+ * Runs jobs (./zk-worker.ts and lib/http/picture-worker.ts) off the request thread, in few threads. Every job has owners,
+ * and the threads are shared between them (./fair-queue.ts): whoever is refused gets 503 at once instead of a place in a
+ * line that only grows.
  */
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
@@ -50,6 +50,8 @@ export interface PoolOptions {
   maxRemembered?: number;
   /** Seconds after which a thread without work ends. */
   idleSeconds?: number;
+  /** What the 503 says when the pool is full. */
+  busyDetail?: string;
 }
 
 /** Starts no thread before the first job. */
@@ -57,7 +59,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   options: PoolOptions,
 ): WorkerPool<Jobs> {
   const { workerFile, maxThreads = defaultThreads(), maxQueued = 32, maxPerOwner = 12 } = options;
-  const { maxRemembered = 1_000, idleSeconds = 60 } = options;
+  const { maxRemembered = 1_000, idleSeconds = 60, busyDetail = tooManyProofs } = options;
   const piscina = new Piscina({
     filename: workerFile,
     minThreads: 0,
@@ -70,7 +72,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
     slots: maxThreads,
     maxWaiting: maxQueued,
     maxPerOwner,
-    refusal: "too many proofs are being made or checked at this moment",
+    refusal: busyDetail,
   });
   let closing = false;
 
@@ -96,6 +98,8 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   };
   return pool;
 }
+
+const tooManyProofs = "too many proofs are being made or checked at this moment";
 
 const defaultThreads = () => Math.min(4, Math.max(1, availableParallelism() - 1));
 

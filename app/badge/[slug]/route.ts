@@ -1,6 +1,6 @@
 /**
  * GET /badge/<slug>.svg: the state of the agent's latest public attestation, or with ?attestation=<id> of that one,
- * in words. Verified anew for each answer, and cached for a minute only: a badge must not outlive its truth.
+ * in words. Verified anew for each answer, and kept by nobody: a badge must not outlive its truth.
  */
 import { makeBadge } from "badge-maker";
 import { verdictOf } from "#components/verify/facts";
@@ -78,7 +78,7 @@ export async function GET(request: Request, { params }: { params: Promise<{ slug
     status,
     headers: {
       "Content-Type": "image/svg+xml; charset=utf-8",
-      "Cache-Control": status === 200 ? "public, max-age=60, s-maxage=60" : "no-store",
+      "Cache-Control": status === 200 ? "no-cache" : "no-store",
       "Access-Control-Allow-Origin": "*",
       "Cross-Origin-Resource-Policy": "cross-origin",
     },
