@@ -22,7 +22,8 @@ export default defineConfig({
     hookTimeout: 300_000,
     pool: "forks",
     maxWorkers: 2,
-    // The others share what they import: to load the service takes longer than most of their files run.
+    // The others share what they import: to load the service takes longer than most of their files run. So each puts
+    // back what it stubs (globals, timers, the working folder), or the next file in the worker finds it.
     projects: [
       {
         extends: true,
