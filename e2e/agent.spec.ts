@@ -1,7 +1,8 @@
 /** The agent's page, its feeds and badge, the landing page's example, and /verify. */
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "@playwright/test";
-import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { getApiKey } from "./approval-helpers";
 import { attest, hostileFields, type Made, run } from "./public-pages-helpers";
 
 const slug = `feed-bot-${run}`;

@@ -1,14 +1,8 @@
 /** Denying with and without JavaScript, hostile strings, the keyboard, the states in words and what fails on the way. */
 import { webcrypto } from "node:crypto";
 import { expect, type Page, test } from "@playwright/test";
-import {
-  approveAs,
-  ask,
-  expectAccessibleInBothThemes,
-  getApiKey,
-  openWallet,
-  poll,
-} from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { approveAs, ask, getApiKey, openWallet, poll } from "./approval-helpers";
 
 // A real proof takes seconds, and more where other tests share the machine.
 test.describe.configure({ timeout: 120_000 });

@@ -1,7 +1,8 @@
 /** Agents, attestations and authorizations as their owner and as a stranger meet them. */
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@playwright/test";
-import { callApi, expectGoodPage, makeKey, newAddress, signIn } from "./portal-helpers";
+import { expectGoodPage } from "./accessibility-helpers";
+import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
 
 test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
   await signIn(page, newAddress("agents"));

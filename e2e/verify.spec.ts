@@ -1,6 +1,7 @@
 /** An attestation's public page: what a stranger sees, and what the stranger's own browser finds. */
 import { expect, type Page, test } from "@playwright/test";
-import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { getApiKey } from "./approval-helpers";
 import { makeKey, newAddress, signIn } from "./portal-helpers";
 import { attest, authorize, hostileFields, pageBot, run } from "./public-pages-helpers";
 

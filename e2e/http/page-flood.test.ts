@@ -4,11 +4,11 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { callServer, isBuilt, type ServerProcess, startServer } from "./server-process";
+import { callServer, type ServerProcess, startServer } from "./server-process";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-describe.skipIf(!isBuilt)("pages", () => {
+describe("pages", () => {
   let dataDir: string;
   let server: ServerProcess | undefined;
   beforeEach(async () => {

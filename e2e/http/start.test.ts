@@ -3,13 +3,14 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { callServer, isBuilt, obtainKey, type ServerProcess, startServer } from "./server-process";
+import { copyEmbeddedTemplate } from "#lib/db/testing";
+import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
 
 const body = { agent_slug: "start", action: "a", inputs_hash: "b" };
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-describe.skipIf(!isBuilt)("a server's start", () => {
+describe("a server's start", () => {
   let dataDir: string;
   const running: ServerProcess[] = [];
   const start = async (settings: Record<string, string> = {}) => {
@@ -59,6 +60,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
   });
 
   it("is refused to a second process on the folder, and on a port in use, with what to do", async () => {
+    await copyEmbeddedTemplate(dataDir);
     const first = await start();
     const second = await start();
     await second.stop();
@@ -68,6 +70,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
     ]);
     expect(second.output()).toMatch(/DATA_DIR|DATABASE_URL/);
     const otherDir = await mkdtemp(path.join(tmpdir(), "countersign-start-"));
+    await copyEmbeddedTemplate(otherDir);
     const third = await startServer("server", otherDir, { PORT: String(first.port) });
     await third.exited;
     await rm(otherDir, { recursive: true, force: true });
@@ -76,6 +79,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
   });
 
   it("is refused with a lost or foreign key, which the message names", async () => {
+    await copyEmbeddedTemplate(dataDir);
     const first = await start();
     await first.stop();
     const file = path.join(dataDir, "keys", "signing-key");

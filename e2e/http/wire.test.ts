@@ -5,17 +5,19 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { callServer, isBuilt, type ServerProcess, startServer } from "./server-process";
+import { copyEmbeddedTemplate } from "#lib/db/testing";
+import { callServer, type ServerProcess, startServer } from "./server-process";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAA\r\n";
 
-describe.skipIf(!isBuilt)("on the wire", () => {
+describe("on the wire", () => {
   let dataDir: string;
   let server: ServerProcess;
   beforeAll(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), "countersign-wire-"));
+    await copyEmbeddedTemplate(dataDir);
     server = await startServer("server", dataDir);
   });
   afterAll(async () => {

@@ -193,9 +193,12 @@ describe.skipIf(!databaseKinds.includes("postgres"))("limits of several processe
   });
 });
 
-function findRedis(): string | undefined {
-  return ["/usr/bin/redis-server", "/usr/local/bin/redis-server"].find((file) => existsSync(file));
-}
+/** .ci/test.mjs names one always. */
+const redisServer = [
+  process.env["TEST_REDIS_SERVER"],
+  "/usr/bin/redis-server",
+  "/usr/local/bin/redis-server",
+].find((file) => file !== undefined && existsSync(file));
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -206,13 +209,13 @@ async function freePort(): Promise<number> {
 }
 
 describe("limits in Redis", () => {
-  it.skipIf(findRedis() === undefined)(
+  it.skipIf(redisServer === undefined)(
     "are shared, and counted in the database while Redis is away",
     async () => {
       const folder = await mkdtemp(path.join(tmpdir(), "countersign-redis-"));
       const port = await freePort();
       const redis = spawn(
-        findRedis() ?? "",
+        redisServer ?? "",
         ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
         { stdio: "ignore" },
       );

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Scope, scopeNames } from "#lib/contract/primitives";
-import { createTestDatabase, type DatabaseKind } from "#lib/db/testing";
+import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "#lib/db/testing";
 import { parseEnv } from "#lib/env";
 import { createApiKey } from "#lib/services/api-keys";
 import { findOrCreateOrganization } from "#lib/services/organizations";
@@ -53,6 +53,7 @@ export async function startTestApp(
   const database =
     kind === "postgres" && settings["DATABASE_URL"] === undefined ? await createTestDatabase() : null;
   const env = { DATA_DIR: dataDir, ...(database && { DATABASE_URL: database.url }), ...settings };
+  if (kind === "embedded") await copyEmbeddedTemplate(env.DATA_DIR);
   const app = await buildApp(parseEnv(env));
   const use = () => {
     (globalThis as { [slot]?: Promise<App> })[slot] = Promise.resolve(app);
