@@ -138,8 +138,15 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
   };
 }
 
-/** `base` without a trailing slash. */
+let built: { base: string; document: JsonObject } | null = null;
+
+/** `base` without a trailing slash. Built once: it costs what a hundred small answers cost. */
 export function buildOpenApi(base: string): JsonObject {
+  if (built?.base !== base) built = { base, document: build(base) };
+  return built.document;
+}
+
+function build(base: string): JsonObject {
   const components: Components = {};
   const paths: Record<string, JsonObject> = {};
   convert(problem, "output", components);
