@@ -4,15 +4,18 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import next from "next";
+import type { Env } from "#lib/env";
+import { createAdmit } from "#lib/http/admit";
 import { logConsole } from "#lib/http/console-lines";
 import { getApp } from "#lib/http/context";
+import { startServers } from "#lib/http/listen";
 import {
   isDispatched,
   refuseConnect,
+  sendResponse,
   serveDirectly,
   serveMalformed,
   serveRefusal,
-  toOriginForm,
   vouchForPeer,
 } from "#lib/http/serve";
 import { loadStaticAssets } from "#lib/http/static-assets";
@@ -45,10 +48,15 @@ async function start(): Promise<void> {
     vouchForPeer(incoming, peerSecret);
     if (!(await serveRefusal(incoming, outgoing, peerSecret))) await handlePage(incoming, outgoing);
   };
-  const server = createServer((incoming, outgoing) => {
-    incoming.url = toOriginForm(incoming.url ?? "/");
+  const admit = createAdmit(env);
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const foreign = admit(incoming);
+    if (foreign !== null) {
+      void sendResponse(foreign, outgoing);
+      return;
+    }
     if (serveAsset(incoming, outgoing)) return;
-    if (isDispatched(incoming.url, incoming.headers.accept)) {
+    if (isDispatched(incoming.url ?? "/", incoming.headers.accept)) {
       void serveDirectly(incoming, outgoing);
       return;
     }
@@ -56,37 +64,46 @@ async function start(): Promise<void> {
       logger.error({ err: error }, "a page failed");
       outgoing.destroy();
     });
-  });
-  server.on("connect", (incoming, socket) => void refuseConnect(incoming, socket));
-  stopOnSignal(server, close);
-  server.once("error", (error: NodeJS.ErrnoException) => {
-    const isTaken = error.code === "EADDRINUSE";
-    fail(
-      isTaken ? new Error(`Countersign cannot start: PORT ${env.PORT} is in use by another program.`) : error,
-    );
-  });
-  server.listen(env.PORT, () => announce(env));
+  };
+  const servers = await startServers(handle, env.PORT, env.bindAddresses).catch(describeBinding(env));
+  for (const server of servers)
+    server.on("connect", (incoming, socket) => void refuseConnect(incoming, socket));
+  stopOnSignal(servers, close);
+  announce(env);
 }
 
-function stopOnSignal(server: Server, close: () => Promise<void>): void {
+function describeBinding({ PORT, HOST }: Env) {
+  return (error: NodeJS.ErrnoException): never => {
+    if (error.code === "EADDRINUSE")
+      throw new Error(`Countersign cannot start: PORT ${PORT} is in use by another program.`);
+    if (error.code === "EADDRNOTAVAIL")
+      throw new Error(`Countersign cannot start: HOST ${HOST} is not an address of this machine.`);
+    throw error;
+  };
+}
+
+function stopOnSignal(servers: Server[], close: () => Promise<void>): void {
   const stop = () => {
-    server.close(() => {
-      close().then(
+    const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    Promise.all(closed)
+      .then(close)
+      .then(
         () => process.exit(0),
         (error: unknown) => {
           logger.error({ err: error }, "the shutdown failed");
           process.exit(1);
         },
       );
-    });
-    server.closeIdleConnections();
-    setTimeout(() => server.closeAllConnections(), graceMs).unref();
+    for (const server of servers) server.closeIdleConnections();
+    setTimeout(() => {
+      for (const server of servers) server.closeAllConnections();
+    }, graceMs).unref();
   };
   process.once("SIGTERM", stop);
   process.once("SIGINT", stop);
 }
 
-function announce(env: Awaited<ReturnType<typeof getApp>>["env"]): void {
+function announce(env: Env): void {
   logger.info(`Countersign is listening on ${env.baseUrl}`);
   if (env.DATABASE_URL === undefined) {
     logger.info(

@@ -103,6 +103,12 @@ describe.skipIf(!isBuilt)("a server's start", () => {
       1,
       expect.stringContaining("TRUSTED_PROXY_HOPS:"),
     ]);
+    const exposed = await start({ HOST: "0.0.0.0" });
+    await exposed.stop();
+    expect([exposed.child.exitCode, exposed.output()]).toEqual([
+      1,
+      expect.stringContaining("HOST: is 0.0.0.0"),
+    ]);
     const open = await start({ PUBLIC_BASE_URL: "https://countersign.example" });
     await open.stop();
     expect(open.child.exitCode).toBe(1);

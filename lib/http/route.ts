@@ -129,7 +129,7 @@ async function answer<Spec extends OperationSpec>(
   params: Params,
 ): Promise<Response> {
   const { context } = app;
-  const ip = clientAddress(request, app.peerSecret, app.env.TRUSTED_PROXY_HOPS);
+  const ip = clientAddress(request, app.peerSecret, app.env);
   const caller = await authenticate(context, spec.auth, request, ip);
   const headers = await checkLimit(app, spec, caller, ip);
   try {

@@ -28,11 +28,6 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   );
 }
 
-/** The target as routes know it: a client of a proxy may send the whole address (RFC 9112 section 3.2.2). */
-export function toOriginForm(url: string): string {
-  return url.replace(/^https?:\/\/[^/?#]*\/?/i, "/");
-}
-
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const unknownMethod = "UNKNOWN";
@@ -53,6 +48,11 @@ function toRequest(incoming: IncomingMessage): Request {
   } as RequestInit);
   rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
   return request;
+}
+
+/** Never rejects. A client that goes away in the middle is nobody's error. */
+export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
+  await send(response, outgoing).catch(() => outgoing.destroy());
 }
 
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {
@@ -76,7 +76,7 @@ export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerR
     outgoing.writeHead(500, { connection: "close" }).end();
     return;
   }
-  await send(response, outgoing).catch(() => outgoing.destroy());
+  await sendResponse(response, outgoing);
 }
 
 function isDecodable(path: string): boolean {
