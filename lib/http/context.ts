@@ -21,10 +21,12 @@ import { createMailboxMailer } from "#lib/services/mailbox";
 import { createRateLimiter } from "#lib/services/rate-limit";
 import { createSigningKeys } from "#lib/services/signing-keys";
 import { startRetryLoop } from "#lib/services/submit-approval";
+import { createUnknownKeys } from "#lib/services/unknown-keys";
 import { createWakeups } from "#lib/services/wakeups";
 import { createWitnesses } from "#lib/services/witnesses";
 import { createZkPool } from "#lib/services/zk-worker-pool";
 import { authSecretFile } from "./key-source";
+import { unknownKeyPolicy } from "./limits";
 import { type LogRoom, openLogRoom } from "./log-room";
 import { openWorldId } from "./world-id";
 
@@ -99,6 +101,7 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
   await requireOwnHistory(database.db, guard);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = openRedis(env.REDIS_URL);
+  const limiter = createRateLimiter(database, redis, clock);
   const world = await openWorldId(env, files, random);
   const context: Context = {
     settings: env,
@@ -108,7 +111,8 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     logger,
     secrets: deriveSecrets(await readAuthSecret(env, files)),
     mailer: createMailer(env, { database, clock }),
-    limiter: createRateLimiter(database, redis, clock),
+    limiter,
+    unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
     keys,
     guard,
     log: createLogSequencer({ database, keys, guard, logger }),

@@ -29,6 +29,11 @@ export function keyRequestAddressPolicy(env: Env): LimitPolicy {
   };
 }
 
+/** What comes before every keyed route's own limit: keys that nobody has, by the client's address. */
+export function unknownKeyPolicy(env: Env): LimitPolicy {
+  return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
+}
+
 /** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
 export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
   const resetSeconds = Math.max(1, Math.ceil((state.resetMs - nowMs) / 1000));
@@ -42,6 +47,14 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
   };
 }
 
+export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: number): AppError {
+  return new AppError(
+    "rate_limit_exceeded",
+    `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
+    { headers: limitHeaders(policy, state, nowMs) },
+  );
+}
+
 /** The headers of the limited route; throws 429 with the same headers where the limit is used up. */
 export async function enforceLimit(
   context: Context,
@@ -49,13 +62,7 @@ export async function enforceLimit(
   key: string,
 ): Promise<Record<string, string>> {
   const state = await context.limiter.consume(policy, key);
-  const headers = limitHeaders(policy, state, context.clock().getTime());
-  if (!state.allowed) {
-    throw new AppError(
-      "rate_limit_exceeded",
-      `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
-      { headers },
-    );
-  }
-  return headers;
+  const nowMs = context.clock().getTime();
+  if (!state.allowed) throw limitExceeded(policy, state, nowMs);
+  return limitHeaders(policy, state, nowMs);
 }

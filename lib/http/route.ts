@@ -130,7 +130,7 @@ async function answer<Spec extends OperationSpec>(
 ): Promise<Response> {
   const { context } = app;
   const ip = clientAddress(request, app.peerSecret, app.env);
-  const caller = await authenticate(context, spec.auth, request, ip);
+  const caller = await authenticate(app, spec.auth, request, ip);
   const headers = await checkLimit(app, spec, caller, ip);
   try {
     const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;

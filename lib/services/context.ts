@@ -8,6 +8,7 @@ import type { ForkGuard } from "./fork-guard";
 import type { LogSequencer } from "./log-sequencer";
 import type { RateLimiter } from "./rate-limit";
 import type { SigningKeys } from "./signing-keys";
+import type { UnknownKeys } from "./unknown-keys";
 import type { Wakeups } from "./wakeups";
 import type { ZkPool } from "./zk-worker-pool";
 
@@ -38,6 +39,7 @@ export interface Context {
   secrets: Secrets;
   mailer: Mailer;
   limiter: RateLimiter;
+  unknownKeys: UnknownKeys;
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;
