@@ -13,6 +13,7 @@ import type { Mailer } from "#lib/providers/mailer";
 import type { LocalWorldId } from "#lib/providers/world-id-local";
 import type { Context, Secrets } from "#lib/services/context";
 import { openSigners, reloadSigners } from "#lib/services/first-keys";
+import { createHealthCheck } from "#lib/services/health";
 import { startHousekeeping } from "#lib/services/housekeeping";
 import { logMadeKeys } from "#lib/services/key-events";
 import { requireOwnHistory } from "#lib/services/log-history";
@@ -113,6 +114,7 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     mailer: createMailer(env, { database, clock }),
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
+    health: createHealthCheck(database),
     keys,
     guard,
     log: createLogSequencer({ database, keys, guard, logger }),

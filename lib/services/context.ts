@@ -5,6 +5,7 @@ import type { Logger } from "#lib/logger";
 import type { Mailer } from "#lib/providers/mailer";
 import type { WorldIdProvider } from "#lib/providers/world-id";
 import type { ForkGuard } from "./fork-guard";
+import type { HealthCheck } from "./health";
 import type { LogSequencer } from "./log-sequencer";
 import type { RateLimiter } from "./rate-limit";
 import type { SigningKeys } from "./signing-keys";
@@ -40,6 +41,7 @@ export interface Context {
   mailer: Mailer;
   limiter: RateLimiter;
   unknownKeys: UnknownKeys;
+  health: HealthCheck;
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;
