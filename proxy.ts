@@ -1,12 +1,13 @@
 /**
- * Counts pages that no production server has counted, and gives every page a Content-Security-Policy with a fresh
- * nonce. The matcher leaves out /v1, the log, badges and
- * static files, which have fixed headers (next.config.ts) and must not pay for this; what is not there at all is
- * answered by a page, and so is not left out.
+ * Answers for our own hosts only (lib/http/next-door.ts), counts pages that no production server has counted, and gives
+ * every page a Content-Security-Policy with a fresh nonce. The matcher leaves out /v1, the log, badges and static
+ * files, which have fixed headers (next.config.ts) and must not pay for this; what is not there at all is answered by
+ * a page, and so is not left out.
  */
 import { type NextRequest, NextResponse } from "next/server";
 import { buildContentSecurityPolicy } from "#lib/http/content-security-policy";
 import { getApp } from "#lib/http/context";
+import { admitInNext } from "#lib/http/next-door";
 import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/http/page-limits";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { strictTransport } from "#lib/http/security-headers";
@@ -26,6 +27,8 @@ async function refuse(request: NextRequest, headers: Headers): Promise<Response 
 }
 
 export async function proxy(request: NextRequest): Promise<Response> {
+  const { host, refusal: foreign } = admitInNext(request);
+  if (foreign !== null) return foreign;
   const headers = new Headers(request.headers);
   const refusal = await refuse(request, headers);
   if (refusal !== null) return refusal;
@@ -39,6 +42,8 @@ export async function proxy(request: NextRequest): Promise<Response> {
   });
   // Next reads the nonce from this request header and puts it on the scripts and styles that it writes.
   headers.set("Content-Security-Policy", policy);
+  // Server actions and next-auth believe this header before `Host`.
+  headers.set("X-Forwarded-Host", host);
   const response = NextResponse.next({ request: { headers } });
   response.headers.set("Content-Security-Policy", policy);
   if (secure) {

@@ -107,6 +107,12 @@ describe("a server's start", () => {
       1,
       expect.stringContaining("TRUSTED_PROXY_HOPS:"),
     ]);
+    const exposed = await start({ HOST: "0.0.0.0" });
+    await exposed.stop();
+    expect([exposed.child.exitCode, exposed.output()]).toEqual([
+      1,
+      expect.stringContaining("HOST: is 0.0.0.0"),
+    ]);
     const open = await start({ PUBLIC_BASE_URL: "https://countersign.example" });
     await open.stop();
     expect(open.child.exitCode, open.output()).toBe(1);

@@ -14,6 +14,7 @@ import type { LocalWorldId } from "#lib/providers/world-id-local";
 import type { Context, Secrets } from "#lib/services/context";
 import { createFairQueue } from "#lib/services/fair-queue";
 import { openSigners, reloadSigners } from "#lib/services/first-keys";
+import { createHealthCheck } from "#lib/services/health";
 import { startHousekeeping } from "#lib/services/housekeeping";
 import { logMadeKeys } from "#lib/services/key-events";
 import { requireOwnHistory } from "#lib/services/log-history";
@@ -22,10 +23,12 @@ import { createMailboxMailer } from "#lib/services/mailbox";
 import { createRateLimiter } from "#lib/services/rate-limit";
 import { startRetryLoop } from "#lib/services/retry-submissions";
 import { createSigningKeys } from "#lib/services/signing-keys";
+import { createUnknownKeys } from "#lib/services/unknown-keys";
 import { createWakeups } from "#lib/services/wakeups";
 import { createWitnesses } from "#lib/services/witnesses";
 import { createZkPool, type WorkerPool } from "#lib/services/zk-worker-pool";
 import { authSecretFile } from "./key-source";
+import { unknownKeyPolicy } from "./limits";
 import { type LogRoom, openLogRoom } from "./log-room";
 import type * as pictureWorker from "./picture-worker";
 import { openWorldId } from "./world-id";
@@ -121,6 +124,7 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
   await requireOwnHistory(database.db, guard);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = openRedis(env.REDIS_URL);
+  const limiter = createRateLimiter(database, redis, clock);
   const world = await openWorldId(env, files, random);
   const context: Context = {
     settings: env,
@@ -130,7 +134,9 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     logger,
     secrets: deriveSecrets(await readAuthSecret(env, files)),
     mailer: createMailer(env, { database, clock }),
-    limiter: createRateLimiter(database, redis, clock),
+    limiter,
+    unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
+    health: createHealthCheck(database),
     keys,
     guard,
     log: createLogSequencer({ database, keys, guard, logger }),

@@ -43,6 +43,11 @@ export function keyRequestAddressPolicy(env: Env): LimitPolicy {
   };
 }
 
+/** What comes before every keyed route's own limit: keys that nobody has, by the client's address. */
+export function unknownKeyPolicy(env: Env): LimitPolicy {
+  return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
+}
+
 /** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
 export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
   const resetSeconds = Math.max(1, Math.ceil((state.resetMs - nowMs) / 1000));
@@ -58,13 +63,9 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
 
 async function consume(context: Context, policy: LimitPolicy, key: string) {
   const state = await context.limiter.consume(policy, key);
-  const headers = limitHeaders(policy, state, context.clock().getTime());
-  if (state.allowed) return { headers, remaining: state.remaining };
-  throw new AppError(
-    "rate_limit_exceeded",
-    `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
-    { headers },
-  );
+  const nowMs = context.clock().getTime();
+  if (!state.allowed) throw limitExceeded(policy, state, nowMs);
+  return { headers: limitHeaders(policy, state, nowMs), remaining: state.remaining };
 }
 
 /**
@@ -80,6 +81,14 @@ export async function enforceKeyLimit(
   const ofKey = await consume(context, policies.key, caller.keyId);
   const ofAll = await consume(context, policies.organization, caller.organizationId);
   return ofAll.remaining < ofKey.remaining ? ofAll.headers : ofKey.headers;
+}
+
+export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: number): AppError {
+  return new AppError(
+    "rate_limit_exceeded",
+    `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
+    { headers: limitHeaders(policy, state, nowMs) },
+  );
 }
 
 /** The headers of the limited route; throws 429 with the same headers where the limit is used up. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPageGate } from "./page-gate";
 import { COUNTED_HEADER } from "./page-limits";
-import { serveInTurn, serveMalformed, serveRefusal, toOriginForm, vouchForPeer } from "./serve";
+import { serveInTurn, serveMalformed, serveRefusal, vouchForPeer } from "./serve";
 import { startTestApp, type TestApp } from "./testing";
 
 describe("the door of pages", () => {
@@ -15,7 +15,6 @@ describe("the door of pages", () => {
   const gate = createPageGate({ maxWaitingPerAddress: 1, maxActive: 1 });
   let held: (() => void)[] = [];
   const server = createServer(async (incoming, outgoing) => {
-    incoming.url = toOriginForm(incoming.url ?? "/");
     const { peerSecret } = test.app;
     if (await serveMalformed(incoming, outgoing, files)) return;
     vouchForPeer(incoming, peerSecret);

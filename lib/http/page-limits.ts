@@ -45,7 +45,7 @@ export function explainRefusal({ errorName, detail, headers }: AppError): Respon
 
 async function countRequest(request: Request, name: LimitName): Promise<void> {
   const { context, env, peerSecret } = await getApp();
-  const address = clientAddress(request, peerSecret, env.TRUSTED_PROXY_HOPS);
+  const address = clientAddress(request, peerSecret, env);
   await enforceLimit(context, limitPolicy(env, name), address);
 }
 

@@ -97,7 +97,7 @@ export async function orNotFound<T>(reading: Promise<T>): Promise<T> {
 /** Server actions run for whoever posts to them; Next's own check lets a request without `Origin` pass. */
 export async function requireOwnPage(): Promise<void> {
   const { env } = await getApp();
-  requireSameOrigin(new Request("http://localhost", { headers: await headers() }), env.baseUrl);
+  requireSameOrigin({ headers: await headers() }, env.baseUrl);
 }
 
 /** Mails that a person causes count as key requests do: by the sender's address and by the recipient's. */

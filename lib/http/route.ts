@@ -130,8 +130,8 @@ async function answer<Spec extends OperationSpec>(
   params: Params,
 ): Promise<Response> {
   const { context } = app;
-  const ip = clientAddress(request, app.peerSecret, app.env.TRUSTED_PROXY_HOPS);
-  const caller = await authenticate(context, spec.auth, request, ip);
+  const ip = clientAddress(request, app.peerSecret, app.env);
+  const caller = await authenticate(app, spec.auth, request, ip);
   const headers = await checkLimit(app, spec, caller, ip);
   try {
     const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;

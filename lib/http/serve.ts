@@ -30,11 +30,6 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   );
 }
 
-/** The target as routes know it: a client of a proxy may send the whole address (RFC 9112 section 3.2.2). */
-export function toOriginForm(url: string): string {
-  return url.replace(/^https?:\/\/[^/?#]*\/?/i, "/");
-}
-
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const unknownMethod = "UNKNOWN";
@@ -69,6 +64,11 @@ function toRequest(incoming: IncomingMessage): Request {
   return request;
 }
 
+/** Never rejects. A client that goes away in the middle is nobody's error. */
+export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
+  await send(response, outgoing).catch(() => outgoing.destroy());
+}
+
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) outgoing.end();
@@ -90,7 +90,7 @@ export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerR
     outgoing.writeHead(500, { connection: "close" }).end();
     return;
   }
-  await send(response, outgoing).catch(() => outgoing.destroy());
+  await sendResponse(response, outgoing);
 }
 
 function isDecodable(path: string): boolean {
@@ -195,7 +195,7 @@ export async function serveInTurn(
   handlePage: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,
 ): Promise<void> {
   const { env, peerSecret } = await getApp();
-  const address = clientAddress(toBareRequest(incoming), peerSecret, env.TRUSTED_PROXY_HOPS);
+  const address = clientAddress(toBareRequest(incoming), peerSecret, env);
   try {
     await gate.run(address, outgoing, () => handlePage(incoming, outgoing));
   } catch (error) {

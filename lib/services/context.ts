@@ -6,9 +6,11 @@ import type { Mailer } from "#lib/providers/mailer";
 import type { WorldIdProvider } from "#lib/providers/world-id";
 import type { FairQueue } from "./fair-queue";
 import type { ForkGuard } from "./fork-guard";
+import type { HealthCheck } from "./health";
 import type { LogSequencer } from "./log-sequencer";
 import type { RateLimiter } from "./rate-limit";
 import type { SigningKeys } from "./signing-keys";
+import type { UnknownKeys } from "./unknown-keys";
 import type { Wakeups } from "./wakeups";
 import type { ZkPool } from "./zk-worker-pool";
 
@@ -43,6 +45,8 @@ export interface Context {
   secrets: Secrets;
   mailer: Mailer;
   limiter: RateLimiter;
+  unknownKeys: UnknownKeys;
+  health: HealthCheck;
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;

@@ -8,6 +8,7 @@ import type { VerdictKind } from "#components/verify/verdict";
 import { isUuid } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import { getApp } from "#lib/http/context";
+import { forOwnHosts } from "#lib/http/next-door";
 import { countPage } from "#lib/http/page-limits";
 import { requestAddress } from "#lib/http/request-address";
 import { verifyForPage } from "#lib/http/verification-page";
@@ -69,7 +70,7 @@ async function makeAnswer(request: Request, slug: string): Promise<Badge> {
   }
 }
 
-export async function GET(request: Request, { params }: { params: Promise<{ slug: string }> }) {
+async function answerBadge(request: Request, { params }: { params: Promise<{ slug: string }> }) {
   const { slug: file } = await params;
   if (!file.endsWith(".svg")) return new Response(null, { status: 404 });
   const { status, message, color } = await makeAnswer(request, file.slice(0, -".svg".length));
@@ -84,3 +85,5 @@ export async function GET(request: Request, { params }: { params: Promise<{ slug
     },
   });
 }
+
+export const GET = forOwnHosts(answerBadge);
