@@ -153,7 +153,9 @@ describe.skipIf(!canRun).each(["server", "next"] as const)("a record's addresses
     for (const [target, { bytes, status }] of after) {
       expect([target, bytes.includes(secret)]).toEqual([target, false]);
       expect([target, pictures.some(([, old]) => old.bytes.equals(bytes))]).toEqual([target, false]);
-      if (target.includes("/_next/")) expect([target, status]).toEqual([target, 404]);
+      // Next alone makes a page of /_next/data/, anew each time; the production server has no such address.
+      if (target.includes(door === "server" ? "/_next/" : "/_next/image"))
+        expect([target, status]).toEqual([target, 404]);
     }
     const needles = [Buffer.from(secret), ...pictures.map(([, { bytes }]) => bytes.subarray(100, 400))];
     expect(await findOnDisk(".next/cache", needles)).toEqual([]);
