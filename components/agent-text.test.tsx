@@ -54,6 +54,8 @@ describe("agent-supplied text on a page", () => {
     expect(html.match(/⟨U\+200B⟩/g)).toHaveLength(500);
     expect(render("\u200B\u200C".repeat(500)).match(/<span/g)).toHaveLength(1);
     expect(html).not.toContain("\u200B");
+    // Where marks are no elements any more, what an agent writes does not pass for one.
+    expect(render(`${"a\u200B".repeat(40)}⟨U+202E⟩`)).toMatch(/⟨U\+27E8⟩U\+202E⟩<\/bdi>$/);
   });
 
   it("says that an empty string is empty", () => {

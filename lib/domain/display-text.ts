@@ -38,8 +38,9 @@ export function isHiddenCharacter(character: string): boolean {
 
 /** Nothing here but the ink of ASCII and single words' spaces: most texts, which need no second look. */
 const plainAscii = /^[!-~]+(?: +[!-~]+)*$/;
-/** How a mark begins in plain text. An agent that writes it itself gets its bracket shown as a mark. */
+/** How a mark begins in plain text, and what stands there where an agent wrote it itself: its bracket as a mark. */
 const markOpening = "⟨U+";
+const shownOpening = "⟨U+27E8⟩U+";
 
 /** The string in order, as visible text and hidden characters. Spaces at either end count as hidden: nobody sees them. */
 export function segmentText(text: string): DisplaySegment[] {
@@ -53,11 +54,10 @@ export function segmentText(text: string): DisplaySegment[] {
   for (const character of text) {
     const isMark = mark.test(character);
     const isEdgeSpace = character === " " && (offset < firstInk || offset >= lastInk);
-    const isForgedMark = character === "⟨" && text.startsWith(markOpening, offset);
     offset += character.length;
     // A mark with nothing of its own before it would attach itself to whatever stands there on the page.
     const isLooseMark = isMark && marks >= marksAllowed;
-    if (isHiddenCharacter(character) || isEdgeSpace || isLooseMark || isForgedMark) {
+    if (isHiddenCharacter(character) || isEdgeSpace || isLooseMark) {
       if (plain !== "") segments.push({ kind: "text", value: plain });
       plain = "";
       marks = marksAllowed;
@@ -116,7 +116,7 @@ export function groupSegments(text: string): DisplayRun[] {
 
 /** One run in plain text, the count within the brackets, where no digit of the text can join it: ⟨U+200B × 637⟩. */
 export function runToText(run: DisplayRun): string {
-  if (run.kind === "text") return run.value;
+  if (run.kind === "text") return run.value.replaceAll(markOpening, shownOpening);
   return run.marks.map(({ label, count }) => (count === 1 ? `⟨${label}⟩` : `⟨${label} × ${count}⟩`)).join("");
 }
 
