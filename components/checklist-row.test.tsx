@@ -1,14 +1,11 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { type WarningCode, warningCodes } from "#lib/domain/warnings";
+import { findRowWarning, warningRows } from "#lib/domain/warning-rows";
+import { type WarningCode, warningCodes, warningOf } from "#lib/domain/warnings";
 import { type BrowserStatus, ChecklistRow, isDisagreement, type ServerStatus } from "./checklist-row";
-import { answerWarned, warningRows } from "./verify/check-texts";
 
 const render = (server: ServerStatus, browser: BrowserStatus, warned: WarningCode[] = []) => {
-  const answer = answerWarned(
-    "tools",
-    warned.map((code) => ({ code })),
-  );
+  const answer = findRowWarning("tools", warned.map(warningOf))?.answer;
   return renderToStaticMarkup(
     <ChecklistRow
       name="tools"
@@ -42,7 +39,7 @@ describe("server and browser side by side", () => {
     for (const code of warningCodes) {
       const row = warningRows[code];
       if (row === null) expect(code).toBe("content_erased");
-      else expect(answerWarned(row.check, [{ code }])).toBe(row.answer);
+      else expect(findRowWarning(row.check, [warningOf(code)])).toMatchObject({ answer: row.answer });
     }
   });
 

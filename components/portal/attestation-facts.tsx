@@ -6,9 +6,10 @@ import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import { answerWarned, checkTexts } from "#components/verify/check-texts";
+import { checkTexts } from "#components/verify/check-texts";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { countWarnings } from "#lib/domain/count-warnings";
+import { findRowWarning } from "#lib/domain/warning-rows";
 
 function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
   if (verdict === null) return <StatusPill tone="neutral">Nothing to compare</StatusPill>;
@@ -125,7 +126,7 @@ const checkTones = { pass: "pass", fail: "fail", not_applicable: "neutral" } as 
 const checkWords = { pass: "passes", fail: "fails", not_applicable: "does not apply" } as const;
 
 function CheckPill({ name, status, warnings }: CheckPillProps) {
-  const answer = status === "fail" ? undefined : answerWarned(name, warnings);
+  const answer = status === "fail" ? undefined : findRowWarning(name, warnings)?.answer;
   if (answer !== undefined) return <StatusPill tone="fail">{answer}</StatusPill>;
   return <StatusPill tone={checkTones[status]}>{checkWords[status]}</StatusPill>;
 }
@@ -145,7 +146,8 @@ export function CheckList({ checks, warnings }: Pick<VerifyResponse, "checks" | 
             <CheckPill name={name} status={status} warnings={warnings} />
           </span>
           <span className="min-w-0 text-muted text-sm [overflow-wrap:anywhere]">
-            {checkTexts[name].question} <AgentText value={detail} hideWarnings />
+            {checkTexts[name].question}{" "}
+            <AgentText value={findRowWarning(name, warnings)?.message ?? detail} hideWarnings />
           </span>
         </li>
       ))}

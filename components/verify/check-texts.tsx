@@ -1,9 +1,10 @@
-/** The ten checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them. */
+/**
+ * The ten checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them.
+ * Too long for a browser's scripts: a server component hands on what a page shows. Titles are in check-titles.tsx.
+ */
 import type { AttestationCheckName } from "#lib/domain/verify";
-import type { WarningCode } from "#lib/domain/warnings";
 
 export interface CheckText {
-  readonly title: string;
   readonly question: string;
   /** Plain words; commands are on the page's own list. */
   readonly repeat: string;
@@ -11,87 +12,53 @@ export interface CheckText {
 
 export const checkTexts: Record<AttestationCheckName, CheckText> = {
   payload_hash: {
-    title: "Payload hash",
     question: "Do the signed bytes have the stated SHA-256, and are they the statement of this attestation?",
     repeat:
       "Download the payload and run sha256sum over it. The result must be payload_hash. Its attestation_id, agent and key must be the ones on this page.",
   },
   signature: {
-    title: "Signature",
     question: "Did this service's key sign exactly these bytes (Ed25519)?",
     repeat:
       "Run the openssl lines below: they fetch payload, signature and public key and verify one against the other. The envelope's signature is over the DSSE pre-authentication encoding of the same bytes.",
   },
   key_validity: {
-    title: "Key valid at that log index",
     question: "Was the signing key in force at this place in the log?",
     repeat:
       "In /v1/pubkey, find the key by key_id: the log index must be at or after valid_from_index, and before valid_to_index where there is one.",
   },
   log_inclusion: {
-    title: "Log inclusion",
     question: "Is this attestation's entry in the tree whose root the log has signed?",
     repeat:
       "Hash the entry as an RFC 6962 leaf (a 0x00 byte in front), combine it with the inclusion proof in order, and compare the result with the root in the checkpoint.",
   },
   checkpoint_signature: {
-    title: "Checkpoint",
     question: "Did the log sign this root and size?",
     repeat:
       "The checkpoint is a C2SP signed note: verify its signature line with the log's vkey from /v1/pubkey, for example with Go's sumdb/note package.",
   },
   agent_signature: {
-    title: "Agent's signature",
     question: "Did the agent's registered key sign the request?",
     repeat:
       "Take predicate.request out of the payload, write it as RFC 8785 canonical JSON, and verify agent_signature over it with predicate.registered.agent_public_key. The outcome must equal the recorded verdict.",
   },
   code_hash: {
-    title: "Code hash",
     question: "Is the reported code hash the registered one?",
     repeat: "Compare predicate.request.code_hash with predicate.registered.code_hash in the payload.",
   },
   tools: {
-    title: "Tools",
     question: "Is every tool that was used in the agent's registered manifest?",
     repeat:
       "The tool manifest's SHA-256 must be predicate.registered.tool_manifest_hash, and every entry of predicate.request.tools_used must be in it.",
   },
   human_authorization: {
-    title: "Human approval",
     question:
       "Does the embedded authorization fit this attestation, and do its zero-knowledge proofs verify?",
     repeat:
       "Derive request_hash from the authorization's request, the World ID action and signal from that, and verify each Groth16 proof over them. The offline verifier does this in one command.",
   },
   zk_proof: {
-    title: "Zero-knowledge proof",
     question: "Did this service's BBS key sign the disclosed values, and do they agree with the payload?",
     repeat:
       "Verify the proof under the BBS key from /v1/pubkey (BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_). The offline verifier does this in one command.",
   },
 };
-
-/** Whose question a warning answers, and the answer; null for what is no check's. */
-export const warningRows: Record<
-  WarningCode,
-  { readonly check: AttestationCheckName; readonly answer: string } | null
-> = {
-  agent_signature_invalid: { check: "agent_signature", answer: "no" },
-  code_hash_mismatch: { check: "code_hash", answer: "no" },
-  tools_not_registered: { check: "tools", answer: "no" },
-  approval_asserted_only: { check: "human_authorization", answer: "not proven" },
-  approval_test: { check: "human_authorization", answer: "a TEST only" },
-  approval_key_changed: { check: "human_authorization", answer: "no, for another key" },
-  signing_key_revoked: { check: "key_validity", answer: "yes, revoked since" },
-  zk_key_revoked: { check: "zk_proof", answer: "yes, key revoked since" },
-  content_erased: null,
-};
-
-/** Of the first warning about this check; undefined where there is none. */
-export function answerWarned(
-  name: string,
-  warnings: readonly { readonly code: WarningCode }[],
-): string | undefined {
-  return warnings.map(({ code }) => warningRows[code]).find((row) => row?.check === name)?.answer;
-}

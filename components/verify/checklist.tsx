@@ -4,13 +4,15 @@ import { ChecklistRow } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { AttestationCheck } from "#lib/domain/verify";
+import { findRowWarning } from "#lib/domain/warning-rows";
 import type { Warning } from "#lib/domain/warnings";
 import { useBrowserCheck } from "./browser-check";
-import { answerWarned, checkTexts } from "./check-texts";
+import type { CheckText } from "./check-texts";
+import { checkTitles } from "./check-titles";
 import { browserStatus } from "./compare";
 
 interface ChecklistProps {
-  readonly checks: readonly AttestationCheck[];
+  readonly checks: readonly (AttestationCheck & CheckText)[];
   readonly warnings: readonly Warning[];
 }
 
@@ -41,25 +43,26 @@ export function Checklist({ checks, warnings }: ChecklistProps) {
   const restated = report?.checks.find(({ name }) => name === "restated_fields");
   return (
     <ul className="rounded-lg border border-line bg-surface px-4 sm:px-5">
-      {checks.map(({ name, status, detail }) => {
-        const { title, question, repeat } = checkTexts[name];
+      {checks.map(({ name, status, detail, question, repeat }) => {
         const own =
           report === null
             ? ({ status: check.phase === "failed" ? "unavailable" : "waiting", detail: "" } as const)
             : browserStatus(report, name);
+        const warned = findRowWarning(name, warnings);
+        const ownWarned = findRowWarning(name, report?.warnings ?? []);
         return (
           <ChecklistRow
             key={name}
             name={name}
-            title={title}
+            title={checkTitles[name]}
             server={status}
             browser={own.status}
-            serverWarned={answerWarned(name, warnings)}
-            browserWarned={answerWarned(name, report?.warnings ?? [])}
+            serverWarned={warned?.answer}
+            browserWarned={ownWarned?.answer}
             detail={
               <>
                 <p>{question}</p>
-                <Details server={detail} browser={own.detail} />
+                <Details server={warned?.message ?? detail} browser={ownWarned?.message ?? own.detail} />
               </>
             }
             howToRepeat={<p className="max-w-[68ch]">{repeat}</p>}

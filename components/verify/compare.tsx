@@ -7,7 +7,7 @@ import type { VerifyResponse } from "#lib/contract/verify";
 import type { AttestationCheckName } from "#lib/domain/verify";
 import type { Warning } from "#lib/domain/warnings";
 import type { VerifierReport } from "#lib/verifier/report";
-import { checkTexts } from "./check-texts";
+import { checkTitles } from "./check-titles";
 import { type Verification, verdictOf } from "./facts";
 
 /** What a person reads on the page before the checks, each to be found again in the API's answer. */
@@ -84,7 +84,7 @@ function findDifferentChecks(page: ServedClaims, report: VerifierReport): string
   const isHidden = page.shown.is_public === false || page.valid === null;
   return page.checks.flatMap(({ name, status }) => {
     const own = browserStatus(report, name).status;
-    const title = checkTexts[name].title;
+    const title = checkTitles[name];
     const mayBeOpen = isHidden && (needsContent.includes(name) || status === "not_applicable");
     if (own === "unavailable")
       return mayBeOpen ? [] : [`Your browser was not given what it needs for: ${title}.`];
@@ -113,7 +113,8 @@ function ownWarnings(answer: VerifyResponse, { warnings: own, statedWarnings }: 
 }
 
 function compareWords(page: ServedClaims, answer: VerifyResponse, report: VerifierReport): string[] {
-  const differing = shownFields.filter((name) => page.shown[name] !== answer[name]);
+  const differing: string[] = shownFields.filter((name) => page.shown[name] !== answer[name]);
+  if (listCodes(answer.warnings) !== page.warnings) differing.push("warnings");
   const isHidden = answer.payload === null;
   const all = ownWarnings(answer, report);
   const own = verdictOf({
@@ -126,9 +127,6 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
     ...(differing.length === 0
       ? []
       : [`The page and the API of this server differ: ${differing.join(", ").replaceAll("_", " ")}.`]),
-    ...(listCodes(answer.warnings) === page.warnings
-      ? []
-      : ["The page and the API of this server name different warnings."]),
     ...(listCodes(all) === page.warnings
       ? []
       : [`Your browser's warnings: ${listCodes(all) || "none"}. This page's: ${page.warnings || "none"}.`]),

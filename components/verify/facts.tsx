@@ -1,8 +1,9 @@
 /** From the API's answer to the facts of a verdict: the one place where the two are joined. */
 import type { ApprovalMethod } from "#components/approval-grades";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { warningRows } from "#lib/domain/warning-rows";
 import type { WarningCode } from "#lib/domain/warnings";
-import { checkTexts, warningRows } from "./check-texts";
+import { checkTitles } from "./check-titles";
 import { decideVerdict, type Verdict, type VerdictFacts } from "./verdict";
 
 export interface Verification {
@@ -15,7 +16,7 @@ export interface Verification {
 
 function titleOf(code: WarningCode): string {
   const check = warningRows[code]?.check;
-  return check === undefined ? "content" : checkTexts[check].title.toLowerCase();
+  return check === undefined ? "content" : checkTitles[check].toLowerCase();
 }
 
 export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verification): Verdict {
@@ -30,7 +31,7 @@ export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verific
     keyStatus,
     failed: answer.checks
       .filter(({ status }) => status === "fail")
-      .map(({ name }) => checkTexts[name].title.toLowerCase()),
+      .map(({ name }) => checkTitles[name].toLowerCase()),
     warnings: answer.warnings,
     findings: [...new Set(answer.warnings.map(({ code }) => titleOf(code)))],
   });

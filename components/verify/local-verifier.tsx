@@ -1,12 +1,14 @@
 "use client";
 /** Verifies a pasted or dropped file in this browser. The file goes nowhere; only the service's keys are fetched. */
-import { type ChangeEvent, type DragEvent, useEffect, useRef, useState } from "react";
+import { type ChangeEvent, type DragEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, FileInput, Textarea } from "#components/ui/field";
 import type { VerifierReport } from "#lib/verifier/report";
-import { ReportView } from "./report-view";
 import { verifyInWorker } from "./run-worker";
+
+/** Needed after a verification only. */
+const ReportView = lazy(async () => ({ default: (await import("./report-view")).ReportView }));
 
 type Outcome =
   | { readonly phase: "idle" }
@@ -149,7 +151,11 @@ export function LocalVerifier() {
             So nothing is known about it: {outcome.reason}.
           </Callout>
         ) : null}
-        {outcome.phase === "done" ? <ReportView report={outcome.report} /> : null}
+        {outcome.phase === "done" ? (
+          <Suspense>
+            <ReportView report={outcome.report} />
+          </Suspense>
+        ) : null}
       </div>
     </div>
   );

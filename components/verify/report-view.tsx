@@ -7,8 +7,9 @@ import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { ActionStatement } from "#lib/domain/statement";
-import { listUncompared, type VerifierCheck, type VerifierReport } from "#lib/verifier/report";
-import { answerWarned, checkTexts } from "./check-texts";
+import { findRowWarning } from "#lib/domain/warning-rows";
+import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor } from "#lib/verifier/report";
+import { checkTitles } from "./check-titles";
 
 const tones: Record<VerifierReport["verdict"], CalloutTone> = {
   valid: "pass",
@@ -24,7 +25,7 @@ const statuses: Record<VerifierCheck["status"], { tone: Tone; text: string }> = 
 };
 
 function titleOf(name: string): string {
-  const known = Object.entries(checkTexts).find(([check]) => check === name)?.[1].title;
+  const known = Object.entries(checkTitles).find(([check]) => check === name)?.[1];
   return known ?? name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 }
 
@@ -68,7 +69,7 @@ function CheckAnswer({ report, check }: { readonly report: VerifierReport; reado
   const { name, status } = check;
   if (report.missing.includes(name))
     return <StatusPill tone="unknown">cannot be checked from this file</StatusPill>;
-  const warned = status === "fail" ? undefined : answerWarned(name, report.warnings);
+  const warned = status === "fail" ? undefined : findRowWarning(name, report.warnings)?.answer;
   if (warned !== undefined) return <StatusPill tone="warn">{warned}</StatusPill>;
   return <StatusPill tone={statuses[status].tone}>{statuses[status].text}</StatusPill>;
 }
@@ -99,11 +100,12 @@ function toneOf({ verdict, warnings, statedWarnings }: VerifierReport): CalloutT
 
 export function ReportView({ report }: { readonly report: VerifierReport }) {
   const { checks, unproven, statement } = report;
+  const { title, sentence } = wordsFor(report);
   const uncompared = listUncompared(report);
   return (
     <div>
-      <Callout tone={toneOf(report)} title={report.title}>
-        <p>{report.sentence}</p>
+      <Callout tone={toneOf(report)} title={title}>
+        <p>{sentence}</p>
         <Warnings report={report} />
         {report.isTest ? (
           <p className="mt-2">

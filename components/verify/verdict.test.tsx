@@ -113,6 +113,6 @@ describe("the verdict in words", () => {
     expect(retired.notes.join()).toContain("retired");
     const revoked = decide({ keyStatus: "revoked", ...warned("signing_key_revoked") });
     expect(revoked).toMatchObject({ kind: "warned", title: "Authentic record, 1 warning" });
-    expect(revoked.notes.join()).toContain("before the revocation");
+    expect(revoked.warnings[0]?.message).toContain("Its place in the log is before that");
   });
 });

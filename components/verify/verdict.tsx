@@ -49,8 +49,6 @@ function keyNotes(status: VerdictFacts["keyStatus"]): string[] {
       "The key that signed it has been retired since. It was valid at this place in the log, so the signature still counts.",
     ];
   }
-  if (status === "revoked")
-    return ["Its place in the log is before the revocation of that key, so the signature still counts."];
   return [];
 }
 

@@ -3,6 +3,7 @@ import { NotProven } from "#components/not-proven";
 import { CodeBlock } from "#components/ui/code-block";
 import { BrowserCheckProvider } from "./browser-check";
 import { BrowserSummary } from "./browser-summary";
+import { checkTexts } from "./check-texts";
 import { Checklist } from "./checklist";
 import { claimsOf } from "./compare";
 import { DecodedFields } from "./decoded-fields";
@@ -94,7 +95,10 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           title="The ten checks"
           lead="Each is made by the server at every look, from the stored bytes, and again by your own browser with the code of the offline verifier."
         >
-          <Checklist checks={answer.checks} warnings={answer.warnings} />
+          <Checklist
+            checks={answer.checks.map((check) => ({ ...check, ...checkTexts[check.name] }))}
+            warnings={answer.warnings}
+          />
         </Section>
         <Content answer={answer} />
         {answer.zk_proof === null ? null : (

@@ -16,7 +16,7 @@ import {
   type Subject,
 } from "./record-checks";
 import { type ActionStatement, parseActionStatement } from "./statement";
-import { drawWarnings, factsOfStatement, type Warning } from "./warnings";
+import type { Warning } from "./warnings";
 
 export const attestationChecks = [
   "payload_hash",
@@ -89,7 +89,7 @@ export async function verifyAttestation(
   const isWhole =
     checks.length === attestationChecks.length && checks.every(({ status }) => status !== "fail");
   const valid = isWhole && missing.length > 0 ? null : isWhole;
-  const warnings = isWhole ? listWarnings(subject, zk.isKeyRevoked()) : [];
+  const warnings = isWhole ? await listWarnings(subject, zk.isKeyRevoked()) : [];
   return { valid, checks, missing, statement: subject.statement, warnings };
 }
 
@@ -107,9 +107,23 @@ function watchZkKey(costly: CostlyChecks) {
   return { checks, isKeyRevoked: () => isKeyRevoked };
 }
 
-function listWarnings({ receipt, trust, statement }: Subject, isZkKeyRevoked: boolean): Warning[] {
+/** Whether there is anything to warn of, at a guess that is never too low: rules and words are loaded for it. */
+function mayWarn({ receipt, trust, statement }: Subject): boolean {
+  return (
+    receipt.payload === "erased" ||
+    trust.keys.some(({ isRevoked }) => isRevoked) ||
+    (statement !== null &&
+      (statement.predicate.human_approval.method !== "none" ||
+        Object.values(statement.predicate.verdicts).includes(false)))
+  );
+}
+
+async function listWarnings(subject: Subject, isZkKeyRevoked: boolean): Promise<Warning[]> {
+  if (!mayWarn(subject) && !isZkKeyRevoked) return [];
+  const { drawWarnings, factsOfStatement } = await import("./warnings");
+  const { receipt, trust, statement } = subject;
   const { humanAuthorization: authorization, toolManifest: manifest } = receipt;
-  const facts =
+  const signed =
     statement === null
       ? {}
       : factsOfStatement(
@@ -118,7 +132,7 @@ function listWarnings({ receipt, trust, statement }: Subject, isZkKeyRevoked: bo
           manifest === "absent" ? null : manifest,
         );
   return drawWarnings({
-    ...facts,
+    ...signed,
     isSigningKeyRevoked: trust.keys.some(({ keyId, isRevoked }) => isRevoked && keyId === receipt.keyId),
     isZkKeyRevoked,
     isErased: receipt.payload === "erased",

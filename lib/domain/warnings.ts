@@ -53,6 +53,11 @@ const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> =
   content_erased: (facts) => facts.isErased,
 };
 
+/** In one order. */
+export function findWarnings(facts: WarningFacts): WarningCode[] {
+  return warningCodes.filter((code) => rules[code](facts));
+}
+
 const messages: Record<WarningCode, string> = {
   agent_signature_invalid: "The agent's signature is not by its registered key.",
   code_hash_mismatch: "The reported code hash is not the registered one.",
@@ -60,25 +65,24 @@ const messages: Record<WarningCode, string> = {
   approval_asserted_only: "The human approval is asserted by the caller, not proven.",
   approval_test: "The approval is a TEST: no real person is proven to have given it.",
   approval_key_changed: "The approval was given while the agent had another key, or none.",
-  signing_key_revoked: "The key that signed this record was revoked later.",
+  signing_key_revoked:
+    "The key that signed this record was revoked later. Its place in the log is before that, so the signature counts.",
   zk_key_revoked: "The key of the zero-knowledge proof was revoked later.",
   content_erased: "The owner erased the content: what the record said cannot be checked any more.",
 };
 
-export function drawWarnings(facts: WarningFacts): Warning[] {
-  const { unregisteredTools: tools = [] } = facts;
-  return warningCodes
-    .filter((code) => rules[code](facts))
-    .map((code) =>
-      code === "tools_not_registered" && tools.length > 0
-        ? { code, message: `Tools were used that are not in the registered manifest: ${tools.join(", ")}.` }
-        : warningOf(code),
-    );
-}
-
 /** With its constant text, which gives nothing of the content away. */
 export function warningOf(code: WarningCode): Warning {
   return { code, message: messages[code] };
+}
+
+export function drawWarnings(facts: WarningFacts): Warning[] {
+  const { unregisteredTools: tools = [] } = facts;
+  return findWarnings(facts).map((code) =>
+    code === "tools_not_registered" && tools.length > 0
+      ? { code, message: `Tools were used that are not in the registered manifest: ${tools.join(", ")}.` }
+      : warningOf(code),
+  );
 }
 
 /** What the signed statement alone shows, with the authorization and manifest where they are at hand. */

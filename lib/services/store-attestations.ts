@@ -4,7 +4,7 @@ import type { Executor } from "#lib/db/client";
 import { agentKeys, dailyUsage } from "#lib/db/schema";
 import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
-import { drawWarnings, factsOfStatement, type WarningCode } from "#lib/domain/warnings";
+import { factsOfStatement, findWarnings, type WarningCode } from "#lib/domain/warnings";
 import { admitAttestations } from "./admit-attestations";
 import { slugKey } from "./agents";
 import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./attestation-item";
@@ -13,7 +13,7 @@ import type { LogItemKind, Placed } from "./log-batch";
 
 function warningCodesOf({ predicate, authorization }: AttestationItem): WarningCode[] {
   const object = authorization && (JSON.parse(utf8Decode(authorization.object)) as JsonObject);
-  return drawWarnings(factsOfStatement(predicate, object, null)).map(({ code }) => code);
+  return findWarnings(factsOfStatement(predicate, object, null));
 }
 
 async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {

@@ -5,7 +5,7 @@ import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
 import { anchorOrbV3, anchorV4, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
 import type { Evidence } from "./evidence";
-import { type Verdict, type VerifierCheck, type VerifierReport, wordsFor } from "./report";
+import type { Verdict, VerifierCheck, VerifierReport } from "./report";
 
 const name = "anchors_on_chain";
 type Anchored = Approval & { anchor: Anchor };
@@ -26,7 +26,6 @@ export async function addAnchorCheck(
     ...report,
     verdict,
     warnings,
-    ...wordsFor({ ...report, verdict, warnings }, report.isTest),
     checks: [...report.checks, check],
     missing: isUnanswered ? [...report.missing, name] : report.missing,
     statement: verdict === "invalid" ? null : report.statement,

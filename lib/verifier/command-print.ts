@@ -3,8 +3,9 @@ import { canonicalJson } from "#lib/domain/canonical-json";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
-import { warningOf } from "#lib/domain/warnings";
-import { listUncompared, type VerifierCheck, type VerifierReport } from "./report";
+import { findRowWarning } from "#lib/domain/warning-rows";
+import { type Warning, warningOf } from "#lib/domain/warnings";
+import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor } from "./report";
 
 const words: Record<VerifierCheck["status"], string> = {
   pass: "pass",
@@ -13,21 +14,25 @@ const words: Record<VerifierCheck["status"], string> = {
   not_run: "----",
 };
 
-export function formatChecks(checks: readonly VerifierCheck[]): string {
+/** A check that passes over bad news does not say "pass". */
+export function formatChecks(checks: readonly VerifierCheck[], warnings: readonly Warning[] = []): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
+  const wordOf = ({ name, status }: VerifierCheck) =>
+    status !== "fail" && findRowWarning(name, warnings) ? "WARN" : words[status];
   return checks
-    .map(({ name, status, detail }) => `  ${words[status]}  ${name.padEnd(width)}  ${toVisibleText(detail)}`)
+    .map((check) => `  ${wordOf(check)}  ${check.name.padEnd(width)}  ${toVisibleText(check.detail)}`)
     .join("\n");
 }
 
 export function formatReport(report: VerifierReport, keysNote: string): string {
   const { statement, presentationHeader, authorization, unproven, missing } = report;
+  const { title, sentence } = wordsFor(report);
   const uncompared = listUncompared(report);
   const parts = [
     statement === null ? "" : formatStatement(statement),
     presentationHeader === null ? "" : formatHeader(presentationHeader),
     formatDisclosed(report),
-    formatChecks(report.checks),
+    formatChecks(report.checks, report.warnings),
     authorization === null ? "" : `Human approval: ${authorization.grade_text}.`,
     formatWarnings(report),
     unproven.length === 0 ? "" : `Shown in the file, but proven by nothing in it: ${unproven.join(", ")}.`,
@@ -37,7 +42,7 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
       : `Not compared: ${uncompared.join(", ")}. A copy of what was made for somebody else would pass too; give --audience and --nonce.`,
     report.disagrees ? `The file says valid: ${report.claimed}. This verifier says otherwise.` : "",
     toVisibleLines(keysNote),
-    `${report.title}. ${report.sentence}`,
+    `${title}. ${sentence}`,
   ];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }

@@ -218,6 +218,8 @@ describe("verify.mjs", () => {
     const { code, out } = await verify(url);
     expect([code, out]).toEqual([0, expect.stringContaining("Authentic record, 2 warnings. ")]);
     expect(out).toContain("[code_hash_mismatch]");
+    expect(out).toMatch(/WARN {2}code_hash .*\n {2}WARN {2}tools /);
+    expect(out).not.toMatch(/pass {2}(code_hash|tools) /);
     expect(out).toMatch(
       /not in the registered manifest: shell\.exec⟨U\+001B⟩\[2J\. \[tools_not_registered\]/,
     );

@@ -4,7 +4,7 @@ import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { testKeyPair, testPayload } from "#lib/domain/disclosure-testing";
 import { derivePresentation, signMessages, type ZkCredential } from "#lib/domain/presentation";
-import { listUncompared } from "./report";
+import { listUncompared, wordsFor } from "./report";
 import type { VerifierTrust } from "./trust";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
 
@@ -58,7 +58,7 @@ describe("a presentation by itself", () => {
       isTest: true,
       presentationHeader: { audience: "bank" },
     });
-    expect(report.sentence).toContain("TEST");
+    expect(wordsFor(report).sentence).toContain("TEST");
     expect(report.disclosed).toEqual([
       { name: "human_approved", value: true },
       { name: "human_approval_environment", value: "local" },

@@ -23,9 +23,6 @@ export type Verdict = "valid" | "invalid" | "incomplete" | "erased";
 export interface VerifierReport {
   kind: EvidenceKind;
   verdict: Verdict;
-  /** A few words for people: "Authentic record, 2 warnings". */
-  title: string;
-  sentence: string;
   checks: VerifierCheck[];
   /** Checks that had nothing to read. */
   missing: string[];
@@ -71,12 +68,10 @@ const subjects: Record<EvidenceKind, string> = {
   tlog_proof: "log proof",
 };
 
-type Findings = Pick<VerifierReport, "kind" | "verdict" | "warnings" | "statedWarnings">;
-
 const isRecord = (kind: EvidenceKind) => kind === "attestation" || kind === "bundle";
 
 /** "Authentic record, 2 warnings": never the one without the other. */
-function titleFor({ kind, verdict, warnings, statedWarnings }: Findings): string {
+function titleFor({ kind, verdict, warnings, statedWarnings }: VerifierReport): string {
   const count = warnings.length + statedWarnings.length;
   const more = count === 0 ? "" : `, ${countWarnings(count)}`;
   const titles: Record<Verdict, string> = {
@@ -88,12 +83,13 @@ function titleFor({ kind, verdict, warnings, statedWarnings }: Findings): string
   return titles[verdict];
 }
 
-export function wordsFor(findings: Findings, isTest: boolean): Pick<VerifierReport, "title" | "sentence"> {
+/** A few words and a sentence, for people. */
+export function wordsFor(report: VerifierReport): { title: string; sentence: string } {
   const sentences: Record<Verdict, string> = {
-    valid: isTest ? "Its TEST approval says nothing about a person." : "Every check passed.",
+    valid: report.isTest ? "Its TEST approval says nothing about a person." : "Every check passed.",
     invalid: "A check failed: do not rely on anything in it.",
     incomplete: "No check failed, but this file does not carry everything that the checks read.",
     erased: "The owner erased the content; the log proves that it was recorded.",
   };
-  return { title: titleFor(findings), sentence: sentences[findings.verdict] };
+  return { title: titleFor(report), sentence: sentences[report.verdict] };
 }

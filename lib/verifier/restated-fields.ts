@@ -12,9 +12,7 @@ import type { Receipt, TrustedKey } from "#lib/domain/receipt";
 import { parseNote, type VerifierKey } from "#lib/domain/signed-note";
 import { type ActionPredicate, type ActionStatement, STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
 import type { AttestationReport } from "#lib/domain/verify";
-import type { WarningCode } from "#lib/domain/warnings";
 import type { Evidence } from "./evidence";
-import { findOtherWarnings, readWarningsWithoutPayload } from "./restated-warnings";
 
 export interface Restatement {
   status: "pass" | "fail";
@@ -23,8 +21,6 @@ export interface Restatement {
   unproven: string[];
   /** What the public proof shows of a payload that is not there. */
   disclosed: { name: string; value: JsonValue }[];
-  /** Warnings of the answer for which it does not carry the bytes; not to be overlooked for that. */
-  statedWarnings: WarningCode[];
 }
 
 /** What a private attestation keeps to itself, and what is gone after erasure. */
@@ -40,9 +36,8 @@ const contentFields = [
   "tool_manifest",
 ];
 
-const nothing = { unproven: [], disclosed: [], statedWarnings: [] };
-const pass = (detail: string): Restatement => ({ status: "pass", detail, ...nothing });
-const fail = (detail: string): Restatement => ({ status: "fail", detail, ...nothing });
+const pass = (detail: string): Restatement => ({ status: "pass", detail, unproven: [], disclosed: [] });
+const fail = (detail: string): Restatement => ({ status: "fail", detail, unproven: [], disclosed: [] });
 
 /** `asked`: the id that the verifier asked the service for. */
 export function checkRestatedFields(
@@ -58,10 +53,7 @@ export function checkRestatedFields(
   if (wrong !== null) return fail(wrong);
   const { statement } = report;
   if (statement === null) return checkWithoutPayload(object, receipt, report);
-  const misfit =
-    findMisfit(object, restate(statement.predicate)) ??
-    findForeignManifest(receipt, statement) ??
-    findOtherWarnings(object, report);
+  const misfit = findMisfit(object, restate(statement.predicate)) ?? findForeignManifest(receipt, statement);
   return misfit === null
     ? pass("the fields beside the payload say what the payload says")
     : fail(`${misfit} differs from the payload`);
@@ -179,17 +171,12 @@ function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: Attes
   const { timestamp } = object;
   if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
     return fail("timestamp differs from the zero-knowledge proof");
-  const warned = readWarningsWithoutPayload(object, disclosed);
-  if (warned.differs !== undefined)
-    return fail(`warnings (${warned.differs}) differs from the fields beside it`);
-  const own = report.warnings.map(({ code }) => code);
   const claims = ["attestation_id", "agent_slug", "is_public", ...claimFields];
   const unproven = claims.filter((name) => (object[name] ?? null) !== null && !(name in disclosed));
   return {
     ...pass("nothing is claimed beyond what is listed as unproven"),
     unproven,
     disclosed: Object.entries(disclosed).map(([name, value]) => ({ name, value })),
-    statedWarnings: warned.stated.filter((code) => !own.includes(code)),
   };
 }
 

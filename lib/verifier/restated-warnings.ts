@@ -1,7 +1,10 @@
-/** The answer's own list of warnings against what its bytes show; it is never taken instead of them. */
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+/**
+ * The answer's own list of warnings against what its bytes show; it is never taken instead of them. Loaded only where
+ * one of the two is not empty.
+ */
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import type { AttestationReport } from "#lib/domain/verify";
-import { drawWarnings, type WarningCode, warningCodes } from "#lib/domain/warnings";
+import { findWarnings, type WarningCode, warningCodes } from "#lib/domain/warnings";
 import { UnreadableError } from "./read-json";
 
 /**
@@ -18,6 +21,26 @@ const signedWarnings: readonly WarningCode[] = [
   "approval_key_changed",
 ];
 
+export interface RestatedWarnings {
+  /** The first that the list leaves out, or that it makes up. */
+  differs: WarningCode | undefined;
+  /** Warnings of the answer for which it does not carry the bytes; not to be overlooked for that. */
+  stated: WarningCode[];
+}
+
+/** `disclosed`: what the public proof shows of a payload that is not there. */
+export function restateWarnings(
+  object: JsonObject,
+  report: AttestationReport,
+  disclosed: readonly { name: string; value: JsonValue }[],
+): RestatedWarnings {
+  const own = report.warnings.map(({ code }) => code);
+  if (report.statement === null) return restateWithoutPayload(object, own, disclosed);
+  const stated = readStatedWarnings(object) ?? own;
+  const differs = signedWarnings.find((code) => stated.includes(code) !== own.includes(code));
+  return { differs, stated: [] };
+}
+
 /** Null where the answer has no list, as those of the first release; unknown codes are a later release's. */
 function readStatedWarnings({ warnings }: JsonObject): WarningCode[] | null {
   if (warnings === undefined) return null;
@@ -26,31 +49,31 @@ function readStatedWarnings({ warnings }: JsonObject): WarningCode[] | null {
   return warningCodes.filter((code) => codes.includes(code));
 }
 
-/** A list that leaves out what the signed bytes warn of, or warns of what they do not say. */
-export function findOtherWarnings(object: JsonObject, { warnings }: AttestationReport): string | null {
-  const stated = readStatedWarnings(object);
-  if (stated === null) return null;
-  const own = warnings.map(({ code }) => code);
-  const differs = signedWarnings.find((code) => stated.includes(code) !== own.includes(code));
-  return differs === undefined ? null : `warnings (${differs})`;
-}
-
-/** What the answer warns of by its list or its fields, less what the proof shows; the two must not contradict. */
-export function readWarningsWithoutPayload(object: JsonObject, disclosed: JsonObject) {
+/** What the answer warns of by its list or its fields, less what is proven; the two must not contradict. */
+function restateWithoutPayload(
+  object: JsonObject,
+  own: readonly WarningCode[],
+  disclosed: readonly { name: string; value: JsonValue }[],
+): RestatedWarnings {
   const { agent_authenticated, code_hash_verified, tools_authorized } = object;
-  const codesOf = (facts: object) => drawWarnings(facts).map(({ code }) => code);
-  const proven = codesOf(disclosed);
-  const shown = codesOf({ agent_authenticated, code_hash_verified, tools_authorized, ...disclosed });
+  const proven: JsonObject = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
+  const known = [...own, ...findWarnings(proven)];
+  const shown = findWarnings({
+    ...(agent_authenticated !== undefined && { agent_authenticated }),
+    ...(code_hash_verified !== undefined && { code_hash_verified }),
+    ...(tools_authorized !== undefined && { tools_authorized }),
+    ...proven,
+  });
   const stated = readStatedWarnings(object) ?? shown;
   const isShown: Partial<Record<WarningCode, boolean>> = {
     agent_signature_invalid: agent_authenticated !== undefined,
     code_hash_mismatch: code_hash_verified !== undefined,
     tools_not_registered: tools_authorized !== undefined,
-    approval_asserted_only: "human_approval_method" in disclosed,
-    approval_test: "human_approval_environment" in disclosed,
+    approval_asserted_only: "human_approval_method" in proven,
+    approval_test: "human_approval_environment" in proven,
   };
   return {
     differs: signedWarnings.find((code) => isShown[code] && stated.includes(code) !== shown.includes(code)),
-    stated: stated.filter((code) => !proven.includes(code)),
+    stated: stated.filter((code) => !known.includes(code)),
   };
 }

@@ -8,7 +8,7 @@ import { formatChecks, formatReport } from "./command-print";
 import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";
 import { parseEvidence } from "./evidence";
 import { checkWholeLog, holds } from "./log-check";
-import type { Verdict } from "./report";
+import { type Verdict, wordsFor } from "./report";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
@@ -41,7 +41,8 @@ async function runVerify(args: Arguments, io: CommandIo): Promise<number> {
     parseEvidence(source.text),
     rpcUrl === undefined ? undefined : callNode(io, trimBase(rpcUrl)),
   );
-  if (args.flags.has("json")) printJson(io, { ...report, keys: { pinned: isPinned, note } });
+  if (args.flags.has("json"))
+    printJson(io, { ...report, ...wordsFor(report), keys: { pinned: isPinned, note } });
   else io.print(formatReport(report, note));
   const isWarned = report.warnings.length + report.statedWarnings.length > 0;
   const code = exitCodes[report.verdict];

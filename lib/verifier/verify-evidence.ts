@@ -6,20 +6,15 @@ import type { ShownContent } from "#lib/domain/approval";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
-import { verifyAttestation } from "#lib/domain/verify";
+import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
-import {
-  drawWarnings,
-  type Warning,
-  type WarningCode,
-  type WarningFacts,
-  warningOf,
-} from "#lib/domain/warnings";
+import type { Warning, WarningCode, WarningFacts } from "#lib/domain/warnings";
 import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { UnreadableError } from "./read-json";
-import { type Verdict, type VerifierCheck, type VerifierReport, wordsFor } from "./report";
+import type { Verdict, VerifierCheck, VerifierReport } from "./report";
 import { checkBundleHints, checkRestatedFields } from "./restated-fields";
+import type { RestatedWarnings } from "./restated-warnings";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 /** What the verifier knows besides: all optional, nothing of it from the file. */
@@ -76,25 +71,40 @@ async function verifyReceipt(
     kind === "attestation"
       ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
       : checkBundleHints(evidence, report, trust.keys, logKey, expected);
-  const { unproven, disclosed, statedWarnings, ...outcome } = restated;
+  const { unproven, disclosed, ...outcome } = restated;
   const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
+  const warned = await compareWarnings(evidence, report, disclosed);
+  const misfit = isForeign ? "zk.credential" : warned.differs && `warnings (${warned.differs})`;
   const checks: VerifierCheck[] = [
     ...report.checks,
-    isForeign
-      ? { name: "restated_fields", status: "fail", detail: "zk.credential differs from the payload" }
-      : { name: "restated_fields", ...outcome },
+    misfit === undefined || outcome.status === "fail"
+      ? { name: "restated_fields", ...outcome }
+      : { name: "restated_fields", status: "fail", detail: `${misfit} differs from the payload` },
   ];
   return finish(kind, checks, {
     missing: report.missing,
     unproven,
     disclosed,
     warnings: report.warnings,
-    statedWarnings,
+    statedWarnings: warned.stated,
     statement: report.statement,
     authorization: costly.authorization(),
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
+}
+
+async function compareWarnings(
+  evidence: Extract<Evidence, { receipt: unknown }>,
+  report: AttestationReport,
+  disclosed: VerifierReport["disclosed"],
+): Promise<RestatedWarnings> {
+  const { warnings = [] } = evidence.kind === "attestation" ? evidence.object : {};
+  const isQuiet = Array.isArray(warnings) && warnings.length === 0 && report.warnings.length === 0;
+  if (evidence.kind === "bundle" || (isQuiet && report.statement !== null))
+    return { differs: undefined, stated: [] };
+  const { restateWarnings } = await import("./restated-warnings");
+  return restateWarnings(evidence.object, report, disclosed);
 }
 
 /** Of POST's answer, which has the credential beside the payload that it must follow from. */
@@ -178,7 +188,11 @@ interface Findings {
   claimed?: boolean | null;
 }
 
-function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findings = {}): VerifierReport {
+async function finish(
+  kind: Evidence["kind"],
+  checks: VerifierCheck[],
+  findings: Findings = {},
+): Promise<VerifierReport> {
   const { missing = [], unproven = [], authorization = null, claimed = null } = findings;
   const { presentationHeader = null } = findings;
   const failed =
@@ -187,13 +201,12 @@ function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findi
   const verdict: Verdict = failed ? "invalid" : findings.isErased ? "erased" : whole;
   const statement = failed ? null : (findings.statement ?? null);
   const disclosed = failed ? [] : (findings.disclosed ?? []).map(({ name, value }) => ({ name, value }));
-  const warnings = failed ? [] : gatherWarnings(findings);
+  const warnings = failed ? [] : await gatherWarnings(findings);
   const statedWarnings = failed ? [] : (findings.statedWarnings ?? []);
   const isTest = authorization?.grade === "test" || warnings.some(({ code }) => code === "approval_test");
   return {
     kind,
     verdict,
-    ...wordsFor({ kind, verdict, warnings, statedWarnings }, isTest),
     checks,
     missing: [...missing],
     unproven: failed ? [] : unproven,
@@ -210,9 +223,16 @@ function finish(kind: Evidence["kind"], checks: VerifierCheck[], findings: Findi
 }
 
 /** A disclosed value is as good as the payload's; an authorization by itself is a TEST or none. */
-function gatherWarnings({ warnings = [], disclosed = [], authorization }: Findings): Warning[] {
+async function gatherWarnings({
+  warnings = [],
+  disclosed = [],
+  authorization,
+}: Findings): Promise<Warning[]> {
+  if (disclosed.length === 0 && authorization?.grade !== "test") return warnings;
+  const { findWarnings, warningOf } = await import("#lib/domain/warnings");
   const shown: WarningFacts = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
-  const test = authorization?.grade === "test" ? [warningOf("approval_test")] : [];
-  const all = [...warnings, ...drawWarnings(shown), ...test];
-  return all.filter(({ code }, i) => all.findIndex((one) => one.code === code) === i);
+  const test: WarningCode[] = authorization?.grade === "test" ? ["approval_test"] : [];
+  const known = warnings.map(({ code }) => code);
+  const more = new Set([...findWarnings(shown), ...test].filter((code) => !known.includes(code)));
+  return [...warnings, ...[...more].map(warningOf)];
 }

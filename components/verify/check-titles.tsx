@@ -1,0 +1,15 @@
+/** The names of the ten checks, for people. */
+import type { AttestationCheckName } from "#lib/domain/verify";
+
+export const checkTitles: Record<AttestationCheckName, string> = {
+  payload_hash: "Payload hash",
+  signature: "Signature",
+  key_validity: "Key valid at that log index",
+  log_inclusion: "Log inclusion",
+  checkpoint_signature: "Checkpoint",
+  agent_signature: "Agent's signature",
+  code_hash: "Code hash",
+  tools: "Tools",
+  human_authorization: "Human approval",
+  zk_proof: "Zero-knowledge proof",
+};
