@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import type { NextConfig } from "next";
-import { dataOnly, everywhere, secretLink } from "./lib/http/security-headers";
+import { dataOnly, everywhere, secretLink } from "./lib/door/security-headers";
 
 const toList = (headers: Readonly<Record<string, string>>) =>
   Object.entries(headers).map(([key, value]) => ({ key, value }));
@@ -24,7 +24,7 @@ const config: NextConfig = {
   },
   async headers() {
     return [
-      // The operations bring theirs along (lib/http/finish.ts), in Next too.
+      // The operations bring theirs along (lib/door/finish.ts), in Next too.
       { source: "/((?!v1(?:/|$)|log/|\\.well-known/).*)", headers: toList(everywhere) },
       { source: "/badge/:path*", headers: toList(dataOnly) },
       { source: "/llms.txt", headers: toList(dataOnly) },

@@ -6,13 +6,9 @@
 import { rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import next from "next";
-import type { Env } from "#lib/env";
-import { createAdmit } from "#lib/http/admit";
-import { logConsole } from "#lib/http/console-lines";
-import { getApp } from "#lib/http/context";
-import { createKeptPages } from "#lib/http/kept-pages";
-import { startServers } from "#lib/http/listen";
-import { createPageGate } from "#lib/http/page-gate";
+import { getApp } from "#lib/app/app";
+import { createKeptPages } from "#lib/app/kept-pages";
+import { createPageGate } from "#lib/app/page-gate";
 import {
   isDispatched,
   refuseConnect,
@@ -22,8 +18,12 @@ import {
   serveMalformed,
   serveRefusal,
   vouchForPeer,
-} from "#lib/http/serve";
-import { listStaticFiles, loadStaticAssets } from "#lib/http/static-assets";
+} from "#lib/app/serve";
+import { createAdmit } from "#lib/door/admit";
+import { logConsole } from "#lib/door/console-lines";
+import { startServers } from "#lib/door/listen";
+import { listStaticFiles, loadStaticAssets } from "#lib/door/static-assets";
+import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
 
 /** How long a stop waits for answers under way before it cuts their connections. */

@@ -13,9 +13,9 @@ function listEntries() {
   const commands = existsSync(inRoot("lib/cli")) ? readdirSync(inRoot("lib/cli")) : [];
   const entries = [
     ["server", "server.ts"],
-    ["zk-worker", "lib/services/zk-worker.ts"],
-    ["picture-worker", "lib/http/picture-worker.ts"],
-    ["testing-server", "lib/http/testing-server.ts"],
+    ["zk-worker", "lib/workers/zk-worker.ts"],
+    ["picture-worker", "lib/workers/picture-worker.ts"],
+    ["testing-server", "e2e/support/testing-server.ts"],
     ...commands
       .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
       .map((file) => [`cli/${path.basename(file, ".ts")}`, `lib/cli/${file}`]),

@@ -31,8 +31,8 @@ const settings = {
 const nextKey = { ...settings, SIGNING_KEY: seed(104) };
 
 const entry = `
-  export { startTestApp } from "#lib/http/testing";
-  export { makeReceiptSamples } from "#lib/http/receipt-samples-testing";
+  export { startTestApp } from "#support/app";
+  export { makeReceiptSamples } from "#support/receipt-samples";
 `;
 const outfile = path.join(root, "dist", "make-vectors.mjs");
 await build({

@@ -1,8 +1,8 @@
 import type { ExampleAttestation } from "#components/example-receipt";
 import { Home } from "#components/home";
-import { getApp } from "#lib/http/context";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { readLatestAttestation } from "#lib/services/latest-attestation";
+import { getApp } from "#lib/app/app";
+import { readLatestAttestation } from "#lib/attestations/latest";
+import { publicBaseUrl } from "#lib/door/public-base-url";
 
 /** The landing page explains and links; it must stand while the database is out of reach. */
 async function readExample(): Promise<ExampleAttestation | null> {

@@ -1,6 +1,6 @@
 import type { MetadataRoute } from "next";
 import { guideGroups } from "#components/guides/guides-index";
-import { publicBaseUrl } from "#lib/http/public-base-url";
+import { publicBaseUrl } from "#lib/door/public-base-url";
 
 export const dynamic = "force-dynamic";
 

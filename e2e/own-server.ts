@@ -6,8 +6,8 @@ import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "@playwright/test";
-import { copyEmbeddedTemplate } from "#lib/db/testing";
 import { findPort } from "./http/server-process";
+import { copyEmbeddedTemplate } from "./support/databases";
 
 export interface OwnServer {
   readonly base: string;

@@ -1,7 +1,7 @@
 /** What the specs of the public pages share: attestations of every kind, made over the API as an agent would. */
 import { type APIRequestContext, expect } from "@playwright/test";
 import type { WorldIdStart } from "#lib/contract/approval-view";
-import { makeResult } from "#lib/http/authorizations-testing";
+import { makeResult } from "./support/authorizations";
 
 /** Each worker has an account of its own, also one that tries a test again, and none can use another's slugs. */
 export const run = `${Date.now().toString(36)}-${process.env["TEST_WORKER_INDEX"] ?? 0}`;

@@ -106,7 +106,7 @@ function plantOthers(): Plant[] {
     plant(environmentRule, "app/reads-env.ts", environment, true),
     ...[
       "lib/env.ts",
-      "lib/db/testing.ts",
+      "e2e/support/databases.ts",
       "lib/http/env.test.ts",
       "e2e/env.ts",
       "bench/env.ts",

@@ -1,8 +1,8 @@
 /** https://llmstxt.org: what this is and where the guides are, for a language model that reads instead of browsing. */
 
 import { guideGroups } from "#components/guides/guides-index";
-import { forOwnHosts } from "#lib/http/next-door";
-import { publicBaseUrl } from "#lib/http/public-base-url";
+import { forOwnHosts } from "#lib/door/next-door";
+import { publicBaseUrl } from "#lib/door/public-base-url";
 
 export const dynamic = "force-dynamic";
 

@@ -5,12 +5,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { acceptInvitation, inviteMember } from "#lib/accounts/invitations";
+import type { Person } from "#lib/accounts/members";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
-import { startTestApp, type TestApp } from "#lib/http/testing";
-import { acceptInvitation, inviteMember } from "#lib/services/invitations";
-import { listMailbox } from "#lib/services/mailbox";
-import type { Person } from "#lib/services/members";
-import { signInPerson } from "#lib/services/portal-testing";
+import { listMailbox } from "#lib/mail/mailbox";
+import { startTestApp, type TestApp } from "#support/app";
+import { signInPerson } from "#support/portal";
 
 const browser = vi.hoisted(() => ({
   cookies: new Map<string, string>(),
@@ -32,7 +32,7 @@ vi.mock("next/navigation", () => ({
   },
 }));
 vi.mock("next/cache", () => ({ revalidatePath: () => {} }));
-vi.mock("#lib/http/session", () => ({
+vi.mock("#lib/pages/session", () => ({
   readSession: async () => browser.session,
   endSession: async () => {},
   requestSignInLink: async () => {},

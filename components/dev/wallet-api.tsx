@@ -1,4 +1,4 @@
-/** The stand-in wallet's two calls (lib/providers/world-id-local/world-app.ts). */
+/** The stand-in wallet's two calls (lib/stand-in/world-app.ts). */
 
 export interface WalletLink {
   /** `i` and `k` of the connector link. */

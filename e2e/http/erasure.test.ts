@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createTestDatabase, databaseKinds } from "#lib/db/testing";
+import { createTestDatabase, databaseKinds } from "#support/databases";
 import { callServer, type ServerProcess, startServer } from "./server-process";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { copyEmbeddedTemplate } from "#lib/db/testing";
+import { copyEmbeddedTemplate } from "#support/databases";
 import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
 
 const body = { agent_slug: "start", action: "a", inputs_hash: "b" };

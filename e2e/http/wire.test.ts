@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { copyEmbeddedTemplate } from "#lib/db/testing";
+import { copyEmbeddedTemplate } from "#support/databases";
 import { callServer, type ServerProcess, startServer } from "./server-process";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });

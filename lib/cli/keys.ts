@@ -7,19 +7,19 @@
  * the files when it meets the change.
  */
 import { readFile } from "node:fs/promises";
-import { runCommand, say } from "#lib/http/command-line";
-import { type CommandRoom, withCommandRoom } from "#lib/http/command-room";
-import { type KeyCommand, parseKeyArguments } from "#lib/http/key-arguments";
-import { findKeySetting, keepNextKey, parseKeyText, randomKeyText } from "#lib/http/key-source";
-import { requireOwnHistory } from "#lib/services/log-history";
+import { requireOwnHistory } from "#lib/log/history";
 import {
   type KeyChange,
   type KeyRoom,
   type RotatedPurpose,
   replaceActiveKey,
   revokeRetiredKey,
-} from "#lib/services/rotate-keys";
-import { activeKeyId, readAllKeys, type Signers } from "#lib/services/signing-keys";
+} from "#lib/log/rotate-keys";
+import { findKeySetting, keepNextKey, parseKeyText, randomKeyText } from "#lib/signing/key-source";
+import { activeKeyId, readAllKeys, type Signers } from "#lib/signing/signing-keys";
+import { runCommand, say } from "./shared/command-line";
+import { type KeyCommand, parseKeyArguments } from "./shared/key-arguments";
+import { type CommandRoom, withCommandRoom } from "./shared/open-service";
 
 const usage = `usage: npm run keys -- list
        npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]

@@ -3,14 +3,14 @@
  *   npm run log -- new-epoch [--new-log-key]        go on in a new log where the old one cannot be extended
  */
 import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
-import { runCommand, say } from "#lib/http/command-line";
-import { type CommandRoom, withCommandRoom } from "#lib/http/command-room";
-import { findKeySetting, keepNextKey, randomKeyText } from "#lib/http/key-source";
-import type { Signer } from "#lib/providers/signer";
-import { keyEventKind, signKeyEvent } from "#lib/services/key-events";
-import { checkStoredLogs } from "#lib/services/log-history";
-import { readOpenHead } from "#lib/services/log-reader";
-import { beginEpoch } from "#lib/services/new-epoch";
+import { checkStoredLogs } from "#lib/log/history";
+import { keyEventKind, signKeyEvent } from "#lib/log/key-events";
+import { beginEpoch } from "#lib/log/new-epoch";
+import { readOpenHead } from "#lib/log/reader";
+import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
+import type { Signer } from "#lib/signing/signer";
+import { runCommand, say } from "./shared/command-line";
+import { type CommandRoom, withCommandRoom } from "./shared/open-service";
 
 const usage = "usage: npm run log -- check | new-epoch [--new-log-key]";
 

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
-import { testKeyPair, testPayload } from "#lib/domain/disclosure-testing";
 import { signMessages, type ZkCredential } from "#lib/domain/presentation";
 import { verifyPresentation } from "#lib/domain/presentation-verify";
+import { testKeyPair, testPayload } from "#support/disclosure";
 import { derivePresentation } from "./derive-presentation";
 
 let keyPair: ZkKeyPair;

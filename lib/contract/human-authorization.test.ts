@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
-import { makeTestAuthorization } from "#lib/domain/human-authorization-testing";
+import { makeTestAuthorization } from "#support/human-authorization";
 import { humanAuthorizationSchema } from "./human-authorization";
 
 type Path = (string | number)[];

@@ -3,9 +3,9 @@ import { rm } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { startTestApp } from "#lib/http/testing";
+import { startTestApp } from "#support/app";
+import { createTestDatabase, databaseKinds } from "#support/databases";
 import { openDatabase } from "./client";
-import { createTestDatabase, databaseKinds } from "./testing";
 import { isUnreachable } from "./unreachable";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {

@@ -1,9 +1,9 @@
 /** Old and new receipts are told apart by the version of the approval alone. */
 import { describe, expect, it } from "vitest";
+import { makeTestAuthorization } from "#support/human-authorization";
 import { judgeApprovalKey, warnOfApprovalKey } from "./approval-key";
 import type { JsonObject } from "./canonical-json";
 import { checkHumanAuthorization } from "./claim-checks";
-import { makeTestAuthorization } from "./human-authorization-testing";
 import type { CostlyChecks } from "./receipt";
 import type { Subject } from "./record-checks";
 import { type ActionStatement, canonicalHash } from "./statement";

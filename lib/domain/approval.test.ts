@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { hashSignal } from "@worldcoin/idkit/hashing";
 import { describe, expect, it } from "vitest";
+import { makeTestAuthorization, testRequest } from "#support/human-authorization";
 import {
   assembleAuthorization,
   authorizationSigningBytes,
@@ -10,7 +11,6 @@ import {
 } from "./approval";
 import { utf8Decode } from "./bytes";
 import { canonicalJson } from "./canonical-json";
-import { makeTestAuthorization, testRequest } from "./human-authorization-testing";
 
 const sha256Hex = (text: string) => createHash("sha256").update(text).digest("hex");
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { flipBit, grownTo, readEntries } from "#support/tiles";
 import { checkLog, type LogCheck } from "./check-log";
 import { emptyRoot } from "./merkle";
-import { flipBit, grownTo, readEntries } from "./tiles-testing";
 
 describe("checkLog", () => {
   const store = grownTo(66_000);

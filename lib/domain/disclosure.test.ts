@@ -1,5 +1,6 @@
 import { sign } from "@digitalbazaar/bbs-signatures";
 import { beforeAll, describe, expect, it } from "vitest";
+import { testKeyPair, testPayload } from "#support/disclosure";
 import { hexEncode, sha256, utf8Decode, utf8Encode } from "./bytes";
 import {
   BBS_CIPHERSUITE,
@@ -12,7 +13,6 @@ import {
   zkKeyPairFromSeed,
 } from "./disclosure";
 import { disclosureMessages, parseMessage } from "./disclosure-messages";
-import { testKeyPair, testPayload } from "./disclosure-testing";
 import { decodePresentationHeader, encodePresentationHeader } from "./presentation-header";
 
 let keyPair: ZkKeyPair;

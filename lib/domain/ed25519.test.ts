@@ -12,8 +12,8 @@ import os from "node:os";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
-import { makeSignatureVectors, type SignatureVectors } from "#lib/vectors/signature-vectors-testing";
-import { listVectors } from "#lib/vectors/testing";
+import { makeSignatureVectors, type SignatureVectors } from "#support/signature-vectors";
+import { listVectors } from "#support/vectors";
 import { base64Encode, concatBytes, hexDecode, hexEncode, utf8Encode } from "./bytes";
 import { verifyEd25519Strict, vetPublicKey } from "./ed25519";
 import {

@@ -1,7 +1,8 @@
 import { bn254 } from "@noble/curves/bn254.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { listVectors } from "#lib/vectors/testing";
+import { compressG1, compressProof, g1, g2, makeTrapdoorKey } from "#support/groth16";
+import { listVectors } from "#support/vectors";
 import {
   decompressProof,
   type G2Coordinates,
@@ -10,7 +11,6 @@ import {
   SCALAR_FIELD_ORDER,
   verifyGroth16,
 } from "./groth16";
-import { compressG1, compressProof, g1, g2, makeTrapdoorKey } from "./groth16-testing";
 
 const { Fp, Fp2 } = bn254.fields;
 const { key, prove } = makeTrapdoorKey(3);

@@ -1,5 +1,6 @@
 import { deriveProof, verifyProof } from "@digitalbazaar/bbs-signatures";
 import { beforeAll, describe, expect, it } from "vitest";
+import { ATTESTATION_ID, testKeyPair, testPayload } from "#support/disclosure";
 import { base64UrlDecode, base64UrlEncode, bytesEqual, hexEncode, utf8Encode } from "./bytes";
 import {
   BBS_CIPHERSUITE,
@@ -10,7 +11,6 @@ import {
   type ZkKeyPair,
 } from "./disclosure";
 import { disclosureMessages } from "./disclosure-messages";
-import { ATTESTATION_ID, testKeyPair, testPayload } from "./disclosure-testing";
 import {
   derivePresentation,
   derivePublicProof,

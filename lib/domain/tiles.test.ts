@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { flipBit, grownTo, HASHES, readEntries, TileStore } from "#support/tiles";
 import { checkLog } from "./check-log";
 import * as merkle from "./merkle";
 import { emptyRoot, rootOfLeafHashes, verifyConsistency, verifyInclusion } from "./merkle";
 import { rightEdgeTiles, tileWidth } from "./tile-path";
 import { proveConsistency, proveInclusion, rootAtSize } from "./tile-proofs";
 import { appendLeafHashes, loadRightEdge } from "./tiles";
-import { flipBit, grownTo, HASHES, readEntries, TileStore } from "./tiles-testing";
 
 vi.mock("./merkle", async (importOriginal) => {
   const original = await importOriginal<typeof import("./merkle")>();

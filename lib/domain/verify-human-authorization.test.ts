@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
-import { buildAuthorization, contextHash, type HumanAuthorization, type ShownContent } from "./approval";
 import {
   addTestLogEntry,
   makeTestApproval,
@@ -10,7 +9,8 @@ import {
   testRequest,
   testShown,
   testVerifyOptions,
-} from "./human-authorization-testing";
+} from "#support/human-authorization";
+import { buildAuthorization, contextHash, type HumanAuthorization, type ShownContent } from "./approval";
 import { authorizationCheckNames, verifyHumanAuthorization } from "./verify-human-authorization";
 
 const authorization = makeTestAuthorization();

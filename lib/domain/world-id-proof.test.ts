@@ -1,9 +1,9 @@
 import { hashSignal as idkitHashSignal } from "@worldcoin/idkit/hashing";
 import { describe, expect, it } from "vitest";
-import { standInProof } from "#lib/vectors/stand-in-proof-testing";
-import { listVectors } from "#lib/vectors/testing";
+import { compressProof, makeTrapdoorKey } from "#support/groth16";
+import { standInProof } from "#support/stand-in-proof";
+import { listVectors } from "#support/vectors";
 import { parseVerificationKey, SCALAR_FIELD_ORDER, verifyGroth16 } from "./groth16";
-import { compressProof, makeTrapdoorKey } from "./groth16-testing";
 import { semaphoreKeyFor } from "./world-id-keys";
 import {
   checkProofV3,

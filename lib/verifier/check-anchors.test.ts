@@ -2,9 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { type Anchor, assembleAuthorization } from "#lib/domain/approval";
 import type { JsonObject } from "#lib/domain/canonical-json";
-import { makeTestAuthorization } from "#lib/domain/human-authorization-testing";
-import { contracts, manager, registry, stubNode, v4Contracts } from "#lib/domain/world-chain-testing";
 import { wordHex } from "#lib/domain/world-id-proof";
+import { makeTestAuthorization } from "#support/human-authorization";
+import { contracts, manager, registry, stubNode, v4Contracts } from "#support/world-chain";
 import { addAnchorCheck } from "./check-anchors";
 import { callNode } from "./command-io";
 import type { VerifierReport } from "./report";

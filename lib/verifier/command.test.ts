@@ -5,11 +5,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serveDirectly } from "#lib/app/serve";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { makeVerifierKey } from "#lib/domain/signed-note";
-import { expectExit, runProgram } from "#lib/http/command-testing";
-import { serveDirectly } from "#lib/http/serve";
-import { startTestApp, type TestApp } from "#lib/http/testing";
+import { startTestApp, type TestApp } from "#support/app";
+import { expectExit, runProgram } from "#support/commands";
 
 const program = path.resolve("dist/verify.mjs");
 

@@ -3,8 +3,8 @@
  * refuse the file. What carries no evidence is listed by name, and the list is exact.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { makeReceiptSamples, type ReceiptSamples } from "#lib/http/receipt-samples-testing";
-import { startTestApp, type TestApp } from "#lib/http/testing";
+import { startTestApp, type TestApp } from "#support/app";
+import { makeReceiptSamples, type ReceiptSamples } from "#support/receipt-samples";
 import { verifyInBrowser } from "./browser";
 import { UnreadableError } from "./read-json";
 

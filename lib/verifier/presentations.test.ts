@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
-import { testKeyPair, testPayload } from "#lib/domain/disclosure-testing";
 import { derivePresentation, signMessages, type ZkCredential } from "#lib/domain/presentation";
+import { testKeyPair, testPayload } from "#support/disclosure";
 import { listUncompared, wordsFor } from "./report";
 import type { VerifierTrust } from "./trust";
 import { type Expectation, verifyEvidence } from "./verify-evidence";

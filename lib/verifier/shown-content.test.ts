@@ -1,11 +1,6 @@
 /** Whoever holds what the page showed can check it against the public object: the owner's answer, kept as a file. */
 import { describe, expect, it } from "vitest";
-import {
-  makeTestAuthorization,
-  testKeyId,
-  testShown,
-  testVerifyOptions,
-} from "#lib/domain/human-authorization-testing";
+import { makeTestAuthorization, testKeyId, testShown, testVerifyOptions } from "#support/human-authorization";
 import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { databaseKinds } from "#lib/db/testing";
 import { attestationChecks } from "#lib/domain/verify";
-import { startTestApp, type TestApp } from "#lib/http/testing";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
 import { verifyInBrowser } from "./browser";
 
 describe("the answers of a running service", () => {

@@ -4,8 +4,8 @@ import { notFound, permanentRedirect } from "next/navigation";
 import { AgentView } from "#components/agent/agent-view";
 import { Callout } from "#components/ui/callout";
 import { toVisibleText } from "#lib/domain/display-text";
-import { loadAgent } from "#lib/http/agent-page";
-import { publicBaseUrl } from "#lib/http/public-base-url";
+import { publicBaseUrl } from "#lib/door/public-base-url";
+import { loadAgent } from "#lib/pages/agent-page";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;

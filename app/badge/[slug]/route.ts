@@ -5,14 +5,14 @@
 import { makeBadge } from "badge-maker";
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
+import { getApp } from "#lib/app/app";
+import { countPage } from "#lib/app/page-limits";
+import { requestAddress } from "#lib/app/request-address";
+import { readAgentFeed } from "#lib/attestations/feed";
 import { isUuid } from "#lib/domain/ids";
+import { forOwnHosts } from "#lib/door/next-door";
 import { AppError } from "#lib/errors";
-import { getApp } from "#lib/http/context";
-import { forOwnHosts } from "#lib/http/next-door";
-import { countPage } from "#lib/http/page-limits";
-import { requestAddress } from "#lib/http/request-address";
-import { verifyForPage } from "#lib/http/verification-page";
-import { readAgentFeed } from "#lib/services/agent-feed";
+import { verifyForPage } from "#lib/pages/verification-page";
 
 export const dynamic = "force-dynamic";
 

@@ -3,10 +3,10 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { Mailbox } from "#components/dev/mailbox";
-import { isNearby } from "#lib/http/client-ip";
-import { getApp } from "#lib/http/context";
-import { requestAddress } from "#lib/http/request-address";
-import { listMailbox } from "#lib/services/mailbox";
+import { getApp } from "#lib/app/app";
+import { requestAddress } from "#lib/app/request-address";
+import { isNearby } from "#lib/door/client-ip";
+import { listMailbox } from "#lib/mail/mailbox";
 
 export const metadata: Metadata = { title: "Development mailbox", robots: { index: false, follow: false } };
 

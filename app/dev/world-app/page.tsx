@@ -2,7 +2,7 @@
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { TestWallet } from "#components/dev/test-wallet";
-import { getApp } from "#lib/http/context";
+import { getApp } from "#lib/app/app";
 
 export const metadata: Metadata = {
   title: "Test wallet",

@@ -3,8 +3,8 @@ import { notFound } from "next/navigation";
 import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
 import { TextLink } from "#components/ui/text-link";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { readVerifierSha256 } from "#lib/http/verifier-file";
+import { readVerifierSha256 } from "#lib/attestations/verifier-file";
+import { publicBaseUrl } from "#lib/door/public-base-url";
 
 interface GuidePageProps {
   readonly params: Promise<{ slug: string }>;

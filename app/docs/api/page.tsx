@@ -4,7 +4,7 @@ import { ApiReference } from "#components/api-reference/api-reference";
 import type { OpenApiDocument } from "#components/api-reference/document";
 import { TextLink } from "#components/ui/text-link";
 import { buildOpenApi } from "#lib/contract/openapi";
-import { publicBaseUrl } from "#lib/http/public-base-url";
+import { publicBaseUrl } from "#lib/door/public-base-url";
 
 export const metadata: Metadata = {
   title: "API reference",

@@ -1,10 +1,10 @@
 "use server";
 /** Signing out, and choosing among several organizations. */
 import { redirect } from "next/navigation";
+import { requireRole } from "#lib/accounts/members";
 import { type FormState, switchOrganizationForm } from "#lib/contract/portal";
-import { chooseOrganization, requireOwnPage, runVisitorAction } from "#lib/http/portal-request";
-import { endSession } from "#lib/http/session";
-import { requireRole } from "#lib/services/members";
+import { chooseOrganization, requireOwnPage, runVisitorAction } from "#lib/pages/portal-request";
+import { endSession } from "#lib/pages/session";
 
 export async function signOut(): Promise<void> {
   await requireOwnPage();

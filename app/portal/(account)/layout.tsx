@@ -5,7 +5,7 @@ import { OrganizationSwitcher } from "#components/portal/organization-switcher";
 import { PortalNav } from "#components/portal/portal-nav";
 import { PortalFrame } from "#components/portal/shown-organization";
 import { SubmitButton } from "#components/portal/submit-button";
-import { readPortal } from "#lib/http/portal-request";
+import { readPortal } from "#lib/pages/portal-request";
 import { signOut, switchOrganization } from "./actions";
 
 export default async function PortalLayout({ children }: { readonly children: ReactNode }) {

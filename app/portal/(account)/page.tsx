@@ -9,8 +9,8 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
-import { requirePortal } from "#lib/http/portal-request";
-import { readOverview } from "#lib/services/portal-overview";
+import { requirePortal } from "#lib/pages/portal-request";
+import { readOverview } from "#lib/portal/overview";
 
 type Overview = Awaited<ReturnType<typeof readOverview>>;
 

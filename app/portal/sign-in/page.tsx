@@ -4,9 +4,9 @@ import { redirect } from "next/navigation";
 import { SignInForm } from "#components/portal/sign-in-form";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
-import { getApp } from "#lib/http/context";
-import { safePortalPath } from "#lib/http/portal-path";
-import { readVisitor } from "#lib/http/portal-request";
+import { getApp } from "#lib/app/app";
+import { safePortalPath } from "#lib/pages/portal-path";
+import { readVisitor } from "#lib/pages/portal-request";
 import { requestLink } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };

@@ -1,6 +1,7 @@
 /** The /v1 operations in Next (`next dev`, `next start`, any Next host): the same table, the same handlers. */
-import { forOwnHosts } from "#lib/http/next-door";
-import { dispatch } from "#lib/http/operations";
+
+import { dispatch } from "#lib/app/operations";
+import { forOwnHosts } from "#lib/door/next-door";
 
 const handle = forOwnHosts(dispatch);
 

@@ -1,6 +1,6 @@
 /** The agent's public attestations as Atom (RFC 4287). */
-import { writeAtomFeed } from "#lib/http/agent-syndication";
-import { answerFeed } from "#lib/http/feed-answer";
+import { writeAtomFeed } from "#lib/attestations/syndication";
+import { answerFeed } from "#lib/pages/feed-answer";
 
 export const dynamic = "force-dynamic";
 

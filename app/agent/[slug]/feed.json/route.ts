@@ -1,6 +1,6 @@
 /** The agent's public attestations as JSON Feed (jsonfeed.org). */
-import { writeJsonFeed } from "#lib/http/agent-syndication";
-import { answerFeed } from "#lib/http/feed-answer";
+import { writeJsonFeed } from "#lib/attestations/syndication";
+import { answerFeed } from "#lib/pages/feed-answer";
 
 export const dynamic = "force-dynamic";
 

@@ -3,7 +3,7 @@ import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentKeysView } from "#components/agent/agent-keys-view";
 import { Callout } from "#components/ui/callout";
-import { loadAgentKeys } from "#lib/http/agent-page";
+import { loadAgentKeys } from "#lib/pages/agent-page";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;

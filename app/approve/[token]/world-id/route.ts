@@ -1,4 +1,4 @@
-import { forOwnHosts } from "#lib/http/next-door";
-import { dispatch } from "#lib/http/operations";
+import { dispatch } from "#lib/app/operations";
+import { forOwnHosts } from "#lib/door/next-door";
 
 export const POST = forOwnHosts(dispatch);

@@ -1,6 +1,7 @@
 /** The mailbox as JSON where Next serves alone; next.config.ts sends `Accept: application/json` here. */
-import { forOwnHosts } from "#lib/http/next-door";
-import { dispatch } from "#lib/http/operations";
+
+import { dispatch } from "#lib/app/operations";
+import { forOwnHosts } from "#lib/door/next-door";
 
 export const GET = forOwnHosts((request) =>
   dispatch(new Request(new URL("/dev/mailbox", request.url), { headers: request.headers })),

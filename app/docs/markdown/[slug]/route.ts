@@ -1,9 +1,9 @@
 /** The Markdown twin of a guide, reached as /docs/<slug>.md (next.config.ts, rewrites). */
 
 import { findGuide } from "#components/guides/guides";
-import { forOwnHosts } from "#lib/http/next-door";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { readVerifierSha256 } from "#lib/http/verifier-file";
+import { readVerifierSha256 } from "#lib/attestations/verifier-file";
+import { forOwnHosts } from "#lib/door/next-door";
+import { publicBaseUrl } from "#lib/door/public-base-url";
 
 async function answerGuide(_request: Request, context: { params: Promise<{ slug: string }> }) {
   const guide = findGuide((await context.params).slug, publicBaseUrl(), await readVerifierSha256());

@@ -7,9 +7,9 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
+import { listOwnAgents } from "#lib/agents/portal-agents";
 import { cursorId } from "#lib/contract/portal-attestations";
-import { requirePortal } from "#lib/http/portal-request";
-import { listOwnAgents } from "#lib/services/portal-agents";
+import { requirePortal } from "#lib/pages/portal-request";
 
 export const metadata: Metadata = { title: "Agents" };
 

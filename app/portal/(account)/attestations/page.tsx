@@ -9,10 +9,10 @@ import { buttonClass } from "#components/ui/button-style";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
+import { listAgentSlugs, listOwnAttestations } from "#lib/attestations/own";
 import { shownOrganizationField } from "#lib/contract/portal";
 import { type AttestationFilters, attestationFilters, cursorId } from "#lib/contract/portal-attestations";
-import { requirePortal } from "#lib/http/portal-request";
-import { listAgentSlugs, listOwnAttestations } from "#lib/services/own-attestations";
+import { requirePortal } from "#lib/pages/portal-request";
 
 export const metadata: Metadata = { title: "Attestations" };
 

@@ -11,10 +11,10 @@ import { CopyButton } from "#components/ui/copy-button";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { Field, Select } from "#components/ui/field";
+import { listOwnAuthorizations } from "#lib/approvals/portal-authorizations";
 import { type AuthorizationStatus, authorizationStatuses } from "#lib/contract/authorize";
 import { authorizationFilters } from "#lib/contract/portal-authorizations";
-import { orNotFound, requirePortal } from "#lib/http/portal-request";
-import { listOwnAuthorizations } from "#lib/services/portal-authorizations";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { cancelRequest } from "./actions";
 
 export const metadata: Metadata = { title: "Authorizations" };

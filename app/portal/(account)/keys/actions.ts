@@ -2,8 +2,8 @@
 /** Making, rotating and revoking API keys. */
 import { revalidatePath } from "next/cache";
 import { createKeyForm, type FormState, keyForm, rotateKeyForm } from "#lib/contract/portal";
-import { runAction } from "#lib/http/portal-request";
-import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/portal-keys";
+import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
+import { runAction } from "#lib/pages/portal-request";
 
 type KeyState = FormState<{ text: string }>;
 

@@ -9,8 +9,8 @@ import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { cursorId } from "#lib/contract/portal-attestations";
-import { requirePortal } from "#lib/http/portal-request";
-import { listApiKeys } from "#lib/services/portal-keys";
+import { listApiKeys } from "#lib/keys/portal-keys";
+import { requirePortal } from "#lib/pages/portal-request";
 import { createKey, revokeKey, rotateKey } from "./actions";
 
 export const metadata: Metadata = { title: "Keys" };

@@ -2,6 +2,8 @@
 /** The organization's settings, its members, and its end. */
 import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
+import { inviteMember, withdrawInvitation } from "#lib/accounts/invitations";
+import * as members from "#lib/accounts/organization-members";
 import {
   deleteOrganizationForm,
   type FormState,
@@ -11,10 +13,8 @@ import {
   memberRoleForm,
   organizationForm,
 } from "#lib/contract/portal";
-import { limitMails, runAction } from "#lib/http/portal-request";
-import { inviteMember, withdrawInvitation } from "#lib/services/invitations";
-import * as members from "#lib/services/organization-members";
-import { deleteOrganization, updateOrganization } from "#lib/services/portal-organization";
+import { limitMails, runAction } from "#lib/pages/portal-request";
+import { deleteOrganization, updateOrganization } from "#lib/portal/organization";
 
 type State = FormState<null>;
 

@@ -8,8 +8,8 @@ import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
-import { requirePortal } from "#lib/http/portal-request";
-import { readOrganization } from "#lib/services/portal-organization";
+import { requirePortal } from "#lib/pages/portal-request";
+import { readOrganization } from "#lib/portal/organization";
 import { changeRole, deleteAccount, invite, remove, saveOrganization, withdraw } from "./actions";
 
 export const metadata: Metadata = { title: "Settings" };

@@ -1,11 +1,11 @@
 "use server";
 /** Accepting an invitation, after signing in with the invited address. */
 import { redirect } from "next/navigation";
+import { acceptInvitation } from "#lib/accounts/invitations";
 import { acceptInvitationForm, type FormState } from "#lib/contract/portal";
-import { chooseOrganization, requireOwnPage, runVisitorAction } from "#lib/http/portal-request";
-import { endSession } from "#lib/http/session";
-import { runSignInRequest } from "#lib/http/sign-in-action";
-import { acceptInvitation } from "#lib/services/invitations";
+import { chooseOrganization, requireOwnPage, runVisitorAction } from "#lib/pages/portal-request";
+import { endSession } from "#lib/pages/session";
+import { runSignInRequest } from "#lib/pages/sign-in-action";
 
 type State = FormState<null>;
 

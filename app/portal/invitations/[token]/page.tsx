@@ -5,9 +5,9 @@ import { AgentText } from "#components/agent-text";
 import { AcceptInvitationForm } from "#components/portal/accept-invitation-form";
 import { SignInForm } from "#components/portal/sign-in-form";
 import { SubmitButton } from "#components/portal/submit-button";
-import { getApp } from "#lib/http/context";
-import { readVisitor, type Visitor } from "#lib/http/portal-request";
-import { readInvitation } from "#lib/services/invitations";
+import { readInvitation } from "#lib/accounts/invitations";
+import { getApp } from "#lib/app/app";
+import { readVisitor, type Visitor } from "#lib/pages/portal-request";
 import { accept, requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = {

@@ -2,12 +2,12 @@
 import { headers as requestHeaders } from "next/headers";
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
+import { getApp } from "#lib/app/app";
+import { requestAddress } from "#lib/app/request-address";
 import { AppError, describeError } from "#lib/errors";
-import { getApp } from "#lib/http/context";
-import type { Card } from "#lib/http/picture-worker";
-import { requestAddress } from "#lib/http/request-address";
-import { loadVerification } from "#lib/http/verification-page";
-import { shareOf } from "#lib/services/fair-share";
+import { loadVerification } from "#lib/pages/verification-page";
+import { shareOf } from "#lib/workers/fair-share";
+import type { Card } from "#lib/workers/picture-worker";
 
 export const size = { width: 1200, height: 630 };
 export const contentType = "image/png";

@@ -5,8 +5,8 @@ import { Callout } from "#components/ui/callout";
 import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
 import { toVisibleText } from "#lib/domain/display-text";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { loadVerification } from "#lib/http/verification-page";
+import { publicBaseUrl } from "#lib/door/public-base-url";
+import { loadVerification } from "#lib/pages/verification-page";
 
 interface PageProps {
   readonly params: Promise<{ slug: string; id: string }>;

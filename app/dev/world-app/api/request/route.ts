@@ -1,5 +1,5 @@
-import { forOwnHosts } from "#lib/http/next-door";
-import { serveStandIn } from "#lib/http/world-id-stand-in";
+import { serveStandIn } from "#lib/app/stand-in";
+import { forOwnHosts } from "#lib/door/next-door";
 
 const handle = forOwnHosts(serveStandIn);
 

@@ -1,10 +1,10 @@
 "use server";
 /** Changing what is registered about an agent. A change applies to later attestations only. */
 import { revalidatePath } from "next/cache";
+import { putOwnTools, updateOwnAgent } from "#lib/agents/portal-agents";
 import type { FormState } from "#lib/contract/portal";
 import { agentKeyForm, agentProfileForm, agentSlugForm, agentToolsForm } from "#lib/contract/portal-agents";
-import { runAction } from "#lib/http/portal-request";
-import { putOwnTools, updateOwnAgent } from "#lib/services/portal-agents";
+import { runAction } from "#lib/pages/portal-request";
 
 type State = FormState<null>;
 

@@ -9,8 +9,8 @@ import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { orNotFound, requirePortal } from "#lib/http/portal-request";
-import { readOwnAgent } from "#lib/services/portal-agents";
+import { readOwnAgent } from "#lib/agents/portal-agents";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { removeKey, replaceKey, saveProfile, saveTools } from "./actions";
 
 interface PageProps {

@@ -1,10 +1,10 @@
 "use server";
 /** Registering an agent. */
 import { redirect } from "next/navigation";
+import { registerOwnAgent } from "#lib/agents/portal-agents";
 import type { FormState } from "#lib/contract/portal";
 import { registerAgentForm } from "#lib/contract/portal-agents";
-import { runAction } from "#lib/http/portal-request";
-import { registerOwnAgent } from "#lib/services/portal-agents";
+import { runAction } from "#lib/pages/portal-request";
 
 type State = FormState<null>;
 

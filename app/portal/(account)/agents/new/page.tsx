@@ -4,7 +4,7 @@ import { PageHeading } from "#components/portal/page-heading";
 import { RegisterAgentForm } from "#components/portal/register-agent-form";
 import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
-import { requirePortal } from "#lib/http/portal-request";
+import { requirePortal } from "#lib/pages/portal-request";
 import { registerAgent } from "./actions";
 
 export const metadata: Metadata = { title: "Register an agent" };

@@ -1,9 +1,9 @@
 "use server";
+import { eraseOwnAttestation, presentOwnAttestation } from "#lib/attestations/own";
 /** Making a presentation of one attestation, and erasing its content. */
 import type { FormState } from "#lib/contract/portal";
 import { attestationForm, presentationForm } from "#lib/contract/portal-attestations";
-import { runAction } from "#lib/http/portal-request";
-import { eraseOwnAttestation, presentOwnAttestation } from "#lib/services/own-attestations";
+import { runAction } from "#lib/pages/portal-request";
 
 type State = FormState<{ json: string }>;
 

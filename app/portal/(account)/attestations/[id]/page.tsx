@@ -13,9 +13,9 @@ import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
+import { readOwnAttestation } from "#lib/attestations/own";
 import { DISCLOSABLE_NAMES } from "#lib/contract/presentation";
-import { orNotFound, requirePortal } from "#lib/http/portal-request";
-import { readOwnAttestation } from "#lib/services/own-attestations";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { eraseContent, makePresentation } from "./actions";
 
 export const metadata: Metadata = { title: "Attestation" };

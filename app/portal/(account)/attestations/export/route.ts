@@ -1,8 +1,9 @@
 /** GET /portal/attestations/export?format=csv|ndjson&shown_organization=…: the list's filters, all pages, as a file. */
+
+import { exportOwnAttestations } from "#lib/attestations/export";
 import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
 import { attestationFilters, exportFormat } from "#lib/contract/portal-attestations";
-import { isShown, readPortal } from "#lib/http/portal-request";
-import { exportOwnAttestations } from "#lib/services/export-attestations";
+import { isShown, readPortal } from "#lib/pages/portal-request";
 
 const types = { csv: "text/csv; charset=utf-8", ndjson: "application/x-ndjson; charset=utf-8" } as const;
 

@@ -10,8 +10,8 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { orNotFound, requirePortal } from "#lib/http/portal-request";
-import { readOwnAuthorization } from "#lib/services/portal-authorizations";
+import { readOwnAuthorization } from "#lib/approvals/portal-authorizations";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { cancelRequest } from "./actions";
 
 export const metadata: Metadata = { title: "Authorization" };

@@ -1,0 +1,72 @@
+/** For tests only: asks, opens and answers authorization requests as agents, the page and a wallet would. */
+import type { WorldIdStart } from "#lib/contract/approval-view";
+import type { AuthorizeResponse } from "#lib/contract/authorize";
+import { externalNullifier, hashSignal } from "#lib/domain/world-id-proof";
+import { createProver } from "#lib/stand-in/prover";
+import { type LocalLevel, testHumans } from "#lib/stand-in/test-humans";
+import { LOCAL_APP_ID } from "#lib/stand-in/world-id";
+import type { TestAnswer, TestApp } from "./app";
+
+const prove = createProver();
+
+export const fromPage = { "sec-fetch-site": "same-origin" };
+
+/** What IDKit would hand the page: a real proof of that test human over what `start` names. */
+export async function makeResult(start: WorldIdStart, human: string, level: LocalLevel = "orb") {
+  const known = testHumans.find(({ id }) => id === human);
+  if (!known) throw new RangeError(`no test human ${human}`);
+  const { proof, merkle_root, nullifier_hash } = await prove({
+    human: known,
+    level,
+    externalNullifier: externalNullifier(LOCAL_APP_ID, start.action),
+    signalHash: hashSignal(start.signal),
+  });
+  const response = { identifier: level, proof, merkle_root, nullifier: nullifier_hash };
+  return {
+    protocol_version: "3.0",
+    nonce: start.rp_context.nonce,
+    action: start.action,
+    environment: start.environment,
+    responses: [response],
+  };
+}
+
+export interface AskedRequest {
+  made: AuthorizeResponse;
+  token: string;
+  start(): Promise<WorldIdStart>;
+  submit(result: object): Promise<TestAnswer>;
+  deny(reason?: string): Promise<TestAnswer>;
+  read(key?: string, query?: string): Promise<TestAnswer>;
+  /** Opens World ID, makes a real proof and submits it. */
+  approve(human: string, level?: LocalLevel): Promise<TestAnswer>;
+}
+
+export async function ask(test: TestApp, key: string, body: object = {}): Promise<AskedRequest> {
+  const asked = { agent_slug: "treasurer", action: "Pay 12,000 EUR to Example GmbH", ...body };
+  const answer = await test.call("POST", "/v1/authorize", { key, body: asked });
+  if (answer.status !== 201) throw new Error(`not asked: ${JSON.stringify(answer.body)}`);
+  const made = answer.body as AuthorizeResponse;
+  const token = made.approval_url.split("/").at(-1) ?? "";
+  const post = (what: string, sent: object) =>
+    test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body: sent });
+  const start = async () => {
+    const opened = await post("world-id", {});
+    if (opened.status !== 200) throw new Error(`not opened: ${JSON.stringify(opened.body)}`);
+    return opened.body as WorldIdStart;
+  };
+  return {
+    made,
+    token,
+    start,
+    submit: (result) => post("proof", result),
+    deny: (reason) => post("deny", reason === undefined ? {} : { reason }),
+    read: (readerKey, query = "") =>
+      test.call(
+        "GET",
+        `/v1/authorize/${made.request_id}${query}`,
+        readerKey === undefined ? {} : { key: readerKey },
+      ),
+    approve: async (human, level = "orb") => post("proof", await makeResult(await start(), human, level)),
+  };
+}

@@ -1,0 +1,33 @@
+/** Databases for tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made. */
+import { randomBytes } from "node:crypto";
+import postgres from "postgres";
+import { ensurePostgresTemplate } from "./database-templates";
+
+export { copyEmbeddedTemplate } from "./database-templates";
+
+export type DatabaseKind = "embedded" | "postgres";
+
+const adminUrl = process.env["TEST_DATABASE_URL"];
+
+/** For `describe.each`; PostgreSQL is missing only where nobody said where it is. */
+export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded"] : ["embedded", "postgres"];
+
+/** A database of its own on the PostgreSQL of the tests: migrated already, or with nothing in it at all. */
+export async function createTestDatabase({ empty = false } = {}): Promise<{
+  url: string;
+  drop: () => Promise<void>;
+}> {
+  const admin = postgres(adminUrl ?? "", { max: 1, onnotice: () => {} });
+  const name = `t_${randomBytes(8).toString("hex")}`;
+  const from = empty ? "" : ` TEMPLATE ${await ensurePostgresTemplate(admin, adminUrl ?? "")}`;
+  await admin.unsafe(`CREATE DATABASE ${name}${from}`);
+  const url = new URL(adminUrl ?? "");
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    drop: async () => {
+      await admin.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await admin.end();
+    },
+  };
+}

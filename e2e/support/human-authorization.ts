@@ -1,0 +1,123 @@
+/** For tests only: a complete `human_authorization` whose v4 proofs verify under a key with known exponents. */
+import { ed25519 } from "@noble/curves/ed25519.js";
+import {
+  type Approval,
+  type ApprovalRequest,
+  assembleAuthorization,
+  authorizationSigningBytes,
+  bindRequest,
+  buildAuthorization,
+  contextHash,
+  type HumanAuthorization,
+  type UnsignedAuthorization,
+} from "#lib/domain/approval";
+import { buildDecisionStatement } from "#lib/domain/approval-decision";
+import { base64Encode, hexEncode, sha256 } from "#lib/domain/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { preAuthEncoding } from "#lib/domain/dsse";
+import { computeDsseKeyId } from "#lib/domain/ed25519-key";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
+import type { AuthorizationVerifyOptions } from "#lib/domain/verify-human-authorization";
+import { publicInputsV4, type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
+import { compressProof, makeTrapdoorKey } from "./groth16";
+
+const secretKey = new Uint8Array(32).fill(7);
+const publicKey = ed25519.getPublicKey(secretKey);
+export const testKeyId = hexEncode(sha256(publicKey)).slice(0, 16);
+const trapdoor = makeTrapdoorKey(15);
+
+/** What the page showed of {@link testRequest}. */
+export const testShown = {
+  context: { invoice: "2026-114" },
+  context_salt: "c2FsdA==",
+  agent_name: "Treasurer",
+  organization_name: null,
+};
+
+export const testRequest: ApprovalRequest = {
+  request_id: "areq_test",
+  origin: "http://localhost:3000",
+  organization: "0198c0de-0000-7000-8000-000000000001",
+  agent_slug: "treasurer",
+  agent_public_key: null,
+  action: "Pay 12,000 EUR to Example GmbH",
+  context_hash: contextHash(testShown.context_salt, testShown.context, testShown),
+  inputs_hash: "sha256:aa",
+  required_level: "orb",
+  approvals_required: 2,
+  created_at: "2026-11-21T08:00:00.000Z",
+  expires_at: "2026-11-21T08:30:00.000Z",
+  salt: "AAAAAAAAAAAAAAAAAAAAAA==",
+};
+
+export const testVerifyOptions: AuthorizationVerifyOptions = {
+  serviceKeys: (keyId) => (keyId === testKeyId ? publicKey : undefined),
+  verifySignature: (signature, message, key) => ed25519.verify(signature, message, key, { zip215: false }),
+  v4Key: trapdoor.key,
+};
+
+export function makeTestApproval(request: ApprovalRequest, nullifier: bigint): Approval {
+  const { world_action, signal_hash } = bindRequest(request);
+  const keys = {
+    issuer_public_key: [wordHex(3n), wordHex(4n)] as [string, string],
+    oprf_public_key: [wordHex(5n), wordHex(6n)] as [string, string],
+  };
+  const world: WorldProofV4 = {
+    protocol_version: "4.0",
+    app_id: "app_test",
+    rp_id: "rp_00000000000000ff",
+    nonce: wordHex(nullifier + 1000n),
+    level: "proof_of_human",
+    issuer_schema_id: 1,
+    expires_at_min: Date.parse(request.created_at) / 1000,
+    nullifier_hash: wordHex(nullifier),
+    merkle_root: wordHex(1234n),
+    proof: [],
+  };
+  const inputs = publicInputsV4(world, world_action, BigInt(signal_hash), keys) ?? [];
+  return {
+    ...world,
+    proof: [...compressProof(trapdoor.prove(inputs)).map(wordHex), world.merkle_root],
+    environment: "production",
+    verified_at: "2026-11-21T08:05:00.000Z",
+    verified_by: ["groth16-local", "world-portal-v4", "world-chain"],
+    anchor: {
+      chain_id: 480,
+      block_number: 22_000_000,
+      block_hash: wordHex(9n),
+      registry: `0x${"0".repeat(38)}ae`,
+      root: world.merkle_root,
+      ...keys,
+    },
+  };
+}
+
+export function signForTest(unsigned: UnsignedAuthorization): HumanAuthorization {
+  const signature = ed25519.sign(authorizationSigningBytes(unsigned), secretKey);
+  return assembleAuthorization(unsigned, base64Encode(signature));
+}
+
+export function makeTestAuthorization(): HumanAuthorization {
+  const approvals = [makeTestApproval(testRequest, 21n), makeTestApproval(testRequest, 22n)];
+  return signForTest(buildAuthorization(testRequest, approvals, "2026-11-21T08:06:00.000Z", testKeyId, 2));
+}
+
+/** With the log entry of the approval, as the service hands it out; the rest of the receipt is left away. */
+export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthorization {
+  const payload = buildDecisionStatement({
+    decision: "approved",
+    request_hash: authorization.binding.request_hash,
+    decided_at: authorization.approved_at,
+    key_id: authorization.key_id,
+    authorization_hash: hexEncode(sha256(canonicalBytes({ ...authorization } as unknown as JsonObject))),
+  });
+  const envelope = {
+    payloadType: STATEMENT_MEDIA_TYPE,
+    payload,
+    keyId: computeDsseKeyId(publicKey),
+    signature: ed25519.sign(preAuthEncoding(STATEMENT_MEDIA_TYPE, payload), secretKey),
+  };
+  const entry = base64Encode(encodeLogLeaf(makeLogLeaf(envelope, publicKey)));
+  return { ...authorization, log: { entry } };
+}

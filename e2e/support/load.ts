@@ -1,0 +1,115 @@
+/** Load on the service from outside, and what an outsider checks of the answers afterwards. */
+import { base64Decode, bytesEqual } from "#lib/domain/bytes";
+import { verifyCheckpoint } from "#lib/domain/checkpoint";
+import { leafHash, verifyInclusion } from "#lib/domain/merkle";
+import { parseVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
+import { type LogVisitor, type RememberedCheckpoint, visitLog } from "./log";
+
+/** What a client keeps of a 201. */
+export interface KeptReceipt {
+  id: string;
+  log: { index: number; tree_size: number; entry: string; inclusion_proof: string[]; checkpoint: string };
+}
+
+export interface Load {
+  receipts: KeptReceipt[];
+  /** Statuses other than 201; 0 where the connection broke. */
+  failures: number[];
+  /** Resolves when this many receipts have come, on a slow machine too; rejects after a minute. */
+  reach(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Clients that attest one after the other, until stopped or until the server is gone. */
+export function startLoad(url: string, key: string, clients: number): Load {
+  const receipts: KeptReceipt[] = [];
+  const failures: number[] = [];
+  let isStopped = false;
+  const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
+  async function runClient(client: number): Promise<void> {
+    for (let n = 0; !isStopped; n += 1) {
+      const body = JSON.stringify({ agent_slug: "load-bot", action: `${client}/${n}`, inputs_hash: "x" });
+      try {
+        const response = await fetch(`${url}/v1/attest`, { method: "POST", headers, body });
+        const answer = (await response.json()) as { attestation_id: string; log: KeptReceipt["log"] };
+        if (response.status === 201) receipts.push({ id: answer.attestation_id, log: answer.log });
+        else failures.push(response.status);
+      } catch {
+        failures.push(0);
+        return;
+      }
+    }
+  }
+  const running = Promise.all(Array.from({ length: clients }, (_, client) => runClient(client)));
+  return {
+    receipts,
+    failures,
+    reach: async (count) => {
+      for (const deadline = Date.now() + 60_000; receipts.length < count; ) {
+        if (Date.now() > deadline) throw new Error(`only ${receipts.length} receipts came in a minute`);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    },
+    stop: async () => {
+      isStopped = true;
+      await running;
+    },
+  };
+}
+
+/** The log at this address, through the network; full answers are kept, because tiles never change. */
+export async function visitServer(url: string): Promise<{ log: LogVisitor; logKey: VerifierKey }> {
+  const { log } = (await (await fetch(`${url}/v1/pubkey`)).json()) as { log: { vkey: string } };
+  const logKey = parseVerifierKey(log.vkey);
+  const kept = new Map<string, { status: number; bytes: Uint8Array }>();
+  const fetchLog = async (target: string) => {
+    const known = kept.get(target);
+    if (known) return known;
+    const response = await fetch(url + target);
+    const answer = { status: response.status, bytes: new Uint8Array(await response.arrayBuffer()) };
+    if (target !== "/log/checkpoint") kept.set(target, answer);
+    return answer;
+  };
+  return { log: visitLog(fetchLog, "/log", logKey), logKey };
+}
+
+/** The checkpoint that a receipt carries, where signature and inclusion proof hold; throws otherwise. */
+function checkReceipt({ log }: KeptReceipt, logKey: VerifierKey): RememberedCheckpoint {
+  const verdict = verifyCheckpoint(log.checkpoint, logKey);
+  if (!verdict.ok) throw new Error(verdict.problem);
+  const { size, root } = verdict.checkpoint;
+  const proof = log.inclusion_proof.map(base64Decode);
+  const claim = { leafHash: leafHash(base64Decode(log.entry)), index: log.index, size, root, proof };
+  if (!verifyInclusion(claim)) throw new Error(`the receipt of leaf ${log.index} proves nothing`);
+  return { size, root };
+}
+
+/**
+ * Throws unless the whole log holds, every receipt's leaf is in it at its index, no index was given twice, and
+ * every checkpoint that any receipt carried is a prefix of the log.
+ */
+export async function checkEverything(url: string, receipts: KeptReceipt[]): Promise<{ size: number }> {
+  const { log, logKey } = await visitServer(url);
+  const whole = await log.check();
+  if (!whole.ok) throw new Error(whole.problem);
+  const seen = new Map<number, RememberedCheckpoint>();
+  const indexes = new Set<number>();
+  for (const receipt of receipts) {
+    const checkpoint = checkReceipt(receipt, logKey);
+    const same = seen.get(checkpoint.size);
+    if (same && !bytesEqual(same.root, checkpoint.root))
+      throw new Error(`two roots at size ${checkpoint.size}`);
+    seen.set(checkpoint.size, checkpoint);
+    if (indexes.has(receipt.log.index)) throw new Error(`index ${receipt.log.index} was given twice`);
+    indexes.add(receipt.log.index);
+    if ((await log.entry(receipt.log.index, whole.size)) !== receipt.log.entry)
+      throw new Error(`leaf ${receipt.log.index} is not the one that was promised`);
+  }
+  for (const checkpoint of seen.values())
+    if (!(await log.isPrefix(checkpoint, whole.size)))
+      throw new Error(`size ${checkpoint.size} is no prefix`);
+  const sample = [...seen.values()].filter((_, i) => i % Math.ceil(seen.size / 25) === 0);
+  if (sample.length > 0 && !(await log.areConsistent(sample)))
+    throw new Error("checkpoints are not consistent");
+  return { size: whole.size };
+}

@@ -1,0 +1,87 @@
+/**
+ * For tests and the golden receipts: one receipt of every kind, made by the whole service through its API. The
+ * human_authorization carries a real Groth16 proof of the local stand-in.
+ */
+import { base64Encode } from "#lib/domain/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { signedRequest } from "#lib/domain/statement";
+import { createLocalSigner } from "#lib/signing/local-signer";
+import type { TestApp } from "./app";
+import { ask } from "./authorizations";
+
+export type ReceiptSamples = Record<string, unknown>;
+
+const agent = createLocalSigner(base64Encode(new Uint8Array(32).fill(21)), "the agent's test key");
+
+const whole: JsonObject = {
+  agent_slug: "treasurer",
+  action: "Pay 12,000 EUR to Example GmbH",
+  inputs_hash: "sha256:aa00000000000000000000000000000000000000000000000000000000000000",
+  metadata: { invoice: "2026-114", amount: 12000.5, tags: ["urgent", "€"], approved: false },
+  code_hash: "git:3f2a",
+  model_id: "model-1",
+  tools_used: ["bank.transfer"],
+};
+
+async function expectStatus(call: Promise<{ status: number; body: unknown }>, status: number) {
+  const answer = await call;
+  if (answer.status !== status) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
+  // biome-ignore lint/suspicious/noExplicitAny: answers as they come
+  return answer.body as any;
+}
+
+/** By name; texts are files, everything else JSON. */
+export async function makeReceiptSamples(test: TestApp, key: string): Promise<ReceiptSamples> {
+  const attest = (body: object) => expectStatus(test.call("POST", "/v1/attest", { key, body }), 201);
+  const read = (id: string, file = "", options: { key?: string } = {}) =>
+    expectStatus(test.call("GET", `/v1/verify/${id}${file}`, options), 200);
+  const simple = { agent_slug: "invoice-bot", action: "Sent invoice 2026-114", inputs_hash: "sha256:abc" };
+  const plain = await attest(simple);
+  const hash = await attest({ ...simple, human_approved: true, human_approver_hash: "sha256:cafe" });
+  const { full, authorization } = await makeFull(test, key, attest);
+  const hidden = await attest({ ...simple, is_public: false, enable_zk: true });
+  const erased = await attest({ ...simple, action: "Told a secret" });
+  await expectStatus(test.call("DELETE", `/v1/attestations/${erased.attestation_id}/content`, { key }), 200);
+  const presentation = await expectStatus(
+    test.call("POST", `/v1/attestations/${hidden.attestation_id}/presentations`, {
+      key,
+      body: { disclose: ["action", "human_approved"], audience: "https://bank.example", nonce: "n-1" },
+    }),
+    201,
+  );
+  return {
+    "attest-answer": plain,
+    plain: await read(plain.attestation_id),
+    "hash-approved": await read(hash.attestation_id),
+    "human-approved": await read(full),
+    "human-authorization": authorization,
+    private: await read(hidden.attestation_id),
+    "private-as-owner": await read(hidden.attestation_id, "", { key }),
+    erased: await read(erased.attestation_id),
+    presentation: presentation.presentation ?? presentation,
+    bundle: await read(plain.attestation_id, "/bundle"),
+    "tlog-proof": await read(plain.attestation_id, "/tlog-proof"),
+  };
+}
+
+/** A registered agent that signs, its tools and code, a human's approval and a zero-knowledge proof. */
+async function makeFull(
+  test: TestApp,
+  key: string,
+  attest: (body: object) => Promise<{ attestation_id: string }>,
+) {
+  const identity = {
+    slug: "treasurer",
+    public_key: base64Encode(agent.publicKey),
+    code_hash: "git:3f2a",
+    tools: ["bank.transfer", "ledger.read"],
+  };
+  await expectStatus(test.call("POST", "/v1/identity/register", { key, body: identity }), 201);
+  const asked = await ask(test, key, { context: { invoice: "2026-114" }, inputs_hash: whole["inputs_hash"] });
+  await expectStatus(asked.approve("ada"), 200);
+  const { body: state } = await asked.read(key);
+  const body = { ...whole, enable_zk: true, human_authorization: state.human_authorization as JsonObject };
+  const signature = agent.sign(canonicalBytes(signedRequest(body)));
+  const made = await attest({ ...body, agent_signature: base64Encode(signature) });
+  return { full: made.attestation_id, authorization: state.human_authorization };
+}

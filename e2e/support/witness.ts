@@ -1,0 +1,100 @@
+/** A small witness for tests (c2sp.org/tlog-witness), which checks signatures and consistency for real. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { parseAddCheckpoint } from "#lib/domain/add-checkpoint";
+import { bytesEqual } from "#lib/domain/bytes";
+import { verifyCheckpoint } from "#lib/domain/checkpoint";
+import { cosignCheckpoint } from "#lib/domain/cosignature";
+import { verifyConsistency } from "#lib/domain/merkle";
+import {
+  encodeSignatureLine,
+  encodeVerifierKey,
+  makeVerifierKey,
+  type VerifierKey,
+} from "#lib/domain/signed-note";
+import type { Signer } from "#lib/signing/signer";
+
+export interface TestWitness {
+  vkey: string;
+  key: VerifierKey;
+  /** An entry of the setting WITNESSES. */
+  entry: string;
+  /** What it has cosigned last, by origin. */
+  seen: Map<string, { size: number; root: Uint8Array }>;
+  /** Origins and keys of the logs that it follows. */
+  follow(logKey: VerifierKey): void;
+  /** Down: it drops every connection. */
+  setDown(isDown: boolean): void;
+  close(): Promise<void>;
+}
+
+interface Answer {
+  status: number;
+  body?: string;
+  type?: string;
+}
+
+const sizeAnswer = (size: number): Answer => ({ status: 409, body: `${size}\n`, type: "text/x.tlog.size" });
+
+export async function startTestWitness(name: string, signer: Signer): Promise<TestWitness> {
+  const key = makeVerifierKey(name, 4, signer.publicKey);
+  const logs = new Map<string, VerifierKey>();
+  const seen: TestWitness["seen"] = new Map();
+  let isDown = false;
+
+  async function judge(body: string): Promise<Answer> {
+    const { oldSize, proof, checkpoint: note } = parseAddCheckpoint(body);
+    const origin = note.split("\n")[0] ?? "";
+    const logKey = logs.get(origin);
+    if (logKey === undefined) return { status: 404 };
+    const verdict = verifyCheckpoint(note, logKey);
+    if (!verdict.ok) return { status: 403 };
+    const { size, root } = verdict.checkpoint;
+    if (oldSize > size) return { status: 400 };
+    const last = seen.get(origin);
+    if (oldSize !== (last?.size ?? 0)) return sizeAnswer(last?.size ?? 0);
+    if (last !== undefined) {
+      if (last.size === size && !bytesEqual(last.root, root)) return sizeAnswer(last.size);
+      const claim = { oldSize, oldRoot: last.root, newSize: size, newRoot: root, proof };
+      if (!verifyConsistency(claim)) return { status: 422 };
+    } else if (proof.length > 0) return { status: 422 };
+    seen.set(origin, { size, root });
+    const now = Math.floor(Date.now() / 1000);
+    const line = await cosignCheckpoint(verdict.note.text, key, now, (bytes) => signer.sign(bytes));
+    return { status: 200, body: encodeSignatureLine(line) };
+  }
+
+  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    if (isDown) {
+      outgoing.destroy();
+      return;
+    }
+    const isOurs = incoming.method === "POST" && incoming.url === "/w/add-checkpoint";
+    const answer: Answer = isOurs
+      ? await judge(await text(incoming)).catch(() => ({ status: 400 }))
+      : { status: 404 };
+    outgoing.writeHead(answer.status, { "content-type": answer.type ?? "text/plain; charset=utf-8" });
+    outgoing.end(answer.body ?? "");
+  }
+
+  const server = createServer((incoming, outgoing) => void serve(incoming, outgoing));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/w`;
+  const vkey = encodeVerifierKey(key);
+  return {
+    vkey,
+    key,
+    entry: `${vkey} ${url}`,
+    seen,
+    follow: (logKey) => logs.set(logKey.name, logKey),
+    setDown: (down) => {
+      isDown = down;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}

@@ -1,0 +1,42 @@
+/** Who did what when, from which key or session. Written in the same transaction as the deed where it has one. */
+
+import type { Executor } from "#lib/db/client";
+import { auditEvents } from "#lib/db/schema";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { uuidV7 } from "#lib/domain/ids";
+import type { Context } from "#lib/door/context";
+
+export interface Actor {
+  kind: "key" | "user" | "human" | "system";
+  /** A key's id, a person's e-mail address; never a secret. */
+  id: string;
+  ip: string | null;
+  /** Which session of the portal, as session-store.ts labels it. */
+  session?: string;
+}
+
+export interface AuditEvent {
+  organizationId: string;
+  actor: Actor;
+  /** noun.verb, for example `api_key.revoked` */
+  action: string;
+  subject: string;
+  detail?: JsonObject;
+}
+
+export async function recordAudit(context: Context, executor: Executor, event: AuditEvent): Promise<void> {
+  const now = context.clock();
+  const { session } = event.actor;
+  const detail = session === undefined ? event.detail : { ...event.detail, session };
+  await executor.insert(auditEvents).values({
+    id: uuidV7(now.getTime(), context.random(16)),
+    organization_id: event.organizationId,
+    actor_kind: event.actor.kind,
+    actor: event.actor.id,
+    action: event.action,
+    subject: event.subject,
+    detail: detail ?? null,
+    ip: event.actor.ip,
+    created_at: now,
+  });
+}

@@ -1,0 +1,196 @@
+/**
+ * Inviting a colleague by e-mail. The token is in the mail alone: here is its SHA-256. It works once, within seven
+ * days, and only for a person who is signed in with the invited address.
+ */
+import { and, count, desc, eq, gt, isNull, sql } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { invitations, memberships, organizations, users } from "#lib/db/schema";
+import { base64UrlEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { uuidV7 } from "#lib/domain/ids";
+import type { Context } from "#lib/door/context";
+import { AppError, fieldError } from "#lib/errors";
+import { type Actor, recordAudit } from "./audit";
+import { invitationMail } from "./mails";
+import { type Person, personNotFound, type Role, requireRole } from "./members";
+import { lockOrganization } from "./organizations";
+
+const lifetimeDays = 7;
+const maxMembers = 100;
+const maxOrganizations = 50;
+
+const hashToken = (token: string) => sha256(utf8Encode(token));
+
+const isOpen = and(isNull(invitations.accepted_at), gt(invitations.expires_at, sql`now()`));
+
+export async function listInvitations(executor: Executor, organizationId: string) {
+  const rows = await executor
+    .select()
+    .from(invitations)
+    .where(and(eq(invitations.organization_id, organizationId), isOpen))
+    .orderBy(desc(invitations.id))
+    .limit(100);
+  return rows.map((row) => ({
+    id: row.id,
+    email: row.email,
+    role: row.role,
+    invitedBy: row.invited_by,
+    expiresAt: row.expires_at.toISOString(),
+  }));
+}
+
+async function requireNewcomer(tx: Executor, organizationId: string, email: string): Promise<void> {
+  const [member] = await tx
+    .select({ id: users.id })
+    .from(memberships)
+    .innerJoin(users, eq(users.id, memberships.user_id))
+    .where(and(eq(memberships.organization_id, organizationId), eq(users.email, email)));
+  if (member) throw fieldError("validation_error", "email", "belongs to a member already");
+}
+
+/** Members and open invitations are listed whole. Under the organization's lock, so that invitations made at once count. */
+async function requireRoom(tx: Executor, organizationId: string): Promise<void> {
+  const [members] = await tx
+    .select({ count: count() })
+    .from(memberships)
+    .where(eq(memberships.organization_id, organizationId));
+  const [invited] = await tx
+    .select({ count: count() })
+    .from(invitations)
+    .where(and(eq(invitations.organization_id, organizationId), isOpen));
+  if ((members?.count ?? 0) + (invited?.count ?? 0) < maxMembers) return;
+  throw new AppError(
+    "validation_error",
+    `an organization may have ${maxMembers} members, open invitations included; remove a member or withdraw an invitation first`,
+  );
+}
+
+/** The organizations of a person are listed whole too. */
+async function requireFewOrganizations(tx: Executor, userId: string): Promise<void> {
+  await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
+  const [joined] = await tx
+    .select({ count: count() })
+    .from(memberships)
+    .where(eq(memberships.user_id, userId));
+  if ((joined?.count ?? 0) < maxOrganizations) return;
+  throw new AppError(
+    "validation_error",
+    `you belong to ${maxOrganizations} organizations, the most that one person may; leave one first`,
+  );
+}
+
+/** An earlier invitation of the same address no longer works. */
+export async function inviteMember(
+  context: Context,
+  person: Person,
+  invited: { email: string; role: Role },
+): Promise<void> {
+  const { organizationId, actor } = person;
+  const now = context.clock();
+  const token = base64UrlEncode(context.random(32));
+  await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await requireRole(tx, person, "owner");
+    await requireNewcomer(tx, organizationId, invited.email);
+    await tx
+      .delete(invitations)
+      .where(and(eq(invitations.organization_id, organizationId), eq(invitations.email, invited.email)));
+    await requireRoom(tx, organizationId);
+    await tx.insert(invitations).values({
+      id: uuidV7(now.getTime(), context.random(16)),
+      organization_id: organizationId,
+      ...invited,
+      token_hash: hashToken(token),
+      invited_by: person.email,
+      created_at: now,
+      // By the clock that it will be compared with.
+      expires_at: sql`now() + make_interval(days => ${lifetimeDays})`,
+    });
+    const detail = { role: invited.role };
+    await recordAudit(context, tx, {
+      organizationId,
+      actor,
+      action: "member.invited",
+      subject: invited.email,
+      detail,
+    });
+  });
+  const link = `${context.settings.baseUrl}/portal/invitations/${token}`;
+  await context.mailer.send(invitationMail(invited.email, link, { invitedBy: person.email, lifetimeDays }));
+}
+
+export async function withdrawInvitation(
+  context: Context,
+  person: Person,
+  invitationId: string,
+): Promise<void> {
+  const { organizationId, actor } = person;
+  await context.database.db.transaction(async (tx) => {
+    await requireRole(tx, person, "owner");
+    const [gone] = await tx
+      .delete(invitations)
+      .where(
+        and(
+          eq(invitations.id, invitationId),
+          eq(invitations.organization_id, organizationId),
+          isNull(invitations.accepted_at),
+        ),
+      )
+      .returning({ email: invitations.email });
+    if (!gone) throw personNotFound();
+    const action = "member.invitation_withdrawn";
+    await recordAudit(context, tx, { organizationId, actor, action, subject: gone.email });
+  });
+}
+
+/** Changes nothing: mail scanners open links. Null for a token that does not work or works no more. */
+export async function readInvitation(context: Context, token: string) {
+  const [row] = await context.database.db
+    .select({
+      email: invitations.email,
+      role: invitations.role,
+      invitedBy: invitations.invited_by,
+      organizationName: organizations.name,
+    })
+    .from(invitations)
+    .innerJoin(organizations, eq(organizations.id, invitations.organization_id))
+    .where(and(eq(invitations.token_hash, hashToken(token)), isOpen, isNull(organizations.deleted_at)));
+  return row ?? null;
+}
+
+/** Answers the organization that was joined. Of two attempts at once one succeeds. */
+export async function acceptInvitation(
+  context: Context,
+  visitor: { userId: string; email: string; actor: Actor },
+  token: string,
+): Promise<string> {
+  return context.database.db.transaction(async (tx) => {
+    const [accepted] = await tx
+      .update(invitations)
+      .set({ accepted_at: context.clock() })
+      .where(and(eq(invitations.token_hash, hashToken(token)), isOpen))
+      .returning();
+    if (!accepted) throw personNotFound();
+    if (accepted.email !== visitor.email)
+      throw new AppError("forbidden", "this invitation is for another address");
+    await requireFewOrganizations(tx, visitor.userId);
+    const organizationId = accepted.organization_id;
+    const [organization] = await tx
+      .select({ deletedAt: organizations.deleted_at })
+      .from(organizations)
+      .where(eq(organizations.id, organizationId))
+      .for("update");
+    if (!organization || organization.deletedAt !== null) throw personNotFound();
+    await tx
+      .insert(memberships)
+      .values({ organization_id: organizationId, user_id: visitor.userId, role: accepted.role })
+      .onConflictDoNothing();
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: visitor.actor,
+      action: "member.joined",
+      subject: visitor.email,
+      detail: { role: accepted.role, invited_by: accepted.invited_by },
+    });
+    return organizationId;
+  });
+}

@@ -1,0 +1,42 @@
+/** The mails of the portal: sign-in links and invitations. */
+import type { Mail } from "#lib/mail/mailer";
+
+const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"]/g, (character) => entities[character] ?? character);
+}
+
+function linkMail(to: string, subject: string, lead: string, link: string, foot: string): Mail {
+  return {
+    to,
+    subject,
+    text: `${lead}\n\n${link}\n\n${foot}\n`,
+    html: `<p>${escapeHtml(lead)}</p><p><a href="${escapeHtml(link)}">${escapeHtml(link)}</a></p><p>${escapeHtml(foot)}</p>`,
+  };
+}
+
+export function signInMail(to: string, link: string, lifetimeMinutes: number): Mail {
+  return linkMail(
+    to,
+    "Your sign-in link for Countersign",
+    `Open this link and press the button on the page to sign in. It works once, for ${lifetimeMinutes} minutes.`,
+    link,
+    "If you did not ask for it, ignore this mail: nothing happens until the button is pressed.",
+  );
+}
+
+/** Without the organization's name: it is free text of the sender's, and this mail goes out in our name. */
+export function invitationMail(
+  to: string,
+  link: string,
+  { invitedBy, lifetimeDays }: { invitedBy: string; lifetimeDays: number },
+): Mail {
+  return linkMail(
+    to,
+    "An invitation to an organization on Countersign",
+    `${invitedBy} invites you to join their organization on Countersign. The link works once, for ${lifetimeDays} days.`,
+    link,
+    "If you do not know the sender, ignore this mail: nothing happens until you accept.",
+  );
+}

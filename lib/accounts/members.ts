@@ -1,0 +1,95 @@
+/**
+ * People and what they may do. Every service of the portal asks here first: who is no member gets the answer of
+ * an unknown id, who has too low a role gets 403.
+ */
+import { and, asc, eq, isNull } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { memberships, organizations, users } from "#lib/db/schema";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { type Actor, recordAudit } from "./audit";
+import { findOrCreateOrganization } from "./organizations";
+
+export type Role = "owner" | "member";
+
+/** A signed-in person acting for one organization. The membership is looked up at each deed, never taken from here. */
+export interface Person {
+  userId: string;
+  email: string;
+  organizationId: string;
+  actor: Actor;
+}
+
+export const personNotFound = () => new AppError("not_found", "nothing is known under this id");
+
+/** With the organizations that the person belongs to, oldest membership first. */
+export async function listMemberships(executor: Executor, userId: string) {
+  return executor
+    .select({
+      organizationId: organizations.id,
+      name: organizations.name,
+      role: memberships.role,
+    })
+    .from(memberships)
+    .innerJoin(organizations, eq(organizations.id, memberships.organization_id))
+    .where(and(eq(memberships.user_id, userId), isNull(organizations.deleted_at)))
+    .orderBy(asc(memberships.created_at), asc(organizations.id));
+}
+
+export type MembershipView = Awaited<ReturnType<typeof listMemberships>>[number];
+
+/** At least one: who has none gets an organization of their own, the one that the API would use for the address. */
+export async function ensureMemberships(
+  context: Context,
+  person: { userId: string; email: string; actor: Actor },
+): Promise<MembershipView[]> {
+  const { db } = context.database;
+  const existing = await listMemberships(db, person.userId);
+  if (existing.length > 0) return existing;
+  await db.transaction(async (tx) => {
+    await tx.select({ id: users.id }).from(users).where(eq(users.id, person.userId)).for("update");
+    if ((await listMemberships(tx, person.userId)).length > 0) return;
+    const { organizationId } = await findOrCreateOrganization(context, tx, person.email);
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: person.actor,
+      action: "organization.created",
+      subject: organizationId,
+    });
+  });
+  return listMemberships(db, person.userId);
+}
+
+/** The person's role; throws 404 for strangers and 403 for members where an owner is needed. */
+export async function requireRole(executor: Executor, person: Person, needed: Role): Promise<Role> {
+  const [row] = await executor
+    .select({ role: memberships.role })
+    .from(memberships)
+    .innerJoin(organizations, eq(organizations.id, memberships.organization_id))
+    .where(
+      and(
+        eq(memberships.organization_id, person.organizationId),
+        eq(memberships.user_id, person.userId),
+        isNull(organizations.deleted_at),
+      ),
+    );
+  if (!row) throw personNotFound();
+  if (needed === "owner" && row.role !== "owner")
+    throw new AppError("forbidden", "only an owner of the organization may do this");
+  return row.role;
+}
+
+/** One line in the audit log of each organization that the person belongs to. */
+export async function recordSignIn(
+  context: Context,
+  userId: string,
+  from: { ip: string | null; session: string },
+): Promise<void> {
+  const { db } = context.database;
+  const [user] = await db.select({ email: users.email }).from(users).where(eq(users.id, userId));
+  if (!user) return;
+  const actor: Actor = { kind: "user", id: user.email, ...from };
+  for (const { organizationId } of await listMemberships(db, userId)) {
+    await recordAudit(context, db, { organizationId, actor, action: "session.started", subject: user.email });
+  }
+}

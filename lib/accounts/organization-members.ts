@@ -1,0 +1,119 @@
+/**
+ * Who belongs to an organization. It always has an owner: every change of roles waits for the organization's lock,
+ * without which two owners could step down at once and leave none.
+ */
+import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { apiKeys, memberships, users } from "#lib/db/schema";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { isLiveKey } from "#lib/keys/api-keys";
+import { recordAudit } from "./audit";
+import { type Person, personNotFound, type Role, requireRole } from "./members";
+import { lockOrganization } from "./organizations";
+
+export async function listMembers(executor: Executor, organizationId: string) {
+  const rows = await executor
+    .select({
+      userId: users.id,
+      email: users.email,
+      role: memberships.role,
+      since: memberships.created_at,
+      liveKeys: sql<number>`(SELECT ${count()}::int FROM ${apiKeys} WHERE ${and(
+        eq(apiKeys.organization_id, memberships.organization_id),
+        eq(apiKeys.email, users.email),
+        isLiveKey,
+      )})`,
+    })
+    .from(memberships)
+    .innerJoin(users, eq(users.id, memberships.user_id))
+    .where(eq(memberships.organization_id, organizationId))
+    .orderBy(asc(memberships.created_at), asc(users.id));
+  return rows.map((row) => ({ ...row, since: row.since.toISOString() }));
+}
+
+async function findMember(tx: Executor, organizationId: string, userId: string) {
+  const members = await listMembers(tx, organizationId);
+  const member = members.find((one) => one.userId === userId);
+  if (!member) throw personNotFound();
+  const owners = members.filter(({ role }) => role === "owner");
+  return { member, isLastOwner: member.role === "owner" && owners.length === 1 };
+}
+
+const lastOwner = () =>
+  new AppError("validation_error", "the organization needs an owner: make another member one first");
+
+const isRole = (organizationId: string, userId: string) =>
+  and(eq(memberships.organization_id, organizationId), eq(memberships.user_id, userId));
+
+const isKeyMadeBy = (organizationId: string, email: string) =>
+  and(eq(apiKeys.organization_id, organizationId), eq(apiKeys.email, email), isNull(apiKeys.revoked_at));
+
+/** Erasing is for owners: who is one no longer may not go on with a key that was made before. Answers the keys' ids. */
+async function takeEraseScope(tx: Executor, organizationId: string, email: string): Promise<string[]> {
+  const keys = await tx
+    .update(apiKeys)
+    .set({ scopes: sql`array_remove(${apiKeys.scopes}, 'erase')` })
+    .where(and(isKeyMadeBy(organizationId, email), sql`'erase' = ANY(${apiKeys.scopes})`))
+    .returning({ id: apiKeys.id });
+  return keys.map(({ id }) => id);
+}
+
+export async function changeRole(
+  context: Context,
+  person: Person,
+  wanted: { userId: string; role: Role },
+): Promise<void> {
+  const { organizationId, actor } = person;
+  await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await requireRole(tx, person, "owner");
+    const { member, isLastOwner } = await findMember(tx, organizationId, wanted.userId);
+    if (member.role === wanted.role) return;
+    if (isLastOwner) throw lastOwner();
+    await tx.update(memberships).set({ role: wanted.role }).where(isRole(organizationId, wanted.userId));
+    const lost = wanted.role === "owner" ? [] : await takeEraseScope(tx, organizationId, member.email);
+    const detail = { role: wanted.role, ...(lost.length > 0 && { keys_without_erase: lost }) };
+    await recordAudit(context, tx, {
+      organizationId,
+      actor,
+      action: "member.role_changed",
+      subject: member.email,
+      detail,
+    });
+  });
+}
+
+/** Owners remove anyone, members only themselves. `revokeKeys`: also the live keys made under that address. */
+export async function removeMember(
+  context: Context,
+  person: Person,
+  leaving: { userId: string; revokeKeys: boolean },
+): Promise<void> {
+  const { organizationId, actor } = person;
+  await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await requireRole(tx, person, leaving.userId === person.userId ? "member" : "owner");
+    const { member, isLastOwner } = await findMember(tx, organizationId, leaving.userId);
+    if (isLastOwner) throw lastOwner();
+    await tx.delete(memberships).where(isRole(organizationId, leaving.userId));
+    const revoked = leaving.revokeKeys
+      ? await tx
+          .update(apiKeys)
+          .set({ revoked_at: context.clock() })
+          .where(isKeyMadeBy(organizationId, member.email))
+          .returning({ id: apiKeys.id })
+      : [];
+    const lost = await takeEraseScope(tx, organizationId, member.email);
+    await recordAudit(context, tx, {
+      organizationId,
+      actor,
+      action: "member.removed",
+      subject: member.email,
+      detail: {
+        revoked_keys: revoked.map(({ id }) => id),
+        ...(lost.length > 0 && { keys_without_erase: lost }),
+      },
+    });
+  });
+}

@@ -1,0 +1,48 @@
+/** Organizations own everything; a person has one from the first contact, by API or by login. */
+import { eq } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { memberships, organizations, users } from "#lib/db/schema";
+import { uuidV7 } from "#lib/domain/ids";
+import type { Context } from "#lib/door/context";
+
+/**
+ * For counts and roles that must still hold at the commit: whoever changes them waits here. NO KEY UPDATE, so that
+ * rows which only refer to the organization (attestations above all) do not wait.
+ */
+export async function lockOrganization(tx: Executor, organizationId: string): Promise<void> {
+  await tx
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId))
+    .for("no key update");
+}
+
+/** The person behind an address, made when there is none yet. */
+async function findOrCreateUser(context: Context, tx: Executor, email: string): Promise<string> {
+  const id = uuidV7(context.clock().getTime(), context.random(16));
+  await tx.insert(users).values({ id, email }).onConflictDoNothing({ target: users.email });
+  const [user] = await tx.select({ id: users.id }).from(users).where(eq(users.email, email));
+  if (!user) throw new Error("the user is gone in its own transaction");
+  return user.id;
+}
+
+/** The person's first organization, made with them as owner when they have none. `email` must have been proven. */
+export async function findOrCreateOrganization(
+  context: Context,
+  tx: Executor,
+  email: string,
+): Promise<{ organizationId: string; userId: string }> {
+  const userId = await findOrCreateUser(context, tx, email);
+  await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
+  const [membership] = await tx
+    .select({ organizationId: memberships.organization_id })
+    .from(memberships)
+    .where(eq(memberships.user_id, userId))
+    .orderBy(memberships.created_at)
+    .limit(1);
+  if (membership) return { organizationId: membership.organizationId, userId };
+  const organizationId = uuidV7(context.clock().getTime(), context.random(16));
+  await tx.insert(organizations).values({ id: organizationId, name: email.split("@")[0] ?? email });
+  await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "owner" });
+  return { organizationId, userId };
+}

@@ -1,0 +1,102 @@
+/** Agents as attest and authorize see them: found by slug without regard to case, claimed by first use. */
+import { and, eq, inArray, isNull } from "drizzle-orm";
+import { agentSlug } from "#lib/contract/primitives";
+import type { Executor } from "#lib/db/client";
+import { agentKeys, agents, toolManifests } from "#lib/db/schema";
+import { base64Encode } from "#lib/domain/bytes";
+import { uuidV7 } from "#lib/domain/ids";
+import type { ActionPredicate } from "#lib/domain/statement";
+import type { Context } from "#lib/door/context";
+import { AppError, fieldError } from "#lib/errors";
+
+export function slugKey(slug: string): string {
+  return slug.toLowerCase();
+}
+
+/** Whether it can be anyone's: other text may be what no column holds (U+0000), or lower-case to somebody's slug. */
+export function isSlug(text: string): boolean {
+  return agentSlug.safeParse(text).success;
+}
+
+export const agentNotFound = () => new AppError("agent_not_found", "no agent has this slug");
+
+export function slugTaken(field = "agent_slug"): AppError {
+  return fieldError("agent_slug_taken", field, "belongs to another account");
+}
+
+/** With the tool manifest that is registered at this moment; null for a slug that nobody has claimed. */
+export async function findAgent(executor: Executor, slug: string) {
+  if (!isSlug(slug)) return null;
+  const [row] = await executor
+    .select({ agent: agents, manifest: toolManifests.manifest, keyProvenAt: agentKeys.proven_at })
+    .from(agents)
+    .leftJoin(toolManifests, eq(toolManifests.hash, agents.tool_manifest_hash))
+    .leftJoin(agentKeys, and(eq(agentKeys.agent_id, agents.id), isNull(agentKeys.retired_at)))
+    .where(eq(agents.slug_key, slugKey(slug)));
+  return row ? { ...row.agent, manifest: row.manifest, key_proven_at: row.keyProvenAt } : null;
+}
+
+export type FoundAgent = NonNullable<Awaited<ReturnType<typeof findAgent>>>;
+
+type Registration = Pick<typeof agents.$inferSelect, "public_key" | "code_hash" | "tool_manifest_hash">;
+
+/** What an attestation is compared with, as its payload holds it. */
+export function describeRegistered(agent: Registration | null): ActionPredicate["registered"] {
+  return {
+    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+    code_hash: agent?.code_hash ?? null,
+    tool_manifest_hash: agent?.tool_manifest_hash ?? null,
+  };
+}
+
+/** The agents of these slugs by slug key, held as they are until the transaction ends. */
+export async function lockAgents(tx: Executor, slugs: readonly string[]) {
+  const rows = await tx
+    .select()
+    .from(agents)
+    .where(inArray(agents.slug_key, [...new Set(slugs.map(slugKey))]))
+    .for("share");
+  return new Map(rows.map((row) => [row.slug_key, row]));
+}
+
+/** Made for another registration than the one that holds now: to be made again. */
+export class RegistrationChanged extends AppError {
+  constructor() {
+    super("service_unavailable", "the agent's registration was changed at the same moment; try again");
+  }
+}
+
+export interface SlugClaim {
+  slug: string;
+  organizationId: string;
+}
+
+/**
+ * Claims the slugs that nobody has, and answers the agent of each claim in its order, null where another
+ * organization owns it.
+ */
+export async function claimAgents(context: Context, tx: Executor, claims: SlugClaim[]) {
+  const now = context.clock();
+  await tx
+    .insert(agents)
+    .values(
+      claims.map(({ slug, organizationId }) => ({
+        id: uuidV7(now.getTime(), context.random(16)),
+        organization_id: organizationId,
+        slug,
+        slug_key: slugKey(slug),
+        created_at: now,
+        updated_at: now,
+      })),
+    )
+    .onConflictDoNothing({ target: agents.slug_key });
+  const rows = await tx
+    .select()
+    .from(agents)
+    .where(inArray(agents.slug_key, [...new Set(claims.map(({ slug }) => slugKey(slug)))]));
+  const byKey = new Map(rows.map((row) => [row.slug_key, row]));
+  return claims.map(({ slug, organizationId }) => {
+    const agent = byKey.get(slugKey(slug));
+    return agent?.organization_id === organizationId ? agent : null;
+  });
+}

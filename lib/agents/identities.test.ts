@@ -1,0 +1,279 @@
+/** Registered identities on both databases (api.md section 11). */
+import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { signedRequest } from "#lib/domain/statement";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
+
+function newKey() {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const raw = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
+  return {
+    privateKey,
+    pem: publicKey.export({ format: "pem", type: "spki" }).toString(),
+    raw: raw.toString("base64"),
+  };
+}
+
+const possession = (slug: string, raw: string, key: KeyObject) =>
+  sign(null, Buffer.from(`countersign-key-possession:${slug}:${raw}`), key).toString("base64");
+
+/** The eight points of small order (as in Wycheproof and CCTV), and encodings that are not canonical. */
+const unfitKeys: [string, string][] = [
+  ["0100000000000000000000000000000000000000000000000000000000000000", "the identity"],
+  ["0100000000000000000000000000000000000000000000000000000000000080", "the identity, x negative"],
+  ["ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "order 2"],
+  ["0000000000000000000000000000000000000000000000000000000000000000", "order 4"],
+  ["0000000000000000000000000000000000000000000000000000000000000080", "order 4, other sign"],
+  ["26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "order 8"],
+  ["26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85", "order 8, other sign"],
+  ["c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "order 8, the other"],
+  ["c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa", "order 8, the other, other sign"],
+  ["eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "y = p + 1"],
+  ["edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f", "y = p"],
+  ["ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", "y beyond p"],
+  ["0200000000000000000000000000000000000000000000000000000000000000", "no point"],
+];
+
+/** A key of mixed order: a good point plus one of order 8. */
+function mixedOrder(raw: string): string {
+  const small = ed25519.Point.fromBytes(
+    hexDecode("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+  );
+  const good = ed25519.Point.fromBytes(new Uint8Array(Buffer.from(raw, "base64")));
+  return base64Encode(good.add(small).toBytes());
+}
+
+describe.each(databaseKinds)("identities (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  let stranger: string;
+  const register = (body: JsonObject, as = key) =>
+    test.call("POST", "/v1/identity/register", { key: as, body });
+  const patch = (slug: string, body: JsonObject, as = key) =>
+    test.call("PATCH", `/v1/identity/${slug}`, { key: as, body });
+  const read = async (slug: string) => (await test.call("GET", `/v1/identity/${slug}`)).body;
+  const attest = async (slug: string, more: JsonObject, privateKey?: KeyObject) => {
+    const body: JsonObject = { agent_slug: slug, action: "a", inputs_hash: "b", ...more };
+    const signature =
+      privateKey && sign(null, canonicalBytes(signedRequest(body)), privateKey).toString("base64");
+    const answer = await test.call("POST", "/v1/attest", {
+      key,
+      body: { ...body, ...(signature && { agent_signature: signature }) },
+    });
+    expect(answer.status).toBe(201);
+    return answer.body;
+  };
+
+  beforeAll(async () => {
+    test = await startTestApp(kind, { LIMIT_ATTEST_PER_MINUTE: "10000" });
+    ({ key } = await test.createKey());
+    ({ key: stranger } = await test.createKey("stranger@example.com"));
+  });
+  afterAll(() => test.close());
+
+  it("registers with 201, updates one's own with 200, and refuses another's", async () => {
+    const made = await register({
+      slug: "Reg-1",
+      name: "R",
+      description: "d",
+      model_id: "m",
+      code_hash: "c",
+      tools: ["b", "a"],
+    });
+    expect(made.status).toBe(201);
+    expect(made.body).toMatchObject({
+      slug: "Reg-1",
+      key_status: "none",
+      public_key: null,
+      tools: ["b", "a"],
+      code_hash: "c",
+    });
+    const updated = await register({ slug: "reg-1", name: "R2" });
+    expect([updated.status, updated.body.slug, updated.body.name, updated.body.description]).toEqual([
+      200,
+      "Reg-1",
+      "R2",
+      "d",
+    ]);
+    const taken = await register({ slug: "REG-1" }, stranger);
+    expect([taken.status, taken.body.code, taken.body.errors[0].pointer]).toEqual([
+      422,
+      "agent_slug_taken",
+      "/slug",
+    ]);
+  });
+
+  it("refuses keys of small and mixed order, non-canonical ones and other kinds, and stores nothing", async () => {
+    for (const [hex, name] of unfitKeys) {
+      const { status, body } = await register({
+        slug: "unfit",
+        public_key: Buffer.from(hex, "hex").toString("base64"),
+      });
+      expect([name, status, body.errors?.[0].pointer]).toEqual([name, 422, "/public_key"]);
+    }
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 1024 })
+      .publicKey.export({ format: "pem", type: "spki" })
+      .toString();
+    const others: [JsonObject, string][] = [
+      [{ public_key: mixedOrder(newKey().raw) }, "/public_key"],
+      [{ public_key: "AAAA" }, "/public_key"],
+      [{ public_key: "not base64" }, "/public_key"],
+      [{ public_key_pem: rsa }, "/public_key_pem"],
+      [{ public_key_pem: "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----" }, "/public_key_pem"],
+      [{ public_key_pem: newKey().pem, public_key: newKey().raw }, "/public_key"],
+    ];
+    for (const [body, pointer] of others) {
+      const answer = await register({ slug: "unfit", ...body });
+      expect([pointer, answer.status, answer.body.errors?.[0].pointer]).toEqual([pointer, 422, pointer]);
+    }
+    expect((await test.call("GET", "/v1/identity/unfit")).status).toBe(404);
+  });
+
+  it("shows a key as unproven until a proof of possession", async () => {
+    const agent = newKey();
+    expect((await register({ slug: "pop", public_key_pem: agent.pem })).body).toMatchObject({
+      key_status: "unproven",
+      public_key: agent.raw,
+    });
+    const bad = [
+      possession("other", agent.raw, agent.privateKey),
+      possession("pop", agent.raw, newKey().privateKey),
+      `${"A".repeat(85)}B==`,
+      "x",
+    ];
+    for (const proof_of_possession of bad) {
+      const { status, body } = await patch("pop", { proof_of_possession });
+      expect([status, body.errors[0].pointer]).toEqual([422, "/proof_of_possession"]);
+    }
+    expect((await read("pop")).key_status).toBe("unproven");
+    const proof = possession("pop", agent.raw, agent.privateKey);
+    expect((await patch("pop", { proof_of_possession: proof })).body.key_status).toBe("proven");
+    const other = newKey();
+    const at = await register({
+      slug: "pop2",
+      public_key: other.raw,
+      proof_of_possession: possession("pop2", other.raw, other.privateKey),
+    });
+    expect([at.status, at.body.key_status, at.body.key_history.length]).toEqual([201, "proven", 1]);
+    const { body } = await register({ slug: "pop3", proof_of_possession: proof });
+    expect(body.errors[0].pointer).toBe("/proof_of_possession");
+  });
+
+  it("proves a key by its first signature that verifies, not by one that does not", async () => {
+    const agent = newKey();
+    await register({ slug: "first", public_key: agent.raw });
+    expect((await attest("first", {}, newKey().privateKey)).agent_authenticated).toBe(false);
+    expect((await read("first")).key_status).toBe("unproven");
+    expect((await attest("first", { metadata: { nonce: 1 } }, agent.privateKey)).agent_authenticated).toBe(
+      true,
+    );
+    const { key_status, key_history } = await read("first");
+    expect([key_status, key_history[0].status]).toEqual(["proven", "proven"]);
+    expect(key_history[0].proven_at).not.toBeNull();
+  });
+
+  it("keeps a key's history through rotation and clearing; a field left out stays, null clears", async () => {
+    const [one, two] = [newKey(), newKey()];
+    await register({ slug: "hist", public_key: one.raw, name: "N", code_hash: "c" });
+    expect((await patch("hist", { public_key: one.raw })).body.key_history).toHaveLength(1);
+    expect((await patch("hist", { public_key_pem: two.pem, name: null })).body).toMatchObject({
+      public_key: two.raw,
+      name: null,
+      code_hash: "c",
+    });
+    const { body } = await patch("hist", { public_key: null });
+    expect(body).toMatchObject({ public_key: null, public_key_pem: null, key_status: "none" });
+    expect(body.key_history.map(({ public_key }: { public_key: string }) => public_key)).toEqual([
+      one.raw,
+      two.raw,
+    ]);
+    for (const entry of body.key_history) expect(entry.retired_at).not.toBeNull();
+  });
+
+  it("keeps one active key when registrations race", async () => {
+    const keys = Array.from({ length: 6 }, newKey);
+    await register({ slug: "race" });
+    await Promise.all(keys.map(({ raw }) => register({ slug: "race", public_key: raw })));
+    const { key_history, public_key } = await read("race");
+    const active = key_history.filter(({ retired_at }: { retired_at: string | null }) => retired_at === null);
+    expect(active.map((entry: { public_key: string }) => entry.public_key)).toEqual([public_key]);
+  });
+
+  it("replaces the tool manifest, by its hash", async () => {
+    await register({ slug: "tools" });
+    const put = (body: unknown, as = key) => test.call("PUT", "/v1/identity/tools/tools", { key: as, body });
+    const { status, body } = await put({ tools: ["pay", "read"], tool_descriptions: { pay: "pays" } });
+    expect(status).toBe(200);
+    const manifest = '{"tool_descriptions":{"pay":"pays"},"tools":["pay","read"]}';
+    const hash = Buffer.from(sha256(new TextEncoder().encode(manifest))).toString("hex");
+    expect(body).toEqual({ agent_slug: "tools", tool_manifest_hash: hash, tools: ["pay", "read"] });
+    expect(await read("tools")).toMatchObject({
+      tool_manifest_hash: hash,
+      tools: ["pay", "read"],
+      tool_descriptions: { pay: "pays" },
+    });
+    for (const bad of [
+      {},
+      { tools: "pay" },
+      { tools: ["a", "a"] },
+      { tools: [""] },
+      { tools: [], extra: 1 },
+      { tools: Array.from({ length: 257 }, (_, i) => `t${i}`) },
+    ])
+      expect((await put(bad)).status).toBe(422);
+  });
+
+  it("applies a change to later attestations only; old verdicts still verify", async () => {
+    const [one, two] = [newKey(), newKey()];
+    await register({ slug: "later", public_key: one.raw, code_hash: "c1", tools: ["pay"] });
+    const facts = { code_hash: "c1", tools_used: ["pay"] };
+    const before = await attest("later", { ...facts, metadata: { n: 1 } }, one.privateKey);
+    await patch("later", { public_key: two.raw, code_hash: "c2" });
+    await test.call("PUT", "/v1/identity/later/tools", { key, body: { tools: ["read"] } });
+    const after = await attest("later", { ...facts, metadata: { n: 2 } }, one.privateKey);
+    const verdictsOf = (from: Record<string, unknown>) => [
+      from["agent_authenticated"],
+      from["code_hash_verified"],
+      from["tools_authorized"],
+    ];
+    expect([verdictsOf(before), verdictsOf(after)]).toEqual([
+      [true, true, true],
+      [false, false, false],
+    ]);
+    for (const { attestation_id } of [before, after])
+      expect((await test.call("GET", `/v1/verify/${attestation_id}`)).body.valid).toBe(true);
+  });
+
+  it("hides another organization's agent behind the 404 of an unknown one", async () => {
+    await register({ slug: "mine" });
+    const answers = [];
+    for (const slug of ["mine", "nobody"]) {
+      answers.push([
+        await patch(slug, { name: "x" }, stranger),
+        await test.call("PUT", `/v1/identity/${slug}/tools`, { key: stranger, body: { tools: [] } }),
+      ]);
+    }
+    const shown = answers.map((pair) =>
+      pair.map(({ status, body: { request_id, ...rest } }) => ({ status, rest, id: typeof request_id })),
+    );
+    expect(shown[0]).toEqual(shown[1]);
+    expect(shown[0]?.[0]).toMatchObject({
+      status: 404,
+      rest: { error: "Agent not found", code: "not_found" },
+    });
+    expect((await read("mine")).name).toBeNull();
+  });
+
+  it("accepts a PKCS #8 key of another tool's PEM form", async () => {
+    const seed = Buffer.alloc(32, 7);
+    const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
+    const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+    const raw = base64Encode(ed25519.getPublicKey(new Uint8Array(seed)));
+    await register({ slug: "pem", public_key: raw });
+    expect((await attest("pem", {}, privateKey)).agent_authenticated).toBe(true);
+  });
+});

@@ -1,0 +1,208 @@
+/** Agents' registered identities (api.md section 11). A change applies to later attestations only. */
+import { and, eq, isNull } from "drizzle-orm";
+import type { z } from "zod";
+import { type Actor, recordAudit } from "#lib/accounts/audit";
+import type {
+  IdentityResponse,
+  putToolsBody,
+  registerBody,
+  updateIdentityBody,
+} from "#lib/contract/identity";
+import type { Executor } from "#lib/db/client";
+import { agentKeys, agents, toolManifests } from "#lib/db/schema";
+import { possessionText } from "#lib/domain/agent-key";
+import { base64Decode, base64Encode, bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
+import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks";
+import { parseCanonical } from "#lib/domain/statement";
+import type { Context } from "#lib/door/context";
+import { fieldError } from "#lib/errors";
+import { readNewestKeys, replaceKey } from "./agent-keys";
+import { agentNotFound, claimAgents, findAgent, isSlug, slugKey, slugTaken } from "./agents";
+
+type Profile = z.infer<typeof updateIdentityBody>;
+type Registration = z.infer<typeof registerBody>;
+
+export interface Registrant {
+  organizationId: string;
+  actor: Actor;
+}
+
+/** Undefined where no key is given, null where it is to be cleared; a key that is not fit is a 422. */
+function givenPublicKey(profile: Profile): Uint8Array | null | undefined {
+  const given = [
+    ["public_key_pem", profile.public_key_pem],
+    ["public_key", profile.public_key],
+  ] as const;
+  if (given.every(([, text]) => text === undefined)) return undefined;
+  const keys = given.flatMap(([field, text]) => {
+    if (typeof text !== "string") return [];
+    const parsed = parsePublicKey(text);
+    if (!parsed.ok) throw fieldError("validation_error", field, parsed.problem);
+    return [parsed.publicKey];
+  });
+  const [first, second] = keys;
+  if (first && second && !bytesEqual(first, second)) {
+    throw fieldError("validation_error", "public_key", "is another key than public_key_pem");
+  }
+  return first ?? null;
+}
+
+function checkPossession(profile: Profile, slug: string, publicKey: Uint8Array | null): boolean {
+  const proof = profile.proof_of_possession ?? null;
+  if (proof === null) return false;
+  const isProven =
+    publicKey !== null &&
+    verifyEd25519Strict(base64Decode(proof), utf8Encode(possessionText(slug, publicKey)), publicKey);
+  if (!isProven)
+    throw fieldError("validation_error", "proof_of_possession", "does not verify under the public key");
+  return true;
+}
+
+async function applyProfile(
+  context: Context,
+  tx: Executor,
+  agent: typeof agents.$inferSelect,
+  profile: Profile,
+): Promise<void> {
+  const now = context.clock();
+  const given = givenPublicKey(profile);
+  const publicKey = given === undefined ? agent.public_key : given;
+  const isProven = checkPossession(profile, agent.slug, publicKey);
+  const isSameKey =
+    publicKey !== null && agent.public_key !== null && bytesEqual(publicKey, agent.public_key);
+  if (given !== undefined && !isSameKey) await replaceKey(context, tx, agent.id, publicKey, isProven);
+  else if (isProven) {
+    const unproven = and(
+      eq(agentKeys.agent_id, agent.id),
+      isNull(agentKeys.retired_at),
+      isNull(agentKeys.proven_at),
+    );
+    await tx.update(agentKeys).set({ proven_at: now }).where(unproven);
+  }
+  const changed = Object.fromEntries(
+    (["name", "description", "code_hash", "model_id"] as const)
+      .filter((field) => profile[field] !== undefined)
+      .map((field) => [field, profile[field]]),
+  );
+  await tx
+    .update(agents)
+    .set({ ...changed, public_key: publicKey, updated_at: now })
+    .where(eq(agents.id, agent.id));
+}
+
+async function storeTools(
+  tx: Executor,
+  context: Context,
+  agentId: string,
+  tools: string[],
+  descriptions: Record<string, string> | null,
+): Promise<string> {
+  const manifest = buildToolManifest(tools, descriptions);
+  const hash = hexEncode(sha256(manifest));
+  await tx.insert(toolManifests).values({ hash, manifest }).onConflictDoNothing();
+  await tx
+    .update(agents)
+    .set({ tool_manifest_hash: hash, updated_at: context.clock() })
+    .where(eq(agents.id, agentId));
+  return hash;
+}
+
+export async function readIdentity(executor: Executor, slug: string): Promise<IdentityResponse> {
+  const agent = await findAgent(executor, slug);
+  if (agent === null) throw agentNotFound();
+  return describeIdentity(executor, agent);
+}
+
+async function describeIdentity(
+  executor: Executor,
+  agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>,
+): Promise<IdentityResponse> {
+  const descriptions = agent.manifest ? parseCanonical(agent.manifest)?.["tool_descriptions"] : undefined;
+  return {
+    slug: agent.slug,
+    name: agent.name,
+    description: agent.description,
+    public_key: agent.public_key ? base64Encode(agent.public_key) : null,
+    public_key_pem: agent.public_key ? encodePublicKeyPem(agent.public_key) : null,
+    key_status: agent.public_key === null ? "none" : agent.key_proven_at === null ? "unproven" : "proven",
+    ...(await readNewestKeys(executor, agent.id)),
+    code_hash: agent.code_hash,
+    model_id: agent.model_id,
+    tool_manifest_hash: agent.tool_manifest_hash,
+    tools: agent.manifest ? toolsOfManifest(agent.manifest) : null,
+    tool_descriptions: (descriptions as Record<string, string> | undefined) ?? null,
+    created_at: agent.created_at.toISOString(),
+    updated_at: agent.updated_at.toISOString(),
+  };
+}
+
+/** Claims the slug, or updates one's own. `isNew`: nobody had claimed it. */
+export async function registerIdentity(
+  context: Context,
+  registrant: Registrant,
+  body: Registration,
+): Promise<{ isNew: boolean; identity: IdentityResponse }> {
+  const { slug, tools, ...profile } = body;
+  return context.database.db.transaction(async (tx) => {
+    const before = await findAgent(tx, slug);
+    const [claimed] = await claimAgents(context, tx, [{ slug, organizationId: registrant.organizationId }]);
+    if (!claimed) throw slugTaken("slug");
+    const agent = await requireOwn(tx, registrant, slug);
+    await applyProfile(context, tx, agent, profile);
+    if (tools) await storeTools(tx, context, agent.id, tools, null);
+    await audit(context, tx, registrant, "agent.registered", agent.slug);
+    return { isNew: before === null, identity: await readIdentity(tx, slug) };
+  });
+}
+
+async function audit(
+  context: Context,
+  tx: Executor,
+  registrant: Registrant,
+  action: string,
+  subject: string,
+): Promise<void> {
+  await recordAudit(context, tx, { ...registrant, action, subject });
+}
+
+/** A slug of another organization answers as an unknown one. The row is locked, so that key changes queue up. */
+async function requireOwn(tx: Executor, registrant: Registrant, slug: string) {
+  if (!isSlug(slug)) throw agentNotFound();
+  const [agent] = await tx
+    .select()
+    .from(agents)
+    .where(and(eq(agents.slug_key, slugKey(slug)), eq(agents.organization_id, registrant.organizationId)))
+    .for("update");
+  if (!agent) throw agentNotFound();
+  return agent;
+}
+
+export async function updateIdentity(
+  context: Context,
+  registrant: Registrant,
+  slug: string,
+  profile: Profile,
+): Promise<IdentityResponse> {
+  return context.database.db.transaction(async (tx) => {
+    const agent = await requireOwn(tx, registrant, slug);
+    await applyProfile(context, tx, agent, profile);
+    await audit(context, tx, registrant, "agent.updated", agent.slug);
+    return readIdentity(tx, slug);
+  });
+}
+
+export async function putTools(
+  context: Context,
+  registrant: Registrant,
+  slug: string,
+  body: z.infer<typeof putToolsBody>,
+) {
+  return context.database.db.transaction(async (tx) => {
+    const agent = await requireOwn(tx, registrant, slug);
+    const hash = await storeTools(tx, context, agent.id, body.tools, body.tool_descriptions ?? null);
+    await audit(context, tx, registrant, "agent.tools_changed", agent.slug);
+    return { agent_slug: agent.slug, tool_manifest_hash: hash, tools: body.tools };
+  });
+}

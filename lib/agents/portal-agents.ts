@@ -1,0 +1,106 @@
+/** An organization's own agents, as the portal lists and changes them. */
+import { and, count, desc, eq, lt } from "drizzle-orm";
+import type { z } from "zod";
+import { type Person, requireRole } from "#lib/accounts/members";
+import type { registerBody, updateIdentityBody } from "#lib/contract/identity";
+import { agents, attestations } from "#lib/db/schema";
+import { toolsOfManifest } from "#lib/domain/identity-checks";
+import type { Context } from "#lib/door/context";
+import { agentNotFound, type FoundAgent, findAgent } from "./agents";
+import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
+
+function keyStatus(agent: FoundAgent): "none" | "unproven" | "proven" {
+  if (agent.public_key === null) return "none";
+  return agent.key_proven_at === null ? "unproven" : "proven";
+}
+
+/** Newest first. */
+export async function listOwnAgents(
+  context: Context,
+  person: Person,
+  page: { cursor: string | undefined; limit: number },
+) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const rows = await db
+    .select({ slug: agents.slug, id: agents.id })
+    .from(agents)
+    .where(
+      and(
+        eq(agents.organization_id, person.organizationId),
+        page.cursor === undefined ? undefined : lt(agents.id, page.cursor),
+      ),
+    )
+    .orderBy(desc(agents.id))
+    .limit(page.limit + 1);
+  const shown = rows.slice(0, page.limit);
+  const described = await Promise.all(shown.map(({ slug }) => describeOwnAgent(context, slug)));
+  return {
+    rows: described.filter((row) => row !== null),
+    nextCursor: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
+  };
+}
+
+async function describeOwnAgent(context: Context, slug: string) {
+  const { db } = context.database;
+  const agent = await findAgent(db, slug);
+  if (agent === null) return null;
+  const [total] = await db
+    .select({ count: count() })
+    .from(attestations)
+    .where(eq(attestations.agent_id, agent.id));
+  return {
+    slug: agent.slug,
+    name: agent.name,
+    keyStatus: keyStatus(agent),
+    hasCodeHash: agent.code_hash !== null,
+    tools: agent.manifest === null ? null : (toolsOfManifest(agent.manifest)?.length ?? null),
+    attestations: total?.count ?? 0,
+    createdAt: agent.created_at.toISOString(),
+  };
+}
+
+async function requireOwnAgent(context: Context, person: Person, slug: string): Promise<void> {
+  await requireRole(context.database.db, person, "member");
+  const agent = await findAgent(context.database.db, slug);
+  if (agent?.organization_id !== person.organizationId) throw agentNotFound();
+}
+
+export async function readOwnAgent(context: Context, person: Person, slug: string) {
+  await requireOwnAgent(context, person, slug);
+  return readIdentity(context.database.db, slug);
+}
+
+export async function registerOwnAgent(
+  context: Context,
+  person: Person,
+  body: z.output<typeof registerBody>,
+): Promise<string> {
+  await requireRole(context.database.db, person, "member");
+  return (await registerIdentity(context, person, body)).identity.slug;
+}
+
+export async function updateOwnAgent(
+  context: Context,
+  person: Person,
+  slug: string,
+  profile: z.output<typeof updateIdentityBody>,
+): Promise<void> {
+  await requireOwnAgent(context, person, slug);
+  await updateIdentity(context, person, slug, profile);
+}
+
+/** Descriptions stay with the tools that stay. */
+export async function putOwnTools(
+  context: Context,
+  person: Person,
+  slug: string,
+  tools: string[],
+): Promise<string> {
+  const { tool_descriptions: kept } = await readOwnAgent(context, person, slug);
+  const descriptions = Object.fromEntries(
+    Object.entries(kept ?? {}).filter(([tool]) => tools.includes(tool)),
+  );
+  const body = { tools, ...(Object.keys(descriptions).length > 0 && { tool_descriptions: descriptions }) };
+  return (await putTools(context, person, slug, body)).tool_manifest_hash;
+}

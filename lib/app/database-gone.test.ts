@@ -1,0 +1,122 @@
+/** The database goes and comes back: what is in flight gets 503, nothing is half-written, no restart is needed. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { checkStoredLogs } from "#lib/log/history";
+import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import { layWire, type Wire } from "#support/cut-connections";
+import { createTestDatabase, databaseKinds } from "#support/databases";
+
+describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and comes back", () => {
+  let wire: Wire;
+  let test: TestApp;
+  let key: string;
+  let drop = async () => {};
+  const attest = (action: string, headers: Record<string, string> = {}) =>
+    test.call("POST", "/v1/attest", {
+      key,
+      headers,
+      body: { agent_slug: "cut-bot", action, inputs_hash: "x" },
+    });
+  const count = async (table: string, condition: string) => {
+    const { rows } = await test.app.context.database.query(
+      `SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`,
+      [],
+    );
+    return rows[0]?.["n"];
+  };
+
+  beforeAll(async () => {
+    const database = await createTestDatabase();
+    wire = await layWire(database.url);
+    test = await startTestApp("postgres", { DATABASE_URL: wire.url, LIMIT_ATTEST_PER_MINUTE: "100000" });
+    ({ key } = await test.createKey());
+    drop = async () => {
+      await test.close();
+      await wire.close();
+      await database.drop();
+    };
+  });
+  afterAll(() => drop());
+
+  it("answers 503 meanwhile, then goes on by itself, and every 201 is in the log", async () => {
+    const answers: TestAnswer[] = [];
+    let isStopped = false;
+    const clients = Array.from({ length: 8 }, async (_, client) => {
+      for (let n = 0; !isStopped; n += 1) answers.push(await attest(`${client}/${n}`));
+    });
+    const reach = (status: number, more: number) => {
+      const before = answers.filter((answer) => answer.status === status).length;
+      const now = () => answers.filter((answer) => answer.status === status).length;
+      return vi.waitFor(() => expect(now()).toBeGreaterThanOrEqual(before + more), { timeout: 60_000 });
+    };
+    await reach(201, 20);
+    wire.cut();
+    await reach(503, 8);
+    wire.mend();
+    await reach(201, 20);
+    isStopped = true;
+    await Promise.all(clients);
+
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 503]));
+    for (const { status, headers } of answers)
+      if (status === 503) expect(headers.get("retry-after")).not.toBeNull();
+    const [log] = await checkStoredLogs(test.app.context.database.db);
+    expect(log?.check).toMatchObject({ ok: true });
+    expect(await count("log_leaves", "kind = 'attestation'")).toBe(await count("attestations", "true"));
+    for (const { body } of answers.filter(({ status }) => status === 201)) {
+      const {
+        attestation_id: id,
+        log: { index, entry },
+      } = body;
+      const data = Buffer.from(entry, "base64").toString("hex");
+      expect(await count("log_leaves", `leaf_index = ${index} AND data = '\\x${data}'`)).toBe(1);
+      expect(await count("attestations", `id = '${id}' AND leaf_index = ${index}`)).toBe(1);
+    }
+  }, 180_000);
+
+  it("is told by the health check within two seconds, and told again when it is back", async () => {
+    const health = async () => (await test.call("GET", "/v1/health")).status;
+    // Probes that come every few milliseconds, as those of many balancers do.
+    const watch = async (status: number) => {
+      const startedMs = performance.now();
+      while ((await health()) !== status) await new Promise((resolve) => setTimeout(resolve, 5));
+      return performance.now() - startedMs;
+    };
+    await watch(200);
+    wire.cut();
+    expect(await watch(503)).toBeLessThan(2000);
+    wire.mend();
+    await watch(200);
+    wire.stall();
+    expect(await watch(503)).toBeLessThan(4000);
+    const startedMs = performance.now();
+    expect(await health()).toBe(503);
+    expect(performance.now() - startedMs).toBeLessThan(1500);
+    wire.mend();
+    await watch(200);
+  }, 60_000);
+
+  it("tells nothing of a commit whose answer is lost, and an Idempotency-Key finds it again", async () => {
+    const headers = { "idempotency-key": "cut-1" };
+    expect((await attest("before")).status).toBe(201);
+    // The reservation of the Idempotency-Key is one statement; the first COMMIT is that of the sequencer.
+    const cut = wire.loseNextCommit();
+    const lost = await attest("told to nobody", headers);
+    await cut;
+    expect(lost.status).toBe(503);
+    expect(JSON.stringify(lost.body)).not.toMatch(/signature|checkpoint/);
+    const again = await vi.waitFor(
+      async () => {
+        const answer = await attest("told to nobody", headers);
+        expect(answer.status).toBe(201);
+        return answer;
+      },
+      { timeout: 30_000 },
+    );
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(await count("attestations", "action = 'told to nobody'")).toBe(1);
+    const { body } = await test.call("GET", `/v1/verify/${again.body.attestation_id}`);
+    expect(body.valid).toBe(true);
+    const [log] = await checkStoredLogs(test.app.context.database.db);
+    expect(log?.check).toMatchObject({ ok: true });
+  }, 60_000);
+});

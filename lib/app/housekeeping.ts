@@ -1,0 +1,50 @@
+/**
+ * Deletes what has run out: counters of limits, idempotency keys (they hold answers), e-mail codes, nonces of World ID
+ * and proofs that were refused, both of which anyone with a link can pile up.
+ */
+import { and, eq, lt, sql } from "drizzle-orm";
+import {
+  approvalSubmissions,
+  emailCodeFailures,
+  emailCodes,
+  idempotencyKeys,
+  rateLimits,
+  verificationTokens,
+  worldNonces,
+} from "#lib/db/schema";
+import type { Context } from "#lib/door/context";
+import { utcDay } from "#lib/keys/api-keys";
+
+const intervalMs = 600_000;
+const dayMs = 86_400_000;
+
+/** Safe to run in several processes at once. */
+export async function deleteExpired(context: Context): Promise<void> {
+  const { db } = context.database;
+  const nowMs = context.clock().getTime();
+  await db.delete(rateLimits).where(lt(rateLimits.expire, nowMs - 60_000));
+  await db.delete(idempotencyKeys).where(lt(idempotencyKeys.expires_at, sql`now()`));
+  await db.delete(emailCodes).where(lt(emailCodes.expires_at, sql`now()`));
+  await db.delete(emailCodeFailures).where(lt(emailCodeFailures.day, utcDay(new Date(nowMs - dayMs))));
+  // A request lives for a day at most; until then a refused proof that is sent again gets its first answer.
+  const dayAgo = sql`now() - interval '1 day'`;
+  await db.delete(worldNonces).where(lt(worldNonces.expires_at, dayAgo));
+  await db
+    .delete(approvalSubmissions)
+    .where(and(eq(approvalSubmissions.status, "refused"), lt(approvalSubmissions.created_at, dayAgo)));
+  await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
+}
+
+/** Every ten minutes, and never the reason that a process stays. Returns the function that ends it. */
+export function startHousekeeping(context: Context): () => void {
+  const timer = setInterval(() => {
+    deleteExpired(context).catch((error: unknown) =>
+      context.logger.warn(
+        { err: error },
+        "what has expired could not be deleted; the next round tries again",
+      ),
+    );
+  }, intervalMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}

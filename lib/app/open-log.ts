@@ -1,0 +1,35 @@
+/** What the service and the command lines share: database, key files and fork guard of these settings. */
+import path from "node:path";
+import { type Database, openDatabase } from "#lib/db/client";
+import type { Env } from "#lib/env";
+import { type ForkGuard, openForkGuard } from "#lib/log/fork-guard";
+import { type KeySource, readFirstOrigin } from "#lib/signing/first-keys";
+import { openSecretFiles, type SecretFiles } from "#lib/signing/key-files";
+import { createKeySource } from "#lib/signing/key-source";
+
+export interface LogRoom {
+  database: Database;
+  files: SecretFiles;
+  source: KeySource;
+  guard: ForkGuard;
+  /** The origin of log 1; later logs are named after it. */
+  firstOrigin: string;
+}
+
+export async function openLogRoom(env: Env): Promise<LogRoom> {
+  const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  try {
+    const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));
+    const durable = database.kind === "embedded";
+    return {
+      database,
+      files,
+      source: createKeySource(env, files),
+      guard: await openForkGuard(path.join(env.DATA_DIR, "log-guard"), { durable }),
+      firstOrigin: env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? `${new URL(env.baseUrl).host}/log`,
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

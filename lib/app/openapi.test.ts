@@ -1,0 +1,312 @@
+/**
+ * The OpenAPI document is true: every documented status of every operation is sent for real and its answer, body
+ * and headers, validated against the document.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { requestExamples } from "#lib/contract/examples";
+import { describedPath } from "#lib/contract/openapi";
+import type { OperationSpec } from "#lib/contract/operation";
+import { type OperationId, operations } from "#lib/contract/operations";
+import { scopeNames } from "#lib/contract/primitives";
+import { beginIdempotent } from "#lib/door/idempotency";
+import { beginEpoch } from "#lib/log/new-epoch";
+import { readOpenHead } from "#lib/log/reader";
+import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is read freely
+type Document = any;
+
+const documented = (Object.entries(operations) as [OperationId, OperationSpec][]).filter(
+  ([, spec]) => !spec.internal,
+);
+const unknown: Record<string, string> = {
+  id: "019a0000-0000-7000-8000-000000000000",
+  slug: "nobody",
+  request_id: "areq_AAAAAAAAAAAAAAAAAAAAAA",
+  log: "7",
+  path: "0/999",
+};
+
+let test: TestApp;
+let strict: TestApp;
+let document: Document;
+let ajv: Ajv2020;
+let key: string;
+let organizationId: string;
+let attestationId: string;
+let requestId: string;
+const seen = new Set<string>();
+
+function pathOf(spec: OperationSpec, values: Record<string, string>): string {
+  return spec.path.replaceAll(
+    /\{(\w+)(?:\.\.\.)?\}/g,
+    (_, name: string) => values[name] ?? unknown[name] ?? "",
+  );
+}
+
+/** The answer is one that the document describes, in body and headers. */
+function check(id: OperationId, { status, headers, body }: TestAnswer): void {
+  const spec: OperationSpec = operations[id];
+  const listed = describedPath(spec);
+  const described = document.paths[listed]?.[spec.method.toLowerCase()]?.responses[status];
+  expect([id, status, described === undefined]).toEqual([id, status, false]);
+  for (const name of Object.keys(described.headers)) {
+    if (name !== "Idempotency-Replayed")
+      expect([id, status, name, headers.has(name)]).toEqual([id, status, name, true]);
+  }
+  const [mediaType = "", content = {}] = Object.entries(described.content)[0] ?? [];
+  expect([id, status, headers.get("content-type")?.split(";")[0]]).toEqual([id, status, mediaType]);
+  const pointer = `/paths/${listed.replaceAll("/", "~1")}/${spec.method.toLowerCase()}/responses/${status}/content/${mediaType.replaceAll("/", "~1")}/schema`;
+  expect(content).toHaveProperty("schema");
+  const validate = ajv.getSchema(`openapi#${encodeURI(pointer)}`);
+  const isValid = validate?.(body);
+  expect([id, status, validate?.errors ?? null, isValid]).toEqual([id, status, null, true]);
+  seen.add(`${id} ${status}`);
+}
+
+async function send(
+  app: TestApp,
+  id: OperationId,
+  values: Record<string, string>,
+  options: TestCall = {},
+): Promise<TestAnswer> {
+  const spec: OperationSpec = operations[id];
+  const answer = await app.call(spec.method, pathOf(spec, values), options);
+  check(id, answer);
+  return answer;
+}
+
+const known = (): Record<string, string> => ({
+  id: attestationId,
+  slug: "invoice-bot",
+  request_id: requestId,
+});
+const bodyOf = (id: OperationId): TestCall =>
+  requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
+
+beforeAll(async () => {
+  test = await startTestApp("embedded", {
+    LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
+    LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: "1000",
+  });
+  const limits = ["ATTEST", "VERIFY", "FEED", "AUTHORIZE", "READ_AUTHORIZATION", "PUBLIC_READ", "KEYED"].map(
+    (name) => [`LIMIT_${name}_PER_MINUTE`, "1"],
+  );
+  strict = await startTestApp("embedded", {
+    ...Object.fromEntries(limits),
+    LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1",
+  });
+  ({ key, organizationId } = await test.createKey("you@example.com"));
+  document = (await test.call("GET", "/v1/openapi.json")).body;
+  ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats(ajv);
+  ajv.addSchema(document, "openapi");
+});
+afterAll(async () => {
+  await test.close();
+  await strict.close();
+});
+
+describe("the OpenAPI document", () => {
+  it("is 3.1, lists every public operation once, and all its references resolve", () => {
+    expect(document.openapi).toBe("3.1.0");
+    expect(document.servers).toEqual([{ url: "http://localhost:3000" }]);
+    const listed = Object.values(
+      document.paths as Record<string, Record<string, { operationId: string }>>,
+    ).flatMap((item) => Object.values(item).map(({ operationId }) => operationId));
+    expect(listed.sort()).toEqual(documented.map(([id]) => id as string).sort());
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)];
+    expect(references.length).toBeGreaterThan(100);
+    for (const [, kind = "", name = ""] of references)
+      expect(document.components[kind]?.[name], name).toBeDefined();
+  });
+
+  it("describes the verifier before the build has made it, and after", async () => {
+    const ids = ["verifierProgram", "verifierChecksum"] as const;
+    const folder = await mkdtemp(path.join(tmpdir(), "countersign-verifier-"));
+    const cwd = vi.spyOn(process, "cwd").mockReturnValue(folder);
+    for (const id of ids) expect([id, (await send(test, id, {})).status]).toEqual([id, 404]);
+    await mkdir(path.join(folder, "dist"));
+    await writeFile(path.join(folder, "dist", "verify.mjs"), "// the verifier\n");
+    for (const id of ids) expect([id, (await send(test, id, {})).status]).toEqual([id, 200]);
+    cwd.mockRestore();
+    await rm(folder, { recursive: true });
+  });
+
+  it("has examples that are answered with success as they stand", async () => {
+    const registered = await send(test, "registerIdentity", {}, { key, ...bodyOf("registerIdentity") });
+    expect(registered.status).toBe(201);
+    const made = await send(
+      test,
+      "attest",
+      {},
+      { key, body: { ...requestExamples.attest, enable_zk: true } },
+    );
+    attestationId = made.body.attestation_id;
+    expect(made.body.tools_authorized).toBe(true);
+    const asked = await send(test, "authorize", {}, { key, ...bodyOf("authorize") });
+    requestId = asked.body.request_id;
+    await send(test, "requestKey", {}, bodyOf("requestKey"));
+    const { body: mail } = await test.call("GET", "/dev/mailbox");
+    const verification = { ...requestExamples.verifyKey, code: mail.messages[0].subject.slice(0, 6) };
+    expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(201);
+    const done: OperationId[] = ["registerIdentity", "authorize", "requestKey", "verifyKey"];
+    for (const id of (Object.keys(requestExamples) as OperationId[]).filter((one) => !done.includes(one))) {
+      const { status } = await send(test, id, known(), { key, ...bodyOf(id) });
+      expect([id, status]).toEqual([id, expect.toBeOneOf([200, 201])]);
+    }
+    for (const [id, spec] of documented)
+      if (spec.body !== undefined) expect([id, requestExamples[id] !== undefined]).toEqual([id, true]);
+  });
+
+  it("describes every success", async () => {
+    expect((await send(test, "registerIdentity", {}, { key, ...bodyOf("registerIdentity") })).status).toBe(
+      200,
+    );
+    const plain = documented.filter(
+      ([id, spec]) => spec.method === "GET" && !id.startsWith("epoch_") && !id.startsWith("verifier"),
+    );
+    for (const [id] of plain) {
+      const values = { ...known(), path: "0/000.p/1" };
+      const { status } = await send(test, id, values, { key });
+      expect([id, status]).toEqual([id, 200]);
+    }
+    expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(200);
+    const { key: spare } = await test.createKey("spare@example.com");
+    expect((await send(test, "deleteKey", {}, { key: spare })).status).toBe(200);
+  });
+
+  it("describes the errors of input, of keys and of unknown ids", async () => {
+    for (const [id, spec] of documented) {
+      const valid = { key, ...bodyOf(id) };
+      const wants = (status: number) => spec.errors.includes(status);
+      const expectStatus = async (status: number, values: Record<string, string>, options: TestCall) => {
+        const answer = await send(test, id, values, options);
+        expect([id, answer.status]).toEqual([id, status]);
+      };
+      if (spec.body) await expectStatus(400, known(), { key, rawBody: "{" });
+      else if (spec.path.includes("{"))
+        await expectStatus(400, Object.fromEntries(Object.keys(unknown).map((name) => [name, "%E0%A4%A"])), {
+          key,
+        });
+      if (spec.query) await send(test, id, known(), { key });
+      if (spec.body && wants(413)) await expectStatus(413, known(), { key, rawBody: "x".repeat(70_000) });
+      if (spec.body && wants(422)) await expectStatus(422, known(), { key, body: { typo: 1 } });
+      if (spec.auth.kind === "key" && wants(401))
+        await expectStatus(401, known(), spec.body ? bodyOf(id) : {});
+      if (spec.auth.kind === "key" && spec.auth.scope !== null) {
+        const { scope } = spec.auth;
+        const { key: narrow } = await test.createKey(
+          "you@example.com",
+          scopeNames.filter((one) => one !== scope),
+        );
+        await expectStatus(403, known(), { ...valid, key: narrow });
+      }
+      if (wants(404) && !id.startsWith("verifier")) await expectStatus(404, unknown, valid);
+    }
+    const wrong = { body: { email: "nobody@example.com", code: "123456" } };
+    expect((await send(test, "verifyKey", {}, wrong)).status).toBe(401);
+    const badQuery = await test.call("GET", "/v1/attestations?limit=0", { key });
+    check("listAttestations", badQuery);
+    check("listAuthorizations", await test.call("GET", "/v1/authorizations?limit=0", { key }));
+  });
+
+  it("describes conflicts", async () => {
+    for (const [id, path] of [
+      ["attest", "/v1/attest"],
+      ["authorize", "/v1/authorize"],
+    ] as const) {
+      await beginIdempotent(test.app.context, organizationId, path, "held", requestExamples[id] ?? {});
+      const answer = await send(test, id, {}, { key, ...bodyOf(id), headers: { "idempotency-key": "held" } });
+      expect([id, answer.status]).toEqual([id, 409]);
+    }
+    expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(409);
+    const full = "full@example.com";
+    for (let i = 0; i < 50; i += 1) await test.createKey(full);
+    await send(test, "requestKey", {}, { body: { email: full } });
+    const { body: mail } = await test.call("GET", "/dev/mailbox");
+    const verification = { email: full, code: mail.messages[0].subject.slice(0, 6) };
+    expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(409);
+    expect((await send(test, "eraseContent", known(), { key })).status).toBe(200);
+    for (const id of ["createPresentation", "downloadBundle", "downloadEnvelope", "downloadPayload"] as const)
+      expect([id, (await send(test, id, known(), { key, ...bodyOf(id) })).status]).toEqual([id, 409]);
+  });
+
+  it("describes limits, reached for real", async () => {
+    for (const [n, [id, spec]] of documented.entries()) {
+      if (spec.limit === null) continue;
+      const { key: own } = await strict.createKey("limits@example.com");
+      const statuses = [];
+      // A deleted key has no limit: another operation uses its up.
+      if (id === "deleteKey") await strict.call("GET", "/v1/keys/info", { key: own });
+      for (let i = 0; i < 2 && statuses.at(-1) !== 429; i += 1) {
+        const answer = await strict.call(spec.method, pathOf(spec, unknown), {
+          key: own,
+          ip: `10.0.${n}.1`,
+          ...bodyOf(id),
+        });
+        statuses.push(answer.status);
+        if (answer.status === 429) check(id, answer);
+      }
+      expect([id, statuses.at(-1)]).toEqual([id, 429]);
+    }
+  });
+
+  it("describes failures of the service and of its database", async () => {
+    const { context } = test.app;
+    const { database } = context;
+    const statuses: [number, Error][] = [
+      [500, new Error("broken")],
+      [503, Object.assign(new Error("gone"), { code: "ECONNREFUSED" })],
+    ];
+    const { db } = database;
+    const { consume } = context.limiter;
+    const { check: checkHealth } = context.health;
+    for (const [status, error] of statuses) {
+      for (const [id, spec] of documented) {
+        const fail = () => {
+          throw error;
+        };
+        database.db = Object.assign(Object.create(db) as typeof db, {
+          select: fail,
+          execute: fail,
+          insert: fail,
+          transaction: fail,
+        });
+        context.limiter.consume = async () => fail();
+        // It tells its last answer on for a second.
+        context.health.check = async () => fail();
+        const answer = await send(test, id, known(), { key, ...bodyOf(id) });
+        database.db = db;
+        context.limiter.consume = consume;
+        context.health.check = checkHealth;
+        expect([id, spec.path, answer.status]).toEqual([id, spec.path, status]);
+      }
+    }
+  });
+
+  it("describes a log that was begun after the first", async () => {
+    const { database, guard, keys } = test.app.context;
+    const { origin: firstOrigin } = await readOpenHead(database.db);
+    await beginEpoch({ database, guard, clock: () => new Date(), firstOrigin }, keys);
+    const values = { log: "2", path: "0/000.p/1" };
+    for (const id of ["epoch_checkpoint", "epoch_tile"] as const)
+      expect([id, (await send(test, id, values)).status]).toEqual([id, 200]);
+  });
+
+  it("was seen whole", () => {
+    const all = Object.values(
+      document.paths as Record<string, Record<string, { operationId: string; responses: object }>>,
+    ).flatMap((item) =>
+      Object.values(item).flatMap(({ operationId, responses }) =>
+        Object.keys(responses).map((status) => `${operationId} ${status}`),
+      ),
+    );
+    expect(all.filter((one) => !seen.has(one))).toEqual([]);
+  });
+});

@@ -1,0 +1,120 @@
+/** Binds the table of operations to the services, and finds the operation of a request. */
+
+import { agentsRuns } from "#lib/agents/routes";
+import { authorizationsRuns, revivers } from "#lib/approvals/routes";
+import { presentationsRuns } from "#lib/attestations/presentation-routes";
+import { receiptsRuns } from "#lib/attestations/receipt-routes";
+import { attestationsRuns } from "#lib/attestations/routes";
+import { type OperationId, operations } from "#lib/contract/operations";
+import { httpRequestId } from "#lib/domain/ids";
+import { finishResponse } from "#lib/door/finish";
+import { problemResponse } from "#lib/door/problem";
+import { createHandler, type Handler, isForEveryone, type Params, type Runs } from "#lib/door/route";
+import { AppError } from "#lib/errors";
+import { keysRuns } from "#lib/keys/routes";
+import { logRuns } from "#lib/log/routes";
+import { getApp } from "./app";
+import { serviceRuns } from "./service-routes";
+
+const runs: Runs<typeof operations> = {
+  ...attestationsRuns,
+  ...agentsRuns,
+  ...authorizationsRuns,
+  ...keysRuns,
+  ...logRuns,
+  ...presentationsRuns,
+  ...receiptsRuns,
+  ...serviceRuns,
+};
+
+interface Route {
+  method: string;
+  pattern: RegExp;
+  handler: Handler;
+  isPublic: boolean;
+}
+
+function toPattern(path: string): RegExp {
+  const source = path
+    .replaceAll(".", "\\.")
+    .replaceAll(/\{(\w+)\\\.\\\.\\\.\}/g, "(?<$1>.+)")
+    .replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)");
+  return new RegExp(`^${source}$`);
+}
+
+function bind<Id extends OperationId>(id: Id): Route {
+  const spec: (typeof operations)[Id] = operations[id];
+  return {
+    method: spec.method,
+    pattern: toPattern(spec.path),
+    handler: createHandler(spec, runs[id], revivers[id]),
+    isPublic: isForEveryone(spec),
+  };
+}
+
+const routes = (Object.keys(operations) as OperationId[]).map((id) => bind(id));
+
+function decodeParams(groups: Record<string, string> | undefined): Params {
+  return Object.fromEntries(
+    Object.entries(groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),
+  );
+}
+
+/** The answer to what no operation takes, in the shape of theirs. */
+export async function refuse(error: AppError): Promise<Response> {
+  const { context, env } = await getApp();
+  const requestId = httpRequestId(context.random(12));
+  const response = problemResponse(error, env.baseUrl, requestId, context.logger);
+  return finishResponse(response, env, requestId, true);
+}
+
+/** What a browser asks before it sends a header of its own. Keys are for servers: no origin may send one. */
+async function answerOptions(matching: Route[]): Promise<Response> {
+  const { context, env } = await getApp();
+  const isPublic = matching.some(({ isPublic }) => isPublic);
+  const headers = {
+    allow: allowedMethods(matching),
+    ...(isPublic && { "access-control-allow-methods": "GET, HEAD", "access-control-max-age": "86400" }),
+  };
+  const response = new Response(null, { status: 204, headers });
+  return finishResponse(response, env, httpRequestId(context.random(12)), isPublic);
+}
+
+/** `OPTIONS *`: what any path of the API takes. */
+export function answerServerOptions(): Promise<Response> {
+  return answerOptions(routes);
+}
+
+function allowedMethods(matching: Route[]): string {
+  const methods = matching.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...new Set([...methods, "OPTIONS"])].join(", ");
+}
+
+/** A doubled slash reaches the same route. */
+export function normalizePath(pathname: string): string {
+  return pathname.replaceAll(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
+}
+
+/** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
+export async function dispatch(request: Request): Promise<Response> {
+  const path = normalizePath(new URL(request.url).pathname);
+  const matching = routes.filter(({ pattern }) => pattern.test(path));
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const route = matching.find((candidate) => candidate.method === method);
+  if (!route) {
+    if (matching.length === 0) return refuse(new AppError("not_found", "there is nothing at this path"));
+    if (request.method === "OPTIONS") return answerOptions(matching);
+    const allow = allowedMethods(matching);
+    return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
+  }
+  let params: Params;
+  try {
+    params = decodeParams(route.pattern.exec(path)?.groups);
+  } catch {
+    return refuse(new AppError("bad_request", "the path is not well-formed"));
+  }
+  const response = await route.handler(request, params);
+  return request.method === "HEAD"
+    ? new Response(null, { status: response.status, headers: response.headers })
+    : response;
+}

@@ -1,0 +1,68 @@
+/**
+ * Limits on pages and on everything else that Next answers, whatever the method. A page of Next cannot answer 429, so
+ * the production server asks here before it hands a request to Next; where another host runs Next, proxy.ts asks.
+ */
+import type { LimitName } from "#lib/contract/operation";
+import { clientAddress } from "#lib/door/client-ip";
+import { enforceLimit, limitPolicy } from "#lib/door/limits";
+import { AppError, describeError } from "#lib/errors";
+import { getApp } from "./app";
+
+/** Set by the production server to the process's secret on requests that it has counted. */
+export const COUNTED_HEADER = "x-countersign-counted";
+
+/** An attestation's page and its image run a verification each; an agent's page and feeds read its attestations. */
+const ownLimits: readonly [RegExp, LimitName][] = [
+  [/^\/verify\/[^/]+\/[^/]+/, "verify"],
+  [/^\/agent\/[^/]+/, "feed"],
+  [/^\/badge\/[^/]+/, "verify"],
+];
+
+/** Null: the page has no limit of its own and counts with the other public reads. */
+export function limitOfPage(pathname: string): LimitName | null {
+  return ownLimits.find(([pattern]) => pattern.test(pathname))?.[1] ?? null;
+}
+
+/** A page that does without Next: for 429, and 503 where too many pages are waiting already. */
+export function explainRefusal({ errorName, detail, headers }: AppError): Response {
+  const seconds = headers["retry-after"] ?? "60";
+  const isLimit = errorName === "rate_limit_exceeded";
+  const title = isLimit ? "Too many requests" : "Busy";
+  const reason = isLimit
+    ? `Your address has asked for many pages in a short time (${detail.split(";")[0]}).`
+    : "Too many pages are being asked for at this moment.";
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head><body><main><h1>${title}</h1><p>${reason} Try again in ${seconds} seconds. Nothing is wrong with what you wanted to look at.</p></main></body></html>`;
+  return new Response(html, {
+    status: describeError(errorName).status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+      ...headers,
+    },
+  });
+}
+
+async function countRequest(request: Request, name: LimitName): Promise<void> {
+  const { context, env, peerSecret } = await getApp();
+  const address = clientAddress(request, peerSecret, env);
+  await enforceLimit(context, limitPolicy(env, name), address);
+}
+
+/** Counts the request; the 429 for a client that has used up the limit, else null. */
+export async function refusePage(request: Request, name: LimitName): Promise<Response | null> {
+  try {
+    await countRequest(request, name);
+    return null;
+  } catch (error) {
+    if (error instanceof AppError && error.errorName === "rate_limit_exceeded") return explainRefusal(error);
+    throw error;
+  }
+}
+
+/** For a page: counts a request that no production server has counted; throws 429. */
+export async function countPage(headers: Headers, name: LimitName): Promise<void> {
+  const { peerSecret } = await getApp();
+  if (headers.get(COUNTED_HEADER) === peerSecret) return;
+  await countRequest(new Request("http://page", { headers }), name);
+}

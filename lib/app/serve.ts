@@ -1,0 +1,205 @@
+/** node:http ⇄ the web's Request and Response, for what the production server answers without Next. */
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Duplex, Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { clientAddress, PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
+import { AppError } from "#lib/errors";
+import { logger } from "#lib/logger";
+import { getApp } from "./app";
+import { answerServerOptions, dispatch, normalizePath, refuse } from "./operations";
+import type { PageGate } from "./page-gate";
+import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
+import { isStandInPath, serveStandIn } from "./stand-in";
+
+/** What the approval page posts to; the page itself is Next's. */
+const approvalPost = /^\/approve\/[^/]+\/(?:world-id|proof|deny)$/;
+
+/** Whether the table of operations answers this path; everything else is Next's. */
+export function isDispatched(url: string, accept: string | undefined): boolean {
+  const path = normalizePath(url.split("?")[0] ?? "/");
+  if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
+  if (isStandInPath(path) || approvalPost.test(path)) return true;
+  return (
+    path.startsWith("/v1/") ||
+    path === "/v1" ||
+    path.startsWith("/log/") ||
+    path === "/.well-known/jwks.json" ||
+    path === "/verify.mjs" ||
+    path === "/verify.mjs.sha256"
+  );
+}
+
+/** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
+const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
+const unknownMethod = "UNKNOWN";
+
+function readHeaders(incoming: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
+    headers.append(incoming.rawHeaders[i] ?? "", incoming.rawHeaders[i + 1] ?? "");
+  }
+  headers.delete(PEER_HEADER);
+  return headers;
+}
+
+/** Who asks: all that a limit needs of a request, whose body is left alone. */
+function toBareRequest(incoming: IncomingMessage): Request {
+  const request = new Request("http://localhost/", { headers: readHeaders(incoming) });
+  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  return request;
+}
+
+function toRequest(incoming: IncomingMessage): Request {
+  const headers = readHeaders(incoming);
+  const sent = incoming.method ?? "GET";
+  const method = forbiddenMethods.has(sent) ? unknownMethod : sent;
+  const hasBody = method !== "GET" && method !== "HEAD";
+  const request = new Request(`http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`, {
+    method,
+    headers,
+    ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: "half" } : {}),
+  } as RequestInit);
+  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  return request;
+}
+
+/** Never rejects. A client that goes away in the middle is nobody's error. */
+export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
+  await send(response, outgoing).catch(() => outgoing.destroy());
+}
+
+async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null) outgoing.end();
+  else {
+    Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]).pipe(outgoing);
+    await finished(outgoing);
+  }
+}
+
+/** Never rejects. A client that goes away in the middle is nobody's error. */
+export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  let response: Response;
+  try {
+    const request = toRequest(incoming);
+    const isStandIn = isStandInPath(new URL(request.url).pathname);
+    response = await (isStandIn ? serveStandIn(request) : dispatch(request));
+  } catch (error) {
+    logger.error({ err: error }, "a request could not be dispatched");
+    outgoing.writeHead(500, { connection: "close" }).end();
+    return;
+  }
+  await sendResponse(response, outgoing);
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Only the portal has forms that Next takes; elsewhere it would decode what a stranger posts, and render the page besides. */
+function refuseMethod(method: string, path: string): Promise<Response> | null {
+  const takesForms = path === "/portal" || path.startsWith("/portal/");
+  const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
+  if (isTaken) return null;
+  const allow = takesForms || forbiddenMethods.has(method) ? "GET, HEAD, POST" : "GET, HEAD";
+  return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
+}
+
+/**
+ * Of Next's own addresses only the build's files are served. The picture optimizer above all is not: it would keep
+ * pictures of records beyond their erasure.
+ */
+const isForeignToBuild = (path: string, files: ReadonlySet<string>) =>
+  /^\/_next(?:\/|$)/.test(path) && !files.has(path);
+
+function refuseMalformed(incoming: IncomingMessage, files: ReadonlySet<string>): Promise<Response> | null {
+  const { method = "GET", url = "/" } = incoming;
+  if (url === "*" && method === "OPTIONS") return answerServerOptions();
+  const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");
+  if (!isSound && !forbiddenMethods.has(method))
+    return refuse(new AppError("bad_request", "the path is not well-formed"));
+  const path = isSound ? pathOf(incoming) : "/";
+  if (isForeignToBuild(path, files))
+    return refuse(new AppError("not_found", "there is nothing at this path"));
+  return refuseMethod(method, path);
+}
+
+/** As Next matches it, so that no other spelling of an address has another limit. */
+function pathOf({ url = "/" }: IncomingMessage): string {
+  return normalizePath(decodeURIComponent(url.split("?")[0] ?? "/"));
+}
+
+/**
+ * Answers a request for a page in a way that Next would answer with 500, or should not see; false: it is well-formed.
+ * `files`: the addresses of the build's files.
+ */
+export async function serveMalformed(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  files: ReadonlySet<string> = new Set(),
+): Promise<boolean> {
+  const refusal = refuseMalformed(incoming, files);
+  if (refusal === null) return false;
+  await send(await refusal, outgoing);
+  return true;
+}
+
+/** Node hands over CONNECT with the bare socket. */
+export async function refuseConnect(incoming: IncomingMessage, socket: Duplex): Promise<void> {
+  socket.on("error", () => socket.destroy());
+  const outgoing = new ServerResponse(incoming);
+  outgoing.shouldKeepAlive = false;
+  outgoing.assignSocket(socket as Socket);
+  outgoing.once("finish", () => socket.end());
+  await serveMalformed(incoming, outgoing).catch(() => socket.destroy());
+}
+
+/** Answers a page's request that is over its limit; false: it is Next's to answer. */
+export async function serveRefusal(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  peerSecret: string,
+): Promise<boolean> {
+  delete incoming.headers[COUNTED_HEADER];
+  let refusal: Response | null;
+  try {
+    refusal = await refusePage(toBareRequest(incoming), limitOfPage(pathOf(incoming)) ?? "public_read");
+  } catch {
+    // The counter is out of reach: the page will find that out too, and says so.
+    return false;
+  }
+  if (refusal === null) {
+    incoming.headers[COUNTED_HEADER] = peerSecret;
+    return false;
+  }
+  await send(refusal, outgoing);
+  return true;
+}
+
+/** Tells Next the socket's address in a header that only this process can write. */
+export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
+  incoming.headers[PEER_HEADER] = `${peerSecret} ${incoming.socket.remoteAddress ?? "unknown"}`;
+}
+
+/** Hands a request to Next when it is its address's turn; says so where too many wait. */
+export async function serveInTurn(
+  gate: PageGate,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  handlePage: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,
+): Promise<void> {
+  const { env, peerSecret } = await getApp();
+  const address = clientAddress(toBareRequest(incoming), peerSecret, env);
+  try {
+    await gate.run(address, outgoing, () => handlePage(incoming, outgoing));
+  } catch (error) {
+    if (!(error instanceof AppError) || outgoing.headersSent) throw error;
+    await send(explainRefusal(error), outgoing);
+  }
+}

@@ -1,0 +1,50 @@
+/** World ID for this process: World itself as the settings say, else the local stand-in with an RP key of its own. */
+
+import { createWorldChain } from "#lib/approvals/world-id/chain";
+import { createPortalProvider } from "#lib/approvals/world-id/portal";
+import type { WorldIdProvider } from "#lib/approvals/world-id/provider";
+import { readV4VerifyingKey } from "#lib/approvals/world-id/v4-key";
+import type { Env } from "#lib/env";
+import type { SecretFiles } from "#lib/signing/key-files";
+import { createLocalWorldId, type LocalWorldId } from "#lib/stand-in/world-id";
+
+interface OpenedWorldId {
+  provider: WorldIdProvider;
+  local: LocalWorldId | null;
+}
+
+const localKeyFile = "local-rp-signing-key";
+
+async function readLocalRpKey(files: SecretFiles, random: (length: number) => Uint8Array): Promise<string> {
+  const kept = await files.read(localKeyFile);
+  if (kept !== null) return kept;
+  // Not below secp256k1's order with a chance of 2^-128.
+  const made = Buffer.from(random(32)).toString("hex");
+  await files.create(localKeyFile, made);
+  return made;
+}
+
+export async function openWorldId(
+  env: Env,
+  files: SecretFiles,
+  random: (length: number) => Uint8Array,
+): Promise<OpenedWorldId> {
+  const { WORLD_APP_ID: appId, WORLD_RP_ID: rpId, WORLD_RP_SIGNING_KEY: rpSigningKeyHex } = env;
+  if (appId === undefined || rpId === undefined || rpSigningKeyHex === undefined) {
+    const rpKey = await readLocalRpKey(files, random);
+    const local = createLocalWorldId({ baseUrl: env.baseUrl, rpSigningKeyHex: rpKey });
+    return { provider: local.provider, local };
+  }
+  const v4Key = env.WORLD_ID_V4_VERIFYING_KEY;
+  const rpcUrl = env.WORLD_CHAIN_RPC_URL;
+  const provider = createPortalProvider({
+    environment: env.WORLD_ENVIRONMENT,
+    idkitConfig: { app_id: appId as `app_${string}`, environment: env.WORLD_ENVIRONMENT },
+    rpId,
+    rpSigningKeyHex,
+    portalUrl: env.WORLD_PORTAL_URL.replace(/\/+$/, ""),
+    ...(v4Key === undefined ? {} : { v4KeyJson: readV4VerifyingKey(v4Key) }),
+    ...(rpcUrl === undefined ? {} : { chain: createWorldChain({ rpcUrl }) }),
+  });
+  return { provider, local: null };
+}

@@ -1,0 +1,242 @@
+/** Decisions: signed as a statement, logged as a leaf, each by one atomic change of state (api.md section 10). */
+import { and, eq } from "drizzle-orm";
+import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { authorizationRequests } from "#lib/db/schema";
+import {
+  type Approval,
+  assembleAuthorization,
+  authorizationSigningBytes,
+  bindRequest,
+  buildAuthorization,
+} from "#lib/domain/approval";
+import { buildDecisionStatement, type Decision } from "#lib/domain/approval-decision";
+import { base64Encode, hexEncode, sha256 } from "#lib/domain/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { signEnvelope } from "#lib/domain/dsse";
+import { uuidV7 } from "#lib/domain/ids";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { submitSigned } from "#lib/log/submit-signed";
+import { wakeupName } from "./read";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  isOpen,
+  parseRequest,
+  readDatabaseTime,
+} from "./rows";
+import {
+  ApprovalsMoved,
+  type DecisionItem,
+  decisionKind,
+  insertApproval,
+  lockOpen,
+  type NewApproval,
+  notPending,
+  readApprovals,
+  standsBeside,
+} from "./store";
+
+type Facts = Pick<DecisionItem, "actor" | "decision" | "decidedAt" | "denialReason" | "approved">;
+
+async function signItem(context: Context, row: AuthorizationRow, facts: Facts): Promise<DecisionItem> {
+  const { signer } = context.keys;
+  const decision: Decision = {
+    decision: facts.decision,
+    request_hash: hexEncode(row.request_hash),
+    decided_at: facts.decidedAt.toISOString(),
+    key_id: signer.keyId,
+    authorization_hash: facts.approved === null ? null : hexEncode(sha256(facts.approved.object)),
+  };
+  const payload = buildDecisionStatement(decision);
+  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
+  return {
+    ...facts,
+    context,
+    requestId: row.id,
+    organizationId: row.organization_id,
+    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
+    keyId: signer.keyId,
+    payload,
+    signature: signer.sign(payload),
+    envelopeSignature: envelope.signature,
+  };
+}
+
+/** Makes the facts again where the signing key was rotated in between: they may hold a signature of their own. */
+async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
+  await submitSigned(context, decisionKind, () => signItem(context, row, makeFacts()));
+  await context.wakeups.notify(wakeupName(row.id));
+}
+
+/** The request if it can be decided; 409 with its state otherwise. */
+export async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
+  const row = await findAuthorization(context.database.db, requestId);
+  if (row === null) throw authorizationNotFound();
+  if (row.status !== "pending") throw notPending(`is ${row.status}`);
+  return row;
+}
+
+async function decideWithoutProof(
+  context: Context,
+  requestId: string,
+  decision: "denied" | "cancelled",
+  actor: Actor,
+  denialReason: string | null,
+): Promise<void> {
+  const row = await findOpen(context, requestId);
+  const decidedAt = await readDatabaseTime(context.database.db);
+  await decide(context, row, () => ({ actor, decision, decidedAt, denialReason, approved: null }));
+}
+
+export async function denyAuthorization(
+  context: Context,
+  requestId: string,
+  reason: string | null,
+  ip: string,
+): Promise<void> {
+  const actor: Actor = { kind: "human", id: "approval link", ip };
+  await decideWithoutProof(context, requestId, "denied", actor, reason);
+}
+
+/** Only its own organization's: any other id is one that does not exist. */
+export async function cancelAuthorization(
+  context: Context,
+  requestId: string,
+  organizationId: string,
+  actor: Actor,
+): Promise<void> {
+  const row = await findAuthorization(context.database.db, requestId);
+  if (row?.organization_id !== organizationId) throw authorizationNotFound();
+  await decideWithoutProof(context, requestId, "cancelled", actor, null);
+}
+
+export const refused = (why: string) => new AppError("approval_refused", `not approved: ${why}`);
+
+/** Throws the exact reason why this human may not approve beside those who have. */
+function checkBeside(row: AuthorizationRow, present: Approval[], record: Approval): void {
+  const isSameHuman = present.some(
+    ({ environment, nullifier_hash }) =>
+      environment === record.environment && nullifier_hash === record.nullifier_hash,
+  );
+  if (isSameHuman) {
+    throw new AppError(
+      "already_approved",
+      "this person has approved this request already; nothing was changed",
+    );
+  }
+  if (row.protocol_version !== null && row.protocol_version !== record.protocol_version) {
+    throw refused(
+      `the first approval used World ID ${row.protocol_version}, and a proof of another version could be the same person's`,
+    );
+  }
+  const isSamePlace = present.every(
+    ({ environment, app_id, rp_id }) =>
+      environment === record.environment && app_id === record.app_id && rp_id === record.rp_id,
+  );
+  if (!isSamePlace) throw refused("the first approval came from another World ID environment or app");
+}
+
+async function storeOneOfMany(
+  context: Context,
+  row: AuthorizationRow,
+  approval: NewApproval,
+  actor: Actor,
+): Promise<void> {
+  await context.database.db.transaction(async (tx) => {
+    if (!(await lockOpen(tx, approval.requestId))) throw notPending();
+    if (!(await standsBeside(tx, approval))) throw new ApprovalsMoved();
+    const changed = await tx
+      .update(authorizationRequests)
+      .set({ protocol_version: approval.record.protocol_version })
+      .where(and(eq(authorizationRequests.id, approval.requestId), isOpen))
+      .returning({ id: authorizationRequests.id });
+    if (changed.length !== 1) throw notPending();
+    await insertApproval(tx, approval);
+    await recordAudit(context, tx, {
+      organizationId: row.organization_id,
+      actor,
+      action: "authorization.approval_given",
+      subject: row.id,
+    });
+  });
+  await context.wakeups.notify(wakeupName(approval.requestId));
+}
+
+function signAuthorization(
+  context: Context,
+  row: AuthorizationRow,
+  all: Approval[],
+  approvedAt: Date,
+): Uint8Array {
+  const { signer } = context.keys;
+  const unsigned = buildAuthorization(
+    parseRequest(row),
+    all,
+    approvedAt.toISOString(),
+    signer.keyId,
+    row.version,
+  );
+  const signature = base64Encode(signer.sign(authorizationSigningBytes(unsigned)));
+  return canonicalBytes(assembleAuthorization(unsigned, signature) as unknown as JsonObject);
+}
+
+async function tryAccept(
+  context: Context,
+  requestId: string,
+  proven: ProvenApproval,
+  ip: string | null,
+): Promise<void> {
+  const { db } = context.database;
+  const row = await findAuthorization(db, requestId);
+  if (row === null) throw authorizationNotFound();
+  const now = await readDatabaseTime(db);
+  const present = await readApprovals(db, requestId);
+  const record: Approval = { ...proven, verified_at: now.toISOString() };
+  if (row.status !== "pending") throw notPending(`is ${row.status}`);
+  const records = present.map((one) => one.record);
+  checkBeside(row, records, record);
+  const approval: NewApproval = {
+    id: uuidV7(now.getTime(), context.random(16)),
+    requestId,
+    worldAction: bindRequest(parseRequest(row)).world_action,
+    record,
+    besides: present.map(({ id }) => id),
+  };
+  const actor: Actor = { kind: "human", id: `nullifier ${record.nullifier_hash}`, ip };
+  if (present.length + 1 < row.approvals_required) return storeOneOfMany(context, row, approval, actor);
+  await decide(context, row, () => ({
+    actor,
+    decision: "approved",
+    decidedAt: now,
+    denialReason: null,
+    approved: { approval, object: signAuthorization(context, row, [...records, record], now) },
+  }));
+}
+
+/** A proof that every check has passed, not yet counted. */
+export type ProvenApproval = Approval extends infer One
+  ? One extends Approval
+    ? Omit<One, "verified_at">
+    : never
+  : never;
+
+const maxAttempts = 10;
+
+/** Counts the approval; judged again where another one was counted in between. Counting the same proof twice does nothing. */
+export async function acceptApproval(
+  context: Context,
+  requestId: string,
+  proven: ProvenApproval,
+  ip: string | null,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await tryAccept(context, requestId, proven, ip);
+    } catch (error) {
+      if (!(error instanceof ApprovalsMoved) || attempt === maxAttempts) throw error;
+    }
+  }
+}

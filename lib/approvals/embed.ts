@@ -1,0 +1,143 @@
+/**
+ * The grade of an attestation's human approval (api.md section 2): none, the caller's own word, or a proof of
+ * personhood, for which the embedded object must be one that this service issued, unchanged and for this use.
+ */
+import { eq } from "drizzle-orm";
+import type { AttestBody } from "#lib/contract/attest";
+import { authorizationRequests } from "#lib/db/schema";
+import { isSameAgentKey } from "#lib/domain/approval-key";
+import { utf8Decode } from "#lib/domain/bytes";
+import { canonicalBytes, canonicalJson, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { weakestLevel } from "#lib/domain/claim-checks";
+import { canonicalHash, type HumanApproval } from "#lib/domain/statement";
+import type { Context } from "#lib/door/context";
+import { fieldError } from "#lib/errors";
+import type { Caller } from "#lib/keys/api-keys";
+
+export interface PreparedApproval {
+  approval: HumanApproval;
+  /** The authorization that this attestation will use up, and the object's canonical bytes. */
+  authorization: { requestId: string; object: Uint8Array } | null;
+}
+
+const field = "human_authorization";
+
+function text(object: JsonObject, name: string): string {
+  const value = object[name];
+  return typeof value === "string" ? value : "";
+}
+
+/** Null for what was never issued. After erasure the object is gone; that it has been used is not. */
+async function findIssued(context: Context, caller: Caller, requestId: string) {
+  const [row] = await context.database.db
+    .select({
+      organizationId: authorizationRequests.organization_id,
+      object: authorizationRequests.human_authorization,
+      log: authorizationRequests.decision_log,
+      attestationId: authorizationRequests.attestation_id,
+    })
+    .from(authorizationRequests)
+    .where(eq(authorizationRequests.id, requestId));
+  if (row?.object) return { ...row, object: row.object };
+  if (row?.attestationId && row.organizationId === caller.organizationId) throw authorizationAlreadyUsed();
+  return null;
+}
+
+/** The object as the service answers it: what was signed, and beside it the decision's place in the log. */
+export function assembleHumanAuthorization(signed: Uint8Array, log: string | null): JsonObject {
+  const object = JSON.parse(utf8Decode(signed)) as JsonObject;
+  return log === null ? object : { ...object, log: JSON.parse(log) as JsonObject };
+}
+
+function checkFit(
+  body: AttestBody,
+  caller: Caller,
+  registeredKey: string | null,
+  organizationId: string,
+  request: JsonObject,
+): void {
+  const misfits = [
+    [organizationId === caller.organizationId, "was issued to another organization"],
+    [
+      text(request, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase(),
+      "is for another agent_slug",
+    ],
+    [isSameAgentKey(request, registeredKey), "is for another agent key than the one registered now"],
+    [text(request, "action") === body.action, "is for another action"],
+    [
+      request["inputs_hash"] === undefined || request["inputs_hash"] === body.inputs_hash,
+      "is for another inputs_hash",
+    ],
+  ] as const;
+  const misfit = misfits.find(([fits]) => !fits);
+  if (misfit) throw fieldError("authorization_mismatch", field, misfit[1]);
+}
+
+async function prepareProof(
+  context: Context,
+  caller: Caller,
+  body: AttestBody,
+  registeredKey: string | null,
+  given: JsonObject,
+): Promise<PreparedApproval> {
+  const givenRequest = given["request"];
+  const issued = isJsonObject(givenRequest)
+    ? await findIssued(context, caller, text(givenRequest, "request_id"))
+    : null;
+  if (issued === null)
+    throw fieldError("authorization_unknown", field, "is not an authorization that this service has issued");
+  const object = assembleHumanAuthorization(issued.object, issued.log);
+  if (canonicalJson(object) !== canonicalJson(given)) {
+    throw fieldError("authorization_altered", field, "differs from the authorization that was issued");
+  }
+  const request = object["request"] as JsonObject;
+  checkFit(body, caller, registeredKey, issued.organizationId, request);
+  if (issued.attestationId !== null) throw authorizationAlreadyUsed();
+  const binding = object["binding"] as JsonObject;
+  const approvals = object["approvals"] as JsonObject[];
+  const [first] = approvals;
+  if (!first) throw new Error("an issued authorization without approvals");
+  return {
+    approval: {
+      method: "proof_of_personhood",
+      level: weakestLevel(approvals),
+      request_hash: text(binding, "request_hash"),
+      authorization_hash: canonicalHash(object),
+      nullifier_hashes: approvals.map((approval) => text(approval, "nullifier_hash")),
+      environment: text(first, "environment"),
+      inputs_bound: request["inputs_hash"] !== undefined,
+    },
+    authorization: { requestId: text(request, "request_id"), object: canonicalBytes(object) },
+  };
+}
+
+export function authorizationAlreadyUsed() {
+  return fieldError(
+    "authorization_already_used",
+    field,
+    "already backs another attestation; ask for a new authorization",
+  );
+}
+
+/** `registeredKey`: the agent's, in base64; null where none is registered. */
+export async function prepareApproval(
+  context: Context,
+  caller: Caller,
+  body: AttestBody,
+  registeredKey: string | null,
+): Promise<PreparedApproval> {
+  const given = body.human_authorization ?? null;
+  if (given !== null) return prepareProof(context, caller, body, registeredKey, given);
+  if (body.human_approved === true) {
+    return {
+      approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },
+      authorization: null,
+    };
+  }
+  return { approval: { method: "none" }, authorization: null };
+}
+
+/** What `human_approved` answers: true only where someone asserts or proves it. */
+export function isHumanApproved(approval: HumanApproval): boolean {
+  return approval.method !== "none";
+}

@@ -1,0 +1,47 @@
+/** An organization's own authorization requests, with the link by which a human decides those that still wait. */
+
+import { type Person, requireRole } from "#lib/accounts/members";
+import type { AuthorizationState, AuthorizationStatus } from "#lib/contract/authorize";
+import type { Context } from "#lib/door/context";
+import { cancelAuthorization } from "./decide";
+import { approvalUrl } from "./link";
+import { listAuthorizations, readAuthorization } from "./read";
+import { authorizationNotFound, findAuthorization } from "./rows";
+
+function withLink(context: Context, state: AuthorizationState) {
+  return {
+    ...state,
+    approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,
+  };
+}
+
+export async function listOwnAuthorizations(
+  context: Context,
+  person: Person,
+  query: {
+    limit: number;
+    cursor: string | undefined;
+    status: AuthorizationStatus | undefined;
+    agent_slug: string | undefined;
+  },
+) {
+  await requireRole(context.database.db, person, "member");
+  const { authorizations, next_cursor } = await listAuthorizations(context, person.organizationId, query);
+  return { rows: authorizations.map((state) => withLink(context, state)), nextCursor: next_cursor };
+}
+
+export async function readOwnAuthorization(context: Context, person: Person, requestId: string) {
+  await requireRole(context.database.db, person, "member");
+  const row = await findAuthorization(context.database.db, requestId);
+  if (row?.organization_id !== person.organizationId) throw authorizationNotFound();
+  return withLink(context, await readAuthorization(context, requestId, person.organizationId));
+}
+
+export async function cancelOwnAuthorization(
+  context: Context,
+  person: Person,
+  requestId: string,
+): Promise<void> {
+  await requireRole(context.database.db, person, "member");
+  await cancelAuthorization(context, requestId, person.organizationId, person.actor);
+}

@@ -1,0 +1,125 @@
+/**
+ * Whether a World ID result proves that a human approved this very request: what is named → our own pairing over what
+ * is stored → the root on chain → World's portal. A 200 from World alone is never an approval, and
+ * nothing here changes any state.
+ */
+import type { IdkitResult } from "#lib/contract/world-id";
+import { pickProof } from "#lib/contract/world-id";
+import { explainPortalCode } from "#lib/contract/world-id-codes";
+import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
+import {
+  isCredentialCurrent,
+  isWellFormed,
+  type ProofFailure,
+  type WorldProof,
+} from "#lib/domain/world-id-proof";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { type Share, shareOf } from "#lib/workers/fair-share";
+import { type ProvenApproval, refused } from "./decide";
+import { type AuthorizationRow, parseRequest } from "./rows";
+import { isResultOfRequest } from "./world-id/provider";
+
+const failureWords: Record<ProofFailure, string> = {
+  malformed_proof: "the proof is malformed",
+  nullifier_out_of_range: "the nullifier is out of range",
+  root_mismatch: "the proof and its root do not belong together",
+  wrong_issuer: "the credential is not a proof of human",
+  pairing_failed: "the zero-knowledge proof does not verify over this request",
+};
+
+/**
+ * What the result names must be what IDKit was told; none of it is believed further than that. All of it is cheap,
+ * and done before a proof may cost anything.
+ */
+export function pickNamedProof(context: Context, row: AuthorizationRow, result: IdkitResult): WorldProof {
+  const { worldId } = context;
+  const request = parseRequest(row);
+  const binding = bindRequest(request);
+  if (row.protocol_version !== null && result.protocol_version !== row.protocol_version) {
+    throw refused(
+      `the first approval used World ID ${row.protocol_version}, and a proof of another version could be the same person's`,
+    );
+  }
+  if (!isResultOfRequest(result, worldId, binding.world_action)) {
+    throw refused("the proof is for another action or another World ID environment");
+  }
+  const isSameSignal = result.responses.every(
+    ({ signal_hash }) => signal_hash === undefined || signal_hash === binding.signal_hash,
+  );
+  if (!isSameSignal) throw refused("the proof is for another signal: it does not cover what this page shows");
+  const { required_level: required, created_at } = request;
+  const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
+  if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
+  if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
+  if (!isWellFormed(proof)) throw refused(failureWords.malformed_proof);
+  return proof;
+}
+
+async function checkRoot(context: Context, proof: WorldProof, share: Share): Promise<Anchor | undefined> {
+  const verdict = await context.worldCalls.run(share, () => context.worldId.checkRoot(proof));
+  if (verdict.status === "not_on_chain") throw refused(`the proof's root is ${verdict.detail}`);
+  return verdict.status === "anchored" ? verdict.anchor : undefined;
+}
+
+/** False where v4's key or the chain's keys are missing: then World alone can check the proof. */
+async function checkPairing(
+  context: Context,
+  proof: WorldProof,
+  binding: ApprovalBinding,
+  anchor: Anchor | undefined,
+  share: Share,
+): Promise<boolean> {
+  const { environment, v4KeyJson } = context.worldId;
+  const { world_action: action, signal_hash: signalHash } = binding;
+  const input = { proof, action, signalHash, environment, v4KeyJson, anchor };
+  const check = await context.pool.run("checkWorldProof", input, share);
+  if (check === null) return false;
+  if (!check.ok) throw refused(failureWords[check.reason]);
+  return true;
+}
+
+async function askWorld(
+  context: Context,
+  proof: WorldProof,
+  binding: ApprovalBinding,
+  share: Share,
+): Promise<void> {
+  const verdict = await context.worldCalls.run(share, () => context.worldId.verifyWithPortal(proof, binding));
+  if (verdict.ok) return;
+  const { code, detail } = verdict;
+  context.logger.warn({ code, detail }, "World did not accept a proof");
+  const { text, isTransient } = explainPortalCode(code);
+  if (!isTransient) throw refused(text);
+  throw new AppError("service_unavailable", `${text}; the request stays open`, {
+    headers: { "Retry-After": "5" },
+  });
+}
+
+/**
+ * Throws `approval_refused` with the reason, or `service_unavailable` where World is out of reach. `client`: the
+ * address that sent it, or null where that is not known any more.
+ */
+export async function proveApproval(
+  context: Context,
+  row: AuthorizationRow,
+  result: IdkitResult,
+  client: string | null,
+): Promise<ProvenApproval> {
+  const binding = bindRequest(parseRequest(row));
+  const proof = pickNamedProof(context, row, result);
+  const share = shareOf("approval", { organization: row.organization_id, request: row.id, client });
+  // v4's public inputs hold keys that only the chain knows, so there it comes before the pairing.
+  const isV4 = proof.protocol_version === "4.0";
+  const keys = isV4 ? await checkRoot(context, proof, share) : undefined;
+  const isPaired = await checkPairing(context, proof, binding, keys, share);
+  const anchor = isV4 ? keys : await checkRoot(context, proof, share);
+  await askWorld(context, proof, binding, share);
+  const verified_by: ApprovalCheckName[] = [
+    ...(isPaired ? (["groth16-local"] as const) : []),
+    "world-portal-v4",
+    ...(anchor === undefined ? [] : (["world-chain"] as const)),
+  ];
+  const { environment } = context.worldId;
+  return { ...proof, environment, verified_by, ...(anchor === undefined ? {} : { anchor }) };
+}

@@ -1,0 +1,168 @@
+/** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read (api.md section 10). */
+import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
+import { slugKey } from "#lib/agents/agents";
+import {
+  type AuthorizationState,
+  type AuthorizationStatus,
+  denialReasonNote,
+  erasedGuidance,
+  guidanceTexts,
+} from "#lib/contract/authorize";
+import { isCalendarTime } from "#lib/contract/primitives";
+import { agents, authorizationRequests } from "#lib/db/schema";
+import { confirmationCode } from "#lib/domain/approval";
+import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import type { WorldEnvironment } from "#lib/domain/world-id-keys";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { assembleHumanAuthorization } from "./embed";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  findPreviouslyDenied,
+  listRows,
+  markExpired,
+  parseContext,
+  parseRequest,
+} from "./rows";
+
+/** Where the approvals came from; before the first, where they would come from. */
+export function environmentOf(context: Context, row: AuthorizationRow): WorldEnvironment {
+  return row.approvedIn ?? context.worldId.environment;
+}
+
+/** What only the owner sees: the context is not in the object that a public attestation shows to everyone. */
+function describeOwned(row: AuthorizationRow): Partial<AuthorizationState> {
+  return {
+    attestation_id: row.attestation_id,
+    context: parseContext(row),
+    context_salt: row.context_salt ?? "",
+    agent_name: row.agent_name,
+    organization_name: row.organization_name,
+    confirmation_code: confirmationCode(hexEncode(row.request_hash)),
+  };
+}
+
+function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
+  const request = parseRequest(row);
+  const isErased = row.status === "approved" && row.human_authorization === null;
+  const guidance = isErased ? erasedGuidance : guidanceTexts[row.status];
+  const denial =
+    row.status === "denied"
+      ? {
+          denial_reason: row.denial_reason,
+          ...(row.denial_reason && { denial_reason_note: denialReasonNote }),
+        }
+      : {};
+  return {
+    request_id: row.id,
+    status: row.status,
+    agent_slug: request.agent_slug,
+    action: request.action,
+    inputs_hash: request.inputs_hash ?? null,
+    required_level: request.required_level,
+    created_at: request.created_at,
+    expires_at: request.expires_at,
+    environment: environmentOf(context, row),
+    decided_at: row.decided_at?.toISOString() ?? null,
+    approvals: { required: row.approvals_required, given: row.given },
+    ...denial,
+    ...(guidance === null ? {} : { guidance }),
+    ...(row.human_authorization === null
+      ? {}
+      : { human_authorization: assembleHumanAuthorization(row.human_authorization, row.decision_log) }),
+  };
+}
+
+/** `organizationId` is the reader's; null for whoever only knows the id. */
+async function describeFor(
+  context: Context,
+  row: AuthorizationRow,
+  organizationId: string | null,
+): Promise<AuthorizationState> {
+  const state = describeState(context, row);
+  if (organizationId !== row.organization_id) return state;
+  const { db } = context.database;
+  const previously_denied = await findPreviouslyDenied(db, row.fingerprint, row.created_at);
+  return { ...state, ...describeOwned(row), previously_denied };
+}
+
+export const wakeupName = (requestId: string) => `authorization:${requestId}`;
+
+/** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */
+export async function readAuthorization(
+  context: Context,
+  requestId: string,
+  organizationId: string | null,
+  waitSeconds = 0,
+): Promise<AuthorizationState> {
+  const untilMs = performance.now() + waitSeconds * 1000;
+  for (;;) {
+    const abort = new AbortController();
+    const leftMs = untilMs - performance.now();
+    // Listening begins before the look, so that a change in between wakes too.
+    const woken = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs), abort.signal);
+    try {
+      const row = await findAuthorization(context.database.db, requestId);
+      if (row === null) throw authorizationNotFound();
+      if (row.status !== "pending" || leftMs <= 0) return await describeFor(context, row, organizationId);
+      const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
+      await woken;
+      clearTimeout(expiry);
+    } finally {
+      abort.abort();
+    }
+  }
+}
+
+interface ListQuery {
+  limit: number;
+  cursor?: string | undefined;
+  status?: AuthorizationStatus | undefined;
+  agent_slug?: string | undefined;
+}
+
+function encodeCursor(row: AuthorizationRow): string {
+  return base64UrlEncode(utf8Encode(`${row.created_at.getTime()}.${row.id}`));
+}
+
+function decodeCursor(cursor: string): { createdAt: Date; id: string } {
+  try {
+    const match = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(utf8Decode(base64UrlDecode(cursor)));
+    const createdAt = new Date(Number(match?.[1]));
+    if (match?.[2] && isCalendarTime(createdAt)) return { createdAt, id: match[2] };
+  } catch {
+    // answered below
+  }
+  throw new AppError("bad_request", "cursor: is not one that this service gave out");
+}
+
+function isAfterCursor(cursor: string | undefined): SQL | undefined {
+  if (cursor === undefined) return undefined;
+  const { createdAt, id } = decodeCursor(cursor);
+  const { created_at, id: idColumn } = authorizationRequests;
+  return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(idColumn, id)));
+}
+
+export async function listAuthorizations(context: Context, organizationId: string, query: ListQuery) {
+  const { db } = context.database;
+  const isOwn = eq(authorizationRequests.organization_id, organizationId);
+  await markExpired(db, isOwn);
+  const rows = await listRows(
+    db,
+    and(
+      isOwn,
+      query.status === undefined ? undefined : eq(authorizationRequests.status, query.status),
+      query.agent_slug === undefined ? undefined : sql`${agents.slug_key} = ${slugKey(query.agent_slug)}`,
+      isAfterCursor(query.cursor),
+    ),
+    query.limit + 1,
+  );
+  const shown = rows.slice(0, query.limit);
+  const last = shown.at(-1);
+  return {
+    authorizations: shown.map((row) => ({ ...describeState(context, row), ...describeOwned(row) })),
+    next_cursor: rows.length > query.limit && last ? encodeCursor(last) : null,
+  };
+}

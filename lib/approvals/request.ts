@@ -1,0 +1,200 @@
+/** POST /v1/authorize: a request is made once, and its canonical bytes are what humans approve (api.md section 10). */
+import { eq } from "drizzle-orm";
+import { recordAudit } from "#lib/accounts/audit";
+import { lockOrganization } from "#lib/accounts/organizations";
+import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/agents/agents";
+import type { AuthorizeBody, AuthorizeResponse } from "#lib/contract/authorize";
+import type { Executor } from "#lib/db/client";
+import { authorizationRequests, organizations } from "#lib/db/schema";
+import {
+  type ApprovalRequest,
+  type AuthorizationVersion,
+  confirmationCode,
+  contextHash,
+  requestHash,
+  type ShownNames,
+} from "#lib/domain/approval";
+import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
+import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
+import { authorizationRequestId } from "#lib/domain/ids";
+import type { Context } from "#lib/door/context";
+import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
+import { AppError } from "#lib/errors";
+import type { Caller } from "#lib/keys/api-keys";
+import { approvalUrl, withoutApprovalUrl } from "./link";
+import { countPending, findPreviouslyDenied, readDatabaseTime } from "./rows";
+
+export interface AuthorizeInput {
+  caller: Caller;
+  body: AuthorizeBody;
+  hold: IdempotencyHold | null;
+  ip: string;
+}
+
+const defaultMinutes = 30;
+
+/** What makes two requests equal, whoever makes them when. */
+function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array {
+  const { agent_slug, action, context, inputs_hash } = body;
+  return sha256(
+    canonicalBytes([organizationId, slugKey(agent_slug), action, context ?? {}, inputs_hash ?? null]),
+  );
+}
+
+const version: AuthorizationVersion = 2;
+
+/** What the approval page will show and the public object hides: salted, and as it is called at this moment. */
+interface Hidden {
+  salt: string;
+  names: ShownNames;
+}
+
+async function hideContent(
+  context: Context,
+  tx: Executor,
+  caller: Caller,
+  agent: FoundAgent | null,
+): Promise<Hidden> {
+  const [organization] = await tx
+    .select({ name: organizations.name })
+    .from(organizations)
+    .where(eq(organizations.id, caller.organizationId));
+  const names = { agent_name: agent?.name ?? null, organization_name: organization?.name ?? null };
+  return { salt: base64Encode(context.random(16)), names };
+}
+
+function buildRequest(
+  context: Context,
+  { caller, body }: AuthorizeInput,
+  agent: FoundAgent | null,
+  hidden: Hidden,
+  createdAt: Date,
+): ApprovalRequest {
+  const minutes = body.expires_in_minutes ?? defaultMinutes;
+  return {
+    request_id: authorizationRequestId(context.random(16)),
+    origin: context.settings.baseUrl,
+    organization: caller.organizationId,
+    agent_slug: body.agent_slug,
+    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+    action: body.action,
+    context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names),
+    ...(typeof body.inputs_hash === "string" ? { inputs_hash: body.inputs_hash } : {}),
+    required_level: body.required_level ?? "device",
+    approvals_required: body.approvals_required ?? 1,
+    created_at: createdAt.toISOString(),
+    expires_at: new Date(createdAt.getTime() + minutes * 60_000).toISOString(),
+    salt: base64Encode(context.random(16)),
+  };
+}
+
+function tooManyPending(who: string, limit: number): AppError {
+  return new AppError(
+    "too_many_pending",
+    `${who} has ${limit} authorization requests waiting for a decision; cancel some, or wait until they end`,
+  );
+}
+
+/** Under the organization's lock, so that requests made at once are counted one after another. */
+async function checkPendingLimit(context: Context, tx: Executor, caller: Caller): Promise<void> {
+  await lockOrganization(tx, caller.organizationId);
+  const { ofKey, ofOrganization } = await countPending(tx, caller);
+  const { LIMIT_AUTHORIZE_PENDING: perKey, LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: perOrganization } =
+    context.settings;
+  if (ofKey >= perKey) throw tooManyPending("this key", perKey);
+  if (ofOrganization >= perOrganization) throw tooManyPending("the organization", perOrganization);
+}
+
+function describe(
+  context: Context,
+  body: AuthorizeBody,
+  request: ApprovalRequest,
+  { salt, names }: Hidden,
+  previously_denied: AuthorizeResponse["previously_denied"],
+): AuthorizeResponse {
+  const { request_id } = request;
+  return {
+    request_id,
+    status: "pending",
+    approval_url: approvalUrl(context, request_id),
+    poll_url: `${context.settings.baseUrl}/v1/authorize/${request_id}`,
+    poll_interval: 5,
+    expires_at: request.expires_at,
+    created_at: request.created_at,
+    agent_slug: request.agent_slug,
+    action: request.action,
+    inputs_hash: request.inputs_hash ?? null,
+    context: body.context ?? {},
+    context_salt: salt,
+    ...names,
+    required_level: request.required_level,
+    approvals_required: request.approvals_required,
+    confirmation_code: confirmationCode(requestHash(request)),
+    previously_denied,
+    environment: context.worldId.environment,
+  };
+}
+
+async function insert(
+  context: Context,
+  tx: Executor,
+  input: AuthorizeInput,
+  request: ApprovalRequest,
+  hidden: Hidden,
+  fingerprint: Uint8Array,
+): Promise<void> {
+  const { caller, body } = input;
+  const [agent] = await claimAgents(context, tx, [
+    { slug: body.agent_slug, organizationId: caller.organizationId },
+  ]);
+  if (!agent) throw slugTaken();
+  await tx.insert(authorizationRequests).values({
+    id: request.request_id,
+    organization_id: caller.organizationId,
+    agent_id: agent.id,
+    api_key_id: caller.keyId,
+    request: canonicalBytes({ ...request }),
+    request_hash: hexDecode(requestHash(request)),
+    context: canonicalJson(body.context ?? {}),
+    version,
+    context_salt: hidden.salt,
+    ...hidden.names,
+    fingerprint,
+    status: "pending",
+    approvals_required: request.approvals_required,
+    callback_url: body.callback_url ?? null,
+    created_at: new Date(request.created_at),
+    expires_at: new Date(request.expires_at),
+  });
+  await recordAudit(context, tx, {
+    organizationId: caller.organizationId,
+    actor: { kind: "key", id: caller.keyId, ip: input.ip },
+    action: "authorization.requested",
+    subject: request.request_id,
+  });
+}
+
+export async function requestAuthorization(
+  context: Context,
+  input: AuthorizeInput,
+): Promise<AuthorizeResponse> {
+  return context.database.db.transaction(async (tx) => {
+    await checkPendingLimit(context, tx, input.caller);
+    const createdAt = await readDatabaseTime(tx);
+    const agent = await findAgent(tx, input.body.agent_slug);
+    const hidden = await hideContent(context, tx, input.caller, agent);
+    const fingerprint = fingerprintOf(input.caller.organizationId, input.body);
+    const request = buildRequest(context, input, agent, hidden, createdAt);
+    await insert(context, tx, input, request, hidden, fingerprint);
+    const previously_denied = await findPreviouslyDenied(tx, fingerprint, createdAt);
+    const response = describe(context, input.body, request, hidden, previously_denied);
+    if (input.hold !== null) {
+      await completeIdempotent(tx, input.hold, {
+        status: 201,
+        response: withoutApprovalUrl(response),
+        expiresAt: new Date(request.expires_at),
+      });
+    }
+    return response;
+  });
+}

@@ -1,0 +1,112 @@
+/** Runs the operations of lib/contract/operations-authorizations.ts. */
+import { type ApprovalView, denyBody } from "#lib/contract/approval-view";
+import type { OperationId } from "#lib/contract/operations";
+import type { authorizationsOperations as specs } from "#lib/contract/operations-authorizations";
+import { idkitResultSchema } from "#lib/contract/world-id";
+import type { Context } from "#lib/door/context";
+import { actorOf, type Call, type Params, type Revive, type Runs, requireCaller } from "#lib/door/route";
+import { requireSameOrigin } from "#lib/door/same-origin";
+import { readBytes, readJsonObject } from "#lib/door/strict-json";
+import { validate } from "#lib/door/validate";
+import { AppError } from "#lib/errors";
+import { cancelAuthorization, denyAuthorization } from "./decide";
+import { readApprovalToken, restoreApprovalUrl } from "./link";
+import { listAuthorizations, readAuthorization } from "./read";
+import { requestAuthorization } from "./request";
+import { authorizationNotFound } from "./rows";
+import { submitApproval } from "./submissions";
+import { readApprovalView } from "./view";
+import { startWorldId } from "./world-nonces";
+
+/** The link is not stored with the answer that had it. */
+export const revivers: Partial<Record<OperationId, Revive>> = { authorize: restoreApprovalUrl };
+
+type PageCall = Pick<Call<null, Record<string, never>>, "context" | "request" | "params" | "ip">;
+const idOf = (params: Params) => params["request_id"] ?? "";
+
+/** The request that the link is for, asked by a page of ours. */
+function requestOfLink({ context, request, params }: PageCall): string {
+  requireSameOrigin(request, context.settings.baseUrl);
+  const requestId = readApprovalToken(context, params["token"] ?? "");
+  if (requestId === null) throw authorizationNotFound();
+  return requestId;
+}
+
+async function viewOf(context: Context, token: string): Promise<ApprovalView> {
+  const view = await readApprovalView(context, token);
+  if (view === null) throw authorizationNotFound();
+  return view;
+}
+
+function isForm(request: Request): boolean {
+  return request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
+}
+
+/** A form may hold a preset and free text, both as `reason`. */
+async function readFormReason(request: Request): Promise<string> {
+  const fields = new URLSearchParams(Buffer.from(await readBytes(request)).toString("utf8"));
+  return fields
+    .getAll("reason")
+    .map((text) => text.trim())
+    .filter((text) => text !== "")
+    .join(": ");
+}
+
+async function readDenial(request: Request): Promise<string | null> {
+  const raw = isForm(request) ? { reason: await readFormReason(request) } : await readJsonObject(request);
+  const { reason } = validate(denyBody, raw, "validation_error");
+  return reason?.trim() || null;
+}
+
+/** Without JavaScript the form leads back to the page, which shows how the request stands. */
+async function deny(call: PageCall) {
+  const requestId = requestOfLink(call);
+  const { context, params, request } = call;
+  const token = params["token"] ?? "";
+  const reason = await readDenial(request);
+  const denied = denyAuthorization(context, requestId, reason, call.ip);
+  if (!isForm(request)) {
+    await denied;
+    return { body: await viewOf(context, token) };
+  }
+  await denied.catch((error: unknown) => {
+    if (!(error instanceof AppError && error.errorName === "authorization_not_pending")) throw error;
+  });
+  return new Response(null, {
+    status: 303,
+    headers: { location: `${context.settings.baseUrl}/approve/${token}`, "cache-control": "no-store" },
+  });
+}
+
+export const authorizationsRuns: Runs<typeof specs> = {
+  authorize: async (call) => ({
+    status: 201,
+    body: await requestAuthorization(call.context, {
+      caller: requireCaller(call),
+      body: call.body,
+      hold: call.hold,
+      ip: call.ip,
+    }),
+  }),
+  readAuthorization: async ({ context, params, query, caller }) => {
+    const organizationId = caller?.organizationId ?? null;
+    const state = await readAuthorization(context, idOf(params), organizationId, query.wait);
+    return { body: state, ...(state.status === "pending" && { headers: { "retry-after": "5" } }) };
+  },
+  cancelAuthorization: async (call) => {
+    const { organizationId } = requireCaller(call);
+    await cancelAuthorization(call.context, idOf(call.params), organizationId, actorOf(call));
+    return { body: await readAuthorization(call.context, idOf(call.params), organizationId) };
+  },
+  listAuthorizations: async (call) => ({
+    body: await listAuthorizations(call.context, requireCaller(call).organizationId, call.query),
+  }),
+  startWorldId: async (call) => ({ body: await startWorldId(call.context, requestOfLink(call)) }),
+  submitProof: async (call) => {
+    const requestId = requestOfLink(call);
+    const result = validate(idkitResultSchema, await readJsonObject(call.request), "validation_error");
+    await submitApproval(call.context, requestId, result, call.ip);
+    return { body: await viewOf(call.context, call.params["token"] ?? "") };
+  },
+  denyAuthorization: deny,
+};

@@ -1,0 +1,82 @@
+/**
+ * A received proof, from what it claims to the decision: cheap checks, a place among those that wait, then attempts
+ * until it is accepted, refused, or its request ends (./retry-submissions.ts).
+ */
+import { type IdkitResult, idkitResultSchema } from "#lib/contract/world-id";
+import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
+import type { Context } from "#lib/door/context";
+import { AppError, type ErrorName } from "#lib/errors";
+import { acceptApproval, findOpen } from "./decide";
+import { pickNamedProof, proveApproval } from "./prove";
+import { readApprovals } from "./store";
+import {
+  claimSubmission,
+  findSubmission,
+  postponeSubmission,
+  type Submission,
+  settleSubmission,
+  storeSubmission,
+} from "./store-submissions";
+
+/** What says for good that a proof is no approval; anything else is tried again. */
+const finalErrors: ReadonlySet<ErrorName> = new Set([
+  "approval_refused",
+  "already_approved",
+  "authorization_not_pending",
+]);
+
+async function isCounted(context: Context, requestId: string, nonce: string): Promise<boolean> {
+  const present = await readApprovals(context.database.db, requestId);
+  return present.some(({ record }) => record.nonce === nonce);
+}
+
+/** One attempt at a claimed submission; throws why it is no approval, or not yet. */
+export async function attemptSubmission(context: Context, submission: Submission): Promise<void> {
+  const { id, request_id, client } = submission;
+  try {
+    const result = idkitResultSchema.parse(JSON.parse(submission.body));
+    // A process that died after the decision left its submission pending.
+    if (!(await isCounted(context, request_id, result.nonce))) {
+      const row = await findOpen(context, request_id);
+      await acceptApproval(context, request_id, await proveApproval(context, row, result, client), client);
+    }
+    await settleSubmission(context, id, "accepted", null);
+  } catch (error) {
+    if (error instanceof AppError && finalErrors.has(error.errorName)) {
+      await settleSubmission(context, id, "refused", `${error.errorName} ${error.detail}`);
+    } else await postponeSubmission(context, submission);
+    throw error;
+  }
+}
+
+/** What ended a submission before, in the words of that time. */
+function repeatRefusal(code: string | null): never {
+  const [name, ...detail] = (code ?? "").split(" ");
+  const known = [...finalErrors].find((one) => one === name);
+  throw new AppError(known ?? "approval_refused", detail.join(" "));
+}
+
+/** POST /approve/{token}/proof: returns when the approval is counted. `client`: the address, as limits count it. */
+export async function submitApproval(
+  context: Context,
+  requestId: string,
+  result: IdkitResult,
+  client: string,
+): Promise<void> {
+  const body = canonicalJson(JSON.parse(JSON.stringify(result)) as JsonObject);
+  const { nonce } = result;
+  const known = await findSubmission(context, requestId, nonce, body);
+  if (known?.status === "accepted") return;
+  if (known?.status === "refused") repeatRefusal(known.code);
+  if (known === undefined) {
+    pickNamedProof(context, await findOpen(context, requestId), result);
+    return attemptSubmission(context, await storeSubmission(context, { requestId, nonce, body, client }));
+  }
+  const claimed = await claimSubmission(context, known.id);
+  if (claimed === null) {
+    throw new AppError("service_unavailable", "this proof is stored and being checked; it is tried again", {
+      headers: { "Retry-After": "5" },
+    });
+  }
+  await attemptSubmission(context, claimed);
+}

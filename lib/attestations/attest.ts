@@ -1,0 +1,127 @@
+/**
+ * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, in whose
+ * transaction the last checks are made (admit-attestations.ts) and everything is stored (store-attestations.ts).
+ */
+
+import { describeRegistered, type FoundAgent, findAgent, slugTaken } from "#lib/agents/agents";
+import { type PreparedApproval, prepareApproval } from "#lib/approvals/embed";
+import type { AttestBody, AttestResponse } from "#lib/contract/attest";
+import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { type ZkKeyPair, zkKeyId, zkPredicate } from "#lib/domain/disclosure";
+import { signEnvelope } from "#lib/domain/dsse";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { drawVerdicts } from "#lib/domain/identity-checks";
+import { uuidV7 } from "#lib/domain/ids";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
+import type { Context } from "#lib/door/context";
+import type { IdempotencyHold } from "#lib/door/idempotency";
+import type { Caller } from "#lib/keys/api-keys";
+import { submitSigned } from "#lib/log/submit-signed";
+import { shareOf } from "#lib/workers/fair-share";
+import type { AttestationItem } from "./item";
+import { attestationKind } from "./store";
+import { describeAttestation } from "./view";
+
+export interface AttestInput {
+  caller: Caller;
+  body: AttestBody;
+  /** The body as it was sent: what the agent's own signature covers. */
+  raw: JsonObject;
+  hold: IdempotencyHold | null;
+}
+
+async function buildPredicate(
+  context: Context,
+  input: AttestInput,
+  agent: FoundAgent | null,
+  prepared: PreparedApproval,
+  zkKeyPair: ZkKeyPair | null,
+): Promise<ActionPredicate> {
+  const { body, caller } = input;
+  const now = context.clock();
+  const request = signedRequest(input.raw);
+  const agentSignature = body.agent_signature ?? undefined;
+  const registered = describeRegistered(agent);
+  return {
+    attestation_id: uuidV7(now.getTime(), context.random(16)),
+    timestamp: now.toISOString(),
+    key_id: context.keys.signer.keyId,
+    organization: caller.organizationId,
+    is_public: body.is_public ?? caller.defaultPublic,
+    salt: base64Encode(context.random(16)),
+    ...(zkKeyPair === null ? {} : { zk: zkPredicate(zkKeyPair.publicKey) }),
+    request,
+    ...(agentSignature === undefined ? {} : { agent_signature: agentSignature }),
+    registered,
+    verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyEd25519Strict),
+    human_approval: prepared.approval,
+  };
+}
+
+async function signItem(
+  context: Context,
+  input: AttestInput,
+  agent: FoundAgent | null,
+  predicate: ActionPredicate,
+  prepared: PreparedApproval,
+  zkKeyPair: ZkKeyPair | null,
+): Promise<AttestationItem> {
+  const { signer } = context.keys;
+  const payload = buildActionStatement(predicate);
+  // Before anything is stored: where the proof cannot be made, nothing is recorded.
+  const share = shareOf("other", { organization: input.caller.organizationId });
+  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, share));
+  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
+  const item: Omit<AttestationItem, "respond"> = {
+    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
+    keyId: signer.keyId,
+    zkKeyId: zkKeyPair === null ? undefined : zkKeyId(zkKeyPair.publicKey),
+    context,
+    caller: input.caller,
+    hold: input.hold,
+    predicate,
+    payload,
+    payloadHash: sha256(payload),
+    signature: signer.sign(payload),
+    envelopeSignature: envelope.signature,
+    authorization: prepared.authorization,
+    zk,
+    isKeyUnproven: agent?.key_proven_at === null,
+  };
+  const respond: AttestationItem["respond"] = (log) => ({
+    ...describeAttestation(context.settings.baseUrl, {
+      id: predicate.attestation_id,
+      slug: String(predicate.request["agent_slug"]),
+      isPublic: predicate.is_public,
+      payload: utf8Decode(payload),
+      payloadHashHex: hexEncode(item.payloadHash),
+      signature: item.signature,
+      envelopeSignature: item.envelopeSignature,
+      keyId: item.keyId,
+      hasZkProof: zk !== null,
+      predicate,
+      log,
+    }),
+    ...(zk === null ? {} : { zk: { proof: zk.zkProof, credential: zk.credential } }),
+  });
+  return { ...item, respond };
+}
+
+/** Compared with what is registered now; admitted only if that still holds when it is stored. */
+async function makeItem(context: Context, input: AttestInput): Promise<AttestationItem> {
+  const { body, caller } = input;
+  const agent = await findAgent(context.database.db, body.agent_slug);
+  if (agent !== null && agent.organization_id !== caller.organizationId) throw slugTaken();
+  const { agent_public_key } = describeRegistered(agent);
+  const prepared = await prepareApproval(context, caller, body, agent_public_key);
+  const zkKeyPair = body.enable_zk === true ? await context.keys.zkKeyPair() : null;
+  const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
+  return signItem(context, input, agent, predicate, prepared, zkKeyPair);
+}
+
+export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
+  const { item, receipt } = await submitSigned(context, attestationKind, () => makeItem(context, input));
+  return item.respond(receipt);
+}

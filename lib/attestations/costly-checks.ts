@@ -1,0 +1,39 @@
+/** The pairing checks of a verification, in the bounded pool and remembered under the hash of all they read. */
+
+import { eq } from "drizzle-orm";
+import { signingKeys } from "#lib/db/schema";
+import { summarizePublicProof } from "#lib/domain/presentation-verify";
+import type { CostlyChecks } from "#lib/domain/receipt";
+import type { Context } from "#lib/door/context";
+import type { Share } from "#lib/workers/fair-share";
+
+/** `isPayloadShown`: to the reader of the verdict; the service has it either way. `share`: whose checks these are. */
+export function createCostlyChecks(context: Context, isPayloadShown: boolean, share: Share): CostlyChecks {
+  return {
+    verifyHumanAuthorization: async (object) => {
+      const published = await context.keys.published();
+      const serviceKeys = published.map(({ keyId, publicKey }) => ({ keyId, publicKey }));
+      const input = { object, serviceKeys, v4KeyJson: context.worldId.v4KeyJson };
+      const report = await context.pool.runRemembered("verifyHumanAuthorization", input, share);
+      if (report === null) return { ok: false, detail: "the authorization is malformed" };
+      const failed = report.checks.find(({ status }) => status === "fail");
+      return { ok: report.ok, detail: failed ? `${failed.name}: ${failed.detail}` : report.grade_text };
+    },
+    verifyZkProof: async (zkProof, { attestationId, payload }) => {
+      const rows = await context.database.db
+        .select({ publicKey: signingKeys.public_key, status: signingKeys.status })
+        .from(signingKeys)
+        .where(eq(signingKeys.purpose, "zk"));
+      const keysWhere = (isRevoked: boolean) =>
+        rows.filter(({ status }) => (status === "revoked") === isRevoked).map(({ publicKey }) => publicKey);
+      const input = {
+        zkProof,
+        pinnedKeys: keysWhere(false),
+        revokedKeys: keysWhere(true),
+        expected: { attestationId, audience: "public", ...(payload === null ? {} : { payload }) },
+      };
+      const report = await context.pool.runRemembered("verifyPresentation", input, share);
+      return summarizePublicProof(report, isPayloadShown && payload !== null);
+    },
+  };
+}

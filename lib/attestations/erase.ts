@@ -1,0 +1,126 @@
+/**
+ * DELETE /v1/attestations/:id/content (api.md section 4). Everything that says or lets anyone guess what was
+ * attested goes, in one transaction: the payload with its salt, the authorization with what was asked, every kept
+ * answer that repeats them, the BBS signature and the proof. Hashes of salted bytes stay, so the log stays whole.
+ */
+import { and, eq, sql } from "drizzle-orm";
+import { type Actor, recordAudit } from "#lib/accounts/audit";
+import type { EraseResponse } from "#lib/contract/receipts";
+import type { Executor } from "#lib/db/client";
+import {
+  apiKeys,
+  approvalSubmissions,
+  approvals,
+  attestations,
+  authorizationRequests,
+  idempotencyKeys,
+} from "#lib/db/schema";
+import { hexEncode, utf8Decode } from "#lib/domain/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { isUuid } from "#lib/domain/ids";
+import type { Context } from "#lib/door/context";
+import { attestationNotFound } from "./verify";
+
+export interface EraseInput {
+  organizationId: string;
+  actor: Actor;
+  id: string;
+}
+
+/** Erasing again changes nothing and answers the same. */
+export async function eraseContent(context: Context, input: EraseInput): Promise<EraseResponse> {
+  return context.database.db.transaction(async (tx) => {
+    const row = await lockOwn(tx, input);
+    const erasedAt = row.erased_at ?? context.clock();
+    if (row.erased_at === null || row.payload !== null) {
+      await eraseAttestation(tx, row.id, erasedAt);
+      if (row.authorization_id !== null) await eraseAuthorization(tx, row.authorization_id);
+      await recordAudit(context, tx, {
+        organizationId: input.organizationId,
+        actor: input.actor,
+        action: "attestation.erased",
+        subject: row.id,
+        ...(await describeKey(tx, input.actor)),
+      });
+    }
+    return {
+      attestation_id: row.id,
+      status: "erased",
+      erased_at: erasedAt.toISOString(),
+      payload_hash: hexEncode(row.payload_hash),
+      message: "The content is erased. The log entry, which holds hashes and a signature only, stays.",
+    };
+  });
+}
+
+/** An erasure is looked into long afterwards: its line says by itself which key it was, and whose. */
+async function describeKey(tx: Executor, actor: Actor) {
+  if (actor.kind !== "key") return {};
+  const [key] = await tx.select().from(apiKeys).where(eq(apiKeys.id, actor.id));
+  return key ? { detail: { key_id: key.id, key_name: key.name, key_made_by: key.email } } : {};
+}
+
+async function lockOwn(tx: Executor, { id, organizationId }: EraseInput) {
+  if (!isUuid(id)) throw attestationNotFound();
+  const [row] = await tx
+    .select()
+    .from(attestations)
+    .where(and(eq(attestations.id, id), eq(attestations.organization_id, organizationId)))
+    .for("update");
+  if (!row) throw attestationNotFound();
+  return row;
+}
+
+/** The hash of the agent's signature and the authorization's id stay: neither may be used a second time. */
+async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promise<void> {
+  await tx
+    .update(attestations)
+    .set({
+      payload: null,
+      action: null,
+      human_approval_method: null,
+      warnings: null,
+      human_authorization: null,
+      zk_proof: null,
+      bbs_signature: null,
+      erased_at: erasedAt,
+    })
+    .where(eq(attestations.id, id));
+  await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.attestation_id, id));
+}
+
+async function eraseAuthorization(tx: Executor, requestId: string): Promise<void> {
+  const [row] = await tx
+    .select({ request: authorizationRequests.request })
+    .from(authorizationRequests)
+    .where(eq(authorizationRequests.id, requestId))
+    .for("update");
+  if (!row) return;
+  await tx
+    .update(authorizationRequests)
+    .set({
+      request: withoutContent(row.request),
+      // Unsalted, so that a guess of the request could be tested with it.
+      fingerprint: sql`${authorizationRequests.request_hash}`,
+      context: null,
+      context_salt: null,
+      agent_name: null,
+      organization_name: null,
+      human_authorization: null,
+      decision_payload: null,
+    })
+    .where(eq(authorizationRequests.id, requestId));
+  await tx.update(approvals).set({ record: "{}" }).where(eq(approvals.request_id, requestId));
+  await tx.delete(approvalSubmissions).where(eq(approvalSubmissions.request_id, requestId));
+  // The answer to POST /v1/authorize is kept under a key of its own.
+  await tx
+    .delete(idempotencyKeys)
+    .where(sql`position(${`"request_id":"${requestId}"`} in ${idempotencyKeys.response}) > 0`);
+}
+
+/** What was asked and the salt are gone; who asked, when and for how long remains readable. */
+function withoutContent(request: Uint8Array): Uint8Array {
+  const asked = JSON.parse(utf8Decode(request)) as JsonObject;
+  const { inputs_hash: _inputsHash, ...rest } = asked;
+  return canonicalBytes({ ...rest, action: "", context_hash: "", salt: "" });
+}

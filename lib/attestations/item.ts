@@ -1,0 +1,50 @@
+/** An attestation on its way into the log: made and signed, but without a place there. */
+import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
+import { base64Decode, sha256 } from "#lib/domain/bytes";
+import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
+import type { ActionPredicate } from "#lib/domain/statement";
+import type { Context } from "#lib/door/context";
+import type { IdempotencyHold } from "#lib/door/idempotency";
+import type { Caller } from "#lib/keys/api-keys";
+import type { LogItem } from "#lib/log/batch";
+
+export interface AttestationItem extends LogItem {
+  context: Context;
+  caller: Caller;
+  hold: IdempotencyHold | null;
+  predicate: ActionPredicate;
+  payload: Uint8Array;
+  payloadHash: Uint8Array;
+  signature: Uint8Array;
+  envelopeSignature: Uint8Array;
+  authorization: { requestId: string; object: Uint8Array } | null;
+  /** The public proof, and the credential that goes to the caller alone. */
+  zk: { zkProof: ZkProof; credential: ZkCredential } | null;
+  /** The agent's registered key has not verified anything before. */
+  isKeyUnproven: boolean;
+  /** The answer to the caller, once the place in the log is known. */
+  respond: (log: LogReceipt) => AttestResponse;
+}
+
+/** Only verified signatures count: anyone can send bytes that verify under nothing. */
+export function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
+  const { agent_signature, verdicts } = predicate;
+  return agent_signature !== undefined && verdicts.agent_authenticated
+    ? sha256(base64Decode(agent_signature))
+    : null;
+}
+
+export const slugOf = ({ predicate }: AttestationItem) => String(predicate.request["agent_slug"]);
+
+export function daysOf(items: AttestationItem[]): Map<string, { organizationId: string; day: string }> {
+  return new Map(
+    items.map(({ caller, predicate }) => {
+      const day = predicate.timestamp.slice(0, 10);
+      return [`${caller.organizationId} ${day}`, { organizationId: caller.organizationId, day }];
+    }),
+  );
+}
+
+export function usageKey({ caller, predicate }: AttestationItem): string {
+  return `${caller.organizationId} ${predicate.timestamp.slice(0, 10)}`;
+}

@@ -1,0 +1,16 @@
+/** Runs the operations of lib/contract/operations-presentations.ts. */
+import type { presentationsOperations as specs } from "#lib/contract/operations-presentations";
+import { actorOf, type Runs, requireCaller } from "#lib/door/route";
+import { createPresentation } from "./presentations";
+
+export const presentationsRuns: Runs<typeof specs> = {
+  createPresentation: async (call) => ({
+    status: 201,
+    body: await createPresentation(call.context, {
+      id: call.params["id"] ?? "",
+      organizationId: requireCaller(call).organizationId,
+      actor: actorOf(call),
+      wanted: call.body,
+    }),
+  }),
+};

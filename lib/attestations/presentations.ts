@@ -1,0 +1,86 @@
+/**
+ * POST /v1/attestations/:id/presentations: the credential is put together again from what is stored (payload, BBS
+ * signature, the key that the payload names), and a proof for one audience is derived from it in the pool.
+ */
+import { and, eq } from "drizzle-orm";
+import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/contract/presentation";
+import { signingKeys } from "#lib/db/schema";
+import { base64UrlEncode } from "#lib/domain/bytes";
+import { DISCLOSURE_HEADER } from "#lib/domain/disclosure";
+import { disclosureMessages } from "#lib/domain/disclosure-messages";
+import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { shareOf } from "#lib/workers/fair-share";
+import { attestationNotFound, readAttestation, type StoredAttestation } from "./verify";
+
+export interface PresentationInput {
+  id: string;
+  organizationId: string;
+  actor: Actor;
+  wanted: PresentationRequest;
+}
+
+async function readCredential(context: Context, stored: StoredAttestation): Promise<ZkCredential> {
+  const { payload, bbs_signature: signature, statement } = stored;
+  if (payload === null) throw new AppError("attestation_erased", "the content of this attestation is gone");
+  const kid = statement?.predicate.zk?.kid;
+  if (signature === null || kid === undefined) {
+    throw new AppError(
+      "zk_not_enabled",
+      "this attestation was made without enable_zk and cannot be presented",
+    );
+  }
+  const [key] = await context.database.db
+    .select({ publicKey: signingKeys.public_key, status: signingKeys.status })
+    .from(signingKeys)
+    .where(and(eq(signingKeys.purpose, "zk"), eq(signingKeys.key_id, kid)));
+  if (!key) throw new Error(`the BBS key ${kid} of attestation ${stored.id} is unknown`);
+  if (key.status === "revoked")
+    throw new AppError(
+      "zk_key_revoked",
+      "the BBS key of this attestation was revoked: nobody would accept it",
+    );
+  return {
+    kid,
+    public_key: base64UrlEncode(key.publicKey),
+    header: base64UrlEncode(DISCLOSURE_HEADER),
+    signature: base64UrlEncode(signature),
+    messages: disclosureMessages(payload),
+  };
+}
+
+/** For the owner alone; to everyone else the attestation does not exist here, be it public or not. */
+export async function createPresentation(context: Context, input: PresentationInput): Promise<ZkProof> {
+  const { organizationId, wanted } = input;
+  const { db } = context.database;
+  const stored = await readAttestation(db, input.id);
+  if (stored.organization_id !== organizationId) throw attestationNotFound();
+  const credential = await readCredential(context, stored);
+  const issuedAtSeconds = Math.floor(context.clock().getTime() / 1_000);
+  const job = {
+    credential,
+    disclose: wanted.disclose,
+    header: {
+      kind: "audience",
+      audience: wanted.audience,
+      nonce: wanted.nonce,
+      issuedAtSeconds,
+      expiresAtSeconds: issuedAtSeconds + (wanted.expires_in ?? DEFAULT_LIFETIME_SECONDS),
+    },
+  } as const;
+  const presentation = await context.pool.run(
+    "derivePresentation",
+    job,
+    shareOf("other", { organization: organizationId }),
+  );
+  await recordAudit(context, db, {
+    organizationId,
+    actor: input.actor,
+    action: "presentation.created",
+    subject: stored.id,
+    detail: { disclosed: [...new Set(wanted.disclose)], audience: wanted.audience },
+  });
+  return presentation;
+}

@@ -1,0 +1,64 @@
+/** Runs the operations of lib/contract/operations-receipts.ts. */
+import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
+import { actorOf, type Call, type Runs, requireCaller } from "#lib/door/route";
+import { AppError } from "#lib/errors";
+import { eraseContent } from "./erase";
+import { listAttestations } from "./list";
+import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
+import { readVerifierFile } from "./verifier-file";
+
+const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown>) => {
+  const { context, params, caller } = call;
+  const viewer = caller?.organizationId ?? null;
+  const { name, mediaType, content } = await readReceiptFile(context, params["id"] ?? "", viewer, kind);
+  return new Response(content as BodyInit, {
+    headers: {
+      "content-type": mediaType,
+      "content-disposition": `attachment; filename="${name}"`,
+      "cache-control": "no-store",
+    },
+  });
+};
+
+async function requireVerifier() {
+  const file = await readVerifierFile();
+  if (file === null)
+    throw new AppError("not_found", "verify.mjs is made by the build, which has not run here");
+  return file;
+}
+
+const verifierHeaders = { "cache-control": "public, max-age=300" };
+
+export const receiptsRuns: Runs<typeof specs> = {
+  downloadBundle: download("bundle"),
+  downloadEnvelope: download("envelope"),
+  downloadTlogProof: download("tlog-proof"),
+  downloadPayload: download("payload"),
+  downloadSignature: download("signature"),
+  listAttestations: async (call) => ({
+    body: await listAttestations(call.context, requireCaller(call).organizationId, call.query),
+  }),
+  eraseContent: async (call) => ({
+    body: await eraseContent(call.context, {
+      organizationId: requireCaller(call).organizationId,
+      actor: actorOf(call),
+      id: call.params["id"] ?? "",
+    }),
+  }),
+  verifierProgram: async () => {
+    const { bytes, sha256Hex } = await requireVerifier();
+    return new Response(bytes, {
+      headers: {
+        "content-type": "text/javascript; charset=utf-8",
+        etag: `"${sha256Hex}"`,
+        ...verifierHeaders,
+      },
+    });
+  },
+  verifierChecksum: async () => {
+    const { sha256Hex } = await requireVerifier();
+    return new Response(`${sha256Hex}  verify.mjs\n`, {
+      headers: { "content-type": "text/plain; charset=utf-8", ...verifierHeaders },
+    });
+  },
+};

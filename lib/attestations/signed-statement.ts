@@ -1,0 +1,27 @@
+/** For lists and examples, which run no checklist: what a stored row says, or nothing where nobody signed it. */
+import type { attestations } from "#lib/db/schema";
+import { bytesEqual, sha256 } from "#lib/domain/bytes";
+import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
+import type { PublishedKey } from "#lib/signing/signing-keys";
+import { verifyOwnSignature } from "./own-signature";
+
+type SignedRow = Pick<
+  typeof attestations.$inferSelect,
+  "id" | "payload" | "payload_hash" | "signature" | "key_id" | "is_public"
+>;
+
+/** Null where the payload is gone, altered, another row's, or not signed by the key that the row names. */
+export function readSignedStatement(
+  row: SignedRow,
+  keys: readonly Pick<PublishedKey, "keyId" | "publicKey">[],
+): ActionStatement | null {
+  const { payload } = row;
+  const key = keys.find(({ keyId }) => keyId === row.key_id);
+  if (payload === null || key === undefined) return null;
+  if (!bytesEqual(sha256(payload), row.payload_hash)) return null;
+  if (!verifyOwnSignature(row.signature, payload, key.publicKey)) return null;
+  const statement = parseActionStatement(payload);
+  const isOwn =
+    statement?.predicate.attestation_id === row.id && statement.predicate.is_public === row.is_public;
+  return isOwn ? statement : null;
+}

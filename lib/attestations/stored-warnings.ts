@@ -1,0 +1,40 @@
+/** Warnings for lists, which run no checklist: of rows whose signature holds, and the filter over them. */
+import { inArray, isNotNull, or, type SQL, sql } from "drizzle-orm";
+import { attestations } from "#lib/db/schema";
+import type { ActionStatement } from "#lib/domain/statement";
+import { drawWarnings, factsOfStatement, type Warning } from "#lib/domain/warnings";
+import type { PublishedKey } from "#lib/signing/signing-keys";
+import { parseObject } from "./verify";
+import { isErased } from "./view";
+
+type Row = Pick<typeof attestations.$inferSelect, "payload" | "erased_at" | "key_id" | "human_authorization">;
+
+type Keys = readonly Pick<PublishedKey, "keyId" | "status">[];
+
+const revokedIds = (keys: Keys) =>
+  keys.filter(({ status }) => status === "revoked").map(({ keyId }) => keyId);
+
+/** Empty where nobody signed what is there: of such a row nothing is told. */
+export function describeWarnings(row: Row, statement: ActionStatement | null, keys: Keys): Warning[] {
+  if (isErased(row)) return drawWarnings({ isErased: true });
+  if (statement === null) return [];
+  return drawWarnings({
+    ...factsOfStatement(statement.predicate, parseObject(row.human_authorization), null),
+    isSigningKeyRevoked: revokedIds(keys).includes(row.key_id),
+  });
+}
+
+/** Over the search aid; what is shown is drawn from the signed bytes all the same. */
+function isWarned(keys: Keys): SQL | undefined {
+  const revoked = revokedIds(keys);
+  return or(
+    sql`coalesce(cardinality(${attestations.warnings}), 0) > 0`,
+    isNotNull(attestations.erased_at),
+    revoked.length === 0 ? undefined : inArray(attestations.key_id, revoked),
+  );
+}
+
+export function matchesWarnings(wanted: boolean | undefined, keys: Keys): SQL | undefined {
+  if (wanted === undefined) return undefined;
+  return wanted ? isWarned(keys) : sql`NOT (${isWarned(keys)})`;
+}

@@ -1,0 +1,71 @@
+/** How an attestation is told on the wire (api.md section 2), drawn from its signed bytes alone. */
+
+import { isHumanApproved } from "#lib/approvals/embed";
+import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
+import { base64Encode } from "#lib/domain/bytes";
+import { isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import type { ActionPredicate } from "#lib/domain/statement";
+
+export interface AttestationFacts {
+  id: string;
+  slug: string;
+  isPublic: boolean;
+  /** Null after erasure, or where the reader may not see it. */
+  payload: string | null;
+  payloadHashHex: string;
+  signature: Uint8Array;
+  envelopeSignature: Uint8Array;
+  keyId: string;
+  hasZkProof: boolean;
+  /** Null after erasure. */
+  predicate: ActionPredicate | null;
+  log: LogReceipt;
+}
+
+const textOrNull = (value: JsonValue | undefined) => (typeof value === "string" ? value : null);
+
+/** One line that works as it stands, with a program that is served from here. */
+export function verifyCommand(baseUrl: string, id: string): string {
+  return `curl -fsSO ${baseUrl}/verify.mjs && node verify.mjs ${baseUrl}/v1/verify/${id}`;
+}
+
+/** By its owner. A payload that is gone without that, or still there in spite of it, is a changed row. */
+export function isErased(row: { payload: Uint8Array | null; erased_at: Date | null }): boolean {
+  return row.payload === null && row.erased_at !== null;
+}
+
+export function publicUrl(baseUrl: string, slug: string, id: string): string {
+  return `${baseUrl}/verify/${slug}/${id}`;
+}
+
+export function describeAttestation(baseUrl: string, facts: AttestationFacts): AttestResponse {
+  const { predicate } = facts;
+  const request = facts.payload === null ? undefined : predicate?.request;
+  const tools = request?.["tools_used"];
+  return {
+    attestation_id: facts.id,
+    agent_slug: facts.slug,
+    action: textOrNull(request?.["action"]),
+    inputs_hash: textOrNull(request?.["inputs_hash"]),
+    timestamp: predicate?.timestamp ?? null,
+    payload_hash: facts.payloadHashHex,
+    signature: base64Encode(facts.signature),
+    key_id: facts.keyId,
+    public_url: publicUrl(baseUrl, facts.slug, facts.id),
+    verify_command: verifyCommand(baseUrl, facts.id),
+    is_public: facts.isPublic,
+    has_zk_proof: facts.hasZkProof,
+    agent_authenticated: predicate?.verdicts.agent_authenticated ?? null,
+    code_hash_verified: predicate?.verdicts.code_hash_verified ?? null,
+    tools_authorized: predicate?.verdicts.tools_authorized ?? null,
+    human_approved: predicate ? isHumanApproved(predicate.human_approval) : null,
+    human_approval: facts.payload === null ? null : (predicate?.human_approval ?? null),
+    payload: facts.payload,
+    envelope_signature: base64Encode(facts.envelopeSignature),
+    metadata: isJsonObject(request?.["metadata"]) ? request["metadata"] : null,
+    code_hash: textOrNull(request?.["code_hash"]),
+    model_id: textOrNull(request?.["model_id"]),
+    tools_used: Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null,
+    log: facts.log,
+  };
+}

@@ -1,0 +1,127 @@
+/** Running with proofs: a full pool refuses proofs whole and nothing else; a rotated BBS key keeps what it signed. */
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { base64Decode, base64UrlDecode } from "#lib/domain/bytes";
+import { zkKeyId, zkKeyPairFromSeed } from "#lib/domain/disclosure";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { findEndorsementFault } from "#lib/domain/key-endorsement";
+import { logMadeKeys } from "#lib/log/key-events";
+import { createZkPool } from "#lib/workers/zk-worker-pool";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
+
+const plain = { agent_slug: "busy-agent", action: "Do it", inputs_hash: "abc" };
+const withProof = { ...plain, is_public: false, enable_zk: true };
+
+// A proof takes a second where others keep the processors busy.
+vi.setConfig({ testTimeout: 180_000 });
+
+describe.each(databaseKinds)("proofs in operation (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ key } = await test.createKey());
+  });
+  afterAll(() => test.close());
+
+  const attest = (body: object, headers: Record<string, string> = {}) =>
+    test.call("POST", "/v1/attest", { key, body, headers });
+  const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
+  const countRows = async () => {
+    const { rows } = await query(
+      "SELECT (SELECT count(*) FROM attestations)::int AS attestations, (SELECT count(*) FROM log_leaves WHERE kind = 'attestation')::int AS leaves",
+    );
+    return rows[0];
+  };
+
+  it("answers 503 to a proof beyond the bound, records nothing of it, and lets plain attestations pass", async () => {
+    const { context } = test.app;
+    const first = await attest(withProof);
+    const roomy = context.pool;
+    const workerFile = path.resolve("dist/zk-worker.mjs");
+    const small = createZkPool({ workerFile, maxThreads: 1, maxQueued: 2 });
+    const started = vi.spyOn(small, "run");
+    context.pool = small;
+    try {
+      const before = await countRows();
+      const running = Promise.all([1, 2, 3].map(() => attest(withProof)));
+      await expect.poll(() => started.mock.calls.length, { interval: 5 }).toBe(3);
+      const refused = await attest(withProof, { "idempotency-key": "again" });
+      expect([refused.status, refused.body.code]).toEqual([503, "service_unavailable"]);
+      expect(refused.headers.get("retry-after")).toBe("2");
+      // No verdict rather than one that nobody checked.
+      const unchecked = await test.call("GET", `/v1/verify/${first.body.attestation_id}`);
+      expect(unchecked.status).toBe(503);
+      const meanwhile = await Promise.all(Array.from({ length: 10 }, () => attest(plain)));
+      expect(meanwhile.map(({ status }) => status)).toEqual(Array(10).fill(201));
+      expect((await running).map(({ status }) => status)).toEqual([201, 201, 201]);
+      expect(await countRows()).toEqual({
+        attestations: Number(before?.["attestations"]) + 13,
+        leaves: Number(before?.["leaves"]) + 13,
+      });
+      const later = await attest(withProof, { "idempotency-key": "again" });
+      expect(later.status).toBe(201);
+      expect(later.headers.get("idempotency-replayed")).toBeNull();
+    } finally {
+      context.pool = roomy;
+      await small.close();
+    }
+    const seen = await test.call("GET", `/v1/verify/${first.body.attestation_id}`);
+    expect(seen.body.valid).toBe(true);
+  });
+
+  it("proves with the new BBS key after a rotation elsewhere, and verifies and presents with the old", async () => {
+    const old = (await attest(withProof)).body;
+    const seed = new Uint8Array(randomBytes(32));
+    const { publicKey } = await zkKeyPairFromSeed(seed);
+    const kid = zkKeyId(publicKey);
+    await writeFile(path.join(test.dataDir, "keys", "zk-signing-key"), Buffer.from(seed).toString("base64"));
+    await query("UPDATE signing_keys SET status = 'retired', retired_at = now() WHERE purpose = 'zk'");
+    await query(
+      "INSERT INTO signing_keys (key_id, purpose, public_key, status, log_id) VALUES ($1, 'zk', decode($2, 'hex'), 'active', 1)",
+      [kid, Buffer.from(publicKey).toString("hex")],
+    );
+    await logMadeKeys(test.app.context);
+
+    // This process still holds the old key; plain attestations in the same batch are not touched.
+    const [fresh, beside] = await Promise.all([attest(withProof), attest(plain)]);
+    expect([fresh.status, beside?.status]).toEqual([201, 201]);
+    expect(fresh.body.zk.credential.kid).toBe(kid);
+    expect(JSON.parse(fresh.body.payload).predicate.zk.kid).toBe(kid);
+    expect(old.zk.credential.kid).not.toBe(kid);
+    for (const { attestation_id: id } of [old, fresh.body]) {
+      const seen = await test.call("GET", `/v1/verify/${id}`);
+      expect(seen.body).toMatchObject({ valid: true, has_zk_proof: true });
+      const shown = await test.call("POST", `/v1/attestations/${id}/presentations`, {
+        key,
+        body: { disclose: ["action"], audience: "a", nonce: "n" },
+      });
+      expect(shown.status).toBe(201);
+    }
+
+    const { body: keys } = await test.call("GET", "/v1/pubkey");
+    expect(keys.zk.kid).toBe(kid);
+    // biome-ignore lint/suspicious/noExplicitAny: an answer read freely
+    const published: any[] = keys.zk.keys;
+    expect(published.map((one) => [one.kid, one.status]).sort()).toEqual(
+      [
+        [kid, "active"],
+        [old.zk.credential.kid, "retired"],
+      ].sort(),
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: an answer read freely
+    const signers = keys.keys.map((one: any) => ({
+      keyId: one.key_id,
+      publicKey: base64Decode(one.public_key),
+      validFromIndex: one.valid_from_index,
+      validToIndex: one.valid_to_index,
+    }));
+    for (const { public_key, endorsement } of published) {
+      const endorsed = base64UrlDecode(public_key);
+      expect(findEndorsementFault(endorsed, endorsement, signers, verifyEd25519Strict)).toBeNull();
+    }
+  });
+});

@@ -1,0 +1,354 @@
+/**
+ * The operator's commands on a real database: rotation, revocation, a new epoch after a restored backup. What was
+ * signed before stays valid, and the public answers tell the whole story.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { dispatch } from "#lib/app/operations";
+import { base64Decode, base64Encode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { zkKeyId, zkKeyPairFromSeed } from "#lib/domain/disclosure";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { parseVerifierKey } from "#lib/domain/signed-note";
+import { parseTrust } from "#lib/verifier/trust";
+import { verifyEvidence } from "#lib/verifier/verify-evidence";
+import { startTestApp, type TestApp } from "#support/app";
+import { type CommandRun, expectExit, runProgram } from "#support/commands";
+import { createTestDatabase, type DatabaseKind, databaseKinds } from "#support/databases";
+import { visitLog } from "#support/log";
+
+const closers: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** A database and a folder that outlive the app, so that it can be stopped and started again. */
+async function makeHome(kind: DatabaseKind): Promise<Record<string, string>> {
+  const folder = mkdtempSync(path.join(tmpdir(), "countersign-commands-"));
+  closers.push(() => rmSync(folder, { recursive: true, force: true }));
+  if (kind === "embedded") return { DATA_DIR: folder };
+  const { url, drop } = await createTestDatabase();
+  closers.push(drop);
+  return { DATA_DIR: folder, DATABASE_URL: url };
+}
+
+async function start(kind: DatabaseKind, settings: Record<string, string>): Promise<TestApp> {
+  const test = await startTestApp(kind, { DATABASE_URL: "", ...settings });
+  closers.push(() => test.close().catch(() => {}));
+  return test;
+}
+
+const run = (command: string, args: string[], settings: Record<string, string>) =>
+  runProgram(process.execPath, [`dist/cli/${command}.mjs`, ...args], {
+    env: { PATH: process.env["PATH"], ...settings },
+  });
+
+async function attest(test: TestApp, key: string, extra = {}) {
+  const body = { agent_slug: "rotating-bot", action: "act", inputs_hash: "x", ...extra };
+  return test.call("POST", "/v1/attest", { key, body });
+}
+
+const isValid = async (test: TestApp, id: string) => (await test.call("GET", `/v1/verify/${id}`)).body.valid;
+
+/** A BBS key whose id begins with "-", as one in 64 does: a command line that splits words naively takes it for an option. */
+async function keepZkKeyWithDash(home: Record<string, string>): Promise<void> {
+  for (let n = 0; ; n += 1) {
+    const seed = sha256(utf8Encode(`seed ${n}`));
+    if (!zkKeyId((await zkKeyPairFromSeed(seed)).publicKey).startsWith("-")) continue;
+    const keys = path.join(String(home["DATA_DIR"]), "keys");
+    mkdirSync(keys, { mode: 0o700 });
+    writeFileSync(path.join(keys, "zk-signing-key"), base64Encode(seed), { mode: 0o600 });
+    return;
+  }
+}
+
+/** The embedded database has one process: the service stops for the command. */
+async function runBeside(
+  kind: DatabaseKind,
+  test: TestApp,
+  home: Record<string, string>,
+  command: [string, string[]],
+): Promise<CommandRun & { test: TestApp }> {
+  if (kind === "embedded") await test.app.close();
+  const result = await run(...command, home);
+  return { ...result, test: kind === "embedded" ? await start(kind, home) : test };
+}
+
+async function checkWholeLog(test: TestApp, prefix = "/log") {
+  const { body } = await test.call("GET", "/v1/pubkey");
+  const url = `http://localhost:3000${prefix}`;
+  const vkey = body.logs.find((log: { url: string }) => log.url === url).vkey;
+  const fetchLog = async (target: string) => {
+    const response = await dispatch(new Request(`http://localhost${target}`));
+    return { status: response.status, bytes: new Uint8Array(await response.arrayBuffer()) };
+  };
+  return visitLog(fetchLog, prefix, parseVerifierKey(vkey)).check();
+}
+
+/** The embedded database takes seconds to open, so what does not depend on the kind runs on one of them. */
+const oneKind = databaseKinds.at(-1) as DatabaseKind;
+
+describe.each(databaseKinds)("keys (%s)", (kind) => {
+  it("rotates the attestation key: what it signed stays valid, and it names its successor", async () => {
+    const home = await makeHome(kind);
+    let test = await start(kind, home);
+    const { key } = await test.createKey();
+    const before = (await attest(test, key)).body;
+    const rotated = await runBeside(kind, test, home, ["keys", ["rotate", "attestation"]]);
+    expectExit(rotated, 0);
+    test = rotated.test;
+    const answers = await Promise.all([attest(test, key), attest(test, key)]);
+    const [after] = answers.map(({ body }) => body);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    expect(after.key_id).not.toBe(before.key_id);
+    expect(await isValid(test, before.attestation_id)).toBe(true);
+    expect(await isValid(test, after.attestation_id)).toBe(true);
+
+    const { body: published } = await test.call("GET", "/v1/pubkey");
+    expect(published.key_id).toBe(after.key_id);
+    const [old, active] = published.keys;
+    expect(old).toMatchObject({ key_id: before.key_id, status: "retired", valid_from_index: 0 });
+    expect(active).toMatchObject({ key_id: after.key_id, status: "active", valid_to_index: null });
+    expect(active.valid_from_index).toBe(old.valid_to_index);
+    const retirement = published.key_events.find(
+      (event: { payload: string }) => JSON.parse(event.payload).predicate.event === "retired",
+    );
+    expect(retirement.index).toBe(old.valid_to_index - 1);
+    expect(JSON.parse(retirement.payload).predicate.successor.key_id).toBe(after.key_id);
+    const signed = [base64Decode(retirement.signature), utf8Encode(retirement.payload)] as const;
+    expect(verifyEd25519Strict(...signed, base64Decode(old.public_key))).toBe(true);
+    const { body: jwks } = await test.call("GET", "/.well-known/jwks.json");
+    expect(jwks.keys.map((one: { status: string }) => one.status)).toEqual(["retired", "active"]);
+    expect(await checkWholeLog(test)).toMatchObject({ ok: true });
+  });
+});
+
+describe.each([oneKind])("keys and logs (%s)", (kind) => {
+  it("rotates the BBS key", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const before = (await attest(first, key, { enable_zk: true })).body;
+    const { test, ...result } = await runBeside(kind, first, home, ["keys", ["rotate", "zk"]]);
+    expectExit(result, 0);
+    const after = (await attest(test, key, { enable_zk: true })).body;
+    const kidOf = ({ payload }: { payload: string }) => JSON.parse(payload).predicate.zk.kid;
+    expect(kidOf(after)).not.toBe(kidOf(before));
+    expect(await isValid(test, before.attestation_id)).toBe(true);
+    expect(await isValid(test, after.attestation_id)).toBe(true);
+    const { body } = await test.call("GET", "/v1/pubkey");
+    expect(body.zk.kid).toBe(kidOf(after));
+    expect(body.zk.keys.map((one: { status: string }) => one.status).sort()).toEqual(["active", "retired"]);
+  });
+
+  it("finishes at the next start a rotation that was interrupted before its file was in place", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const before = (await attest(first, key)).body;
+    const keys = path.join(String(home["DATA_DIR"]), "keys");
+    const old = readFileSync(path.join(keys, "signing-key"), "utf8");
+    const rotated = await runBeside(kind, first, home, ["keys", ["rotate", "attestation"]]);
+    expectExit(rotated, 0);
+    await rotated.test.app.close();
+    const active = readFileSync(path.join(keys, "signing-key"), "utf8");
+    writeFileSync(path.join(keys, "signing-key.next"), active);
+    writeFileSync(path.join(keys, "signing-key"), old);
+    const test = await start(kind, home);
+    expect((await attest(test, key)).body.key_id).not.toBe(before.key_id);
+    expect(readFileSync(path.join(keys, "signing-key"), "utf8")).toBe(active);
+  });
+
+  it("revokes the active key from an index on: earlier signatures stay valid, later ones do not", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const good = (await attest(first, key)).body;
+    const bad = (await attest(first, key)).body;
+    const command: [string, string[]] = [
+      "keys",
+      ["revoke", "attestation", bad.key_id, "--from-index", String(bad.log.index)],
+    ];
+    const { test, ...result } = await runBeside(kind, first, home, command);
+    expectExit(result, 0);
+    const after = (await attest(test, key)).body;
+    expect(await isValid(test, good.attestation_id)).toBe(true);
+    expect(await isValid(test, after.attestation_id)).toBe(true);
+    const { body: verdict } = await test.call("GET", `/v1/verify/${bad.attestation_id}`);
+    expect(verdict.valid).toBe(false);
+    const failed = verdict.checks.filter((check: { status: string }) => check.status === "fail");
+    expect(failed.map((check: { name: string }) => check.name)).toEqual(["key_validity"]);
+    const { body: published } = await test.call("GET", "/v1/pubkey");
+    expect(published.keys[0]).toMatchObject({ status: "revoked", valid_to_index: bad.log.index });
+    const { body: earlier } = await test.call("GET", `/v1/verify/${good.attestation_id}`);
+    const warned = { warnings: [{ code: "signing_key_revoked" }] };
+    expect(earlier).toMatchObject(warned);
+    expect(await verifyEvidence(earlier, parseTrust(published))).toMatchObject({
+      verdict: "valid",
+      ...warned,
+    });
+    expect(verdict.warnings).toEqual([]);
+    const { body: fresh } = await test.call("GET", `/v1/verify/${after.attestation_id}`);
+    expect(fresh.warnings).toEqual([]);
+    const listed = async (filter: string) =>
+      (await test.call("GET", `/v1/attestations?warnings=${filter}`, { key })).body.attestations.map(
+        (one: { attestation_id: string }) => one.attestation_id,
+      );
+    expect(await listed("true")).toEqual([bad.attestation_id, good.attestation_id]);
+    expect(await listed("false")).toEqual([after.attestation_id]);
+  });
+
+  it("revokes the BBS key: its proofs count beside their payload alone, and it makes no presentation", async () => {
+    const home = await makeHome(kind);
+    await keepZkKeyWithDash(home);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const open = (await attest(first, key, { enable_zk: true })).body;
+    const hidden = (await attest(first, key, { enable_zk: true, is_public: false })).body;
+    const { kid } = hidden.zk.proof;
+    expect(kid).toMatch(/^-/);
+    const { test, ...result } = await runBeside(kind, first, home, ["keys", ["revoke", "zk", kid]]);
+    expectExit(result, 0);
+
+    const { body: pubkey } = await test.call("GET", "/v1/pubkey");
+    const trust = parseTrust(pubkey);
+    expect(trust.revokedZkKeys.map(zkKeyId)).toEqual([kid]);
+    const check = async (id: string, as?: string) => {
+      const { body } = await test.call("GET", `/v1/verify/${id}`, as === undefined ? {} : { key: as });
+      const { verdict, checks, warnings } = await verifyEvidence(body, trust, { attestationId: id });
+      for (const all of [body.warnings, warnings]) expect(all).toMatchObject([{ code: "zk_key_revoked" }]);
+      const status = (all: { name: string; status: string }[]) =>
+        all.find(({ name }) => name === "zk_proof")?.status;
+      return { server: [body.valid, status(body.checks)], verifier: [verdict, status(checks)] };
+    };
+    const whole = { server: [true, "pass"], verifier: ["valid", "pass"] };
+    expect(await check(open.attestation_id)).toEqual(whole);
+    expect(await check(hidden.attestation_id, key)).toEqual(whole);
+    expect(await check(hidden.attestation_id)).toEqual({
+      server: [true, "not_applicable"],
+      verifier: ["incomplete", "not_applicable"],
+    });
+    expect(await verifyEvidence(hidden.zk.proof, trust)).toMatchObject({ verdict: "invalid" });
+
+    const wanted = { disclose: ["action"], audience: "a", nonce: "n" };
+    const present = (id: string) =>
+      test.call("POST", `/v1/attestations/${id}/presentations`, { key, body: wanted });
+    const refused = await present(hidden.attestation_id);
+    expect([refused.status, refused.body.code]).toEqual([409, "zk_key_revoked"]);
+    const after = (await attest(test, key, { enable_zk: true })).body;
+    expect(after.zk.proof.kid).not.toBe(kid);
+    expect((await present(after.attestation_id)).status).toBe(201);
+  });
+
+  it("replaces a key that is lost, and says beforehand what to do", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const before = (await attest(first, key)).body;
+    await first.app.close();
+    rmSync(path.join(String(home["DATA_DIR"]), "keys", "signing-key"));
+    await expect(start(kind, home)).rejects.toThrow(/attestation key is missing.*rotate attestation --lost/s);
+    expect((await run("keys", ["rotate", "attestation"], home)).out).toMatch(/add --lost/);
+    expectExit(await run("keys", ["rotate", "attestation", "--lost"], home), 0);
+    const test = await start(kind, home);
+    expect((await attest(test, key)).status).toBe(201);
+    expect(await isValid(test, before.attestation_id)).toBe(true);
+  });
+
+  it("goes on in a new log after a restored backup, and never signs a second history", async () => {
+    const home = await makeHome("embedded");
+    const folder = path.join(String(home["DATA_DIR"]), "pglite");
+    const first = await start("embedded", home);
+    const { key } = await first.createKey();
+    const kept = (await attest(first, key)).body;
+    await first.app.close();
+    cpSync(folder, `${folder}.backup`, { recursive: true });
+    const second = await start("embedded", home);
+    const lost = (await attest(second, key)).body;
+    await second.app.close();
+    rmSync(folder, { recursive: true });
+    cpSync(`${folder}.backup`, folder, { recursive: true });
+
+    await expect(start("embedded", home)).rejects.toThrow(/refuses to sign.*npm run log -- new-epoch/s);
+    expect((await run("keys", ["rotate", "attestation"], home)).out).toMatch(/refuses to sign/);
+    expectExit(await run("log", ["new-epoch"], home), 0);
+    expectExit(await run("log", ["check"], home), 0);
+
+    const test = await start("embedded", home);
+    const after = await attest(test, key);
+    expect(after.status).toBe(201);
+    expect(after.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
+    expect(await isValid(test, kept.attestation_id)).toBe(true);
+    expect(await isValid(test, after.body.attestation_id)).toBe(true);
+    expect(await checkWholeLog(test, "/log")).toMatchObject({ ok: true, size: kept.log.tree_size });
+    expect(await checkWholeLog(test, "/log/2")).toMatchObject({ ok: true, size: 2 });
+    const { body } = await test.call("GET", "/v1/pubkey");
+    const [old, open] = body.logs;
+    expect(old.closed_at).not.toBeNull();
+    const { previous, held } = JSON.parse(open.opened_by.payload).predicate;
+    const [origin, size, root] = lost.log.checkpoint.split("\n");
+    expect(previous).toEqual({ origin, size: Number(size), root });
+    expect(held.size).toBe(kept.log.tree_size);
+    expect(body.keys.map((one: { status: string; valid_to_index: number | null }) => one.status)).toEqual([
+      "retired",
+      "active",
+    ]);
+    expect(body.keys[0].valid_to_index).toBe(lost.log.tree_size);
+  });
+});
+
+describe.skipIf(!databaseKinds.includes("postgres"))("running processes on PostgreSQL", () => {
+  it("answer 503 while the settings hold a retired key, and sign again with the new one", async () => {
+    const home = await makeHome("postgres");
+    const settings = { ...home, SIGNING_KEY: Buffer.alloc(32, 1).toString("base64") };
+    const test = await start("postgres", settings);
+    const { key } = await test.createKey();
+    const before = (await attest(test, key)).body;
+    const file = path.join(String(home["DATA_DIR"]), "new-key");
+    writeFileSync(file, `${Buffer.alloc(32, 2).toString("base64")}\n`);
+    expect((await run("keys", ["rotate", "attestation"], settings)).out).toMatch(/--new-key-file/);
+    const rotated = await run("keys", ["rotate", "attestation", "--new-key-file", file], settings);
+    expectExit(rotated, 0);
+    expect((await attest(test, key)).status).toBe(503);
+    expect(await isValid(test, before.attestation_id)).toBe(true);
+    await test.app.close();
+    const restarted = await start("postgres", { ...home, SIGNING_KEY: readFileSync(file, "utf8").trim() });
+    expect((await attest(restarted, key)).status).toBe(201);
+  });
+
+  it("go on in a new log that is begun beside them, with a new key where one is asked for", async () => {
+    const home = await makeHome("postgres");
+    const test = await start("postgres", home);
+    const { key } = await test.createKey();
+    const before = (await attest(test, key)).body;
+    expectExit(await run("log", ["new-epoch"], home), 0);
+    const second = await attest(test, key);
+    expect(second.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
+    expectExit(await run("log", ["new-epoch", "--new-log-key"], home), 0);
+    const third = await attest(test, key);
+    expect(third.body.log).toMatchObject({ origin: "localhost:3000/log/3", index: 2 });
+    for (const { attestation_id } of [before, second.body, third.body])
+      expect(await isValid(test, attestation_id)).toBe(true);
+    const { body } = await test.call("GET", "/v1/pubkey");
+    const keyOf = (log: { vkey: string }) => parseVerifierKey(log.vkey).publicKey.join();
+    expect(keyOf(body.logs[0])).toBe(keyOf(body.logs[1]));
+    expect(keyOf(body.logs[1])).not.toBe(keyOf(body.logs[2]));
+    for (const prefix of ["/log", "/log/2", "/log/3"])
+      expect(await checkWholeLog(test, prefix)).toMatchObject({ ok: true });
+  });
+
+  it("refuse to start with a folder of their own on a database in use, and with a foreign log key", async () => {
+    const home = await makeHome("postgres");
+    await start("postgres", home);
+    const stranger = await makeHome("embedded");
+    await expect(start("postgres", { ...home, ...stranger })).rejects.toThrow(
+      /attestation key is missing.*New keys are made for an empty database only/s,
+    );
+    const foreign = { ...home, LOG_SIGNING_KEY: Buffer.alloc(32, 3).toString("base64") };
+    await expect(start("postgres", foreign)).rejects.toThrow(/log key at hand .* is not the active one/);
+    await expect(start("postgres", { ...home, LOG_ORIGIN: "example.com/other" })).rejects.toThrow(
+      /Set LOG_ORIGIN=localhost:3000\/log/,
+    );
+  });
+});

@@ -1,0 +1,101 @@
+/** The table of limits (api.md section 9) and the headers that tell of them. */
+import type { LimitName } from "#lib/contract/operation";
+import type { Env } from "#lib/env";
+import { AppError } from "#lib/errors";
+import type { Context } from "./context";
+import type { LimitPolicy, LimitState } from "./rate-limit";
+
+export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
+  const perMinute = {
+    attest: env.LIMIT_ATTEST_PER_MINUTE,
+    verify: env.LIMIT_VERIFY_PER_MINUTE,
+    feed: env.LIMIT_FEED_PER_MINUTE,
+    authorize: env.LIMIT_AUTHORIZE_PER_MINUTE,
+    approve: env.LIMIT_APPROVE_PER_MINUTE,
+    read_authorization: env.LIMIT_READ_AUTHORIZATION_PER_MINUTE,
+    public_read: env.LIMIT_PUBLIC_READ_PER_MINUTE,
+    keyed: env.LIMIT_KEYED_PER_MINUTE,
+  };
+  if (name === "key_request")
+    return { name, limit: env.LIMIT_KEY_REQUEST_PER_IP_PER_HOUR, windowSeconds: 3600 };
+  return { name, limit: perMinute[name], windowSeconds: 60 };
+}
+
+const organizationSettings = {
+  attest: "LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE",
+  authorize: "LIMIT_AUTHORIZE_PER_ORGANIZATION_PER_MINUTE",
+  keyed: "LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE",
+} as const satisfies Partial<Record<LimitName, keyof Env>>;
+
+/** The second limit on what a key does: all keys of its organization together. Null where clients are counted by address. */
+export function organizationPolicy(env: Env, name: LimitName): LimitPolicy | null {
+  if (!(name in organizationSettings)) return null;
+  const limit = env[organizationSettings[name as keyof typeof organizationSettings]];
+  return { name: `${name}_organization`, limit, windowSeconds: 60 };
+}
+
+/** The second limit on key requests: by the address that mail goes to. */
+export function keyRequestAddressPolicy(env: Env): LimitPolicy {
+  return {
+    name: "key_request_address",
+    limit: env.LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR,
+    windowSeconds: 3600,
+  };
+}
+
+/** What comes before every keyed route's own limit: keys that nobody has, by the client's address. */
+export function unknownKeyPolicy(env: Env): LimitPolicy {
+  return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
+}
+
+/** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
+export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
+  const resetSeconds = Math.max(1, Math.ceil((state.resetMs - nowMs) / 1000));
+  return {
+    "ratelimit-policy": `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`,
+    ratelimit: `"${policy.name}";r=${state.remaining};t=${resetSeconds}`,
+    "x-ratelimit-limit": String(policy.limit),
+    "x-ratelimit-remaining": String(state.remaining),
+    "x-ratelimit-reset": String(Math.ceil(state.resetMs / 1000)),
+    ...(state.allowed ? {} : { "retry-after": String(resetSeconds) }),
+  };
+}
+
+async function consume(context: Context, policy: LimitPolicy, key: string) {
+  const state = await context.limiter.consume(policy, key);
+  const nowMs = context.clock().getTime();
+  if (!state.allowed) throw limitExceeded(policy, state, nowMs);
+  return { headers: limitHeaders(policy, state, nowMs), remaining: state.remaining };
+}
+
+/**
+ * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers tell of
+ * the one that ends first. What a key is refused does not count for its organization: one key gone wild cannot use
+ * up what the others need.
+ */
+export async function enforceKeyLimit(
+  context: Context,
+  policies: { key: LimitPolicy; organization: LimitPolicy },
+  caller: { keyId: string; organizationId: string },
+): Promise<Record<string, string>> {
+  const ofKey = await consume(context, policies.key, caller.keyId);
+  const ofAll = await consume(context, policies.organization, caller.organizationId);
+  return ofAll.remaining < ofKey.remaining ? ofAll.headers : ofKey.headers;
+}
+
+export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: number): AppError {
+  return new AppError(
+    "rate_limit_exceeded",
+    `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
+    { headers: limitHeaders(policy, state, nowMs) },
+  );
+}
+
+/** The headers of the limited route; throws 429 with the same headers where the limit is used up. */
+export async function enforceLimit(
+  context: Context,
+  policy: LimitPolicy,
+  key: string,
+): Promise<Record<string, string>> {
+  return (await consume(context, policy, key)).headers;
+}

@@ -1,0 +1,183 @@
+/**
+ * The one door of an operation: request id → authenticate → limit → strict parse → service → answer. A handler
+ * is a function of a Request and the path's parameters; neither Next nor node:http shows in it.
+ */
+import type { z } from "zod";
+import type { Actor } from "#lib/accounts/audit";
+import { type App, getApp } from "#lib/app/app";
+import type { OperationSpec } from "#lib/contract/operation";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { httpRequestId } from "#lib/domain/ids";
+import { AppError } from "#lib/errors";
+import type { Caller } from "#lib/keys/api-keys";
+import { authenticate } from "#lib/keys/authenticate";
+import { clientAddress } from "./client-ip";
+import type { Context } from "./context";
+import { finishResponse } from "./finish";
+import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
+import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
+import { problemResponse } from "./problem";
+import { readJsonObject } from "./strict-json";
+import { parseQuery, validate } from "./validate";
+
+export type Params = Record<string, string>;
+export type Handler = (request: Request, params: Params) => Promise<Response>;
+
+/** What an operation's own function gets: everything is checked. */
+export interface Call<Body, Query> {
+  app: App;
+  context: Context;
+  request: Request;
+  params: Params;
+  query: Query;
+  body: Body;
+  /** The body as it was sent. */
+  raw: JsonObject;
+  /** Null on public routes. */
+  caller: Caller | null;
+  ip: string;
+  hold: IdempotencyHold | null;
+}
+
+export interface Reply {
+  status?: number;
+  /** JSON. */
+  body: unknown;
+  headers?: Record<string, string>;
+}
+
+type BodyOf<Spec extends OperationSpec> = Spec["body"] extends z.ZodType ? z.output<Spec["body"]> : null;
+type QueryOf<Spec extends OperationSpec> = Spec["query"] extends z.ZodObject
+  ? z.output<Spec["query"]>
+  : Record<string, never>;
+export type Run<Spec extends OperationSpec> = (
+  call: Call<BodyOf<Spec>, QueryOf<Spec>>,
+) => Promise<Reply | Response>;
+
+/** Makes a kept answer whole again for an idempotent replay, where something in it must not be stored. */
+export type Revive = (context: Context, kept: string) => string;
+
+export type Runs<Specs extends Record<string, OperationSpec>> = { [Id in keyof Specs]: Run<Specs[Id]> };
+
+/** Counted by API key and its organization where the table says so, else by client. */
+async function checkLimit(
+  app: App,
+  spec: OperationSpec,
+  caller: Caller | null,
+  ip: string,
+): Promise<Record<string, string>> {
+  if (spec.limit === null) return {};
+  const key = limitPolicy(app.env, spec.limit);
+  const organization = organizationPolicy(app.env, spec.limit);
+  if (caller === null || organization === null) return enforceLimit(app.context, key, ip);
+  return enforceKeyLimit(app.context, { key, organization }, caller);
+}
+
+function idempotencyKey(spec: OperationSpec, request: Request): string | null {
+  const key = spec.idempotent ? request.headers.get("idempotency-key") : null;
+  if (key !== null && !/^[\x20-\x7e]{1,255}$/.test(key)) {
+    throw new AppError("bad_request", "Idempotency-Key: must be 1-255 printable ASCII characters");
+  }
+  return key;
+}
+
+function jsonResponse(status: number, text: string, headers: Record<string, string>): Response {
+  return new Response(text, {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store", ...headers },
+  });
+}
+
+function toResponse(reply: Reply | Response, headers: Record<string, string>): Response {
+  if (!(reply instanceof Response)) {
+    return jsonResponse(reply.status ?? 200, JSON.stringify(reply.body), { ...headers, ...reply.headers });
+  }
+  const merged = new Headers(reply.headers);
+  for (const [name, value] of Object.entries(headers)) merged.set(name, value);
+  return new Response(reply.body, { status: reply.status, headers: merged });
+}
+
+async function runIdempotent<Spec extends OperationSpec>(
+  call: Call<BodyOf<Spec>, QueryOf<Spec>>,
+  spec: Spec,
+  run: Run<Spec>,
+  headers: Record<string, string>,
+  revive: Revive,
+): Promise<Response> {
+  const key = idempotencyKey(spec, call.request);
+  if (key === null || call.caller === null) return toResponse(await run(call), headers);
+  const start = await beginIdempotent(call.context, call.caller.organizationId, spec.path, key, call.raw);
+  if (start.kind === "replay") {
+    const response = revive(call.context, start.response);
+    return jsonResponse(start.status, response, { ...headers, "idempotency-replayed": "true" });
+  }
+  try {
+    return toResponse(await run({ ...call, hold: start.hold }), headers);
+  } catch (error) {
+    await releaseIdempotent(call.context, start.hold).catch((cause: unknown) =>
+      call.context.logger.warn({ err: cause }, "an idempotency key stays reserved until its lock ends"),
+    );
+    throw error;
+  }
+}
+
+async function answer<Spec extends OperationSpec>(
+  app: App,
+  spec: Spec,
+  run: Run<Spec>,
+  revive: Revive,
+  request: Request,
+  params: Params,
+): Promise<Response> {
+  const { context } = app;
+  const ip = clientAddress(request, app.peerSecret, app.env);
+  const caller = await authenticate(app, spec.auth, request, ip);
+  const headers = await checkLimit(app, spec, caller, ip);
+  try {
+    const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;
+    const raw = spec.body === undefined ? {} : await readJsonObject(request);
+    const body = (
+      spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
+    ) as BodyOf<Spec>;
+    return await runIdempotent(
+      { app, context, request, params, query, body, raw, caller, ip, hold: null },
+      spec,
+      run,
+      headers,
+      revive,
+    );
+  } catch (error) {
+    throw error instanceof AppError ? error.withHeaders(headers) : error;
+  }
+}
+
+/** For operations behind a key; the door has refused everyone else before. */
+export function requireCaller(call: { caller: Caller | null }): Caller {
+  if (call.caller === null) throw new Error("an operation behind a key ran without one");
+  return call.caller;
+}
+
+/** The caller as the audit log names it. */
+export function actorOf(call: { caller: Caller | null; ip: string }): Actor {
+  return { kind: "key", id: requireCaller(call).keyId, ip: call.ip };
+}
+
+/** Public reads, which a page of any origin may show. The development mailbox is nobody else's. */
+export function isForEveryone(spec: OperationSpec): boolean {
+  return spec.method === "GET" && spec.auth.kind !== "key" && spec.internal !== true;
+}
+
+export function createHandler<Spec extends OperationSpec>(
+  spec: Spec,
+  run: Run<Spec>,
+  revive: Revive = (_context, kept) => kept,
+): Handler {
+  return async (request, params) => {
+    const app = await getApp();
+    const requestId = httpRequestId(app.context.random(12));
+    const response = await answer(app, spec, run, revive, request, params).catch((error: unknown) =>
+      problemResponse(error, app.env.baseUrl, requestId, app.context.logger),
+    );
+    return finishResponse(response, app.env, requestId, isForEveryone(spec));
+  };
+}

@@ -1,0 +1,184 @@
+/** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
+import { and, count, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { lockOrganization } from "#lib/accounts/organizations";
+import type { Scope } from "#lib/contract/primitives";
+import type { Executor } from "#lib/db/client";
+import { apiKeys, dailyUsage, organizations } from "#lib/db/schema";
+import { sha256, utf8Encode } from "#lib/domain/bytes";
+import { uuidV7 } from "#lib/domain/ids";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { createApiKeyText } from "./api-key-text";
+
+/** Who is asking, as the key's row and its organization's say. */
+export interface Caller {
+  keyId: string;
+  organizationId: string;
+  scopes: Scope[];
+  defaultPublic: boolean;
+  attestationsPerDay: number;
+}
+
+export interface NewApiKey {
+  organizationId: string;
+  name: string;
+  email: string;
+  scopes: readonly Scope[];
+  expiresAt: Date | null;
+  actor: Actor;
+}
+
+export const isLiveKey = and(
+  isNull(apiKeys.revoked_at),
+  or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)),
+);
+
+/** Refuses one live key too many. Under the organization's lock, so that keys made at once are counted one by one. */
+async function requireRoomForKey(context: Context, tx: Executor, organizationId: string): Promise<void> {
+  await lockOrganization(tx, organizationId);
+  const limit = context.settings.LIMIT_KEYS_PER_ORGANIZATION;
+  const [live] = await tx
+    .select({ keys: count() })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.organization_id, organizationId), isLiveKey));
+  if ((live?.keys ?? 0) < limit) return;
+  throw new AppError(
+    "too_many_keys",
+    `the organization has ${limit} live API keys, the most it may have; revoke one that is no longer used, then try again`,
+  );
+}
+
+/** The key's text leaves the service in this answer and never again. */
+export async function createApiKey(
+  context: Context,
+  tx: Executor,
+  wanted: NewApiKey,
+): Promise<{ id: string; text: string; createdAt: Date }> {
+  await requireRoomForKey(context, tx, wanted.organizationId);
+  const text = createApiKeyText(context.settings.worldId === "local" ? "test" : "live", context.random);
+  const createdAt = context.clock();
+  const id = uuidV7(createdAt.getTime(), context.random(16));
+  await tx.insert(apiKeys).values({
+    id,
+    organization_id: wanted.organizationId,
+    name: wanted.name,
+    email: wanted.email,
+    secret_hash: sha256(utf8Encode(text)),
+    prefix: text.slice(0, 12),
+    last_four: text.slice(-4),
+    scopes: [...wanted.scopes],
+    created_at: createdAt,
+    expires_at: wanted.expiresAt,
+  });
+  await recordAudit(context, tx, {
+    organizationId: wanted.organizationId,
+    actor: wanted.actor,
+    action: "api_key.created",
+    subject: id,
+    detail: { name: wanted.name, scopes: [...wanted.scopes] },
+  });
+  return { id, text, createdAt };
+}
+
+/** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
+export async function findCaller(context: Context, text: string, ip: string): Promise<Caller | null> {
+  const [row] = await context.database.db
+    .select({
+      keyId: apiKeys.id,
+      organizationId: apiKeys.organization_id,
+      scopes: apiKeys.scopes,
+      lastUsedAt: apiKeys.last_used_at,
+      defaultPublic: organizations.default_public,
+      perDay: organizations.attestations_per_day,
+    })
+    .from(apiKeys)
+    .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
+    .where(
+      and(eq(apiKeys.secret_hash, sha256(utf8Encode(text))), isLiveKey, isNull(organizations.deleted_at)),
+    );
+  if (!row) return null;
+  await touch(context, row.keyId, row.lastUsedAt, ip);
+  return {
+    keyId: row.keyId,
+    organizationId: row.organizationId,
+    scopes: row.scopes as Scope[],
+    defaultPublic: row.defaultPublic,
+    attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
+  };
+}
+
+/** At most one write a minute and key. */
+async function touch(context: Context, keyId: string, lastUsedAt: Date | null, ip: string): Promise<void> {
+  const now = context.clock();
+  const staleBefore = new Date(now.getTime() - 60_000);
+  if (lastUsedAt !== null && lastUsedAt > staleBefore) return;
+  await context.database.db
+    .update(apiKeys)
+    .set({ last_used_at: now, last_used_ip: ip })
+    .where(
+      and(eq(apiKeys.id, keyId), or(isNull(apiKeys.last_used_at), lt(apiKeys.last_used_at, staleBefore))),
+    );
+}
+
+/** What one key can use: its own limit, or its organization's where that is lower. */
+function attestationsPerMinute({ settings }: Context): number {
+  return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
+}
+
+export async function describeApiKey(context: Context, caller: Caller) {
+  const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, caller.keyId));
+  if (!row) throw new AppError("invalid_api_key", "the API key is not valid");
+  return {
+    key_id: row.id,
+    name: row.name,
+    email: row.email,
+    prefix: row.prefix,
+    created_at: row.created_at.toISOString(),
+    last_used_at: row.last_used_at?.toISOString() ?? null,
+    expires_at: row.expires_at?.toISOString() ?? null,
+    scopes: row.scopes as Scope[],
+    attestations_today: await countAttestationsToday(context, caller.organizationId),
+    rate_limit: { per_minute: attestationsPerMinute(context), per_day: caller.attestationsPerDay },
+  };
+}
+
+/** The UTC day, `2026-11-21`. */
+export function utcDay(date: Date): string {
+  return date.toISOString().slice(0, 10);
+}
+
+/** For `Retry-After` of what is counted by UTC day. */
+export function secondsToMidnight(now: Date): string {
+  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
+  return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
+}
+
+async function countAttestationsToday(context: Context, organizationId: string): Promise<number> {
+  const [usage] = await context.database.db
+    .select({ attestations: dailyUsage.attestations })
+    .from(dailyUsage)
+    .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, utcDay(context.clock()))));
+  return usage?.attestations ?? 0;
+}
+
+/** False where the organization has no live key of this id. */
+export async function revokeApiKey(
+  context: Context,
+  organizationId: string,
+  keyId: string,
+  actor: Actor,
+): Promise<boolean> {
+  return context.database.db.transaction(async (tx) => {
+    const revoked = await tx
+      .update(apiKeys)
+      .set({ revoked_at: context.clock() })
+      .where(
+        and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)),
+      )
+      .returning({ id: apiKeys.id });
+    if (revoked.length === 0) return false;
+    await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
+    return true;
+  });
+}

@@ -1,0 +1,93 @@
+/** Guarantees: keys work as made, stop when told, and are nobody else's. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Person } from "#lib/accounts/members";
+import type { Context } from "#lib/door/context";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
+
+describe.each(databaseKinds)("API keys in the portal (%s)", (kind) => {
+  let test: TestApp;
+  let context: Context;
+  let person: Person;
+  let stranger: Person;
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ context } = test.app);
+    person = await signInPerson(context, "owner@example.com");
+    stranger = await signInPerson(context, "stranger@example.com");
+  });
+  afterAll(() => test.close());
+
+  const statusOf = async (key: string) => (await test.call("GET", "/v1/keys/info", { key })).status;
+  const make = () => makeApiKey(context, person, { name: "k", scopes: ["read", "attest"], lifetimeDays: 7 });
+
+  it("makes a key with exactly the chosen scopes and expiry", async () => {
+    const { text } = await make();
+    const { body } = await test.call("GET", "/v1/keys/info", { key: text });
+    expect(body.scopes).toEqual(["read", "attest"]);
+    const lifetimeMs = Date.parse(body.expires_at) - Date.parse(body.created_at);
+    expect(Math.round(lifetimeMs / 60_000)).toBe(7 * 24 * 60);
+    const refused = await test.call("POST", "/v1/identity/register", { key: text, body: { slug: "x" } });
+    expect(refused.status).toBe(403);
+  });
+
+  it("shows the keys that the API made for the same address", async () => {
+    const { keyId } = await test.createKey("owner@example.com");
+    const { rows } = await listApiKeys(context, person, { cursor: undefined, limit: 50 });
+    expect(rows.map(({ id }) => id)).toContain(keyId);
+  });
+
+  it("refuses a revoked key at once", async () => {
+    const { id, text } = await make();
+    expect(await statusOf(text)).toBe(200);
+    await revokeOwnApiKey(context, person, id);
+    expect(await statusOf(text)).toBe(401);
+    await expect(revokeOwnApiKey(context, person, id)).rejects.toMatchObject({ errorName: "not_found" });
+  });
+
+  it("rotates: both keys work during the overlap, without one the old is refused at once", async () => {
+    const first = await make();
+    const second = await rotateApiKey(context, person, { keyId: first.id, overlapHours: 1 });
+    expect([await statusOf(first.text), await statusOf(second.text)]).toEqual([200, 200]);
+    const third = await rotateApiKey(context, person, { keyId: second.id, overlapHours: 0 });
+    expect([await statusOf(second.text), await statusOf(third.text)]).toEqual([401, 200]);
+  });
+
+  it("never lengthens the life of a rotated key", async () => {
+    const { id, text } = await make();
+    const before = await test.call("GET", "/v1/keys/info", { key: text });
+    await rotateApiKey(context, person, { keyId: id, overlapHours: 24 * 30 });
+    const after = await test.call("GET", "/v1/keys/info", { key: text });
+    expect(after.body.expires_at).toBe(before.body.expires_at);
+  });
+
+  it("answers a key of another organization as an unknown one", async () => {
+    const { id, text } = await make();
+    const notFound = { errorName: "not_found" };
+    await expect(revokeOwnApiKey(context, stranger, id)).rejects.toMatchObject(notFound);
+    await expect(rotateApiKey(context, stranger, { keyId: id, overlapHours: 0 })).rejects.toMatchObject(
+      notFound,
+    );
+    const impostor = { ...stranger, organizationId: person.organizationId };
+    await expect(revokeOwnApiKey(context, impostor, id)).rejects.toMatchObject(notFound);
+    await expect(listApiKeys(context, impostor, { cursor: undefined, limit: 5 })).rejects.toMatchObject(
+      notFound,
+    );
+    expect(await statusOf(text)).toBe(200);
+  });
+
+  it("pages by cursor without gaps or repetitions", async () => {
+    const seen: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: 2 });
+      seen.push(...rows.map(({ id }) => id));
+      if (nextCursor === null) break;
+      cursor = nextCursor;
+    }
+    const { rows } = await listApiKeys(context, person, { cursor: undefined, limit: 100 });
+    expect(seen).toEqual(rows.map(({ id }) => id));
+    expect(seen.length).toBeGreaterThan(4);
+  });
+});

@@ -1,0 +1,146 @@
+/** API keys as the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
+import { and, desc, eq, lt } from "drizzle-orm";
+import { recordAudit } from "#lib/accounts/audit";
+import { type Person, personNotFound, requireRole } from "#lib/accounts/members";
+import { lockOrganization } from "#lib/accounts/organizations";
+import type { Scope } from "#lib/contract/primitives";
+import type { Executor } from "#lib/db/client";
+import { apiKeys } from "#lib/db/schema";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
+
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+
+function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
+  const isExpired = row.expires_at !== null && row.expires_at <= now;
+  return {
+    id: row.id,
+    name: row.name,
+    email: row.email,
+    shownAs: `${row.prefix}…${row.last_four}`,
+    scopes: row.scopes,
+    state:
+      row.revoked_at !== null ? ("revoked" as const) : isExpired ? ("expired" as const) : ("live" as const),
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+    lastUsedFrom: row.last_used_ip,
+    expiresAt: row.expires_at?.toISOString() ?? null,
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+  };
+}
+
+/** Newest first, with those that no longer work. */
+export async function listApiKeys(
+  context: Context,
+  person: Person,
+  page: { cursor: string | undefined; limit: number },
+) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const rows = await db
+    .select()
+    .from(apiKeys)
+    .where(
+      and(
+        eq(apiKeys.organization_id, person.organizationId),
+        page.cursor === undefined ? undefined : lt(apiKeys.id, page.cursor),
+      ),
+    )
+    .orderBy(desc(apiKeys.id))
+    .limit(page.limit + 1);
+  const shown = rows.slice(0, page.limit);
+  return {
+    rows: shown.map((row) => describeKey(row, context.clock())),
+    nextCursor: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
+  };
+}
+
+export interface KeyWish {
+  name: string;
+  scopes: readonly Scope[];
+  /** Null: it does not expire. */
+  lifetimeDays: number | null;
+}
+
+/** A key that can erase is an owner's to make, and its text an owner's to see. The role holds until the commit. */
+async function requireMaker(tx: Executor, person: Person, scopes: readonly string[]): Promise<void> {
+  await lockOrganization(tx, person.organizationId);
+  const role = await requireRole(tx, person, "member");
+  if (role !== "owner" && scopes.includes("erase"))
+    throw new AppError(
+      "forbidden",
+      "only an owner of the organization can create or rotate a key that can erase",
+    );
+}
+
+/** The key's text leaves the service in this answer and never again. */
+export async function makeApiKey(context: Context, person: Person, wish: KeyWish) {
+  return context.database.db.transaction(async (tx) => {
+    await requireMaker(tx, person, wish.scopes);
+    const { id, text } = await createApiKey(context, tx, {
+      organizationId: person.organizationId,
+      name: wish.name,
+      email: person.email,
+      scopes: wish.scopes,
+      expiresAt:
+        wish.lifetimeDays === null ? null : new Date(context.clock().getTime() + wish.lifetimeDays * dayMs),
+      actor: person.actor,
+    });
+    return { id, text };
+  });
+}
+
+/**
+ * A new key with the old one's name, scopes and expiry. The old one works until the overlap is over (or until its
+ * own expiry, if that is sooner); without an overlap it is refused at once.
+ */
+export async function rotateApiKey(
+  context: Context,
+  person: Person,
+  { keyId, overlapHours }: { keyId: string; overlapHours: number },
+) {
+  return context.database.db.transaction(async (tx) => {
+    await requireMaker(tx, person, []);
+    const [old] = await tx
+      .select()
+      .from(apiKeys)
+      .where(and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, person.organizationId), isLiveKey))
+      .for("update");
+    if (!old) throw personNotFound();
+    await requireMaker(tx, person, old.scopes);
+    const now = context.clock();
+    const overlapEnd = new Date(now.getTime() + overlapHours * hourMs);
+    const oldEnd = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd;
+    // Before the new key is made: one that takes the old one's place at once needs no room beside it.
+    await tx
+      .update(apiKeys)
+      .set(overlapHours === 0 ? { revoked_at: now } : { expires_at: oldEnd })
+      .where(eq(apiKeys.id, old.id));
+    const { id, text } = await createApiKey(context, tx, {
+      organizationId: person.organizationId,
+      name: old.name,
+      email: person.email,
+      scopes: old.scopes as Scope[],
+      expiresAt: old.expires_at,
+      actor: person.actor,
+    });
+    await recordAudit(context, tx, {
+      organizationId: person.organizationId,
+      actor: person.actor,
+      action: "api_key.rotated",
+      subject: old.id,
+      detail: {
+        new_key: id,
+        old_key_works_until: overlapHours === 0 ? now.toISOString() : oldEnd.toISOString(),
+      },
+    });
+    return { id, text, oldWorksUntil: overlapHours === 0 ? null : oldEnd.toISOString() };
+  });
+}
+
+export async function revokeOwnApiKey(context: Context, person: Person, keyId: string): Promise<void> {
+  await requireRole(context.database.db, person, "member");
+  if (!(await revokeApiKey(context, person.organizationId, keyId, person.actor))) throw personNotFound();
+}

@@ -1,0 +1,27 @@
+/** Runs the operations of lib/contract/operations-keys.ts. */
+import type { keysOperations as specs } from "#lib/contract/operations-keys";
+import { enforceLimit, keyRequestAddressPolicy } from "#lib/door/limits";
+import { actorOf, type Runs, requireCaller } from "#lib/door/route";
+import { describeApiKey, revokeApiKey } from "./api-keys";
+import { requestKeyByEmail, verifyKeyByEmail } from "./email-keys";
+
+export const keysRuns: Runs<typeof specs> = {
+  requestKey: async ({ app, context, body }) => {
+    const headers = await enforceLimit(context, keyRequestAddressPolicy(app.env), body.email);
+    await requestKeyByEmail(context, body.email, body.name ?? null);
+    return {
+      body: { message: "If this address can receive mail, a code is on its way.", expires_in: 600 },
+      headers,
+    };
+  },
+  verifyKey: async ({ context, body, ip }) => ({
+    status: 201,
+    body: await verifyKeyByEmail(context, body.email, body.code, ip),
+  }),
+  keyInfo: async (call) => ({ body: await describeApiKey(call.context, requireCaller(call)) }),
+  deleteKey: async (call) => {
+    const { organizationId, keyId } = requireCaller(call);
+    await revokeApiKey(call.context, organizationId, keyId, actorOf(call));
+    return { body: { message: "The key is deleted and refused from now on.", key_id: keyId } };
+  },
+};

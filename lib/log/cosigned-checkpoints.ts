@@ -1,0 +1,103 @@
+/**
+ * Which checkpoint is shown: the newest that the witness policy is met for, so that under constant load, when
+ * the newest of all is never cosigned yet, everyone still gets cosigned ones. The log goes on without witnesses.
+ */
+import { and, count, desc, eq, gte, inArray, max, sql } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { logCheckpoints, logCosignatures } from "#lib/db/schema";
+import { addNoteSignatures } from "#lib/domain/checkpoint";
+import { parseSignatureLines } from "#lib/domain/signed-note";
+import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
+import type { Head } from "./append";
+
+export interface ShownCheckpoint {
+  size: number;
+  note: string;
+}
+
+type Policy = WitnessPolicySettings | undefined;
+
+/** Witnesses that have been silent for longer do not hold the newest checkpoint back. */
+const patienceSeconds = 60;
+
+async function addCosignatures(
+  executor: Executor,
+  logId: number,
+  shown: ShownCheckpoint,
+): Promise<ShownCheckpoint> {
+  const rows = await executor
+    .select({ line: logCosignatures.line })
+    .from(logCosignatures)
+    .where(and(eq(logCosignatures.log_id, logId), eq(logCosignatures.size, shown.size)));
+  const signatures = rows.flatMap(({ line }) => parseSignatureLines(line));
+  return { size: shown.size, note: addNoteSignatures(shown.note, signatures) };
+}
+
+/** The newest checkpoint with enough cosignatures, and whether they are fresh; null where there is none. */
+async function findCosigned(
+  executor: Executor,
+  logId: number,
+  { witnesses, threshold }: WitnessPolicySettings,
+) {
+  const names = witnesses.map(({ key }) => key.name);
+  const [newest] = await executor
+    .select({
+      size: logCosignatures.size,
+      isFresh: sql<boolean>`${max(logCosignatures.created_at)} > now() - make_interval(secs => ${patienceSeconds})`,
+    })
+    .from(logCosignatures)
+    .where(and(eq(logCosignatures.log_id, logId), inArray(logCosignatures.witness, names)))
+    .groupBy(logCosignatures.size)
+    .having(gte(count(), Math.max(1, threshold)))
+    .orderBy(desc(logCosignatures.size))
+    .limit(1);
+  if (!newest) return null;
+  const [row] = await executor
+    .select({ note: logCheckpoints.note })
+    .from(logCheckpoints)
+    .where(and(eq(logCheckpoints.log_id, logId), eq(logCheckpoints.size, newest.size)));
+  return row ? { ...newest, note: row.note } : null;
+}
+
+/** What GET /log/checkpoint answers. */
+export async function readShownCheckpoint(
+  executor: Executor,
+  head: Head,
+  policy: Policy,
+): Promise<ShownCheckpoint> {
+  const newest = { size: head.size, note: head.checkpoint };
+  if (policy === undefined) return newest;
+  const cosigned = await findCosigned(executor, head.id, policy);
+  const isShown = cosigned !== null && (cosigned.isFresh || cosigned.size === head.size);
+  return addCosignatures(executor, head.id, isShown ? cosigned : newest);
+}
+
+/** What a receipt for this leaf carries: cosigned where a cosigned checkpoint covers it, else the newest. */
+export async function readCoveringCheckpoint(
+  executor: Executor,
+  head: Head,
+  index: number,
+  policy: Policy,
+): Promise<ShownCheckpoint> {
+  const newest = { size: head.size, note: head.checkpoint };
+  if (policy === undefined) return newest;
+  const cosigned = await findCosigned(executor, head.id, policy);
+  const covers = cosigned !== null && cosigned.size > index;
+  return addCosignatures(executor, head.id, covers ? cosigned : newest);
+}
+
+/** By witness: the largest size that it has cosigned of this log, as far as this service knows. */
+export async function readCosignedSizes(executor: Executor, logId: number) {
+  const rows = await executor
+    .select({
+      witness: logCosignatures.witness,
+      size: max(logCosignatures.size),
+      cosignedAt: max(logCosignatures.created_at),
+    })
+    .from(logCosignatures)
+    .where(eq(logCosignatures.log_id, logId))
+    .groupBy(logCosignatures.witness);
+  return new Map(
+    rows.map(({ witness, size, cosignedAt }) => [witness, { size: Number(size ?? 0), cosignedAt }]),
+  );
+}

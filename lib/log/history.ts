@@ -1,0 +1,47 @@
+/** The log's own history, judged at start and by `npm run log -- check`. */
+import type { Executor } from "#lib/db/client";
+import { hexEncode } from "#lib/domain/bytes";
+import { checkLog, type LogCheck } from "#lib/domain/check-log";
+import { verifyCheckpoint } from "#lib/domain/checkpoint";
+import { loadEdge } from "./append";
+import { type ForkGuard, requirePrefix } from "./fork-guard";
+import { readEntries, readLogs, readOpenHead, tileReader } from "./reader";
+
+/** Throws where the database's log is not the one that this machine has signed, or its tiles do not hold it. */
+export async function requireOwnHistory(executor: Executor, guard: ForkGuard): Promise<void> {
+  const head = await readOpenHead(executor);
+  const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
+  guard.check(signed);
+  await requirePrefix(guard, signed, tileReader(executor, head.id));
+  await loadEdge(executor, head);
+}
+
+export interface StoredLogCheck {
+  logId: number;
+  origin: string;
+  size: number;
+  check: LogCheck;
+}
+
+/** Everything again from the entries alone: leaf hashes, tiles, root, and the newest checkpoint's signature. */
+export async function checkStoredLogs(
+  executor: Executor,
+  onProgress: (origin: string, checkedLeaves: number, size: number) => void = () => {},
+): Promise<StoredLogCheck[]> {
+  const results: StoredLogCheck[] = [];
+  for (const { id, origin, size, root, checkpoint, key } of await readLogs(executor)) {
+    const signed = verifyCheckpoint(checkpoint, key);
+    const isOfHead =
+      signed.ok && signed.checkpoint.size === size && hexEncode(signed.checkpoint.root) === hexEncode(root);
+    const check: LogCheck = isOfHead
+      ? await checkLog(
+          size,
+          tileReader(executor, id),
+          (bundle, width) => readEntries(executor, id, bundle * 256, width),
+          { root, onProgress: (checked) => onProgress(origin, checked, size) },
+        )
+      : { ok: false, problem: signed.ok ? "the checkpoint is not that of the head" : signed.problem };
+    results.push({ logId: id, origin, size, check });
+  }
+  return results;
+}

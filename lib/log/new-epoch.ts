@@ -1,0 +1,134 @@
+/**
+ * Going on honestly where the old log cannot be extended (`npm run log -- new-epoch`): the old log is closed as
+ * the database holds it, and a new one begins whose first leaf, signed, names the last checkpoint of the old
+ * log that this machine has signed, and what the database still holds of it.
+ */
+import { and, eq, sql } from "drizzle-orm";
+import type { Database, Executor } from "#lib/db/client";
+import { logs, signingKeys } from "#lib/db/schema";
+import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { signEnvelope } from "#lib/domain/dsse";
+import { originOfLog } from "#lib/domain/log-epochs";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/domain/signed-note";
+import { buildStatement, EPOCH_PREDICATE } from "#lib/domain/statement";
+import { emptyRightEdge } from "#lib/domain/tiles";
+import { insertLog } from "#lib/signing/first-keys";
+import type { Signer } from "#lib/signing/signer";
+import { appendLeaves, type Head, lockOpenHead } from "./append";
+import type { ForkGuard, SignedHead } from "./fork-guard";
+import { readHead } from "./reader";
+
+export interface EpochRoom {
+  database: Database;
+  guard: ForkGuard;
+  clock: () => Date;
+  firstOrigin: string;
+}
+
+export interface EpochKeys {
+  /** The active attestation key, which goes on in the new log. */
+  signer: Signer;
+  /** The old log's key, or a new one. */
+  logSigner: Signer;
+}
+
+const toSignedHead = ({ id, size, root }: Head): SignedHead => ({
+  logId: id,
+  size,
+  rootHex: hexEncode(root),
+});
+
+/** What the guard knows, unless the database has gone on since. */
+function findLastSigned(kept: SignedHead | null, held: SignedHead): SignedHead {
+  if (kept === null) return held;
+  const isBehind = kept.logId < held.logId || (kept.logId === held.logId && kept.size < held.size);
+  return isBehind ? held : kept;
+}
+
+async function signEpoch(
+  room: EpochRoom,
+  { signer, logSigner }: EpochKeys,
+  logId: number,
+  held: Head,
+  last: SignedHead,
+) {
+  const describe = ({ logId: id, size, rootHex }: SignedHead) => ({
+    origin: originOfLog(room.firstOrigin, id),
+    size,
+    root: base64Encode(hexDecode(rootHex)),
+  });
+  const origin = originOfLog(room.firstOrigin, logId);
+  const payload = buildStatement(EPOCH_PREDICATE, "log-origin", hexEncode(sha256(utf8Encode(origin))), {
+    log: { origin, vkey: encodeVerifierKey(makeVerifierKey(origin, 1, logSigner.publicKey)) },
+    previous: describe(last),
+    held: describe(toSignedHead(held)),
+    at: room.clock().toISOString(),
+    signed_by: signer.keyId,
+  });
+  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
+  return {
+    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
+    epoch_payload: payload,
+    epoch_signature: signer.sign(payload),
+    epoch_envelope_signature: envelope.signature,
+    epoch_key_id: signer.keyId,
+  };
+}
+
+/** The attestation key ends in the old log and begins in the new one; a new log key takes the old one's place. */
+async function moveKeys(
+  tx: Executor,
+  logId: number,
+  { signer, logSigner }: EpochKeys,
+  held: Head,
+  last: SignedHead,
+) {
+  const isActive = (purpose: "attestation" | "log") =>
+    and(eq(signingKeys.purpose, purpose), eq(signingKeys.status, "active"));
+  const valid_to_index = last.logId === held.id ? Math.max(last.size, held.size) : held.size;
+  const retired = { status: "retired", retired_at: sql`now()` } as const;
+  const [old] = await tx
+    .update(signingKeys)
+    .set({ ...retired, valid_to_index })
+    .where(and(isActive("attestation"), eq(signingKeys.key_id, signer.keyId)))
+    .returning();
+  if (!old)
+    throw new Error(`the attestation key at hand (${signer.keyId}) is not the active one of this database`);
+  const active = { status: "active", log_id: logId } as const;
+  await tx.insert(signingKeys).values({
+    ...active,
+    key_id: signer.keyId,
+    purpose: "attestation",
+    public_key: signer.publicKey,
+    valid_from_index: 0,
+  });
+  if (logSigner.keyId === held.key_id) return;
+  await tx.update(signingKeys).set(retired).where(isActive("log"));
+  await tx
+    .insert(signingKeys)
+    .values({ ...active, key_id: logSigner.keyId, purpose: "log", public_key: logSigner.publicKey });
+}
+
+export async function beginEpoch(
+  room: EpochRoom,
+  keys: EpochKeys,
+): Promise<{ origin: string; previous: SignedHead; held: SignedHead }> {
+  const begun = await room.database.db.transaction(async (tx) => {
+    const held = await lockOpenHead(tx);
+    const last = findLastSigned(room.guard.current(), toSignedHead(held));
+    const logId = Math.max(last.logId, held.id) + 1;
+    await tx.update(logs).set({ closed_at: sql`now()` }).where(eq(logs.id, held.id));
+    await moveKeys(tx, logId, keys, held, last);
+    await insertLog(tx, logId, originOfLog(room.firstOrigin, logId), keys.logSigner);
+    const { leaf, ...statement } = await signEpoch(room, keys, logId, held, last);
+    await tx.update(logs).set(statement).where(eq(logs.id, logId));
+    const head = await readHead(tx, logId);
+    const first = { kind: "epoch", leaf } as const;
+    const { edge } = await appendLeaves(tx, head, emptyRightEdge(), [first], keys.logSigner);
+    const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
+    return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
+  });
+  await room.guard.advance(begun.signed);
+  return { origin: begun.origin, previous: begun.previous, held: begun.held };
+}

@@ -1,0 +1,140 @@
+/** GET /v1/pubkey and the JWKS: every key that ever signed, with the log indexes for which it is valid. */
+import { eq } from "drizzle-orm";
+import type { z } from "zod";
+import type { pubkeyResponse } from "#lib/contract/keys";
+import { signingKeys } from "#lib/db/schema";
+import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/domain/bytes";
+import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/domain/disclosure";
+import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-key";
+import { pathOfLog } from "#lib/domain/log-epochs";
+import { encodeVerifierKey } from "#lib/domain/signed-note";
+import type { Context } from "#lib/door/context";
+import { readCosignedSizes } from "./cosigned-checkpoints";
+import { listKeyEvents } from "./key-events";
+import { readLogs, readOpenHead } from "./reader";
+
+async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof listKeyEvents>>) {
+  const rows = await context.database.db.select().from(signingKeys).where(eq(signingKeys.purpose, "zk"));
+  const keys = rows.map((row) => {
+    const made = events.find(
+      (event) => event.purpose === "zk" && event.event === "made" && event.subjectKeyId === row.key_id,
+    );
+    if (!made) throw new Error(`the BBS key ${row.key_id} was never endorsed`);
+    const { log_origin, index, payload, signature, envelope_signature, key_id } = made;
+    return {
+      kid: row.key_id,
+      public_key: base64UrlEncode(row.public_key),
+      status: row.status,
+      endorsement: { log_origin, index, payload, signature, envelope_signature, key_id },
+    };
+  });
+  const active = keys.find(({ status }) => status === "active");
+  if (!active) throw new Error("there is no active BBS key");
+  return {
+    ciphersuite: BBS_CIPHERSUITE,
+    schema: DISCLOSURE_SCHEMA,
+    kid: active.kid,
+    public_key: active.public_key,
+    keys,
+  };
+}
+
+type LogRow = Awaited<ReturnType<typeof readLogs>>[number];
+
+/** The signed statement of leaf 0 that names the log before; null for the first log. */
+function describeEpoch(log: LogRow) {
+  const { epoch_payload, epoch_signature, epoch_envelope_signature, epoch_key_id } = log;
+  if (!epoch_payload || !epoch_signature || !epoch_envelope_signature || epoch_key_id === null) return null;
+  return {
+    payload: utf8Decode(epoch_payload),
+    signature: base64Encode(epoch_signature),
+    envelope_signature: base64Encode(epoch_envelope_signature),
+    key_id: epoch_key_id,
+  };
+}
+
+/** The policy, and how far each witness has come; null where none is set. */
+async function describeWitnesses({ settings, database }: Context) {
+  if (settings.WITNESSES === undefined) return null;
+  const { threshold, witnesses } = settings.WITNESSES;
+  const { id } = await readOpenHead(database.db);
+  const cosigned = await readCosignedSizes(database.db, id);
+  const members = witnesses.map(({ key, url }) => ({
+    name: key.name,
+    vkey: encodeVerifierKey(key),
+    url,
+    cosigned_size: cosigned.get(key.name)?.size ?? null,
+    cosigned_at: cosigned.get(key.name)?.cosignedAt?.toISOString() ?? null,
+  }));
+  return { threshold, members };
+}
+
+async function readLogKeys(context: Context) {
+  const logs = (await readLogs(context.database.db)).map((log) => ({
+    origin: log.origin,
+    vkey: encodeVerifierKey(log.key),
+    url: `${context.settings.baseUrl}${pathOfLog(log.id)}`,
+    size: log.size,
+    closed_at: log.closed_at?.toISOString() ?? null,
+    opened_by: describeEpoch(log),
+  }));
+  const open = logs.find((log) => log.closed_at === null);
+  if (!open) throw new Error("the database has no open log");
+  const { origin, vkey, url } = open;
+  return { open: { origin, vkey, url, witnesses: await describeWitnesses(context) }, logs };
+}
+
+export async function readPublicKeys(context: Context): Promise<z.infer<typeof pubkeyResponse>> {
+  const keys = await context.keys.published();
+  const active = keys.find(({ status }) => status === "active");
+  if (!active) throw new Error("there is no active signing key");
+  const { open, logs } = await readLogKeys(context);
+  const events = await listKeyEvents(context.database.db);
+  return {
+    key_id: active.keyId,
+    algorithm: "Ed25519",
+    public_key: base64Encode(active.publicKey),
+    public_key_pem: active.publicKeyPem,
+    created_at: active.createdAt.toISOString(),
+    usage:
+      "Ed25519 (RFC 8032) over the exact bytes of an attestation's payload; see independent_verification of GET /v1/verify/{id}",
+    keys: keys.map((key) => ({
+      key_id: key.keyId,
+      public_key: base64Encode(key.publicKey),
+      public_key_pem: key.publicKeyPem,
+      status: key.status,
+      log_origin: key.logOrigin,
+      valid_from_index: key.validFromIndex,
+      valid_to_index: key.validToIndex,
+      created_at: key.createdAt.toISOString(),
+      retired_at: key.retiredAt?.toISOString() ?? null,
+    })),
+    log: open,
+    logs,
+    zk: await readZkKeys(context, events),
+    key_events: events.map(({ log_origin, index, payload, signature, envelope_signature, key_id }) => ({
+      log_origin,
+      index,
+      payload,
+      signature,
+      envelope_signature,
+      key_id,
+    })),
+  };
+}
+
+/** RFC 7517; `kid` is the RFC 7638 thumbprint. */
+export async function readJwks(context: Context) {
+  const keys = await context.keys.published();
+  // A key that signed in more than one log stands in the list once, as it is now.
+  const byId = new Map(keys.map((key) => [key.keyId, key]));
+  return {
+    keys: [...byId.values()].map(({ publicKey, status }) => ({
+      ...encodePublicKeyJwk(publicKey),
+      kid: computeJwkThumbprint(publicKey),
+      use: "sig",
+      alg: "EdDSA",
+      status,
+    })),
+  };
+}

@@ -1,0 +1,43 @@
+/** What the log shows to everyone: its newest checkpoint, and tiles and entry bundles as prefixes of stored rows. */
+import type { Executor } from "#lib/db/client";
+import { encodeEntryBundle } from "#lib/domain/entry-bundle";
+import { HASH_BYTES } from "#lib/domain/merkle";
+import { parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/domain/tile-path";
+import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
+import { AppError } from "#lib/errors";
+import { readShownCheckpoint } from "./cosigned-checkpoints";
+import { findHead, readEntries, tileReader } from "./reader";
+
+/** A width that the tree does not have yet may exist a moment later, so nobody may remember the answer. */
+function notInLog(): AppError {
+  return new AppError("not_found", "the log has nothing at this path", {
+    headers: { "cache-control": "no-store" },
+  });
+}
+
+export async function readCheckpoint(
+  executor: Executor,
+  logId: number,
+  policy: WitnessPolicySettings | undefined,
+): Promise<string> {
+  const head = await findHead(executor, logId);
+  if (head === null) throw notInLog();
+  return (await readShownCheckpoint(executor, head, policy)).note;
+}
+
+/** `path` from `tile/` on. Throws not_found for all but the one spelling of what the committed tree has. */
+export async function readTilePath(executor: Executor, logId: number, path: string): Promise<Uint8Array> {
+  const tile = parseTilePath(path);
+  const head = tile === undefined ? null : await findHead(executor, logId);
+  if (tile === undefined || head === null || !treeHasTile(tile, head.size)) throw notInLog();
+  const { level, index, width } = tile;
+  if (level === "entries") {
+    const entries = await readEntries(executor, logId, index * TILE_WIDTH, width);
+    if (entries.length !== width) throw new Error(`entries of bundle ${index} of log ${logId} are missing`);
+    return encodeEntryBundle(entries);
+  }
+  const row = await tileReader(executor, logId)(level, index);
+  if (row === undefined || row.length < width * HASH_BYTES)
+    throw new Error(`tile ${level}/${index} of log ${logId} is missing or too short`);
+  return row.slice(0, width * HASH_BYTES);
+}

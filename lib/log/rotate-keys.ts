@@ -1,0 +1,112 @@
+/**
+ * Rotation and revocation of the attestation key and the BBS key (`npm run keys`). The database says which key
+ * is active, and the change of it is one transaction with its leaf; files follow. The log's key is not
+ * rotated: a log keeps its key, and a new key means a new log (new-epoch.ts).
+ */
+import { and, asc, desc, eq } from "drizzle-orm";
+import type { Database } from "#lib/db/client";
+import { logs, signingKeys } from "#lib/db/schema";
+import { type KeySource, preferActive, publicHalf } from "#lib/signing/first-keys";
+import type { Signer } from "#lib/signing/signer";
+import { activeKeyId, type Signers } from "#lib/signing/signing-keys";
+import { keyEventKind, signKeyEvent } from "./key-events";
+import type { LogSequencer } from "./sequencer";
+
+export type RotatedPurpose = "attestation" | "zk";
+
+export interface KeyRoom {
+  database: Database;
+  source: KeySource;
+  log: LogSequencer;
+  clock: () => Date;
+}
+
+export interface Replacement {
+  purpose: RotatedPurpose;
+  event: "retired" | "revoked";
+  /** Holds the key that becomes the active one. */
+  next: Partial<Signers>;
+  /** The old attestation key is gone, so the new one signs its retirement. */
+  isLost: boolean;
+  /** Revoked: the first index whose signature is not valid; default: the revocation's own. */
+  fromIndex?: number;
+}
+
+export interface KeyChange {
+  keyId: string;
+  successorKeyId: string | null;
+  index: number;
+}
+
+/** The rows of a key, newest log first. */
+async function readRows(database: Database, purpose: RotatedPurpose) {
+  return database.db
+    .select({ key: signingKeys, closedAt: logs.closed_at })
+    .from(signingKeys)
+    .innerJoin(logs, eq(logs.id, signingKeys.log_id))
+    .where(eq(signingKeys.purpose, purpose))
+    .orderBy(asc(signingKeys.log_id));
+}
+
+/** The attestation key signs the events of both purposes; its own retirement too, unless it is lost or revoked. */
+async function chooseSigner(
+  room: KeyRoom,
+  { purpose, event, next, isLost }: Replacement,
+): Promise<{ signer: Signer; replacesKeyId?: string }> {
+  const active = await activeKeyId(room.database.db, "attestation");
+  const bySuccessor = purpose === "attestation" && (isLost || event === "revoked");
+  if (bySuccessor && next.signer && active !== null) return { signer: next.signer, replacesKeyId: active };
+  const { signer } = await preferActive(room.database.db, room.source);
+  if (signer?.keyId === active && signer) return { signer };
+  const remedy = purpose === "attestation" ? " If it is really lost, add --lost." : "";
+  throw new Error(
+    `the active attestation key ${active} is not at hand (${room.source.describe("attestation")}).${remedy}`,
+  );
+}
+
+export async function replaceActiveKey(room: KeyRoom, replacement: Replacement): Promise<KeyChange> {
+  const { purpose, event, next, fromIndex } = replacement;
+  const rows = await readRows(room.database, purpose);
+  const active = rows.find(({ key }) => key.status === "active")?.key;
+  const successor = await publicHalf(next, purpose);
+  if (!active || successor === null)
+    throw new Error(`there is no ${purpose} key to replace, or none to go on to`);
+  if (rows.some(({ key }) => key.key_id === successor.keyId))
+    throw new Error(`key ${successor.keyId} has been a ${purpose} key of this service before`);
+  const { signer, replacesKeyId } = await chooseSigner(room, replacement);
+  const item = await signKeyEvent(signer, room.clock(), {
+    event,
+    purpose,
+    subject: { keyId: active.key_id, publicKey: active.public_key },
+    successor: { keyId: successor.keyId, publicKey: successor.publicKey },
+    ...(fromIndex !== undefined && { from: { logId: active.log_id, index: fromIndex } }),
+  });
+  const { index } = await room.log.submit(keyEventKind, { ...item, replacesKeyId });
+  await room.source.promoteNext(purpose);
+  const made = { event: "made", purpose, subject: successor } as const;
+  const maker = purpose === "attestation" ? (next.signer ?? signer) : signer;
+  await room.log.submit(keyEventKind, await signKeyEvent(maker, room.clock(), made));
+  return { keyId: active.key_id, successorKeyId: successor.keyId, index };
+}
+
+/** A key that is not active any more: its signatures from this index of its log on lose their validity. */
+export async function revokeRetiredKey(
+  room: KeyRoom,
+  purpose: RotatedPurpose,
+  keyId: string,
+  /** For attestation keys; BBS keys are not bound to indexes. */
+  fromIndex: number | undefined,
+): Promise<KeyChange> {
+  const [row] = await room.database.db
+    .select()
+    .from(signingKeys)
+    .where(and(eq(signingKeys.purpose, purpose), eq(signingKeys.key_id, keyId)))
+    .orderBy(desc(signingKeys.log_id));
+  if (!row) throw new Error(`there is no ${purpose} key ${keyId}`);
+  const { signer } = await chooseSigner(room, { purpose: "zk", event: "revoked", next: {}, isLost: false });
+  const subject = { keyId, publicKey: row.public_key };
+  const from = fromIndex === undefined ? {} : { from: { logId: row.log_id, index: fromIndex } };
+  const item = await signKeyEvent(signer, room.clock(), { event: "revoked", purpose, subject, ...from });
+  const { index } = await room.log.submit(keyEventKind, item);
+  return { keyId, successorKeyId: null, index };
+}

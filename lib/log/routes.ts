@@ -1,0 +1,33 @@
+/** The public log's files (c2sp.org/tlog-tiles): content types, and how long each may be remembered. */
+import type { logOperations } from "#lib/contract/operations-log";
+import type { Context } from "#lib/door/context";
+import type { Runs } from "#lib/door/route";
+import { readCheckpoint, readTilePath } from "./public-log";
+
+/** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */
+function parseLogId(text: string | undefined): number {
+  return text !== undefined && /^[1-9]\d{0,8}$/.test(text) && text !== "1" ? Number(text) : 0;
+}
+
+async function answerCheckpoint({ database, settings }: Context, logId: number): Promise<Response> {
+  const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "public, max-age=2" };
+  return new Response(await readCheckpoint(database.db, logId, settings.WITNESSES), { headers });
+}
+
+async function answerTile({ database }: Context, logId: number, path: string | undefined): Promise<Response> {
+  const bytes = await readTilePath(database.db, logId, `tile/${path ?? ""}`);
+  return new Response(bytes as Uint8Array<ArrayBuffer>, {
+    headers: {
+      "content-type": "application/octet-stream",
+      "content-length": String(bytes.length),
+      "cache-control": "public, max-age=31536000, immutable",
+    },
+  });
+}
+
+export const logRuns: Runs<typeof logOperations> = {
+  log_checkpoint: ({ context }) => answerCheckpoint(context, 1),
+  log_tile: ({ context, params }) => answerTile(context, 1, params["path"]),
+  epoch_checkpoint: ({ context, params }) => answerCheckpoint(context, parseLogId(params["log"])),
+  epoch_tile: ({ context, params }) => answerTile(context, parseLogId(params["log"]), params["path"]),
+};

@@ -1,0 +1,40 @@
+/**
+ * Signs an item and puts it into the log. Where the key was rotated in between, by this process or another, the
+ * new key is loaded and the item signed again; where the agent's registration was changed, it is made again.
+ */
+
+import { RegistrationChanged } from "#lib/agents/agents";
+import type { LogReceipt } from "#lib/contract/attest";
+import type { Context } from "#lib/door/context";
+import { AppError } from "#lib/errors";
+import { type LogItem, type LogItemKind, SigningKeyChanged } from "./batch";
+
+/** More changes than this during one request are nobody's intention. */
+const maxAttempts = 3;
+
+async function reloadKeys(context: Pick<Context, "keys" | "logger">): Promise<void> {
+  try {
+    await context.keys.reload();
+  } catch (cause) {
+    context.logger.error({ err: cause }, "a key was rotated, and the new one is not at hand");
+    const detail = "a signing key was rotated and this process does not have the new one yet";
+    throw new AppError("service_unavailable", detail, { cause });
+  }
+}
+
+export async function submitSigned<Item extends LogItem>(
+  context: Pick<Context, "log" | "keys" | "logger">,
+  kind: LogItemKind<Item>,
+  sign: () => Promise<Item>,
+): Promise<{ item: Item; receipt: LogReceipt }> {
+  for (let attempt = 1; ; attempt += 1) {
+    const item = await sign();
+    try {
+      return { item, receipt: await context.log.submit(kind, item) };
+    } catch (error) {
+      const isKeyChanged = error instanceof SigningKeyChanged;
+      if (attempt === maxAttempts || !(isKeyChanged || error instanceof RegistrationChanged)) throw error;
+      if (isKeyChanged) await reloadKeys(context);
+    }
+  }
+}

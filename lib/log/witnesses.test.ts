@@ -1,0 +1,135 @@
+/** Checkpoints are cosigned by witnesses that check consistency for real, and the log never waits for them. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { base64Decode } from "#lib/domain/bytes";
+import { parseCheckpoint } from "#lib/domain/checkpoint";
+import { checkWitnesses } from "#lib/domain/cosignature";
+import { leafHash, verifyInclusion } from "#lib/domain/merkle";
+import { encodeVerifierKey, makeVerifierKey, parseNote, parseVerifierKey } from "#lib/domain/signed-note";
+import { parseWitnessPolicy } from "#lib/domain/witness-policy";
+import { parseEnv } from "#lib/env";
+import { createLocalSigner } from "#lib/signing/local-signer";
+import { startTestApp, type TestApp } from "#support/app";
+import { type DatabaseKind, databaseKinds } from "#support/databases";
+import { startTestWitness, type TestWitness } from "#support/witness";
+
+const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
+const kind = databaseKinds.at(-1) as DatabaseKind;
+/** The log's key is given, so that the witnesses can know it before the first start. */
+const logSeed = Buffer.alloc(32, 9).toString("base64");
+
+describe("witnesses", () => {
+  let witnesses: TestWitness[];
+  let settings: Record<string, string>;
+  let test: TestApp;
+  let key: string;
+  const attest = (n: number) =>
+    test.call("POST", "/v1/attest", {
+      key,
+      body: { agent_slug: "witness-bot", action: `act ${n}`, inputs_hash: "x" },
+    });
+  const policy = (threshold: number) => ({ witnesses: witnesses.map((one) => one.key), threshold });
+  const cosignedBy = (note: string) => checkWitnesses(parseNote(note), policy(2)).cosigned.length;
+  const shown = async () => (await test.call("GET", "/log/checkpoint")).body as string;
+  const sizeOf = (note: string) => parseCheckpoint(parseNote(note).text).size;
+
+  beforeAll(async () => {
+    witnesses = await Promise.all(
+      [11, 12, 13].map((n) => startTestWitness(`witness.test/w${n}`, signerOf(n))),
+    );
+    const entries = witnesses.map(({ entry }) => entry).join("\n");
+    settings = { LOG_SIGNING_KEY: logSeed, WITNESSES: `${entries}\npolicy 2` };
+    test = await startTestApp(kind, { LOG_SIGNING_KEY: logSeed });
+    const logKey = await test.app.context.keys.logVerifierKey("localhost:3000/log");
+    await test.close();
+    for (const witness of witnesses) witness.follow(logKey);
+    witnesses[2]?.setDown(true);
+    test = await startTestApp(kind, settings);
+    ({ key } = await test.createKey());
+  });
+  afterAll(async () => {
+    await test.close();
+    await Promise.all(witnesses.map((witness) => witness.close()));
+  });
+
+  it("cosign what the log commits, one of them down, and the answer to attest does not wait", async () => {
+    const { status, body } = await attest(1);
+    expect(status).toBe(201);
+    expect(cosignedBy(body.log.checkpoint)).toBe(0);
+    await vi.waitFor(async () => expect(sizeOf(await shown())).toBe(body.log.tree_size), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(cosignedBy(await shown())).toBe(2), { timeout: 10_000 });
+    expect(checkWitnesses(parseNote(await shown()), policy(2)).ok).toBe(true);
+    expect(checkWitnesses(parseNote(await shown()), policy(3)).ok).toBe(false);
+  });
+
+  it("follow a growing log by consistency proofs, and receipts carry their cosignatures", async () => {
+    const { body: made } = await attest(2);
+    await Promise.all(Array.from({ length: 40 }, (_, n) => attest(100 + n)));
+    await vi.waitFor(
+      async () => {
+        const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+        expect(body.valid).toBe(true);
+        expect(cosignedBy(body.log.checkpoint)).toBe(2);
+        const { size, root } = parseCheckpoint(parseNote(body.log.checkpoint).text);
+        const proof = body.log.inclusion_proof.map(base64Decode);
+        const claim = {
+          leafHash: leafHash(base64Decode(body.log.entry)),
+          index: body.log.index,
+          size,
+          root,
+          proof,
+        };
+        expect(verifyInclusion(claim)).toBe(true);
+      },
+      { timeout: 10_000 },
+    );
+    await vi.waitFor(
+      () => expect([...(witnesses[0]?.seen.values() ?? [])][0]?.size).toBeGreaterThan(made.log.tree_size),
+      { timeout: 10_000 },
+    );
+  });
+
+  it("are shown with the policy and how far each has come", async () => {
+    const { body } = await test.call("GET", "/v1/pubkey");
+    expect(body.log.witnesses.threshold).toBe(2);
+    const [first, , down] = body.log.witnesses.members;
+    expect(first).toMatchObject({ name: "witness.test/w11", vkey: witnesses[0]?.vkey });
+    expect(first.cosigned_size).toBeGreaterThan(0);
+    expect(down.cosigned_size).toBeNull();
+  });
+
+  it("stop the start on a database that holds less than they have cosigned, or another history", async () => {
+    const fewer = startTestApp(kind, settings);
+    await expect(fewer).rejects.toThrow(/refuses to sign.*witness.test\/w11 has cosigned size \d+/s);
+    const [origin] = [...(witnesses[1]?.seen.keys() ?? [])];
+    for (const witness of witnesses.slice(0, 2))
+      witness.seen.set(String(origin), { size: 0, root: new Uint8Array(32).fill(7) });
+    await expect(startTestApp(kind, settings)).rejects.toThrow(/another root of the same size/);
+  });
+
+  it.each([
+    ["policy 1", /there is no witness/],
+    ["nonsense https://w.example", /not a verifier key/],
+    ["KEY https://w.example", /"policy <k>" is missing/],
+    ["KEY https://w.example; policy 2", /cannot be met/],
+    ["KEY https://w.example; KEY https://x.example; policy 1", /named twice/],
+    ["KEY ftp://w.example; policy 1", /not an http address/],
+    ["KEY; policy 1", /is neither/],
+    ["LOG https://w.example; policy 1", /key of type 4/],
+  ])("the setting %s is refused at start", (text, message) => {
+    const witness = witnesses[0]?.vkey ?? "";
+    const logKey = encodeVerifierKey(makeVerifierKey("example.com/log", 1, signerOf(14).publicKey));
+    const value = text.replaceAll("KEY", witness).replace("LOG", logKey);
+    expect(() => parseWitnessPolicy(value)).toThrow(message);
+    expect(() => parseEnv({ WITNESSES: value })).toThrow(/WITNESSES: /);
+  });
+
+  it("the setting is read by lines or semicolons", () => {
+    const entries = witnesses.map(({ entry }) => entry);
+    const parsed = parseWitnessPolicy(`# ours\n${entries.join(" ; ")}\npolicy 2\n`);
+    expect(parsed.threshold).toBe(2);
+    expect(parsed.witnesses.map(({ key: { name } }) => name)).toEqual(
+      witnesses.map(({ key: { name } }) => name),
+    );
+    expect(parseVerifierKey(witnesses[0]?.vkey ?? "").type).toBe(4);
+  });
+});

@@ -1,0 +1,145 @@
+/**
+ * Gets checkpoints cosigned, off the request path: commits that follow each other closely share a round, a
+ * witness that does not answer is asked again later, and the log never waits for any of them. At start they
+ * are asked first: a witness that knows a larger log than the database holds is a fork guard of its own.
+ */
+import { sql } from "drizzle-orm";
+import type { Database } from "#lib/db/client";
+import { logCosignatures } from "#lib/db/schema";
+import { hexEncode } from "#lib/domain/bytes";
+import { proveConsistency } from "#lib/domain/tile-proofs";
+import type { Witness, WitnessPolicySettings } from "#lib/domain/witness-policy";
+import type { Logger } from "#lib/logger";
+import type { Head } from "./append";
+import { readCosignedSizes } from "./cosigned-checkpoints";
+import { ForkGuardError } from "./fork-guard";
+import { readOpenHead, tileReader } from "./reader";
+import { addCheckpoint } from "./witness-client";
+
+export interface Witnesses {
+  /** Throws where a witness has cosigned what the database does not hold; one that is silent only warns. */
+  ask(): Promise<void>;
+  /** After a commit. */
+  schedule(): void;
+  /** Ends the rounds; resolves when the one under way is done. */
+  close(): Promise<void>;
+}
+
+interface Options {
+  database: Database;
+  policy: WitnessPolicySettings | undefined;
+  logger: Logger;
+  gatherMs?: number;
+  retryMs?: number;
+}
+
+type RoundResult = "cosigned" | "failed" | { forked: string };
+
+async function storeCosignature({ db }: Database, head: Head, { key }: Witness, line: string): Promise<void> {
+  await db
+    .insert(logCosignatures)
+    .values({ log_id: head.id, size: head.size, witness: key.name, line })
+    .onConflictDoUpdate({
+      target: [logCosignatures.log_id, logCosignatures.size, logCosignatures.witness],
+      set: { line, created_at: sql`now()` },
+    });
+}
+
+function describeFork(witness: Witness, head: Head, size: number): { forked: string } {
+  const held = `${head.origin} at size ${head.size} (root ${hexEncode(head.root)})`;
+  const problem = size === head.size ? "another root of the same size" : `size ${size}`;
+  return {
+    forked: `the database holds ${held}, but the witness ${witness.key.name} has cosigned ${problem}.`,
+  };
+}
+
+/** A few tries: the first from the size that we remember, the next from the one that the witness names. */
+async function cosign(
+  { database, logger }: Options,
+  witness: Witness,
+  remembered: number,
+): Promise<RoundResult> {
+  let oldSize = remembered;
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const head = await readOpenHead(database.db);
+    if (oldSize > head.size) return describeFork(witness, head, oldSize);
+    const proof = await proveConsistency(oldSize, head.size, tileReader(database.db, head.id));
+    const answer = await addCheckpoint(witness, { oldSize, proof, checkpoint: head.checkpoint });
+    if (answer.kind === "cosigned") {
+      await storeCosignature(database, head, witness, answer.line);
+      return "cosigned";
+    }
+    if (answer.kind === "failed") {
+      logger.warn({ witness: witness.key.name, problem: answer.problem }, "a witness did not cosign");
+      return "failed";
+    }
+    const known = answer.size ?? oldSize;
+    if (known === oldSize && oldSize === head.size) return describeFork(witness, head, oldSize);
+    if (known === oldSize) return "failed";
+    oldSize = known;
+  }
+  return "failed";
+}
+
+async function runRound(options: Options, policy: WitnessPolicySettings): Promise<RoundResult[]> {
+  const head = await readOpenHead(options.database.db);
+  const known = await readCosignedSizes(options.database.db, head.id);
+  return Promise.all(
+    policy.witnesses.map((witness) => cosign(options, witness, known.get(witness.key.name)?.size ?? 0)),
+  );
+}
+
+export function createWitnesses(options: Options): Witnesses {
+  const { policy, logger, gatherMs = 200, retryMs = 30_000 } = options;
+  let running: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let isDirty = false;
+  let isClosed = false;
+
+  async function run(active: WitnessPolicySettings): Promise<void> {
+    let isRetryNeeded = false;
+    try {
+      const results = await runRound(options, active);
+      isRetryNeeded = results.some((result) => result !== "cosigned");
+      for (const result of results)
+        if (typeof result === "object")
+          logger.error({ problem: result.forked }, "a witness contradicts the log");
+    } catch (error) {
+      isRetryNeeded = true;
+      logger.warn({ err: error }, "the witnesses could not be asked");
+    }
+    running = null;
+    if (isDirty) startAfter(gatherMs);
+    else if (isRetryNeeded) startAfter(retryMs);
+  }
+
+  function startAfter(delayMs: number): void {
+    if (isClosed || policy === undefined || running !== null) return;
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(() => {
+      timer = null;
+      isDirty = false;
+      running = run(policy);
+    }, delayMs);
+    timer.unref();
+  }
+
+  return {
+    ask: async () => {
+      if (policy === undefined) return;
+      for (const result of await runRound(options, policy)) {
+        if (typeof result === "object") throw new ForkGuardError(result.forked);
+        if (result === "failed") startAfter(retryMs);
+      }
+    },
+    schedule: () => {
+      if (!isDirty) startAfter(gatherMs);
+      isDirty = true;
+    },
+    close: async () => {
+      isClosed = true;
+      if (timer !== null) clearTimeout(timer);
+      await running;
+    },
+  };
+}

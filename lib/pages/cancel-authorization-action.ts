@@ -1,0 +1,12 @@
+/** The one action that the list of authorization requests and the page of one share. */
+
+import { cancelOwnAuthorization } from "#lib/approvals/portal-authorizations";
+import { authorizationForm, type FormState } from "#lib/contract/portal";
+import { runAction } from "./portal-request";
+
+export async function runCancelAuthorization(form: FormData): Promise<FormState<null>> {
+  return runAction(authorizationForm, form, async ({ context, person }, input) => {
+    await cancelOwnAuthorization(context, person, input.request_id);
+    return { message: "The request is cancelled.", result: null };
+  });
+}

@@ -1,0 +1,209 @@
+/**
+ * Who is asking, for the portal's pages and server actions: session → membership → person. Actions must come from
+ * our own pages (Origin), and their input is validated before any service sees it.
+ */
+import { cookies, headers } from "next/headers";
+import { notFound, redirect } from "next/navigation";
+import { cache } from "react";
+import type { z } from "zod";
+import { ensureMemberships, type MembershipView, type Person } from "#lib/accounts/members";
+import { type App, getApp } from "#lib/app/app";
+import { requestAddress } from "#lib/app/request-address";
+import {
+  type FormState,
+  type FormValues,
+  failedState,
+  shownOrganizationField,
+  switchedOrganization,
+} from "#lib/contract/portal";
+import type { Context } from "#lib/door/context";
+import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/door/limits";
+import { toAppError } from "#lib/door/problem";
+import { requireSameOrigin } from "#lib/door/same-origin";
+import { AppError } from "#lib/errors";
+import { safePortalPath } from "./portal-path";
+import { readSession } from "./session";
+
+const organizationCookie = "countersign-organization";
+
+export interface Portal {
+  app: App;
+  context: Context;
+  person: Person;
+  /** The organization that is being looked at. */
+  membership: MembershipView;
+  memberships: MembershipView[];
+}
+
+/** The client's address of the request that is being rendered or acted on. */
+export async function currentAddress(): Promise<string> {
+  return requestAddress(await getApp(), await headers());
+}
+
+/** A signed-in person who may not belong to an organization yet. */
+export type Visitor = Omit<Person, "organizationId">;
+
+/** Null where nobody is signed in; does not make an organization. */
+export const readVisitor = cache(async (): Promise<Visitor | null> => {
+  const session = await readSession();
+  if (session === null) return null;
+  const ip = await currentAddress();
+  const { userId, email, label } = session;
+  return { userId, email, actor: { kind: "user", id: email, ip, session: label } };
+});
+
+/** The first visit makes the organization; the cookie chooses among several, and only among one's own. */
+export const readPortal = cache(async (): Promise<Portal | null> => {
+  const visitor = await readVisitor();
+  if (visitor === null) return null;
+  const app = await getApp();
+  const memberships = await ensureMemberships(app.context, visitor);
+  const wanted = (await cookies()).get(organizationCookie)?.value;
+  const membership = memberships.find(({ organizationId }) => organizationId === wanted) ?? memberships[0];
+  if (!membership) throw new Error("a signed-in person has no organization");
+  const person = { ...visitor, organizationId: membership.organizationId };
+  return { app, context: app.context, person, membership, memberships };
+});
+
+/** Sends strangers to the sign-in form, and back to `path` afterwards. */
+export async function requirePortal(path: string): Promise<Portal> {
+  const portal = await readPortal();
+  if (portal === null) redirect(`/portal/sign-in?next=${encodeURIComponent(safePortalPath(path))}`);
+  return portal;
+}
+
+const notFoundNames = new Set<string>([
+  "not_found",
+  "agent_not_found",
+  "attestation_not_found",
+  "authorization_not_found",
+  "bad_request",
+]);
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof AppError && notFoundNames.has(error.errorName);
+}
+
+/** Runs a page's reading; what the person may not see does not exist. */
+export async function orNotFound<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isNotFound(error)) notFound();
+    throw error;
+  }
+}
+
+/** Server actions run for whoever posts to them; Next's own check lets a request without `Origin` pass. */
+export async function requireOwnPage(): Promise<void> {
+  const { env } = await getApp();
+  requireSameOrigin({ headers: await headers() }, env.baseUrl);
+}
+
+/** Mails that a person causes count as key requests do: by the sender's address and by the recipient's. */
+export async function limitMails(email: string): Promise<void> {
+  const { context, env } = await getApp();
+  await enforceLimit(context, limitPolicy(env, "key_request"), await currentAddress());
+  await enforceLimit(context, keyRequestAddressPolicy(env), email);
+}
+
+/** One text for each field; several under one name (checkboxes) as an array. */
+function readForm(form: FormData): FormValues {
+  const values: FormValues = {};
+  for (const name of new Set(form.keys())) {
+    if (name.startsWith("$ACTION") || name === shownOrganizationField) continue;
+    const texts = form.getAll(name).filter((value) => typeof value === "string");
+    values[name] = texts.length === 1 ? (texts[0] ?? "") : texts;
+  }
+  return values;
+}
+
+function fieldErrors(error: z.ZodError): Record<string, string> {
+  return Object.fromEntries(error.issues.map((issue) => [issue.path.join("."), issue.message]).reverse());
+}
+
+function describeFailure(thrown: unknown, values: FormValues, context: Context): FormState<never> {
+  const error = toAppError(thrown);
+  if (error.errorName === "server_error" || error.errorName === "service_unavailable")
+    context.logger.error({ err: error.cause ?? error }, "a portal action failed");
+  const errors = Object.fromEntries(
+    (error.errors ?? []).map(({ pointer, message }) => [pointer.slice(1).replaceAll("/", "."), message]),
+  );
+  return failedState(error.detail, errors, values);
+}
+
+type Work<Subject extends unknown[], Input, Result> = (
+  ...given: [...Subject, Input]
+) => Promise<{ message: string; result: Result }>;
+
+/** Ids that are not one's own answer the 404 of unknown ones. */
+async function runFor<Subject extends unknown[], Schema extends z.ZodType, Result>(
+  findSubject: () => Promise<Subject | null>,
+  schema: Schema,
+  form: FormData,
+  work: Work<Subject, z.output<Schema>, Result>,
+): Promise<FormState<Result>> {
+  const { context } = await getApp();
+  const values = readForm(form);
+  try {
+    await requireOwnPage();
+    const subject = await findSubject();
+    if (subject === null) throw new AppError("forbidden", "your session has ended; sign in again");
+    const parsed = schema.safeParse(values);
+    if (!parsed.success)
+      return failedState("Some fields were not accepted.", fieldErrors(parsed.error), values);
+    const { message, result } = await work(...subject, parsed.data);
+    return { status: "done", message, errors: {}, values: {}, result };
+  } catch (error) {
+    if (isNotFound(error)) notFound();
+    return describeFailure(error, values, context);
+  }
+}
+
+/**
+ * Which organization the portal looks at is one cookie for all tabs, so a page can be older than the choice. What is
+ * done on a page must be meant for the organization that the page shows.
+ */
+export function isShown({ person }: Portal, shownOrganization: unknown): boolean {
+  return shownOrganization === person.organizationId;
+}
+
+/** The frame of every server action of the portal; it acts for the organization that its page shows, or not at all. */
+export async function runAction<Schema extends z.ZodType, Result>(
+  schema: Schema,
+  form: FormData,
+  work: Work<[Portal], z.output<Schema>, Result>,
+): Promise<FormState<Result>> {
+  const findSubject = async (): Promise<[Portal] | null> => {
+    const portal = await readPortal();
+    if (portal !== null && !isShown(portal, form.get(shownOrganizationField)))
+      throw new AppError("forbidden", switchedOrganization);
+    return portal === null ? null : [portal];
+  };
+  return runFor(findSubject, schema, form, work);
+}
+
+/** For people who are signed in and need not belong to an organization yet. */
+export async function runVisitorAction<Schema extends z.ZodType, Result>(
+  schema: Schema,
+  form: FormData,
+  work: Work<[App, Visitor], z.output<Schema>, Result>,
+): Promise<FormState<Result>> {
+  const findSubject = async (): Promise<[App, Visitor] | null> => {
+    const visitor = await readVisitor();
+    return visitor === null ? null : [await getApp(), visitor];
+  };
+  return runFor(findSubject, schema, form, work);
+}
+
+/** Which organization the portal shows from now on; whether the person belongs to it is looked up each time. */
+export async function chooseOrganization(organizationId: string): Promise<void> {
+  const { env } = await getApp();
+  (await cookies()).set(organizationCookie, organizationId, {
+    path: "/portal",
+    httpOnly: true,
+    sameSite: "lax",
+    secure: env.baseUrl.startsWith("https://"),
+    maxAge: 365 * 86_400,
+  });
+}

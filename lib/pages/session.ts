@@ -1,0 +1,117 @@
+/**
+ * Login by e-mail link (pages.md, /portal): next-auth with sessions in the database. The mailed link leads to a
+ * page of ours that only shows a button; its POST ends in `completeSignIn`, and next-auth's own routes are not
+ * exposed at all. This file reaches Next: nothing that server.ts bundles may import it.
+ */
+
+import { NextRequest } from "next/server";
+import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
+import { signInMail } from "#lib/accounts/mails";
+import { type App, getApp } from "#lib/app/app";
+import { requestAddress } from "#lib/app/request-address";
+import { base64UrlEncode } from "#lib/domain/bytes";
+import { AppError } from "#lib/errors";
+import { safePortalPath } from "./portal-path";
+import { createSessionStore, sessionLabel } from "./session-store";
+
+const linkLifetimeSeconds = 1800;
+const sessionLifetimeSeconds = 14 * 86_400;
+
+/** What our session callback adds. */
+export interface PortalSession {
+  userId: string;
+  email: string;
+  label: string;
+}
+
+interface SessionWithPortal extends Session {
+  portal?: PortalSession;
+}
+
+function confirmUrl(baseUrl: string, token: string, email: string, callbackUrl: string | null): string {
+  const url = new URL("/portal/sign-in/confirm", baseUrl);
+  url.searchParams.set("token", token);
+  url.searchParams.set("email", email);
+  const next = safePortalPath(callbackUrl === null ? null : new URL(callbackUrl, baseUrl).pathname);
+  if (next !== "/portal") url.searchParams.set("next", next);
+  return url.href;
+}
+
+function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
+  const log = (level: "error" | "warn") => (problem: unknown) =>
+    context.logger[level]({ err: problem }, "sign-in");
+  return {
+    adapter: createSessionStore(context, ip),
+    basePath: "/api/auth",
+    secret: context.secrets.session,
+    trustHost: true,
+    useSecureCookies: env.baseUrl.startsWith("https://"),
+    pages: { signIn: "/portal/sign-in", error: "/portal/sign-in" },
+    session: {
+      strategy: "database",
+      maxAge: sessionLifetimeSeconds,
+      generateSessionToken: () => base64UrlEncode(context.random(32)),
+    },
+    logger: { error: log("error"), warn: log("warn"), debug: () => {} },
+    callbacks: {
+      session: ({ session, user }) => ({
+        ...session,
+        portal: { userId: user.id, email: user.email, label: sessionLabel(session.sessionToken) },
+      }),
+    },
+    providers: [
+      {
+        id: "email",
+        type: "email",
+        name: "E-mail",
+        maxAge: linkLifetimeSeconds,
+        generateVerificationToken: () => base64UrlEncode(context.random(32)),
+        sendVerificationRequest: async ({ identifier, token, url }) => {
+          const next = new URL(url).searchParams.get("callbackUrl");
+          const link = confirmUrl(env.baseUrl, token, identifier, next);
+          await context.mailer.send(signInMail(identifier, link, linkLifetimeSeconds / 60));
+        },
+      },
+    ],
+  };
+}
+
+/** `auth`, `signIn` and `signOut` ask for the settings at each call: the app is built at run time. */
+const { auth, handlers, signIn, signOut } = NextAuth(async (request) => {
+  const app = await getApp();
+  return buildConfig(app, request === undefined ? null : requestAddress(app, request.headers));
+});
+
+/** Mails a link, whether or not the address is known. The caller has checked the limits. */
+export async function requestSignInLink(email: string, next: string): Promise<void> {
+  const { env } = await getApp();
+  const to: unknown = await signIn("email", { email, redirectTo: next, redirect: false });
+  if (typeof to !== "string" || new URL(to, env.baseUrl).searchParams.has("error"))
+    throw new AppError("service_unavailable", "the mail could not be sent; try again shortly");
+}
+
+/** Uses the link's token up and answers with the session's cookie, or leads back to the form with `?error=`. */
+export async function completeSignIn(
+  request: Request,
+  link: { token: string; email: string; next: string },
+): Promise<Response> {
+  const { env } = await getApp();
+  const url = new URL("/api/auth/callback/email", env.baseUrl);
+  url.searchParams.set("token", link.token);
+  url.searchParams.set("email", link.email);
+  url.searchParams.set("callbackUrl", safePortalPath(link.next));
+  const answer = await handlers.GET(new NextRequest(url, { headers: request.headers }));
+  const headers = new Headers(answer.headers);
+  headers.set("cache-control", "no-store");
+  return new Response(null, { status: 303, headers });
+}
+
+/** Null where nobody is signed in. */
+export async function readSession(): Promise<PortalSession | null> {
+  const session: SessionWithPortal | null = await auth();
+  return session?.portal ?? null;
+}
+
+export async function endSession(): Promise<void> {
+  await signOut({ redirect: false });
+}

@@ -1,0 +1,127 @@
+/** The organization's settings, and its end. */
+import { and, eq, inArray, isNull, notExists } from "drizzle-orm";
+import { recordAudit } from "#lib/accounts/audit";
+import { listInvitations } from "#lib/accounts/invitations";
+import { type Person, personNotFound, requireRole } from "#lib/accounts/members";
+import { listMembers } from "#lib/accounts/organization-members";
+import { cancelAuthorization } from "#lib/approvals/decide";
+import type { Executor } from "#lib/db/client";
+import {
+  apiKeys,
+  authorizationRequests,
+  invitations,
+  memberships,
+  organizations,
+  users,
+} from "#lib/db/schema";
+import type { Context } from "#lib/door/context";
+import { AppError, fieldError } from "#lib/errors";
+
+export async function readOrganization(context: Context, person: Person) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const { organizationId } = person;
+  const [row] = await db.select().from(organizations).where(eq(organizations.id, organizationId));
+  if (!row) throw personNotFound();
+  return {
+    name: row.name,
+    defaultPublic: row.default_public,
+    attestationsPerDay: row.attestations_per_day ?? context.settings.LIMIT_ATTEST_PER_DAY,
+    createdAt: row.created_at.toISOString(),
+    members: await listMembers(db, organizationId),
+    invitations: await listInvitations(db, organizationId),
+  };
+}
+
+export async function updateOrganization(
+  context: Context,
+  person: Person,
+  wanted: { name: string; defaultPublic: boolean },
+): Promise<void> {
+  const { organizationId, actor } = person;
+  await context.database.db.transaction(async (tx) => {
+    await requireRole(tx, person, "owner");
+    await tx
+      .update(organizations)
+      .set({ name: wanted.name, default_public: wanted.defaultPublic })
+      .where(eq(organizations.id, organizationId));
+    await recordAudit(context, tx, {
+      organizationId,
+      actor,
+      action: "organization.updated",
+      subject: organizationId,
+      detail: { name: wanted.name, default_public: wanted.defaultPublic },
+    });
+  });
+}
+
+/** People who belong to no organization any more; their sessions go with them. */
+async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
+  if (userIds.length === 0) return;
+  const others = tx
+    .select({ id: memberships.user_id })
+    .from(memberships)
+    .where(eq(memberships.user_id, users.id));
+  await tx.delete(users).where(and(inArray(users.id, userIds), notExists(others)));
+}
+
+async function cancelPending(context: Context, person: Person): Promise<void> {
+  const pending = await context.database.db
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .where(
+      and(
+        eq(authorizationRequests.organization_id, person.organizationId),
+        eq(authorizationRequests.status, "pending"),
+      ),
+    );
+  for (const { id } of pending) {
+    await cancelAuthorization(context, id, person.organizationId, person.actor).catch((error: unknown) => {
+      if (!(error instanceof AppError && error.errorName === "authorization_not_pending")) throw error;
+    });
+  }
+}
+
+/**
+ * What is in the log stays in the log. Keys, members, invitations and pending requests end; the row itself stays,
+ * because attestations and the slugs of agents point to it.
+ */
+export async function deleteOrganization(
+  context: Context,
+  person: Person,
+  confirmation: string,
+): Promise<void> {
+  const { organizationId, actor } = person;
+  await context.database.db.transaction(async (tx) => {
+    const [organization] = await tx
+      .select()
+      .from(organizations)
+      .where(eq(organizations.id, organizationId))
+      .for("update");
+    await requireRole(tx, person, "owner");
+    if (!organization || confirmation !== organization.name)
+      throw fieldError("validation_error", "confirmation", "is not the name of the organization");
+    const now = context.clock();
+    await tx.update(organizations).set({ deleted_at: now }).where(eq(organizations.id, organizationId));
+    await tx
+      .update(apiKeys)
+      .set({ revoked_at: now })
+      .where(and(eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)));
+    await tx.delete(invitations).where(eq(invitations.organization_id, organizationId));
+    const gone = await tx
+      .delete(memberships)
+      .where(eq(memberships.organization_id, organizationId))
+      .returning({ userId: memberships.user_id });
+    await recordAudit(context, tx, {
+      organizationId,
+      actor,
+      action: "organization.deleted",
+      subject: organizationId,
+    });
+    await deleteStranded(
+      tx,
+      gone.map(({ userId }) => userId),
+    );
+  });
+  await cancelPending(context, person);
+}

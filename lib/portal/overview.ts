@@ -1,0 +1,67 @@
+/** What the portal's first page tells: today's use against the limit, the last 30 days, what waits, what came last. */
+import { and, count, eq, gt, gte, sql } from "drizzle-orm";
+import { type Person, requireRole } from "#lib/accounts/members";
+import { readOwnAttestations, whereOf } from "#lib/attestations/own";
+import { agents, attestations, authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
+import type { Context } from "#lib/door/context";
+import { utcDay } from "#lib/keys/api-keys";
+
+const dayMs = 86_400_000;
+const chartDays = 30;
+const latest = 5;
+
+/** One entry for each of the last 30 UTC days, oldest first, zero where nothing was recorded. */
+async function readUsage(context: Context, organizationId: string) {
+  const today = Date.parse(`${utcDay(context.clock())}T00:00:00Z`);
+  const days = Array.from({ length: chartDays }, (_, i) =>
+    utcDay(new Date(today - (chartDays - 1 - i) * dayMs)),
+  );
+  const rows = await context.database.db
+    .select({ day: dailyUsage.day, attestations: dailyUsage.attestations })
+    .from(dailyUsage)
+    .where(and(eq(dailyUsage.organization_id, organizationId), gte(dailyUsage.day, days[0] ?? "")));
+  const byDay = new Map(rows.map((row) => [row.day, row.attestations]));
+  return days.map((day) => ({ day, attestations: byDay.get(day) ?? 0 }));
+}
+
+async function readPending(context: Context, organizationId: string) {
+  const { db } = context.database;
+  const isPending = and(
+    eq(authorizationRequests.organization_id, organizationId),
+    eq(authorizationRequests.status, "pending"),
+    gt(authorizationRequests.expires_at, sql`now()`),
+  );
+  const [total] = await db.select({ count: count() }).from(authorizationRequests).where(isPending);
+  return total?.count ?? 0;
+}
+
+/** Of the days that the chart shows. `from`: the first of them, as the list's filter takes it. */
+async function readWarned(context: Context, organizationId: string, from: string) {
+  const { db } = context.database;
+  const keys = await context.keys.published();
+  const [total] = await db
+    .select({ count: count() })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(whereOf(organizationId, { warnings: "true", from }, keys));
+  return { count: total?.count ?? 0, from };
+}
+
+export async function readOverview(context: Context, person: Person) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const { organizationId } = person;
+  const [organization] = await db
+    .select({ perDay: organizations.attestations_per_day })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId));
+  const usage = await readUsage(context, organizationId);
+  return {
+    usage,
+    attestationsToday: usage.at(-1)?.attestations ?? 0,
+    attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
+    warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
+    pendingAuthorizations: await readPending(context, organizationId),
+    latest: await readOwnAttestations(context, organizationId, {}, { before: undefined, limit: latest }),
+  };
+}

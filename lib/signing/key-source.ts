@@ -1,0 +1,67 @@
+/**
+ * Where the service's secret keys are: settings first, else files of DATA_DIR/keys. A rotation makes
+ * `<file>.next` first and renames it when the database has made that key the active one.
+ */
+import { randomBytes } from "node:crypto";
+import type { Env } from "#lib/env";
+import type { KeySource } from "./first-keys";
+import type { SecretFiles } from "./key-files";
+import { createLocalSigner } from "./local-signer";
+import type { KeyPurpose, Signers } from "./signing-keys";
+
+const keyFiles = { attestation: "signing-key", log: "log-signing-key", zk: "zk-signing-key" } as const;
+/** Made with the first keys. */
+export const authSecretFile = "auth-secret";
+const keySettings = { attestation: "SIGNING_KEY", log: "LOG_SIGNING_KEY", zk: "ZK_SIGNING_KEY" } as const;
+const purposes: KeyPurpose[] = ["attestation", "log", "zk"];
+
+function decodeZkSeed(text: string, name: string): Uint8Array {
+  const seed = new Uint8Array(Buffer.from(text.trim(), "base64"));
+  if (seed.length !== 32) throw new Error(`${name}: must be the base64 of a 32-byte seed`);
+  return seed;
+}
+
+/** `name` is the setting or file that messages name. */
+export function parseKeyText(purpose: KeyPurpose, text: string, name: string): Partial<Signers> {
+  if (purpose === "zk") return { zkSeed: decodeZkSeed(text, name) };
+  const signer = createLocalSigner(text, name);
+  return purpose === "attestation" ? { signer } : { logSigner: signer };
+}
+
+/** The setting that gives the key of this purpose, where one does: files are not looked at then. */
+export function findKeySetting(env: Env, purpose: KeyPurpose): string | null {
+  return env[keySettings[purpose]] === undefined ? null : keySettings[purpose];
+}
+
+export const randomKeyText = () => randomBytes(32).toString("base64");
+
+/** Keeps the key that a rotation goes on to; throws EEXIST where one is kept already. */
+export async function keepNextKey(files: SecretFiles, purpose: KeyPurpose, text: string): Promise<void> {
+  await files.create(`${keyFiles[purpose]}.next`, text);
+}
+
+export function createKeySource(env: Env, files: SecretFiles): KeySource {
+  const loadAll = async (ending: string): Promise<Partial<Signers>> => {
+    const found: Partial<Signers> = {};
+    for (const purpose of purposes) {
+      const setting = ending === "" ? env[keySettings[purpose]] : undefined;
+      const file = `${keyFiles[purpose]}${ending}`;
+      const text = setting ?? (await files.read(file));
+      const name = setting === undefined ? files.describe(file) : keySettings[purpose];
+      if (text !== null) Object.assign(found, parseKeyText(purpose, text, name));
+    }
+    return found;
+  };
+  return {
+    load: () => loadAll(""),
+    loadNext: () => loadAll(".next"),
+    promoteNext: (purpose) => files.replace(keyFiles[purpose], `${keyFiles[purpose]}.next`),
+    create: async (missing) => {
+      const names = missing.map((purpose): string => keyFiles[purpose]);
+      const needsAuthSecret = env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null;
+      for (const name of needsAuthSecret ? [...names, authSecretFile] : names)
+        await files.create(name, randomKeyText());
+    },
+    describe: (purpose) => `${keySettings[purpose]} or the file ${files.describe(keyFiles[purpose])}`,
+  };
+}
