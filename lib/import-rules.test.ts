@@ -25,27 +25,60 @@ const rooms: Record<string, { forbidden: [string, string]; allowed: [string, str
     allowed: ["@noble/hashes/sha2.js", "canonicalize"],
   },
   "lib/contract": {
-    forbidden: ["#lib/services/attest", "next/headers"],
+    forbidden: ["#lib/attestations/attest", "next/headers"],
     allowed: ["zod", "#lib/domain/bytes"],
   },
   "lib/verifier": {
-    forbidden: ["#lib/services/attest", "zod"],
+    forbidden: ["#lib/log/reader", "zod"],
     allowed: ["#lib/contract/x", "#lib/domain/bytes"],
   },
   "lib/client": { forbidden: ["#lib/db/client", "pino"], allowed: ["#lib/contract/x", "#lib/domain/bytes"] },
-  "lib/db": { forbidden: ["#lib/services/attest", "next/headers"], allowed: ["drizzle-orm", "#lib/env"] },
-  "lib/providers": {
-    forbidden: ["#lib/services/attest", "drizzle-orm"],
-    allowed: ["resend", "#lib/domain/bytes"],
+  "lib/db": { forbidden: ["#lib/door/route", "next/headers"], allowed: ["drizzle-orm", "#lib/env"] },
+  "lib/workers": { forbidden: ["#lib/db/client", "drizzle-orm"], allowed: ["piscina", "#lib/domain/bytes"] },
+  "lib/door": { forbidden: ["#lib/keys/api-keys", "next/headers"], allowed: ["zod", "#lib/db/client"] },
+  "lib/signing": { forbidden: ["#lib/log/reader", "zod"], allowed: ["drizzle-orm", "#lib/db/schema"] },
+  "lib/log": {
+    forbidden: ["#lib/accounts/audit", "next/headers"],
+    allowed: ["drizzle-orm", "#lib/signing/signer"],
   },
-  "lib/services": {
-    forbidden: ["#lib/http/route", "next/headers"],
-    allowed: ["drizzle-orm", "#lib/db/client"],
+  "lib/mail": { forbidden: ["#lib/accounts/mails", "next/headers"], allowed: ["resend", "#lib/door/route"] },
+  "lib/accounts": {
+    forbidden: ["#lib/keys/api-keys", "next-auth"],
+    allowed: ["drizzle-orm", "#lib/mail/mailer"],
   },
-  "lib/http": { forbidden: ["#components/badge", "drizzle-orm"], allowed: ["zod", "#lib/services/attest"] },
-  components: { forbidden: ["#lib/services/attest", "postgres"], allowed: ["react", "#components/badge"] },
+  "lib/keys": { forbidden: ["#lib/agents/agents", "next/headers"], allowed: ["zod", "#lib/accounts/audit"] },
+  "lib/agents": {
+    forbidden: ["#lib/approvals/embed", "next/headers"],
+    allowed: ["drizzle-orm", "#lib/keys/api-keys"],
+  },
+  "lib/approvals": {
+    forbidden: ["#lib/attestations/view", "next/headers"],
+    allowed: ["drizzle-orm", "#lib/agents/agents"],
+  },
+  "lib/attestations": {
+    forbidden: ["#lib/portal/overview", "next/headers"],
+    allowed: ["feed", "#lib/approvals/embed"],
+  },
+  "lib/portal": {
+    forbidden: ["#lib/app/app", "next/headers"],
+    allowed: ["drizzle-orm", "#lib/attestations/own"],
+  },
+  "lib/stand-in": {
+    forbidden: ["#lib/attestations/attest", "drizzle-orm/pg-core"],
+    allowed: ["zod", "#lib/approvals/world-id/portal"],
+  },
+  "lib/app": {
+    forbidden: ["#lib/pages/session", "next/headers"],
+    allowed: ["zod", "#lib/attestations/attest"],
+  },
+  "lib/cli": { forbidden: ["#lib/pages/session", "zod"], allowed: ["node:util", "#lib/app/open-log"] },
+  "lib/pages": { forbidden: ["#components/badge", "drizzle-orm"], allowed: ["next/headers", "#lib/app/app"] },
+  components: {
+    forbidden: ["#lib/attestations/attest", "postgres"],
+    allowed: ["react", "#components/badge"],
+  },
   app: {
-    forbidden: ["#lib/db/client", "#lib/providers/mailer"],
+    forbidden: ["#lib/db/client", "#lib/signing/signing-keys"],
     allowed: ["next/headers", "#components/badge"],
   },
 };
@@ -102,20 +135,20 @@ function plantOthers(): Plant[] {
   return [
     plant(importRule, "lib/outside.ts", forms["named"]?.("../server") ?? "", true),
     plant(importRule, "lib/outside-alias.ts", forms["named"]?.("#lib/errors") ?? "", false),
-    plant(environmentRule, "lib/services/reads-env.ts", environment, true),
+    plant(environmentRule, "lib/log/reads-env.ts", environment, true),
     plant(environmentRule, "app/reads-env.ts", environment, true),
     ...[
       "lib/env.ts",
       "e2e/support/databases.ts",
-      "lib/http/env.test.ts",
+      "lib/door/env.test.ts",
       "e2e/env.ts",
       "bench/env.ts",
       ".ci/env.mjs",
       "next.config.ts",
     ].map((file) => plant(environmentRule, file, environment, false)),
-    plant(nameRule, "lib/services/camelCase.ts", plain, true),
+    plant(nameRule, "lib/log/camelCase.ts", plain, true),
     plant(nameRule, "app/[keyId]/page.ts", plain, false),
-    plant(assertionRule, "lib/services/asserts.ts", assertion, true),
+    plant(assertionRule, "lib/log/asserts.ts", assertion, true),
     ...["lib/verifier/asserts.ts", "lib/domain/asserts.test.ts", "e2e/asserts.ts", "bench/asserts.ts"].map(
       (file) => plant(assertionRule, file, assertion, false),
     ),

@@ -1,13 +1,13 @@
 /** People for the portal's tests: signed in without mail. */
+import type { AccountsContext } from "#lib/accounts/context";
 
 import { ensureMemberships, type Person } from "#lib/accounts/members";
 import { users } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
 
 /** A person of the address; `organizationId`: where they act, by default in the organization that is their own. */
 export async function signInPerson(
-  context: Context,
+  context: AccountsContext,
   email: string,
   organizationId?: string,
 ): Promise<Person> {

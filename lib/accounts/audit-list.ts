@@ -1,11 +1,12 @@
 /** The audit log as the portal shows it: newest first, keys by name. */
+
 import { and, desc, eq, inArray, lt } from "drizzle-orm";
 import type { AuditFilters } from "#lib/contract/portal-audit";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, auditEvents } from "#lib/db/schema";
 import { isJsonObject } from "#lib/domain/canonical-json";
 import { isUuid } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
+import type { AccountsContext } from "./context";
 import { type Person, requireRole } from "./members";
 
 type Event = typeof auditEvents.$inferSelect;
@@ -38,7 +39,7 @@ function describeEvent(event: Event, keys: Map<string, string>) {
 }
 
 export async function listAuditEvents(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   query: AuditFilters & { cursor: string | undefined; limit: number },
 ) {

@@ -4,16 +4,8 @@ import type { Executor } from "#lib/db/client";
 import { auditEvents } from "#lib/db/schema";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
-
-export interface Actor {
-  kind: "key" | "user" | "human" | "system";
-  /** A key's id, a person's e-mail address; never a secret. */
-  id: string;
-  ip: string | null;
-  /** Which session of the portal, as session-store.ts labels it. */
-  session?: string;
-}
+import type { Actor } from "#lib/door/principal";
+import type { AccountsContext } from "./context";
 
 export interface AuditEvent {
   organizationId: string;
@@ -24,7 +16,11 @@ export interface AuditEvent {
   detail?: JsonObject;
 }
 
-export async function recordAudit(context: Context, executor: Executor, event: AuditEvent): Promise<void> {
+export async function recordAudit(
+  context: AccountsContext,
+  executor: Executor,
+  event: AuditEvent,
+): Promise<void> {
   const now = context.clock();
   const { session } = event.actor;
   const detail = session === undefined ? event.detail : { ...event.detail, session };

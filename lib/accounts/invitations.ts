@@ -2,14 +2,16 @@
  * Inviting a colleague by e-mail. The token is in the mail alone: here is its SHA-256. It works once, within seven
  * days, and only for a person who is signed in with the invited address.
  */
+
 import { and, count, desc, eq, gt, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
 import { base64UrlEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
+import type { Actor } from "#lib/door/principal";
 import { AppError, fieldError } from "#lib/errors";
-import { type Actor, recordAudit } from "./audit";
+import { recordAudit } from "./audit";
+import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";
 import { type Person, personNotFound, type Role, requireRole } from "./members";
 import { lockOrganization } from "./organizations";
@@ -80,7 +82,7 @@ async function requireFewOrganizations(tx: Executor, userId: string): Promise<vo
 
 /** An earlier invitation of the same address no longer works. */
 export async function inviteMember(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   invited: { email: string; role: Role },
 ): Promise<void> {
@@ -119,7 +121,7 @@ export async function inviteMember(
 }
 
 export async function withdrawInvitation(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   invitationId: string,
 ): Promise<void> {
@@ -143,7 +145,7 @@ export async function withdrawInvitation(
 }
 
 /** Changes nothing: mail scanners open links. Null for a token that does not work or works no more. */
-export async function readInvitation(context: Context, token: string) {
+export async function readInvitation(context: AccountsContext, token: string) {
   const [row] = await context.database.db
     .select({
       email: invitations.email,
@@ -159,7 +161,7 @@ export async function readInvitation(context: Context, token: string) {
 
 /** Answers the organization that was joined. Of two attempts at once one succeeds. */
 export async function acceptInvitation(
-  context: Context,
+  context: AccountsContext,
   visitor: { userId: string; email: string; actor: Actor },
   token: string,
 ): Promise<string> {

@@ -2,12 +2,14 @@
  * People and what they may do. Every service of the portal asks here first: who is no member gets the answer of
  * an unknown id, who has too low a role gets 403.
  */
+
 import { and, asc, eq, isNull } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
+import type { Actor } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import { type Actor, recordAudit } from "./audit";
+import { recordAudit } from "./audit";
+import type { AccountsContext } from "./context";
 import { findOrCreateOrganization } from "./organizations";
 
 export type Role = "owner" | "member";
@@ -40,7 +42,7 @@ export type MembershipView = Awaited<ReturnType<typeof listMemberships>>[number]
 
 /** At least one: who has none gets an organization of their own, the one that the API would use for the address. */
 export async function ensureMemberships(
-  context: Context,
+  context: AccountsContext,
   person: { userId: string; email: string; actor: Actor },
 ): Promise<MembershipView[]> {
   const { db } = context.database;
@@ -81,7 +83,7 @@ export async function requireRole(executor: Executor, person: Person, needed: Ro
 
 /** One line in the audit log of each organization that the person belongs to. */
 export async function recordSignIn(
-  context: Context,
+  context: AccountsContext,
   userId: string,
   from: { ip: string | null; session: string },
 ): Promise<void> {

@@ -1,9 +1,10 @@
 /** Organizations own everything; a person has one from the first contact, by API or by login. */
+
 import { eq } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
+import type { AccountsContext } from "./context";
 
 /**
  * For counts and roles that must still hold at the commit: whoever changes them waits here. NO KEY UPDATE, so that
@@ -18,7 +19,7 @@ export async function lockOrganization(tx: Executor, organizationId: string): Pr
 }
 
 /** The person behind an address, made when there is none yet. */
-async function findOrCreateUser(context: Context, tx: Executor, email: string): Promise<string> {
+async function findOrCreateUser(context: AccountsContext, tx: Executor, email: string): Promise<string> {
   const id = uuidV7(context.clock().getTime(), context.random(16));
   await tx.insert(users).values({ id, email }).onConflictDoNothing({ target: users.email });
   const [user] = await tx.select({ id: users.id }).from(users).where(eq(users.email, email));
@@ -28,7 +29,7 @@ async function findOrCreateUser(context: Context, tx: Executor, email: string): 
 
 /** The person's first organization, made with them as owner when they have none. `email` must have been proven. */
 export async function findOrCreateOrganization(
-  context: Context,
+  context: AccountsContext,
   tx: Executor,
   email: string,
 ): Promise<{ organizationId: string; userId: string }> {

@@ -1,11 +1,12 @@
 /** The keys that an agent has had: replaced one by one, only so often a day, and read in pages. */
+
 import { and, count, desc, eq, gte, isNull, lt } from "drizzle-orm";
+import type { AccountsContext } from "#lib/accounts/context";
 import type { KeyHistoryEntry, KeyHistoryResponse } from "#lib/contract/identity";
 import { isCalendarTime } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { agentKeys } from "#lib/db/schema";
 import { base64Encode, base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { secondsToMidnight, utcDay } from "#lib/keys/api-keys";
 import { agentNotFound, findAgent } from "./agents";
@@ -80,7 +81,12 @@ export async function listAgentKeys(
   return { slug: agent.slug, keys, next_cursor: cursor };
 }
 
-async function requireChangesLeft(context: Context, tx: Executor, agentId: string, now: Date): Promise<void> {
+async function requireChangesLeft(
+  context: AccountsContext,
+  tx: Executor,
+  agentId: string,
+  now: Date,
+): Promise<void> {
   const limit = context.settings.LIMIT_KEY_CHANGES_PER_DAY;
   const midnight = new Date(`${utcDay(now)}T00:00:00.000Z`);
   const [today] = await tx
@@ -97,7 +103,7 @@ async function requireChangesLeft(context: Context, tx: Executor, agentId: strin
 
 /** The caller holds the lock of the agent's row, so that changes are counted one after another. */
 export async function replaceKey(
-  context: Context,
+  context: AccountsContext,
   tx: Executor,
   agentId: string,
   publicKey: Uint8Array | null,

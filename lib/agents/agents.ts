@@ -1,12 +1,13 @@
 /** Agents as attest and authorize see them: found by slug without regard to case, claimed by first use. */
+
 import { and, eq, inArray, isNull } from "drizzle-orm";
+import type { AccountsContext } from "#lib/accounts/context";
 import { agentSlug } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
 import type { ActionPredicate } from "#lib/domain/statement";
-import type { Context } from "#lib/door/context";
 import { AppError, fieldError } from "#lib/errors";
 
 export function slugKey(slug: string): string {
@@ -59,13 +60,6 @@ export async function lockAgents(tx: Executor, slugs: readonly string[]) {
   return new Map(rows.map((row) => [row.slug_key, row]));
 }
 
-/** Made for another registration than the one that holds now: to be made again. */
-export class RegistrationChanged extends AppError {
-  constructor() {
-    super("service_unavailable", "the agent's registration was changed at the same moment; try again");
-  }
-}
-
 export interface SlugClaim {
   slug: string;
   organizationId: string;
@@ -75,7 +69,7 @@ export interface SlugClaim {
  * Claims the slugs that nobody has, and answers the agent of each claim in its order, null where another
  * organization owns it.
  */
-export async function claimAgents(context: Context, tx: Executor, claims: SlugClaim[]) {
+export async function claimAgents(context: AccountsContext, tx: Executor, claims: SlugClaim[]) {
   const now = context.clock();
   await tx
     .insert(agents)

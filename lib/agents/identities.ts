@@ -1,7 +1,9 @@
 /** Agents' registered identities (api.md section 11). A change applies to later attestations only. */
+
 import { and, eq, isNull } from "drizzle-orm";
 import type { z } from "zod";
-import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { recordAudit } from "#lib/accounts/audit";
+import type { AccountsContext } from "#lib/accounts/context";
 import type {
   IdentityResponse,
   putToolsBody,
@@ -16,7 +18,7 @@ import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
 import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks";
 import { parseCanonical } from "#lib/domain/statement";
-import type { Context } from "#lib/door/context";
+import type { Actor } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
 import { readNewestKeys, replaceKey } from "./agent-keys";
 import { agentNotFound, claimAgents, findAgent, isSlug, slugKey, slugTaken } from "./agents";
@@ -61,7 +63,7 @@ function checkPossession(profile: Profile, slug: string, publicKey: Uint8Array |
 }
 
 async function applyProfile(
-  context: Context,
+  context: AccountsContext,
   tx: Executor,
   agent: typeof agents.$inferSelect,
   profile: Profile,
@@ -94,7 +96,7 @@ async function applyProfile(
 
 async function storeTools(
   tx: Executor,
-  context: Context,
+  context: AccountsContext,
   agentId: string,
   tools: string[],
   descriptions: Record<string, string> | null,
@@ -140,7 +142,7 @@ async function describeIdentity(
 
 /** Claims the slug, or updates one's own. `isNew`: nobody had claimed it. */
 export async function registerIdentity(
-  context: Context,
+  context: AccountsContext,
   registrant: Registrant,
   body: Registration,
 ): Promise<{ isNew: boolean; identity: IdentityResponse }> {
@@ -158,7 +160,7 @@ export async function registerIdentity(
 }
 
 async function audit(
-  context: Context,
+  context: AccountsContext,
   tx: Executor,
   registrant: Registrant,
   action: string,
@@ -180,7 +182,7 @@ async function requireOwn(tx: Executor, registrant: Registrant, slug: string) {
 }
 
 export async function updateIdentity(
-  context: Context,
+  context: AccountsContext,
   registrant: Registrant,
   slug: string,
   profile: Profile,
@@ -194,7 +196,7 @@ export async function updateIdentity(
 }
 
 export async function putTools(
-  context: Context,
+  context: AccountsContext,
   registrant: Registrant,
   slug: string,
   body: z.infer<typeof putToolsBody>,

@@ -1,11 +1,12 @@
 /** An organization's own agents, as the portal lists and changes them. */
+
 import { and, count, desc, eq, lt } from "drizzle-orm";
 import type { z } from "zod";
+import type { AccountsContext } from "#lib/accounts/context";
 import { type Person, requireRole } from "#lib/accounts/members";
 import type { registerBody, updateIdentityBody } from "#lib/contract/identity";
 import { agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/domain/identity-checks";
-import type { Context } from "#lib/door/context";
 import { agentNotFound, type FoundAgent, findAgent } from "./agents";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
@@ -16,7 +17,7 @@ function keyStatus(agent: FoundAgent): "none" | "unproven" | "proven" {
 
 /** Newest first. */
 export async function listOwnAgents(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   page: { cursor: string | undefined; limit: number },
 ) {
@@ -41,7 +42,7 @@ export async function listOwnAgents(
   };
 }
 
-async function describeOwnAgent(context: Context, slug: string) {
+async function describeOwnAgent(context: AccountsContext, slug: string) {
   const { db } = context.database;
   const agent = await findAgent(db, slug);
   if (agent === null) return null;
@@ -60,19 +61,19 @@ async function describeOwnAgent(context: Context, slug: string) {
   };
 }
 
-async function requireOwnAgent(context: Context, person: Person, slug: string): Promise<void> {
+async function requireOwnAgent(context: AccountsContext, person: Person, slug: string): Promise<void> {
   await requireRole(context.database.db, person, "member");
   const agent = await findAgent(context.database.db, slug);
   if (agent?.organization_id !== person.organizationId) throw agentNotFound();
 }
 
-export async function readOwnAgent(context: Context, person: Person, slug: string) {
+export async function readOwnAgent(context: AccountsContext, person: Person, slug: string) {
   await requireOwnAgent(context, person, slug);
   return readIdentity(context.database.db, slug);
 }
 
 export async function registerOwnAgent(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   body: z.output<typeof registerBody>,
 ): Promise<string> {
@@ -81,7 +82,7 @@ export async function registerOwnAgent(
 }
 
 export async function updateOwnAgent(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   slug: string,
   profile: z.output<typeof updateIdentityBody>,
@@ -92,7 +93,7 @@ export async function updateOwnAgent(
 
 /** Descriptions stay with the tools that stay. */
 export async function putOwnTools(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   slug: string,
   tools: string[],

@@ -1,7 +1,5 @@
 /** Runs the operations of lib/contract/operations-agents.ts. */
-
-import { readAgentFeed } from "#lib/attestations/feed";
-import { writeJsonFeed } from "#lib/attestations/syndication";
+import type { AccountsContext } from "#lib/accounts/context";
 import type { agentsOperations as specs } from "#lib/contract/operations-agents";
 import { actorOf, type Call, type Params, type Runs, requireCaller } from "#lib/door/route";
 import { listAgentKeys } from "./agent-keys";
@@ -11,19 +9,9 @@ const registrant = (call: Pick<Call<unknown, unknown>, "caller" | "ip">) => ({
   organizationId: requireCaller(call).organizationId,
   actor: actorOf(call),
 });
-/** Asked for by Accept, the same attestations come as a JSON Feed. */
-const feedMediaType = "application/feed+json";
 const slugOf = (params: Params) => params["slug"] ?? "";
 
-export const agentsRuns: Runs<typeof specs> = {
-  agentFeed: async ({ context, params, query, request }) => {
-    const feed = await readAgentFeed(context, slugOf(params), query);
-    if (!request.headers.get("accept")?.includes(feedMediaType))
-      return { body: feed, headers: { vary: "Accept" } };
-    return new Response(writeJsonFeed(context.settings.baseUrl, feed), {
-      headers: { "content-type": feedMediaType, "cache-control": "no-store", vary: "Accept" },
-    });
-  },
+export const agentsRuns: Runs<Omit<typeof specs, "agentFeed">, AccountsContext> = {
   registerIdentity: async (call) => {
     const { isNew, identity } = await registerIdentity(call.context, registrant(call), call.body);
     return { status: isNew ? 201 : 200, body: identity };

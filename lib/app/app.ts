@@ -2,16 +2,20 @@
  * Builds the one context of this process from the settings. Kept on globalThis, because the production server
  * and Next's bundle are two copies of this code that must share one database, one sequencer and one limiter.
  */
+
 import { hkdfSync, randomBytes } from "node:crypto";
 import path from "node:path";
 import { Redis } from "ioredis";
+import type { Context } from "#lib/approvals/context";
 import { startRetryLoop } from "#lib/approvals/retry-submissions";
 import { createWakeups } from "#lib/db/wakeups";
-import type { Context, Secrets } from "#lib/door/context";
+import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
 import { unknownKeyPolicy } from "#lib/door/limits";
 import { createRateLimiter } from "#lib/door/rate-limit";
+import type { Door } from "#lib/door/route";
 import { type Env, readEnv } from "#lib/env";
+import { authenticate } from "#lib/keys/authenticate";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
@@ -33,12 +37,8 @@ import { startHousekeeping } from "./housekeeping";
 import { type LogRoom, openLogRoom } from "./open-log";
 import { openWorldId } from "./world-id";
 
-/** The context, and what only the doors need. */
-export interface App {
-  context: Context;
-  env: Env;
-  /** Lets the production server vouch to Next for a socket's address. */
-  peerSecret: string;
+/** The door with the whole context behind it. */
+export interface App extends Door<Context> {
   /** The stand-in, where nothing is configured; its bridge and wallet remember in this process's memory. */
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
@@ -163,7 +163,17 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     await database.close();
   };
   const peerSecret = Buffer.from(random(16)).toString("hex");
-  return { context, env, peerSecret, localWorldId: world.local, pictures, close };
+  const authenticateCaller: App["authenticate"] = (auth, request, ip) =>
+    authenticate({ context, env }, auth, request, ip);
+  return {
+    context,
+    env,
+    peerSecret,
+    authenticate: authenticateCaller,
+    localWorldId: world.local,
+    pictures,
+    close,
+  };
 }
 
 const slot = Symbol.for("countersign.app");

@@ -2,7 +2,9 @@
  * Deletes what has run out: counters of limits, idempotency keys (they hold answers), e-mail codes, nonces of World ID
  * and proofs that were refused, both of which anyone with a link can pile up.
  */
+
 import { and, eq, lt, sql } from "drizzle-orm";
+import type { Context } from "#lib/approvals/context";
 import {
   approvalSubmissions,
   emailCodeFailures,
@@ -12,7 +14,6 @@ import {
   verificationTokens,
   worldNonces,
 } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { utcDay } from "#lib/keys/api-keys";
 
 const intervalMs = 600_000;

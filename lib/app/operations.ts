@@ -1,6 +1,7 @@
 /** Binds the table of operations to the services, and finds the operation of a request. */
 
 import { agentsRuns } from "#lib/agents/routes";
+import type { Context } from "#lib/approvals/context";
 import { authorizationsRuns, revivers } from "#lib/approvals/routes";
 import { presentationsRuns } from "#lib/attestations/presentation-routes";
 import { receiptsRuns } from "#lib/attestations/receipt-routes";
@@ -13,15 +14,17 @@ import { createHandler, type Handler, isForEveryone, type Params, type Runs } fr
 import { AppError } from "#lib/errors";
 import { keysRuns } from "#lib/keys/routes";
 import { logRuns } from "#lib/log/routes";
+import { mailRuns } from "#lib/mail/routes";
 import { getApp } from "./app";
 import { serviceRuns } from "./service-routes";
 
-const runs: Runs<typeof operations> = {
+const runs: Runs<typeof operations, Context> = {
   ...attestationsRuns,
   ...agentsRuns,
   ...authorizationsRuns,
   ...keysRuns,
   ...logRuns,
+  ...mailRuns,
   ...presentationsRuns,
   ...receiptsRuns,
   ...serviceRuns,
@@ -47,7 +50,7 @@ function bind<Id extends OperationId>(id: Id): Route {
   return {
     method: spec.method,
     pattern: toPattern(spec.path),
-    handler: createHandler(spec, runs[id], revivers[id]),
+    handler: createHandler(getApp, spec, runs[id], revivers[id]),
     isPublic: isForEveryone(spec),
   };
 }

@@ -1,33 +1,17 @@
-/** Runs the operations of lib/contract/operations-service.ts. */
+/** Runs the operations of lib/contract/operations-service.ts that are about the service as a whole. */
+
 import { buildOpenApi } from "#lib/contract/openapi";
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
-import { isNearby } from "#lib/door/client-ip";
+import type { DoorContext } from "#lib/door/context";
 import type { Runs } from "#lib/door/route";
-import { AppError } from "#lib/errors";
-import { readJwks, readPublicKeys } from "#lib/log/public-keys";
-import { listMailbox } from "#lib/mail/mailbox";
 
-export const serviceRuns: Runs<typeof specs> = {
-  pubkey: async ({ context }) => ({
-    body: await readPublicKeys(context),
-    headers: { "cache-control": "public, max-age=60" },
-  }),
-  jwks: async ({ context }) => ({
-    body: await readJwks(context),
-    headers: { "cache-control": "public, max-age=60" },
-  }),
-  openapi: async ({ app }) => ({
-    body: buildOpenApi(app.env.baseUrl),
+export const serviceRuns: Runs<Pick<typeof specs, "openapi" | "health">, DoorContext> = {
+  openapi: async ({ env }) => ({
+    body: buildOpenApi(env.baseUrl),
     headers: { "cache-control": "public, max-age=60" },
   }),
   health: async ({ context }) => {
     await context.health.check();
     return { body: { status: "ok", database: context.database.kind, time: context.clock().toISOString() } };
-  },
-  mailbox: async ({ app, context, ip }) => {
-    if (app.env.mail !== "mailbox") throw new AppError("not_found", "mail is really sent here");
-    // Whoever reads a mailbox can have keys for every address.
-    if (!isNearby(ip)) throw new AppError("not_found", "the mailbox is read from this machine or network");
-    return { body: { messages: await listMailbox(context.database) }, headers: { vary: "accept" } };
   },
 };

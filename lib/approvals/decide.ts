@@ -1,6 +1,7 @@
 /** Decisions: signed as a statement, logged as a leaf, each by one atomic change of state (api.md section 10). */
+
 import { and, eq } from "drizzle-orm";
-import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { recordAudit } from "#lib/accounts/audit";
 import { authorizationRequests } from "#lib/db/schema";
 import {
   type Approval,
@@ -15,9 +16,10 @@ import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { signEnvelope } from "#lib/domain/dsse";
 import { uuidV7 } from "#lib/domain/ids";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
-import type { Context } from "#lib/door/context";
+import type { Actor } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { submitSigned } from "#lib/log/submit-signed";
+import type { Context } from "./context";
 import { wakeupName } from "./read";
 import {
   type AuthorizationRow,

@@ -2,6 +2,7 @@
  * The grade of an attestation's human approval (api.md section 2): none, the caller's own word, or a proof of
  * personhood, for which the embedded object must be one that this service issued, unchanged and for this use.
  */
+
 import { eq } from "drizzle-orm";
 import type { AttestBody } from "#lib/contract/attest";
 import { authorizationRequests } from "#lib/db/schema";
@@ -10,9 +11,9 @@ import { utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { weakestLevel } from "#lib/domain/claim-checks";
 import { canonicalHash, type HumanApproval } from "#lib/domain/statement";
-import type { Context } from "#lib/door/context";
+import type { Caller } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
-import type { Caller } from "#lib/keys/api-keys";
+import type { Context } from "./context";
 
 export interface PreparedApproval {
   approval: HumanApproval;

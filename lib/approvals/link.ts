@@ -2,8 +2,9 @@
  * The link by which a human decides: `{base}/approve/<request id>.<HMAC>`. The HMAC is under a secret of the server,
  * so that reading a request does not let one decide it, and the link can be shown again without being stored.
  */
+
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Context } from "#lib/door/context";
+import type { Context } from "./context";
 
 function authenticator(context: Context, requestId: string): Buffer {
   return createHmac("sha256", context.secrets.approvalLink).update(requestId).digest();

@@ -2,7 +2,7 @@
 
 import { type Person, requireRole } from "#lib/accounts/members";
 import type { AuthorizationState, AuthorizationStatus } from "#lib/contract/authorize";
-import type { Context } from "#lib/door/context";
+import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";
 import { approvalUrl } from "./link";
 import { listAuthorizations, readAuthorization } from "./read";

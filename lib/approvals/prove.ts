@@ -3,6 +3,7 @@
  * is stored → the root on chain → World's portal. A 200 from World alone is never an approval, and
  * nothing here changes any state.
  */
+
 import type { IdkitResult } from "#lib/contract/world-id";
 import { pickProof } from "#lib/contract/world-id";
 import { explainPortalCode } from "#lib/contract/world-id-codes";
@@ -13,9 +14,9 @@ import {
   type ProofFailure,
   type WorldProof,
 } from "#lib/domain/world-id-proof";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { type Share, shareOf } from "#lib/workers/fair-share";
+import type { Context } from "./context";
 import { type ProvenApproval, refused } from "./decide";
 import { type AuthorizationRow, parseRequest } from "./rows";
 import { isResultOfRequest } from "./world-id/provider";

@@ -1,4 +1,5 @@
 /** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read (api.md section 10). */
+
 import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
 import {
@@ -13,8 +14,8 @@ import { agents, authorizationRequests } from "#lib/db/schema";
 import { confirmationCode } from "#lib/domain/approval";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
+import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed";
 import {
   type AuthorizationRow,

@@ -1,4 +1,5 @@
 /** POST /v1/authorize: a request is made once, and its canonical bytes are what humans approve (api.md section 10). */
+
 import { eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { lockOrganization } from "#lib/accounts/organizations";
@@ -17,10 +18,10 @@ import {
 import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
 import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
+import type { Caller } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import type { Caller } from "#lib/keys/api-keys";
+import type { Context } from "./context";
 import { approvalUrl, withoutApprovalUrl } from "./link";
 import { countPending, findPreviouslyDenied, readDatabaseTime } from "./rows";
 

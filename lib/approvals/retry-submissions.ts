@@ -3,10 +3,10 @@
  * between organizations, requests and clients: whoever has many waiting does not keep others waiting.
  */
 
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import { shareOf } from "#lib/workers/fair-share";
+import type { Context } from "./context";
 import { claimSubmission, type DueSubmission, findDue } from "./store-submissions";
 import { attemptSubmission } from "./submissions";
 

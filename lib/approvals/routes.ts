@@ -1,14 +1,15 @@
 /** Runs the operations of lib/contract/operations-authorizations.ts. */
+
 import { type ApprovalView, denyBody } from "#lib/contract/approval-view";
 import type { OperationId } from "#lib/contract/operations";
 import type { authorizationsOperations as specs } from "#lib/contract/operations-authorizations";
 import { idkitResultSchema } from "#lib/contract/world-id";
-import type { Context } from "#lib/door/context";
 import { actorOf, type Call, type Params, type Revive, type Runs, requireCaller } from "#lib/door/route";
 import { requireSameOrigin } from "#lib/door/same-origin";
 import { readBytes, readJsonObject } from "#lib/door/strict-json";
 import { validate } from "#lib/door/validate";
 import { AppError } from "#lib/errors";
+import type { Context } from "./context";
 import { cancelAuthorization, denyAuthorization } from "./decide";
 import { readApprovalToken, restoreApprovalUrl } from "./link";
 import { listAuthorizations, readAuthorization } from "./read";
@@ -19,9 +20,9 @@ import { readApprovalView } from "./view";
 import { startWorldId } from "./world-nonces";
 
 /** The link is not stored with the answer that had it. */
-export const revivers: Partial<Record<OperationId, Revive>> = { authorize: restoreApprovalUrl };
+export const revivers: Partial<Record<OperationId, Revive<Context>>> = { authorize: restoreApprovalUrl };
 
-type PageCall = Pick<Call<null, Record<string, never>>, "context" | "request" | "params" | "ip">;
+type PageCall = Pick<Call<null, Record<string, never>, Context>, "context" | "request" | "params" | "ip">;
 const idOf = (params: Params) => params["request_id"] ?? "";
 
 /** The request that the link is for, asked by a page of ours. */
@@ -78,7 +79,7 @@ async function deny(call: PageCall) {
   });
 }
 
-export const authorizationsRuns: Runs<typeof specs> = {
+export const authorizationsRuns: Runs<typeof specs, Context> = {
   authorize: async (call) => ({
     status: 201,
     body: await requestAuthorization(call.context, {

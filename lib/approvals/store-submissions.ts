@@ -2,12 +2,13 @@
  * Rows of received proofs. They are stored before anything that can fail, because wallets do not issue a proof twice;
  * several processes may try one, and an attempt is claimed by moving its next time.
  */
+
 import { and, count, eq, lte, notInArray, type SQL, sql } from "drizzle-orm";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { approvalSubmissions, authorizationRequests } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
+import type { Context } from "./context";
 import { refused } from "./decide";
 import { lockOpen, notPending } from "./store";
 import { spendNonce } from "./world-nonces";

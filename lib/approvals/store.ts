@@ -2,15 +2,17 @@
  * What a decision does in the sequencer's transaction: the one atomic statement that changes the state, under the
  * request's row lock, then its leaf's place. Whoever comes second finds the request not open.
  */
+
 import { and, asc, eq } from "drizzle-orm";
-import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { recordAudit } from "#lib/accounts/audit";
 import type { Executor } from "#lib/db/client";
 import { approvals, authorizationRequests } from "#lib/db/schema";
 import type { Approval } from "#lib/domain/approval";
 import type { Decision } from "#lib/domain/approval-decision";
-import type { Context } from "#lib/door/context";
+import type { Actor } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import type { LogItem, LogItemKind, Placed } from "#lib/log/batch";
+import type { Context } from "./context";
 import { isOpen } from "./rows";
 
 export interface NewApproval {

@@ -2,10 +2,11 @@
  * A received proof, from what it claims to the decision: cheap checks, a place among those that wait, then attempts
  * until it is accepted, refused, or its request ends (./retry-submissions.ts).
  */
+
 import { type IdkitResult, idkitResultSchema } from "#lib/contract/world-id";
 import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
-import type { Context } from "#lib/door/context";
 import { AppError, type ErrorName } from "#lib/errors";
+import type { Context } from "./context";
 import { acceptApproval, findOpen } from "./decide";
 import { pickNamedProof, proveApproval } from "./prove";
 import { readApprovals } from "./store";

@@ -1,9 +1,10 @@
 /** What the approval page shows of a request (pages.md, /approve/<token>): everything that its link's holder may see. */
+
 import { and, desc, eq } from "drizzle-orm";
-import { publicUrl } from "#lib/attestations/view";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, attestations } from "#lib/db/schema";
+import { publicUrl } from "#lib/domain/addresses";
 import {
   type ApprovalRequest,
   bindRequest,
@@ -12,7 +13,7 @@ import {
 } from "#lib/domain/approval";
 import { base64Decode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { ProtocolVersion } from "#lib/domain/world-id-proof";
-import type { Context } from "#lib/door/context";
+import type { Context } from "./context";
 import { readApprovalToken } from "./link";
 import { environmentOf } from "./read";
 import {

@@ -2,13 +2,14 @@
  * The nonces of RP signatures: one for each time that a human opens World ID or tries again, bound to its request,
  * used once. A proof whose nonce we did not give out for this request was made for something else.
  */
+
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
 import { bindRequest } from "#lib/domain/approval";
 import type { ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
-import type { Context } from "#lib/door/context";
+import type { Context } from "./context";
 import { findOpen } from "./decide";
 import { parseRequest } from "./rows";
 

@@ -1,13 +1,6 @@
 /** The last checks of attestations, under the head's lock: replay, slug, registration, authorization, daily limit. */
 import { and, eq, inArray, isNull } from "drizzle-orm";
-import {
-  claimAgents,
-  describeRegistered,
-  lockAgents,
-  RegistrationChanged,
-  slugKey,
-  slugTaken,
-} from "#lib/agents/agents";
+import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from "#lib/agents/agents";
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
 import type { Executor } from "#lib/db/client";
 import { attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
@@ -15,6 +8,7 @@ import { hexEncode } from "#lib/domain/bytes";
 import { canonicalJson } from "#lib/domain/canonical-json";
 import { AppError, fieldError } from "#lib/errors";
 import { secondsToMidnight } from "#lib/keys/api-keys";
+import { RegistrationChanged } from "#lib/log/batch";
 import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./item";
 
 type Verdicts = (AppError | null)[];

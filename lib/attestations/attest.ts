@@ -4,6 +4,7 @@
  */
 
 import { describeRegistered, type FoundAgent, findAgent, slugTaken } from "#lib/agents/agents";
+import type { Context } from "#lib/approvals/context";
 import { type PreparedApproval, prepareApproval } from "#lib/approvals/embed";
 import type { AttestBody, AttestResponse } from "#lib/contract/attest";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
@@ -15,9 +16,8 @@ import { drawVerdicts } from "#lib/domain/identity-checks";
 import { uuidV7 } from "#lib/domain/ids";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
-import type { Context } from "#lib/door/context";
 import type { IdempotencyHold } from "#lib/door/idempotency";
-import type { Caller } from "#lib/keys/api-keys";
+import type { Caller } from "#lib/door/principal";
 import { submitSigned } from "#lib/log/submit-signed";
 import { shareOf } from "#lib/workers/fair-share";
 import type { AttestationItem } from "./item";

@@ -1,10 +1,10 @@
 /** The pairing checks of a verification, in the bounded pool and remembered under the hash of all they read. */
 
 import { eq } from "drizzle-orm";
+import type { Context } from "#lib/approvals/context";
 import { signingKeys } from "#lib/db/schema";
 import { summarizePublicProof } from "#lib/domain/presentation-verify";
 import type { CostlyChecks } from "#lib/domain/receipt";
-import type { Context } from "#lib/door/context";
 import type { Share } from "#lib/workers/fair-share";
 
 /** `isPayloadShown`: to the reader of the verdict; the service has it either way. `share`: whose checks these are. */

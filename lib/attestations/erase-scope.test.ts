@@ -1,13 +1,14 @@
 /** Guarantee: an agent cannot destroy the evidence against itself. Erasing is an owner's, and the audit log says whose. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { listAuditEvents } from "#lib/accounts/audit-list";
 import type { Person } from "#lib/accounts/members";
-import { changeRole, removeMember } from "#lib/accounts/organization-members";
+import type { Context } from "#lib/approvals/context";
 import { operations } from "#lib/contract/operations";
 import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import { memberships } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { makeApiKey, rotateApiKey } from "#lib/keys/portal-keys";
+import { changeRole, removeMember } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";

@@ -3,8 +3,10 @@
  * attested goes, in one transaction: the payload with its salt, the authorization with what was asked, every kept
  * answer that repeats them, the BBS signature and the proof. Hashes of salted bytes stay, so the log stays whole.
  */
+
 import { and, eq, sql } from "drizzle-orm";
-import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { recordAudit } from "#lib/accounts/audit";
+import type { Context } from "#lib/approvals/context";
 import type { EraseResponse } from "#lib/contract/receipts";
 import type { Executor } from "#lib/db/client";
 import {
@@ -18,7 +20,7 @@ import {
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { isUuid } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
+import type { Actor } from "#lib/door/principal";
 import { attestationNotFound } from "./verify";
 
 export interface EraseInput {

@@ -2,11 +2,11 @@
 
 import { recordAudit } from "#lib/accounts/audit";
 import { type Person, requireRole } from "#lib/accounts/members";
+import type { Context } from "#lib/approvals/context";
 import type { AttestationFilters, ExportFormat } from "#lib/contract/portal-attestations";
+import { publicUrl } from "#lib/domain/addresses";
 import { encodeCsvLine } from "#lib/domain/csv";
-import type { Context } from "#lib/door/context";
 import { type OwnAttestation, readOwnAttestations } from "./own";
-import { publicUrl } from "./view";
 
 const batchSize = 500;
 

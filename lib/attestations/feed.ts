@@ -1,17 +1,18 @@
 /** GET /v1/agent/:slug: public attestations, newest first, told from their signed bytes. */
+
 import { and, count, desc, eq, ilike, isNotNull, lt, or, sql } from "drizzle-orm";
 import { agentNotFound, findAgent } from "#lib/agents/agents";
 import { readIdentity } from "#lib/agents/identities";
+import type { Context } from "#lib/approvals/context";
 import { isHumanApproved } from "#lib/approvals/embed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import { attestations } from "#lib/db/schema";
+import { publicUrl } from "#lib/domain/addresses";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import { readSignedStatement } from "./signed-statement";
 import { describeWarnings, matchesWarnings } from "./stored-warnings";
-import { publicUrl } from "./view";
 
 interface Position {
   logId: number;

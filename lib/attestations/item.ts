@@ -1,11 +1,11 @@
 /** An attestation on its way into the log: made and signed, but without a place there. */
+import type { Context } from "#lib/approvals/context";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
 import { base64Decode, sha256 } from "#lib/domain/bytes";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import type { ActionPredicate } from "#lib/domain/statement";
-import type { Context } from "#lib/door/context";
 import type { IdempotencyHold } from "#lib/door/idempotency";
-import type { Caller } from "#lib/keys/api-keys";
+import type { Caller } from "#lib/door/principal";
 import type { LogItem } from "#lib/log/batch";
 
 export interface AttestationItem extends LogItem {

@@ -1,14 +1,15 @@
 /** The newest public attestation of this instance, for the landing page; told from its signed bytes. */
+
 import { and, desc, eq, gte, isNotNull, lt } from "drizzle-orm";
+import type { Context } from "#lib/approvals/context";
 import { attestations } from "#lib/db/schema";
+import { publicUrl } from "#lib/domain/addresses";
 import { hexEncode } from "#lib/domain/bytes";
 import type { HumanApproval } from "#lib/domain/statement";
 import type { Warning } from "#lib/domain/warnings";
-import type { Context } from "#lib/door/context";
 import { readOpenHead } from "#lib/log/reader";
 import { readSignedStatement } from "./signed-statement";
 import { describeWarnings } from "./stored-warnings";
-import { publicUrl } from "./view";
 
 export interface LatestAttestation {
   slug: string;

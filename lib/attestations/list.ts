@@ -1,11 +1,12 @@
 /** GET /v1/attestations: an organization's own, newest first, told from their signed bytes. */
+
 import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
+import type { Context } from "#lib/approvals/context";
 import type { ListAttestationsQuery, OwnAttestation, OwnAttestationsResponse } from "#lib/contract/receipts";
 import { agents, attestations } from "#lib/db/schema";
 import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import { isUuid } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import { describeFeedEntry } from "./feed";

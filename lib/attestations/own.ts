@@ -1,7 +1,9 @@
 /** An organization's own attestations, private ones included: search, filters, cursor. */
+
 import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
 import { type Person, requireRole } from "#lib/accounts/members";
 import { slugKey } from "#lib/agents/agents";
+import type { Context } from "#lib/approvals/context";
 import type { AttestationFilters } from "#lib/contract/portal-attestations";
 import type { PresentationRequest } from "#lib/contract/presentation";
 import { agents, attestations } from "#lib/db/schema";
@@ -9,7 +11,6 @@ import { base64Encode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { isUuid } from "#lib/domain/ids";
 import type { ZkProof } from "#lib/domain/presentation";
-import type { Context } from "#lib/door/context";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import { eraseContent } from "./erase";
 import { createPresentation } from "./presentations";

@@ -2,15 +2,17 @@
  * POST /v1/attestations/:id/presentations: the credential is put together again from what is stored (payload, BBS
  * signature, the key that the payload names), and a proof for one audience is derived from it in the pool.
  */
+
 import { and, eq } from "drizzle-orm";
-import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { recordAudit } from "#lib/accounts/audit";
+import type { Context } from "#lib/approvals/context";
 import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/contract/presentation";
 import { signingKeys } from "#lib/db/schema";
 import { base64UrlEncode } from "#lib/domain/bytes";
 import { DISCLOSURE_HEADER } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
-import type { Context } from "#lib/door/context";
+import type { Actor } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { shareOf } from "#lib/workers/fair-share";
 import { attestationNotFound, readAttestation, type StoredAttestation } from "./verify";

@@ -2,6 +2,8 @@
  * An attestation as files for other people's tools: Sigstore bundle, DSSE envelope, tlog-proof, the exact payload
  * and the bare signature. A private one is, for everyone but its owner, an id that does not exist.
  */
+import type { Context } from "#lib/approvals/context";
+
 import type { LogReceipt } from "#lib/contract/attest";
 import { BUNDLE_MEDIA_TYPE, computeLogId, encodeBundle } from "#lib/domain/bundle";
 import { base64Decode } from "#lib/domain/bytes";
@@ -9,7 +11,6 @@ import { type Envelope, encodeEnvelope } from "#lib/domain/dsse";
 import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
 import { encodeTlogProof } from "#lib/domain/tlog-proof";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { readCommitTime, readReceipt } from "#lib/log/reader";
 import { attestationNotFound, maySee, readAttestation, type StoredAttestation, type Viewer } from "./verify";

@@ -1,4 +1,5 @@
 /** Runs the operations of lib/contract/operations-receipts.ts. */
+import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
 import { actorOf, type Call, type Runs, requireCaller } from "#lib/door/route";
 import { AppError } from "#lib/errors";
@@ -7,7 +8,7 @@ import { listAttestations } from "./list";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
 import { readVerifierFile } from "./verifier-file";
 
-const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown>) => {
+const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown, Context>) => {
   const { context, params, caller } = call;
   const viewer = caller?.organizationId ?? null;
   const { name, mediaType, content } = await readReceiptFile(context, params["id"] ?? "", viewer, kind);
@@ -29,7 +30,7 @@ async function requireVerifier() {
 
 const verifierHeaders = { "cache-control": "public, max-age=300" };
 
-export const receiptsRuns: Runs<typeof specs> = {
+export const receiptsRuns: Runs<typeof specs, Context> = {
   downloadBundle: download("bundle"),
   downloadEnvelope: download("envelope"),
   downloadTlogProof: download("tlog-proof"),

@@ -1,10 +1,18 @@
 /** Runs the operations of lib/contract/operations-attestations.ts. */
+import type { Context } from "#lib/approvals/context";
+
+import type { agentsOperations as agentsSpecs } from "#lib/contract/operations-agents";
 import type { attestationsOperations as specs } from "#lib/contract/operations-attestations";
 import { type Runs, requireCaller } from "#lib/door/route";
 import { attest } from "./attest";
+import { readAgentFeed } from "./feed";
+import { writeJsonFeed } from "./syndication";
 import { verifyAttestationById } from "./verify";
 
-export const attestationsRuns: Runs<typeof specs> = {
+/** Asked for by Accept, the same attestations come as a JSON Feed. */
+const feedMediaType = "application/feed+json";
+
+export const attestationsRuns: Runs<typeof specs & Pick<typeof agentsSpecs, "agentFeed">, Context> = {
   attest: async (call) => ({
     status: 201,
     body: await attest(call.context, {
@@ -17,4 +25,12 @@ export const attestationsRuns: Runs<typeof specs> = {
   verify: async ({ context, params, caller, ip }) => ({
     body: await verifyAttestationById(context, params["id"] ?? "", caller?.organizationId ?? null, ip),
   }),
+  agentFeed: async ({ context, params, query, request }) => {
+    const feed = await readAgentFeed(context, params["slug"] ?? "", query);
+    if (!request.headers.get("accept")?.includes(feedMediaType))
+      return { body: feed, headers: { vary: "Accept" } };
+    return new Response(writeJsonFeed(context.settings.baseUrl, feed), {
+      headers: { "content-type": feedMediaType, "cache-control": "no-store", vary: "Accept" },
+    });
+  },
 };

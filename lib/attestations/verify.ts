@@ -2,7 +2,9 @@
  * GET /v1/verify/:id: every request verifies the stored bytes again, the same list that outsiders run
  * (lib/domain/verify.ts). What a private attestation keeps to itself is taken out afterwards.
  */
+
 import { DrizzleQueryError, eq } from "drizzle-orm";
+import type { Context } from "#lib/approvals/context";
 import type { LogReceipt } from "#lib/contract/attest";
 import type { VerifyResponse } from "#lib/contract/verify";
 import type { Executor } from "#lib/db/client";
@@ -16,7 +18,6 @@ import type { Receipt } from "#lib/domain/receipt";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import { warningOf } from "#lib/domain/warnings";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { readOpenHead, readReceipt } from "#lib/log/reader";
 import { shareOf } from "#lib/workers/fair-share";

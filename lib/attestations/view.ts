@@ -2,6 +2,7 @@
 
 import { isHumanApproved } from "#lib/approvals/embed";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
+import { publicUrl } from "#lib/domain/addresses";
 import { base64Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import type { ActionPredicate } from "#lib/domain/statement";
@@ -32,10 +33,6 @@ export function verifyCommand(baseUrl: string, id: string): string {
 /** By its owner. A payload that is gone without that, or still there in spite of it, is a changed row. */
 export function isErased(row: { payload: Uint8Array | null; erased_at: Date | null }): boolean {
   return row.payload === null && row.erased_at !== null;
-}
-
-export function publicUrl(baseUrl: string, slug: string, id: string): string {
-  return `${baseUrl}/verify/${slug}/${id}`;
 }
 
 export function describeAttestation(baseUrl: string, facts: AttestationFacts): AttestResponse {

@@ -1,21 +1,17 @@
-/** What every service works with: one plain object, built once at start (lib/app/app.ts). */
-
-import type { WorldIdProvider } from "#lib/approvals/world-id/provider";
+/**
+ * The context: one plain object, built once at start (lib/app/app.ts). Each room adds to it what it brings, so that its
+ * type says what a function can reach: door → log → accounts → approvals, where it is whole.
+ */
 import type { Database } from "#lib/db/client";
 import type { Wakeups } from "#lib/db/wakeups";
 import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
-import type { UnknownKeys } from "#lib/keys/unknown-keys";
-import type { ForkGuard } from "#lib/log/fork-guard";
-import type { LogSequencer } from "#lib/log/sequencer";
 import type { Logger } from "#lib/logger";
-import type { Mailer } from "#lib/mail/mailer";
-import type { SigningKeys } from "#lib/signing/signing-keys";
 import type { FairQueue } from "#lib/workers/fair-queue";
 import type { ZkPool } from "#lib/workers/zk-worker-pool";
 import type { HealthCheck } from "./health";
 import type { RateLimiter } from "./rate-limit";
 
-/** The part of the settings that services read; lib/env.ts has them all. */
+/** The part of the settings that features read; lib/env.ts has them all. */
 export interface ServiceSettings {
   baseUrl: string;
   worldId: "local" | "portal";
@@ -37,24 +33,18 @@ export interface Secrets {
   session: string;
 }
 
-export interface Context {
+export interface DoorContext {
   settings: ServiceSettings;
   database: Database;
   clock: () => Date;
   random: (length: number) => Uint8Array;
   logger: Logger;
   secrets: Secrets;
-  mailer: Mailer;
   limiter: RateLimiter;
-  unknownKeys: UnknownKeys;
   health: HealthCheck;
-  keys: SigningKeys;
-  log: LogSequencer;
-  guard: ForkGuard;
   wakeups: Wakeups;
   /** Costly proofs, off the request thread. */
   pool: ZkPool;
-  worldId: WorldIdProvider;
   /** Questions to World's portal and chain go through here. */
   worldCalls: FairQueue;
 }

@@ -2,6 +2,7 @@
  * Idempotency-Key (api.md section 2): a row is reserved before the work; the answer is written into it in the
  * work's own transaction, so a crash between commit and answer replays and a failure leaves nothing.
  */
+
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
@@ -9,7 +10,7 @@ import { bytesEqual, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { uuidV7 } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
-import type { Context } from "./context";
+import type { DoorContext } from "./context";
 
 /** A reservation that the work completes or gives back. */
 export interface IdempotencyHold {
@@ -33,7 +34,7 @@ function isRow(hold: Omit<IdempotencyHold, "holder">) {
 const lockSeconds = 60;
 
 /** Reserves the row, or takes over one whose holder has crashed; false where somebody else has it. */
-async function reserve(context: Context, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
+async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
   const { db } = context.database;
   await db.delete(idempotencyKeys).where(and(isRow(hold), lt(idempotencyKeys.expires_at, sql`now()`)));
   const reservation = {
@@ -65,7 +66,7 @@ function withoutNulls(body: JsonObject): JsonObject {
 }
 
 export async function beginIdempotent(
-  context: Context,
+  context: DoorContext,
   organizationId: string,
   route: string,
   key: string,
@@ -117,7 +118,7 @@ export async function completeIdempotent(
 }
 
 /** Failures are not kept. */
-export async function releaseIdempotent(context: Context, hold: IdempotencyHold): Promise<void> {
+export async function releaseIdempotent(context: DoorContext, hold: IdempotencyHold): Promise<void> {
   await context.database.db
     .delete(idempotencyKeys)
     .where(and(isRow(hold), eq(holderColumn, hold.holder), isNull(idempotencyKeys.response)));

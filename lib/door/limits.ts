@@ -1,8 +1,9 @@
 /** The table of limits (api.md section 9) and the headers that tell of them. */
+
 import type { LimitName } from "#lib/contract/operation";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
-import type { Context } from "./context";
+import type { DoorContext } from "./context";
 import type { LimitPolicy, LimitState } from "./rate-limit";
 
 export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
@@ -61,7 +62,7 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
   };
 }
 
-async function consume(context: Context, policy: LimitPolicy, key: string) {
+async function consume(context: DoorContext, policy: LimitPolicy, key: string) {
   const state = await context.limiter.consume(policy, key);
   const nowMs = context.clock().getTime();
   if (!state.allowed) throw limitExceeded(policy, state, nowMs);
@@ -74,7 +75,7 @@ async function consume(context: Context, policy: LimitPolicy, key: string) {
  * up what the others need.
  */
 export async function enforceKeyLimit(
-  context: Context,
+  context: DoorContext,
   policies: { key: LimitPolicy; organization: LimitPolicy },
   caller: { keyId: string; organizationId: string },
 ): Promise<Record<string, string>> {
@@ -93,7 +94,7 @@ export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: num
 
 /** The headers of the limited route; throws 429 with the same headers where the limit is used up. */
 export async function enforceLimit(
-  context: Context,
+  context: DoorContext,
   policy: LimitPolicy,
   key: string,
 ): Promise<Record<string, string>> {

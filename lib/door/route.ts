@@ -2,20 +2,19 @@
  * The one door of an operation: request id → authenticate → limit → strict parse → service → answer. A handler
  * is a function of a Request and the path's parameters; neither Next nor node:http shows in it.
  */
+
 import type { z } from "zod";
-import type { Actor } from "#lib/accounts/audit";
-import { type App, getApp } from "#lib/app/app";
-import type { OperationSpec } from "#lib/contract/operation";
+import type { Auth, OperationSpec } from "#lib/contract/operation";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { httpRequestId } from "#lib/domain/ids";
+import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
-import type { Caller } from "#lib/keys/api-keys";
-import { authenticate } from "#lib/keys/authenticate";
 import { clientAddress } from "./client-ip";
-import type { Context } from "./context";
+import type { DoorContext } from "./context";
 import { finishResponse } from "./finish";
 import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
+import type { Actor, Caller } from "./principal";
 import { problemResponse } from "./problem";
 import { readJsonObject } from "./strict-json";
 import { parseQuery, validate } from "./validate";
@@ -23,9 +22,19 @@ import { parseQuery, validate } from "./validate";
 export type Params = Record<string, string>;
 export type Handler = (request: Request, params: Params) => Promise<Response>;
 
+/** What the door works with; lib/app/app.ts opens it. */
+export interface Door<Context extends DoorContext> {
+  context: Context;
+  env: Env;
+  /** Lets the production server vouch for a socket's address. */
+  peerSecret: string;
+  /** Who asks, as far as the operation wants to know; throws 401 and 403. */
+  authenticate: (auth: Auth, request: Request, ip: string) => Promise<Caller | null>;
+}
+
 /** What an operation's own function gets: everything is checked. */
-export interface Call<Body, Query> {
-  app: App;
+export interface Call<Body, Query, Context extends DoorContext = DoorContext> {
+  env: Env;
   context: Context;
   request: Request;
   params: Params;
@@ -50,27 +59,29 @@ type BodyOf<Spec extends OperationSpec> = Spec["body"] extends z.ZodType ? z.out
 type QueryOf<Spec extends OperationSpec> = Spec["query"] extends z.ZodObject
   ? z.output<Spec["query"]>
   : Record<string, never>;
-export type Run<Spec extends OperationSpec> = (
-  call: Call<BodyOf<Spec>, QueryOf<Spec>>,
+export type Run<Spec extends OperationSpec, Context extends DoorContext> = (
+  call: Call<BodyOf<Spec>, QueryOf<Spec>, Context>,
 ) => Promise<Reply | Response>;
 
 /** Makes a kept answer whole again for an idempotent replay, where something in it must not be stored. */
-export type Revive = (context: Context, kept: string) => string;
+export type Revive<Context extends DoorContext> = (context: Context, kept: string) => string;
 
-export type Runs<Specs extends Record<string, OperationSpec>> = { [Id in keyof Specs]: Run<Specs[Id]> };
+export type Runs<Specs extends Record<string, OperationSpec>, Context extends DoorContext> = {
+  [Id in keyof Specs]: Run<Specs[Id], Context>;
+};
 
 /** Counted by API key and its organization where the table says so, else by client. */
 async function checkLimit(
-  app: App,
+  { context, env }: Door<DoorContext>,
   spec: OperationSpec,
   caller: Caller | null,
   ip: string,
 ): Promise<Record<string, string>> {
   if (spec.limit === null) return {};
-  const key = limitPolicy(app.env, spec.limit);
-  const organization = organizationPolicy(app.env, spec.limit);
-  if (caller === null || organization === null) return enforceLimit(app.context, key, ip);
-  return enforceKeyLimit(app.context, { key, organization }, caller);
+  const key = limitPolicy(env, spec.limit);
+  const organization = organizationPolicy(env, spec.limit);
+  if (caller === null || organization === null) return enforceLimit(context, key, ip);
+  return enforceKeyLimit(context, { key, organization }, caller);
 }
 
 function idempotencyKey(spec: OperationSpec, request: Request): string | null {
@@ -97,12 +108,12 @@ function toResponse(reply: Reply | Response, headers: Record<string, string>): R
   return new Response(reply.body, { status: reply.status, headers: merged });
 }
 
-async function runIdempotent<Spec extends OperationSpec>(
-  call: Call<BodyOf<Spec>, QueryOf<Spec>>,
+async function runIdempotent<Spec extends OperationSpec, Context extends DoorContext>(
+  call: Call<BodyOf<Spec>, QueryOf<Spec>, Context>,
   spec: Spec,
-  run: Run<Spec>,
+  run: Run<Spec, Context>,
   headers: Record<string, string>,
-  revive: Revive,
+  revive: Revive<Context>,
 ): Promise<Response> {
   const key = idempotencyKey(spec, call.request);
   if (key === null || call.caller === null) return toResponse(await run(call), headers);
@@ -121,18 +132,18 @@ async function runIdempotent<Spec extends OperationSpec>(
   }
 }
 
-async function answer<Spec extends OperationSpec>(
-  app: App,
+async function answer<Spec extends OperationSpec, Context extends DoorContext>(
+  door: Door<Context>,
   spec: Spec,
-  run: Run<Spec>,
-  revive: Revive,
+  run: Run<Spec, Context>,
+  revive: Revive<Context>,
   request: Request,
   params: Params,
 ): Promise<Response> {
-  const { context } = app;
-  const ip = clientAddress(request, app.peerSecret, app.env);
-  const caller = await authenticate(app, spec.auth, request, ip);
-  const headers = await checkLimit(app, spec, caller, ip);
+  const { context, env } = door;
+  const ip = clientAddress(request, door.peerSecret, env);
+  const caller = await door.authenticate(spec.auth, request, ip);
+  const headers = await checkLimit(door, spec, caller, ip);
   try {
     const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;
     const raw = spec.body === undefined ? {} : await readJsonObject(request);
@@ -140,7 +151,7 @@ async function answer<Spec extends OperationSpec>(
       spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
     ) as BodyOf<Spec>;
     return await runIdempotent(
-      { app, context, request, params, query, body, raw, caller, ip, hold: null },
+      { env, context, request, params, query, body, raw, caller, ip, hold: null },
       spec,
       run,
       headers,
@@ -167,17 +178,18 @@ export function isForEveryone(spec: OperationSpec): boolean {
   return spec.method === "GET" && spec.auth.kind !== "key" && spec.internal !== true;
 }
 
-export function createHandler<Spec extends OperationSpec>(
+export function createHandler<Spec extends OperationSpec, Context extends DoorContext>(
+  openDoor: () => Promise<Door<Context>>,
   spec: Spec,
-  run: Run<Spec>,
-  revive: Revive = (_context, kept) => kept,
+  run: Run<Spec, Context>,
+  revive: Revive<Context> = (_context, kept) => kept,
 ): Handler {
   return async (request, params) => {
-    const app = await getApp();
-    const requestId = httpRequestId(app.context.random(12));
-    const response = await answer(app, spec, run, revive, request, params).catch((error: unknown) =>
-      problemResponse(error, app.env.baseUrl, requestId, app.context.logger),
+    const door = await openDoor();
+    const requestId = httpRequestId(door.context.random(12));
+    const response = await answer(door, spec, run, revive, request, params).catch((error: unknown) =>
+      problemResponse(error, door.env.baseUrl, requestId, door.context.logger),
     );
-    return finishResponse(response, app.env, requestId, isForEveryone(spec));
+    return finishResponse(response, door.env, requestId, isForEveryone(spec));
   };
 }

@@ -1,24 +1,17 @@
 /** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
+
 import { and, count, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
-import { type Actor, recordAudit } from "#lib/accounts/audit";
+import { recordAudit } from "#lib/accounts/audit";
+import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyUsage, organizations } from "#lib/db/schema";
 import { sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Context } from "#lib/door/context";
+import type { Actor, Caller } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { createApiKeyText } from "./api-key-text";
-
-/** Who is asking, as the key's row and its organization's say. */
-export interface Caller {
-  keyId: string;
-  organizationId: string;
-  scopes: Scope[];
-  defaultPublic: boolean;
-  attestationsPerDay: number;
-}
 
 export interface NewApiKey {
   organizationId: string;
@@ -35,7 +28,11 @@ export const isLiveKey = and(
 );
 
 /** Refuses one live key too many. Under the organization's lock, so that keys made at once are counted one by one. */
-async function requireRoomForKey(context: Context, tx: Executor, organizationId: string): Promise<void> {
+async function requireRoomForKey(
+  context: AccountsContext,
+  tx: Executor,
+  organizationId: string,
+): Promise<void> {
   await lockOrganization(tx, organizationId);
   const limit = context.settings.LIMIT_KEYS_PER_ORGANIZATION;
   const [live] = await tx
@@ -51,7 +48,7 @@ async function requireRoomForKey(context: Context, tx: Executor, organizationId:
 
 /** The key's text leaves the service in this answer and never again. */
 export async function createApiKey(
-  context: Context,
+  context: AccountsContext,
   tx: Executor,
   wanted: NewApiKey,
 ): Promise<{ id: string; text: string; createdAt: Date }> {
@@ -82,7 +79,7 @@ export async function createApiKey(
 }
 
 /** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
-export async function findCaller(context: Context, text: string, ip: string): Promise<Caller | null> {
+export async function findCaller(context: AccountsContext, text: string, ip: string): Promise<Caller | null> {
   const [row] = await context.database.db
     .select({
       keyId: apiKeys.id,
@@ -109,7 +106,12 @@ export async function findCaller(context: Context, text: string, ip: string): Pr
 }
 
 /** At most one write a minute and key. */
-async function touch(context: Context, keyId: string, lastUsedAt: Date | null, ip: string): Promise<void> {
+async function touch(
+  context: AccountsContext,
+  keyId: string,
+  lastUsedAt: Date | null,
+  ip: string,
+): Promise<void> {
   const now = context.clock();
   const staleBefore = new Date(now.getTime() - 60_000);
   if (lastUsedAt !== null && lastUsedAt > staleBefore) return;
@@ -122,11 +124,11 @@ async function touch(context: Context, keyId: string, lastUsedAt: Date | null, i
 }
 
 /** What one key can use: its own limit, or its organization's where that is lower. */
-function attestationsPerMinute({ settings }: Context): number {
+function attestationsPerMinute({ settings }: AccountsContext): number {
   return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
 }
 
-export async function describeApiKey(context: Context, caller: Caller) {
+export async function describeApiKey(context: AccountsContext, caller: Caller) {
   const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, caller.keyId));
   if (!row) throw new AppError("invalid_api_key", "the API key is not valid");
   return {
@@ -154,7 +156,7 @@ export function secondsToMidnight(now: Date): string {
   return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
 }
 
-async function countAttestationsToday(context: Context, organizationId: string): Promise<number> {
+async function countAttestationsToday(context: AccountsContext, organizationId: string): Promise<number> {
   const [usage] = await context.database.db
     .select({ attestations: dailyUsage.attestations })
     .from(dailyUsage)
@@ -164,7 +166,7 @@ async function countAttestationsToday(context: Context, organizationId: string):
 
 /** False where the organization has no live key of this id. */
 export async function revokeApiKey(
-  context: Context,
+  context: AccountsContext,
   organizationId: string,
   keyId: string,
   actor: Actor,

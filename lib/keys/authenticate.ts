@@ -1,11 +1,14 @@
 /** Bearer keys (api.md section 1): absent is one answer; unknown, malformed, expired and deleted are another. */
 
-import type { App } from "#lib/app/app";
+import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";
 import { limitExceeded, unknownKeyPolicy } from "#lib/door/limits";
+import type { Caller } from "#lib/door/principal";
+import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { isApiKeyText } from "./api-key-text";
-import { type Caller, findCaller } from "./api-keys";
+import { findCaller } from "./api-keys";
+import type { UnknownKeys } from "./unknown-keys";
 
 /** Null where the header carries no bearer key at all; whatever it carries as one is looked up. */
 function bearerKey(request: Request): string | null {
@@ -13,8 +16,14 @@ function bearerKey(request: Request): string | null {
   return text ?? null;
 }
 
+/** What it takes to tell who asks. */
+interface Desk {
+  context: AccountsContext & { unknownKeys: UnknownKeys };
+  env: Env;
+}
+
 /** Null for unknown, malformed, expired and deleted keys alike; throws 429 where the client sent too many of them. */
-async function findKey({ context, env }: App, text: string, ip: string): Promise<Caller | null> {
+async function findKey({ context, env }: Desk, text: string, ip: string): Promise<Caller | null> {
   if (!isApiKeyText(text)) return null;
   const lookUp = () => findCaller(context, text, ip);
   const { found, refusal } = await context.unknownKeys.find(text, ip, lookUp);
@@ -24,14 +33,14 @@ async function findKey({ context, env }: App, text: string, ip: string): Promise
 
 /** Null where no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
 export async function authenticate(
-  app: App,
+  desk: Desk,
   auth: Auth,
   request: Request,
   ip: string,
 ): Promise<Caller | null> {
   if (auth.kind === "none") return null;
   const text = bearerKey(request);
-  const caller = text === null ? null : await findKey(app, text, ip);
+  const caller = text === null ? null : await findKey(desk, text, ip);
   if (auth.kind === "optional") return caller?.scopes.includes(auth.scope) ? caller : null;
   if (text === null) {
     throw new AppError("missing_authorization", "send your API key as `Authorization: Bearer cs_…`");

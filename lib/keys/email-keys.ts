@@ -2,13 +2,14 @@
  * API keys by e-mail verification (api.md section 8). One live code an address, stored as HMAC; 5 wrong tries
  * void it, 10 on one UTC day end the address's tries until the next.
  */
+
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, gt, lt, sql } from "drizzle-orm";
+import type { AccountsContext } from "#lib/accounts/context";
 import { findOrCreateOrganization } from "#lib/accounts/organizations";
 import { usualScopes } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { emailCodeFailures, emailCodes } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { createApiKey, utcDay } from "./api-keys";
 
@@ -16,7 +17,7 @@ const codeLifetimeSeconds = 600;
 const maxTries = 5;
 const maxFailuresPerDay = 10;
 
-function hmacOf(context: Context, email: string, code: string): Uint8Array {
+function hmacOf(context: AccountsContext, email: string, code: string): Uint8Array {
   return createHmac("sha256", context.secrets.emailCode).update(`${email}\n${code}`).digest();
 }
 
@@ -29,7 +30,11 @@ function createCode(random: (length: number) => Uint8Array): string {
 }
 
 /** The same whether or not the address is known. */
-export async function requestKeyByEmail(context: Context, email: string, name: string | null): Promise<void> {
+export async function requestKeyByEmail(
+  context: AccountsContext,
+  email: string,
+  name: string | null,
+): Promise<void> {
   const code = createCode(context.random);
   const row = {
     code_hmac: hmacOf(context, email, code),
@@ -51,7 +56,7 @@ export async function requestKeyByEmail(context: Context, email: string, name: s
   });
 }
 
-async function countFailure(context: Context, tx: Executor, email: string): Promise<void> {
+async function countFailure(context: AccountsContext, tx: Executor, email: string): Promise<void> {
   await tx
     .insert(emailCodeFailures)
     .values({ email, day: utcDay(context.clock()), failures: 1 })
@@ -61,7 +66,7 @@ async function countFailure(context: Context, tx: Executor, email: string): Prom
     });
 }
 
-async function hasTriesLeft(context: Context, tx: Executor, email: string): Promise<boolean> {
+async function hasTriesLeft(context: AccountsContext, tx: Executor, email: string): Promise<boolean> {
   const [row] = await tx
     .select({ failures: emailCodeFailures.failures })
     .from(emailCodeFailures)
@@ -74,7 +79,7 @@ async function hasTriesLeft(context: Context, tx: Executor, email: string): Prom
  * none is judged beyond the counts. Null for a wrong try; throwing would take the count back.
  */
 async function consumeCode(
-  context: Context,
+  context: AccountsContext,
   tx: Executor,
   email: string,
   code: string,
@@ -95,7 +100,7 @@ async function consumeCode(
   return { name: row.name };
 }
 
-export async function verifyKeyByEmail(context: Context, email: string, code: string, ip: string) {
+export async function verifyKeyByEmail(context: AccountsContext, email: string, code: string, ip: string) {
   const made = await context.database.db.transaction(async (tx) => {
     const consumed = await consumeCode(context, tx, email, code);
     return consumed && createKey(context, tx, email, consumed.name ?? "API key", ip);
@@ -105,7 +110,7 @@ export async function verifyKeyByEmail(context: Context, email: string, code: st
   return made;
 }
 
-async function createKey(context: Context, tx: Executor, email: string, name: string, ip: string) {
+async function createKey(context: AccountsContext, tx: Executor, email: string, name: string, ip: string) {
   const { organizationId } = await findOrCreateOrganization(context, tx, email);
   const key = await createApiKey(context, tx, {
     organizationId,

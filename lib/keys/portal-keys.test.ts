@@ -1,7 +1,8 @@
 /** Guarantees: keys work as made, stop when told, and are nobody else's. */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AccountsContext } from "#lib/accounts/context";
 import type { Person } from "#lib/accounts/members";
-import type { Context } from "#lib/door/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
@@ -9,7 +10,7 @@ import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal
 
 describe.each(databaseKinds)("API keys in the portal (%s)", (kind) => {
   let test: TestApp;
-  let context: Context;
+  let context: AccountsContext;
   let person: Person;
   let stranger: Person;
   beforeAll(async () => {

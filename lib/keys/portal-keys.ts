@@ -1,12 +1,13 @@
 /** API keys as the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
+
 import { and, desc, eq, lt } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import type { AccountsContext } from "#lib/accounts/context";
 import { type Person, personNotFound, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
 
@@ -33,7 +34,7 @@ function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
 
 /** Newest first, with those that no longer work. */
 export async function listApiKeys(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   page: { cursor: string | undefined; limit: number },
 ) {
@@ -76,7 +77,7 @@ async function requireMaker(tx: Executor, person: Person, scopes: readonly strin
 }
 
 /** The key's text leaves the service in this answer and never again. */
-export async function makeApiKey(context: Context, person: Person, wish: KeyWish) {
+export async function makeApiKey(context: AccountsContext, person: Person, wish: KeyWish) {
   return context.database.db.transaction(async (tx) => {
     await requireMaker(tx, person, wish.scopes);
     const { id, text } = await createApiKey(context, tx, {
@@ -97,7 +98,7 @@ export async function makeApiKey(context: Context, person: Person, wish: KeyWish
  * own expiry, if that is sooner); without an overlap it is refused at once.
  */
 export async function rotateApiKey(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   { keyId, overlapHours }: { keyId: string; overlapHours: number },
 ) {
@@ -140,7 +141,11 @@ export async function rotateApiKey(
   });
 }
 
-export async function revokeOwnApiKey(context: Context, person: Person, keyId: string): Promise<void> {
+export async function revokeOwnApiKey(
+  context: AccountsContext,
+  person: Person,
+  keyId: string,
+): Promise<void> {
   await requireRole(context.database.db, person, "member");
   if (!(await revokeApiKey(context, person.organizationId, keyId, person.actor))) throw personNotFound();
 }

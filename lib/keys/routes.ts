@@ -1,13 +1,14 @@
 /** Runs the operations of lib/contract/operations-keys.ts. */
+import type { AccountsContext } from "#lib/accounts/context";
 import type { keysOperations as specs } from "#lib/contract/operations-keys";
 import { enforceLimit, keyRequestAddressPolicy } from "#lib/door/limits";
 import { actorOf, type Runs, requireCaller } from "#lib/door/route";
 import { describeApiKey, revokeApiKey } from "./api-keys";
 import { requestKeyByEmail, verifyKeyByEmail } from "./email-keys";
 
-export const keysRuns: Runs<typeof specs> = {
-  requestKey: async ({ app, context, body }) => {
-    const headers = await enforceLimit(context, keyRequestAddressPolicy(app.env), body.email);
+export const keysRuns: Runs<typeof specs, AccountsContext> = {
+  requestKey: async ({ env, context, body }) => {
+    const headers = await enforceLimit(context, keyRequestAddressPolicy(env), body.email);
     await requestKeyByEmail(context, body.email, body.name ?? null);
     return {
       body: { message: "If this address can receive mail, a code is on its way.", expires_in: 600 },

@@ -6,7 +6,7 @@ import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
 import { bytesEqual, hexEncode } from "#lib/domain/bytes";
 import type { RightEdge } from "#lib/domain/tiles";
-import type { AppError } from "#lib/errors";
+import { AppError } from "#lib/errors";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import { appendLeaves, type Head, type LeafKind, loadEdge, lockOpenHead, readActiveKeyIds } from "./append";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
@@ -55,6 +55,13 @@ export interface Outcome {
 
 /** A key was rotated since the item was signed, or a new log opened: load the keys and sign again. */
 export class SigningKeyChanged extends Error {}
+
+/** Made for another registration than the one that holds now: to be made again. */
+export class RegistrationChanged extends AppError {
+  constructor() {
+    super("service_unavailable", "the agent's registration was changed at the same moment; try again");
+  }
+}
 
 export type CachedEdge = { logId: number; edge: RightEdge } | null;
 

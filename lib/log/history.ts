@@ -3,9 +3,10 @@ import type { Executor } from "#lib/db/client";
 import { hexEncode } from "#lib/domain/bytes";
 import { checkLog, type LogCheck } from "#lib/domain/check-log";
 import { verifyCheckpoint } from "#lib/domain/checkpoint";
+import { readLogs } from "#lib/signing/log-keys";
 import { loadEdge } from "./append";
 import { type ForkGuard, requirePrefix } from "./fork-guard";
-import { readEntries, readLogs, readOpenHead, tileReader } from "./reader";
+import { readEntries, readOpenHead, tileReader } from "./reader";
 
 /** Throws where the database's log is not the one that this machine has signed, or its tiles do not hold it. */
 export async function requireOwnHistory(executor: Executor, guard: ForkGuard): Promise<void> {

@@ -2,6 +2,7 @@
  * Key events (made, retired, revoked) as signed statements and leaves of the log. A key's retirement names its
  * successor and is signed by the key itself, so whoever trusts the old key can follow to the new one.
  */
+
 import { and, asc, eq } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { keyEvents, logs, signingKeys } from "#lib/db/schema";
@@ -9,11 +10,11 @@ import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
 import { signEnvelope } from "#lib/domain/dsse";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/domain/statement";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import type { Signer } from "#lib/signing/signer";
 import type { KeyPurpose } from "#lib/signing/signing-keys";
 import type { LogItem, LogItemKind, Placed } from "./batch";
+import type { LogContext } from "./context";
 import { submitSigned } from "./submit-signed";
 
 interface PublicHalf {
@@ -147,7 +148,7 @@ export async function signKeyEvent(signer: Signer, now: Date, facts: KeyEventFac
 
 /** Logs the making of every active key that the log does not know yet. Safe to call at each start. */
 export async function logMadeKeys(
-  context: Pick<Context, "database" | "clock" | "keys" | "log" | "logger">,
+  context: Pick<LogContext, "database" | "clock" | "keys" | "log" | "logger">,
 ): Promise<void> {
   const { db } = context.database;
   const rows = await db

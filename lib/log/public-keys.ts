@@ -1,4 +1,5 @@
 /** GET /v1/pubkey and the JWKS: every key that ever signed, with the log indexes for which it is valid. */
+
 import { eq } from "drizzle-orm";
 import type { z } from "zod";
 import type { pubkeyResponse } from "#lib/contract/keys";
@@ -8,12 +9,13 @@ import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/domain/disclosure";
 import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-key";
 import { pathOfLog } from "#lib/domain/log-epochs";
 import { encodeVerifierKey } from "#lib/domain/signed-note";
-import type { Context } from "#lib/door/context";
+import { readLogs } from "#lib/signing/log-keys";
+import type { LogContext } from "./context";
 import { readCosignedSizes } from "./cosigned-checkpoints";
 import { listKeyEvents } from "./key-events";
-import { readLogs, readOpenHead } from "./reader";
+import { readOpenHead } from "./reader";
 
-async function readZkKeys(context: Context, events: Awaited<ReturnType<typeof listKeyEvents>>) {
+async function readZkKeys(context: LogContext, events: Awaited<ReturnType<typeof listKeyEvents>>) {
   const rows = await context.database.db.select().from(signingKeys).where(eq(signingKeys.purpose, "zk"));
   const keys = rows.map((row) => {
     const made = events.find(
@@ -54,7 +56,7 @@ function describeEpoch(log: LogRow) {
 }
 
 /** The policy, and how far each witness has come; null where none is set. */
-async function describeWitnesses({ settings, database }: Context) {
+async function describeWitnesses({ settings, database }: LogContext) {
   if (settings.WITNESSES === undefined) return null;
   const { threshold, witnesses } = settings.WITNESSES;
   const { id } = await readOpenHead(database.db);
@@ -69,7 +71,7 @@ async function describeWitnesses({ settings, database }: Context) {
   return { threshold, members };
 }
 
-async function readLogKeys(context: Context) {
+async function readLogKeys(context: LogContext) {
   const logs = (await readLogs(context.database.db)).map((log) => ({
     origin: log.origin,
     vkey: encodeVerifierKey(log.key),
@@ -84,7 +86,7 @@ async function readLogKeys(context: Context) {
   return { open: { origin, vkey, url, witnesses: await describeWitnesses(context) }, logs };
 }
 
-export async function readPublicKeys(context: Context): Promise<z.infer<typeof pubkeyResponse>> {
+export async function readPublicKeys(context: LogContext): Promise<z.infer<typeof pubkeyResponse>> {
   const keys = await context.keys.published();
   const active = keys.find(({ status }) => status === "active");
   if (!active) throw new Error("there is no active signing key");
@@ -124,7 +126,7 @@ export async function readPublicKeys(context: Context): Promise<z.infer<typeof p
 }
 
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */
-export async function readJwks(context: Context) {
+export async function readJwks(context: LogContext) {
   const keys = await context.keys.published();
   // A key that signed in more than one log stands in the list once, as it is now.
   const byId = new Map(keys.map((key) => [key.keyId, key]));

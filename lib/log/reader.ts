@@ -4,7 +4,6 @@ import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
 import { logCheckpoints, logLeaves, logs, logTiles, signingKeys } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
-import { makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import { proveInclusion, type TileReader } from "#lib/domain/tile-proofs";
 import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import { readCoveringCheckpoint } from "./cosigned-checkpoints";
@@ -24,21 +23,6 @@ export async function readHead(executor: Executor, logId: number) {
   const head = await findHead(executor, logId);
   if (head === null) throw new Error(`the database has no log ${logId}`);
   return head;
-}
-
-/** Every log with its key, oldest first. */
-export async function readLogs(executor: Executor) {
-  const rows = await executor
-    .select({ log: logs, publicKey: signingKeys.public_key })
-    .from(logs)
-    .innerJoin(signingKeys, and(eq(signingKeys.key_id, logs.key_id), eq(signingKeys.purpose, "log")))
-    .orderBy(asc(logs.id));
-  return rows.map(({ log, publicKey }) => ({ ...log, key: makeVerifierKey(log.origin, 1, publicKey) }));
-}
-
-/** The key of the log with this origin; an old log keeps its own. */
-export async function findLogKey(executor: Executor, origin: string): Promise<VerifierKey | null> {
-  return (await readLogs(executor)).find((log) => log.origin === origin)?.key ?? null;
 }
 
 export function tileReader(executor: Executor, logId: number): TileReader {

@@ -1,7 +1,10 @@
 /** The public log's files (c2sp.org/tlog-tiles): content types, and how long each may be remembered. */
+
 import type { logOperations } from "#lib/contract/operations-log";
-import type { Context } from "#lib/door/context";
+import type { serviceOperations } from "#lib/contract/operations-service";
 import type { Runs } from "#lib/door/route";
+import type { LogContext } from "./context";
+import { readJwks, readPublicKeys } from "./public-keys";
 import { readCheckpoint, readTilePath } from "./public-log";
 
 /** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */
@@ -9,12 +12,16 @@ function parseLogId(text: string | undefined): number {
   return text !== undefined && /^[1-9]\d{0,8}$/.test(text) && text !== "1" ? Number(text) : 0;
 }
 
-async function answerCheckpoint({ database, settings }: Context, logId: number): Promise<Response> {
+async function answerCheckpoint({ database, settings }: LogContext, logId: number): Promise<Response> {
   const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "public, max-age=2" };
   return new Response(await readCheckpoint(database.db, logId, settings.WITNESSES), { headers });
 }
 
-async function answerTile({ database }: Context, logId: number, path: string | undefined): Promise<Response> {
+async function answerTile(
+  { database }: LogContext,
+  logId: number,
+  path: string | undefined,
+): Promise<Response> {
   const bytes = await readTilePath(database.db, logId, `tile/${path ?? ""}`);
   return new Response(bytes as Uint8Array<ArrayBuffer>, {
     headers: {
@@ -25,7 +32,18 @@ async function answerTile({ database }: Context, logId: number, path: string | u
   });
 }
 
-export const logRuns: Runs<typeof logOperations> = {
+export const logRuns: Runs<
+  typeof logOperations & Pick<typeof serviceOperations, "pubkey" | "jwks">,
+  LogContext
+> = {
+  pubkey: async ({ context }) => ({
+    body: await readPublicKeys(context),
+    headers: { "cache-control": "public, max-age=60" },
+  }),
+  jwks: async ({ context }) => ({
+    body: await readJwks(context),
+    headers: { "cache-control": "public, max-age=60" },
+  }),
   log_checkpoint: ({ context }) => answerCheckpoint(context, 1),
   log_tile: ({ context, params }) => answerTile(context, 1, params["path"]),
   epoch_checkpoint: ({ context, params }) => answerCheckpoint(context, parseLogId(params["log"])),

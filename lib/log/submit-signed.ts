@@ -3,16 +3,15 @@
  * new key is loaded and the item signed again; where the agent's registration was changed, it is made again.
  */
 
-import { RegistrationChanged } from "#lib/agents/agents";
 import type { LogReceipt } from "#lib/contract/attest";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
-import { type LogItem, type LogItemKind, SigningKeyChanged } from "./batch";
+import { type LogItem, type LogItemKind, RegistrationChanged, SigningKeyChanged } from "./batch";
+import type { LogContext } from "./context";
 
 /** More changes than this during one request are nobody's intention. */
 const maxAttempts = 3;
 
-async function reloadKeys(context: Pick<Context, "keys" | "logger">): Promise<void> {
+async function reloadKeys(context: Pick<LogContext, "keys" | "logger">): Promise<void> {
   try {
     await context.keys.reload();
   } catch (cause) {
@@ -23,7 +22,7 @@ async function reloadKeys(context: Pick<Context, "keys" | "logger">): Promise<vo
 }
 
 export async function submitSigned<Item extends LogItem>(
-  context: Pick<Context, "log" | "keys" | "logger">,
+  context: Pick<LogContext, "log" | "keys" | "logger">,
   kind: LogItemKind<Item>,
   sign: () => Promise<Item>,
 ): Promise<{ item: Item; receipt: LogReceipt }> {

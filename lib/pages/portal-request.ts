@@ -2,6 +2,7 @@
  * Who is asking, for the portal's pages and server actions: session → membership → person. Actions must come from
  * our own pages (Origin), and their input is validated before any service sees it.
  */
+
 import { cookies, headers } from "next/headers";
 import { notFound, redirect } from "next/navigation";
 import { cache } from "react";
@@ -9,6 +10,7 @@ import type { z } from "zod";
 import { ensureMemberships, type MembershipView, type Person } from "#lib/accounts/members";
 import { type App, getApp } from "#lib/app/app";
 import { requestAddress } from "#lib/app/request-address";
+import type { Context } from "#lib/approvals/context";
 import {
   type FormState,
   type FormValues,
@@ -16,7 +18,6 @@ import {
   shownOrganizationField,
   switchedOrganization,
 } from "#lib/contract/portal";
-import type { Context } from "#lib/door/context";
 import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/door/limits";
 import { toAppError } from "#lib/door/problem";
 import { requireSameOrigin } from "#lib/door/same-origin";

@@ -2,12 +2,13 @@
  * Where next-auth keeps people, sessions and link tokens: our tables, through the drizzle adapter. Session tokens
  * are stored as SHA-256, so that a copy of the database signs nobody in.
  */
+
 import { DrizzleAdapter } from "@auth/drizzle-adapter";
 import type { Adapter, AdapterSession } from "next-auth/adapters";
 import { recordSignIn } from "#lib/accounts/members";
+import type { Context } from "#lib/approvals/context";
 import { accounts, sessions, users, verificationTokens } from "#lib/db/schema";
 import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import type { Context } from "#lib/door/context";
 
 const hashToken = (token: string) => hexEncode(sha256(utf8Encode(token)));
 

@@ -1,16 +1,17 @@
 /** What the pages, images and badges about an attestation are made from: the API's own answer and a little besides. */
+
 import { headers } from "next/headers";
 import { cache } from "react";
 import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";
 import { requestAddress } from "#lib/app/request-address";
+import type { Context } from "#lib/approvals/context";
 import { parseObject, readAttestation, verifyAttestationById } from "#lib/attestations/verify";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { isJsonObject } from "#lib/domain/canonical-json";
 import { MESSAGE_NAMES } from "#lib/domain/disclosure";
 import { parseMessage } from "#lib/domain/disclosure-messages";
 import type { HumanApproval } from "#lib/domain/statement";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 
 export interface VerificationPage {

@@ -1,4 +1,5 @@
 /** Guarantee: whatever belongs to another organization is, in the portal, the same as what does not exist. */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listAuditEvents } from "#lib/accounts/audit-list";
 import {
@@ -8,8 +9,8 @@ import {
   withdrawInvitation,
 } from "#lib/accounts/invitations";
 import type { Person } from "#lib/accounts/members";
-import { changeRole, listMembers, removeMember } from "#lib/accounts/organization-members";
 import { listOwnAgents, putOwnTools, readOwnAgent, updateOwnAgent } from "#lib/agents/portal-agents";
+import type { Context } from "#lib/approvals/context";
 import {
   cancelOwnAuthorization,
   listOwnAuthorizations,
@@ -23,13 +24,13 @@ import {
   readOwnAttestation,
 } from "#lib/attestations/own";
 import { scopeNames } from "#lib/contract/primitives";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { changeRole, listMembers, removeMember } from "./organization-members";
 import { readOverview } from "./overview";
 
 const unknownUuid = "01999999-9999-7999-8999-999999999999";

@@ -1,4 +1,5 @@
 /** Guarantees: roles hold, an organization is never without an owner, invitations work once and for one address. */
+
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -10,15 +11,15 @@ import {
   withdrawInvitation,
 } from "#lib/accounts/invitations";
 import type { Person } from "#lib/accounts/members";
-import { changeRole, listMembers, removeMember } from "#lib/accounts/organization-members";
+import type { Context } from "#lib/approvals/context";
 import { invitations, users } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { makeApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { deleteOrganization, readOrganization, updateOrganization } from "./organization";
+import { changeRole, listMembers, removeMember } from "./organization-members";
 
 describe.each(databaseKinds)("members (%s)", (kind) => {
   let test: TestApp;

@@ -1,9 +1,10 @@
 /** The organization's settings, and its end. */
+
 import { and, eq, inArray, isNull, notExists } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { listInvitations } from "#lib/accounts/invitations";
 import { type Person, personNotFound, requireRole } from "#lib/accounts/members";
-import { listMembers } from "#lib/accounts/organization-members";
+import type { Context } from "#lib/approvals/context";
 import { cancelAuthorization } from "#lib/approvals/decide";
 import type { Executor } from "#lib/db/client";
 import {
@@ -14,8 +15,8 @@ import {
   organizations,
   users,
 } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { AppError, fieldError } from "#lib/errors";
+import { listMembers } from "./organization-members";
 
 export async function readOrganization(context: Context, person: Person) {
   const { db } = context.database;

@@ -1,9 +1,10 @@
 /** What the portal's first page tells: today's use against the limit, the last 30 days, what waits, what came last. */
+
 import { and, count, eq, gt, gte, sql } from "drizzle-orm";
 import { type Person, requireRole } from "#lib/accounts/members";
+import type { Context } from "#lib/approvals/context";
 import { readOwnAttestations, whereOf } from "#lib/attestations/own";
 import { agents, attestations, authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { utcDay } from "#lib/keys/api-keys";
 
 const dayMs = 86_400_000;

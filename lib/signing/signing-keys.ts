@@ -9,7 +9,7 @@ import { logs, signingKeys } from "#lib/db/schema";
 import { type ZkKeyPair, zkKeyPairFromSeed } from "#lib/domain/disclosure";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import type { VerifierKey } from "#lib/domain/signed-note";
-import { findLogKey } from "#lib/log/reader";
+import { findLogKey } from "./log-keys";
 import type { Signer } from "./signer";
 
 export type KeyPurpose = "attestation" | "log" | "zk";

@@ -6,7 +6,7 @@ import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import { ImageResponse } from "next/og";
 import { type CSSProperties, createElement, type ReactNode } from "react";
-import { readImageFonts } from "#lib/pages/image-fonts";
+import { readImageFonts } from "./image-fonts";
 
 // Linux gives each thread a priority of its own: where processors are scarce, requests go before pictures.
 if (!isMainThread && process.platform === "linux") setPriority(10);

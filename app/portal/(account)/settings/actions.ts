@@ -3,7 +3,6 @@
 import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
 import { inviteMember, withdrawInvitation } from "#lib/accounts/invitations";
-import * as members from "#lib/accounts/organization-members";
 import {
   deleteOrganizationForm,
   type FormState,
@@ -15,6 +14,7 @@ import {
 } from "#lib/contract/portal";
 import { limitMails, runAction } from "#lib/pages/portal-request";
 import { deleteOrganization, updateOrganization } from "#lib/portal/organization";
+import * as members from "#lib/portal/organization-members";
 
 type State = FormState<null>;
 

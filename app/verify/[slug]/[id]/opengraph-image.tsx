@@ -1,13 +1,8 @@
 /** What a chat or a timeline shows of the link: the verdict in words, agent and action, never more than is public or holds. */
-import { headers as requestHeaders } from "next/headers";
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
-import { getApp } from "#lib/app/app";
-import { requestAddress } from "#lib/app/request-address";
-import { AppError, describeError } from "#lib/errors";
+import { type Card, drawLinkCard, linkCardHeaders } from "#lib/pages/link-card";
 import { loadVerification } from "#lib/pages/verification-page";
-import { shareOf } from "#lib/workers/fair-share";
-import type { Card } from "#lib/workers/picture-worker";
 
 export const size = { width: 1200, height: 630 };
 export const contentType = "image/png";
@@ -48,26 +43,10 @@ async function describe(id: string): Promise<Card | number> {
   };
 }
 
-/** Not shown again without asking: a copy would outlive an erasure and a change of the verdict. */
-const headers = { "Cache-Control": "no-cache" };
-
-async function draw(card: Card): Promise<Response> {
-  const app = await getApp();
-  const client = requestAddress(app, await requestHeaders());
-  try {
-    const png = await app.pictures.run("drawCard", card, shareOf("other", { client }));
-    return new Response(png, { headers: { ...headers, "Content-Type": contentType } });
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return new Response(null, {
-      status: describeError(error.errorName).status,
-      headers: { ...headers, ...error.headers },
-    });
-  }
-}
-
 export default async function VerificationImage({ params }: { params: Promise<{ id: string }> }) {
   const { id } = await params;
   const card = await describe(id);
-  return typeof card === "number" ? new Response(null, { status: card, headers }) : draw(card);
+  return typeof card === "number"
+    ? new Response(null, { status: card, headers: linkCardHeaders })
+    : drawLinkCard(card);
 }

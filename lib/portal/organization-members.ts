@@ -2,15 +2,16 @@
  * Who belongs to an organization. It always has an owner: every change of roles waits for the organization's lock,
  * without which two owners could step down at once and leave none.
  */
+
 import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
+import { recordAudit } from "#lib/accounts/audit";
+import type { AccountsContext } from "#lib/accounts/context";
+import { type Person, personNotFound, type Role, requireRole } from "#lib/accounts/members";
+import { lockOrganization } from "#lib/accounts/organizations";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, users } from "#lib/db/schema";
-import type { Context } from "#lib/door/context";
 import { AppError } from "#lib/errors";
 import { isLiveKey } from "#lib/keys/api-keys";
-import { recordAudit } from "./audit";
-import { type Person, personNotFound, type Role, requireRole } from "./members";
-import { lockOrganization } from "./organizations";
 
 export async function listMembers(executor: Executor, organizationId: string) {
   const rows = await executor
@@ -60,7 +61,7 @@ async function takeEraseScope(tx: Executor, organizationId: string, email: strin
 }
 
 export async function changeRole(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   wanted: { userId: string; role: Role },
 ): Promise<void> {
@@ -86,7 +87,7 @@ export async function changeRole(
 
 /** Owners remove anyone, members only themselves. `revokeKeys`: also the live keys made under that address. */
 export async function removeMember(
-  context: Context,
+  context: AccountsContext,
   person: Person,
   leaving: { userId: string; revokeKeys: boolean },
 ): Promise<void> {

@@ -1,0 +1,7 @@
+/** What accounts add to the context. */
+import type { LogContext } from "#lib/log/context";
+import type { Mailer } from "#lib/mail/mailer";
+
+export interface AccountsContext extends LogContext {
+  mailer: Mailer;
+}

@@ -1,0 +1,11 @@
+/** What the log adds to the context. */
+import type { DoorContext } from "#lib/door/context";
+import type { SigningKeys } from "#lib/signing/signing-keys";
+import type { ForkGuard } from "./fork-guard";
+import type { LogSequencer } from "./sequencer";
+
+export interface LogContext extends DoorContext {
+  keys: SigningKeys;
+  log: LogSequencer;
+  guard: ForkGuard;
+}
