@@ -1,51 +1,47 @@
-"use client";
-/** Attestations of the last 30 days. The numbers are also in a table, for screen readers and without JavaScript. */
-import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+/** Attestations of the last 30 days, as bars. The numbers are also in a table, for screen readers. */
 
 export interface UsageDay {
   readonly day: string;
   readonly attestations: number;
 }
 
-const tick = { fontSize: 12, fill: "var(--muted)" };
+const ticksEvery = 7;
 const shortDay = (day: string) => day.slice(5);
+const describe = ({ day, attestations }: UsageDay) =>
+  `${day}: ${attestations} ${attestations === 1 ? "attestation" : "attestations"}`;
 
-function UsageTooltip({ active, payload }: { active?: boolean; payload?: readonly { payload: UsageDay }[] }) {
-  const shown = payload?.[0]?.payload;
-  if (!active || !shown) return null;
-  return (
-    <div className="rounded-md border border-line-strong bg-surface px-3 py-2 text-sm">
-      <p className="text-muted">{shown.day}</p>
-      <p className="font-medium tabular-nums">
-        {shown.attestations} {shown.attestations === 1 ? "attestation" : "attestations"}
-      </p>
-    </div>
-  );
+/** The least of 1, 2, 5, 10, 20, 50, … that is not below `value`: the top of the axis. */
+function roundUp(value: number): number {
+  const magnitude = 10 ** Math.floor(Math.log10(Math.max(1, value)));
+  return ([1, 2, 5].find((step) => step * magnitude >= value) ?? 10) * magnitude;
 }
 
 export function UsageChart({ days }: { readonly days: readonly UsageDay[] }) {
+  const top = roundUp(Math.max(1, ...days.map(({ attestations }) => attestations)));
   return (
-    <div aria-hidden="true" className="h-52">
-      <ResponsiveContainer width="100%" height="100%" initialDimension={{ width: 320, height: 208 }}>
-        <BarChart
-          data={[...days]}
-          margin={{ top: 8, right: 0, bottom: 0, left: 0 }}
-          accessibilityLayer={false}
-        >
-          <CartesianGrid vertical={false} stroke="var(--line)" />
-          <XAxis
-            dataKey="day"
-            tickFormatter={shortDay}
-            tick={tick}
-            tickLine={false}
-            axisLine={{ stroke: "var(--line-strong)" }}
-            minTickGap={24}
-          />
-          <YAxis allowDecimals={false} tick={tick} tickLine={false} axisLine={false} width={36} />
-          <Tooltip content={<UsageTooltip />} cursor={{ fill: "var(--sunken)" }} />
-          <Bar dataKey="attestations" fill="var(--accent-fill)" isAnimationActive={false} />
-        </BarChart>
-      </ResponsiveContainer>
+    <div aria-hidden="true" className="grid grid-cols-[auto_1fr] gap-x-2 text-xs text-muted tabular-nums">
+      <div className="flex h-44 flex-col justify-between text-right">
+        <span className="-mt-2">{top.toLocaleString("en")}</span>
+        <span className="-mb-2">0</span>
+      </div>
+      <div className="flex h-44 items-end gap-px border-t border-line border-b border-b-line-strong">
+        {days.map((one) => (
+          <div key={one.day} title={describe(one)} className="flex h-full flex-1 items-end hover:bg-sunken">
+            <div
+              className="w-full rounded-t-xs bg-accent-fill"
+              style={{ height: `${(one.attestations / top) * 100}%` }}
+            />
+          </div>
+        ))}
+      </div>
+      <div />
+      <div className="mt-1 flex gap-px">
+        {days.map(({ day }, at) => (
+          <span key={day} className="w-0 flex-1 whitespace-nowrap">
+            {at % ticksEvery === 1 ? shortDay(day) : ""}
+          </span>
+        ))}
+      </div>
     </div>
   );
 }
