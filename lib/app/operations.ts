@@ -6,6 +6,7 @@ import { authorizationsRuns, revivers } from "#lib/approvals/routes";
 import { presentationsRuns } from "#lib/attestations/presentation-routes";
 import { receiptsRuns } from "#lib/attestations/receipt-routes";
 import { attestationsRuns } from "#lib/attestations/routes";
+import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { httpRequestId } from "#lib/domain/ids";
 import { finishResponse } from "#lib/door/finish";
@@ -31,6 +32,7 @@ const runs: Runs<typeof operations, Context> = {
 };
 
 interface Route {
+  id: OperationId;
   method: string;
   pattern: RegExp;
   handler: Handler;
@@ -48,6 +50,7 @@ function toPattern(path: string): RegExp {
 function bind<Id extends OperationId>(id: Id): Route {
   const spec: (typeof operations)[Id] = operations[id];
   return {
+    id,
     method: spec.method,
     pattern: toPattern(spec.path),
     handler: createHandler(getApp, spec, runs[id], revivers[id]),
@@ -98,18 +101,7 @@ export function normalizePath(pathname: string): string {
   return pathname.replaceAll(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
 }
 
-/** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
-export async function dispatch(request: Request): Promise<Response> {
-  const path = normalizePath(new URL(request.url).pathname);
-  const matching = routes.filter(({ pattern }) => pattern.test(path));
-  const method = request.method === "HEAD" ? "GET" : request.method;
-  const route = matching.find((candidate) => candidate.method === method);
-  if (!route) {
-    if (matching.length === 0) return refuse(new AppError("not_found", "there is nothing at this path"));
-    if (request.method === "OPTIONS") return answerOptions(matching);
-    const allow = allowedMethods(matching);
-    return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
-  }
+async function answerRoute(route: Route, request: Request, path: string): Promise<Response> {
   let params: Params;
   try {
     params = decodeParams(route.pattern.exec(path)?.groups);
@@ -120,4 +112,41 @@ export async function dispatch(request: Request): Promise<Response> {
   return request.method === "HEAD"
     ? new Response(null, { status: response.status, headers: response.headers })
     : response;
+}
+
+const pathOf = (request: Request) => normalizePath(new URL(request.url).pathname);
+
+/** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
+export async function dispatch(request: Request): Promise<Response> {
+  const path = pathOf(request);
+  const matching = routes.filter(({ pattern }) => pattern.test(path));
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const route = matching.find((candidate) => candidate.method === method);
+  if (route) return answerRoute(route, request, path);
+  if (matching.length === 0) return refuse(new AppError("not_found", "there is nothing at this path"));
+  if (request.method === "OPTIONS") return answerOptions(matching);
+  const allow = allowedMethods(matching);
+  return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
+}
+
+/** The handler of one operation, for a host that has found the route by itself. */
+export function handlerOf(id: OperationId): (request: Request) => Promise<Response> {
+  const route = routes.find((candidate) => candidate.id === id);
+  if (!route) throw new Error(`no operation ${id}`);
+  return (request) => answerRoute(route, request, pathOf(request));
+}
+
+const firstSegment = (path: string) => path.slice(0, path.indexOf("/", 1) + 1);
+
+/** `/v1/` and `/log/`: below the first segment of several public operations nothing is a page. */
+const ownSegments = new Set(
+  Object.values(operations)
+    .filter((spec: OperationSpec) => spec.internal !== true)
+    .map(({ path }) => firstSegment(path))
+    .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
+);
+
+/** Whether the table answers this path, be it with 404; everything else is a page's. */
+export function isOperationPath(path: string): boolean {
+  return ownSegments.has(firstSegment(`${path}/`)) || routes.some(({ pattern }) => pattern.test(path));
 }

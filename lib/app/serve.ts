@@ -7,27 +7,17 @@ import { clientAddress, PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { getApp } from "./app";
-import { answerServerOptions, dispatch, normalizePath, refuse } from "./operations";
+import { answerServerOptions, dispatch, isOperationPath, normalizePath, refuse } from "./operations";
 import type { PageGate } from "./page-gate";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import { isStandInPath, serveStandIn } from "./stand-in";
 
-/** What the approval page posts to; the page itself is Next's. */
-const approvalPost = /^\/approve\/[^/]+\/(?:world-id|proof|deny)$/;
-
 /** Whether the table of operations answers this path; everything else is Next's. */
 export function isDispatched(url: string, accept: string | undefined): boolean {
   const path = normalizePath(url.split("?")[0] ?? "/");
+  // The mailbox is a page too.
   if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
-  if (isStandInPath(path) || approvalPost.test(path)) return true;
-  return (
-    path.startsWith("/v1/") ||
-    path === "/v1" ||
-    path.startsWith("/log/") ||
-    path === "/.well-known/jwks.json" ||
-    path === "/verify.mjs" ||
-    path === "/verify.mjs.sha256"
-  );
+  return isStandInPath(path) || isOperationPath(path);
 }
 
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */

@@ -2,7 +2,7 @@
 import { and, asc, eq, gt, gte, isNull, lt } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
-import { logCheckpoints, logLeaves, logs, logTiles, signingKeys } from "#lib/db/schema";
+import { logCheckpoints, logLeaves, logs, logTiles } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
 import { proveInclusion, type TileReader } from "#lib/domain/tile-proofs";
 import type { WitnessPolicySettings } from "#lib/domain/witness-policy";

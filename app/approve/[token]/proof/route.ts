@@ -1,4 +1,3 @@
-import { dispatch } from "#lib/app/operations";
-import { forOwnHosts } from "#lib/door/next-door";
+import { operation } from "#lib/app/next-routes";
 
-export const POST = forOwnHosts(dispatch);
+export const POST = operation("submitProof");

@@ -1,0 +1,5 @@
+import { operation, otherMethods } from "#lib/app/next-routes";
+
+export const GET = operation("readIdentity");
+export const PATCH = operation("updateIdentity");
+export const { DELETE, HEAD, OPTIONS, POST, PUT } = otherMethods;
