@@ -12,6 +12,11 @@ const toList = (headers: Readonly<Record<string, string>>) =>
 const config: NextConfig = {
   poweredByHeader: false,
   reactStrictMode: true,
+  // The optimizer keeps what it has fetched on disk for hours, beyond an erasure; there is no picture to optimize.
+  images: { unoptimized: true },
+  // Nothing that is made for a request is kept: a copy would outlive an erasure and a change of the verdict.
+  cacheMaxMemorySize: 0,
+  experimental: { serverActions: { bodySizeLimit: "64kb" } },
   serverExternalPackages: ["@electric-sql/pglite", "postgres", "piscina"],
   turbopack: {
     root: path.resolve(import.meta.dirname),

@@ -18,11 +18,14 @@ export default defineConfig({
   testDir: "e2e",
   testMatch: "**/*.spec.ts",
   outputDir: "test-results",
-  workers: 1,
+  // Half of a test is waiting, for a page or a proof; what each does has its own account, agents and requests.
+  workers: 2,
   forbidOnly: Boolean(process.env["CI"]),
-  // A second try on a busy machine; the report calls such a test flaky.
+  // A second try tells whether a failure comes each time. It mends nothing: a test that needed it has failed.
   retries: process.env["CI"] ? 1 : 0,
+  failOnFlakyTests: true,
   timeout: 60_000,
+  expect: { timeout: 15_000 },
   reporter: report ? [["line"], ["json", { outputFile: report }]] : "list",
   use: {
     baseURL,

@@ -2,20 +2,28 @@
  * The production server: /v1 and the log go straight to the operations' handlers, everything else to Next, on
  * one port (a handler costs a tenth of what it costs inside Next). Next's scripts and style sheets come from memory.
  */
+
+import { rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import next from "next";
+import type { Env } from "#lib/env";
+import { createAdmit } from "#lib/http/admit";
 import { logConsole } from "#lib/http/console-lines";
 import { getApp } from "#lib/http/context";
+import { createKeptPages } from "#lib/http/kept-pages";
+import { startServers } from "#lib/http/listen";
+import { createPageGate } from "#lib/http/page-gate";
 import {
   isDispatched,
   refuseConnect,
+  sendResponse,
   serveDirectly,
+  serveInTurn,
   serveMalformed,
   serveRefusal,
-  toOriginForm,
   vouchForPeer,
 } from "#lib/http/serve";
-import { loadStaticAssets } from "#lib/http/static-assets";
+import { listStaticFiles, loadStaticAssets } from "#lib/http/static-assets";
 import { logger } from "#lib/logger";
 
 /** How long a stop waits for answers under way before it cuts their connections. */
@@ -23,6 +31,8 @@ const graceMs = 10_000;
 
 async function preparePages(port: number) {
   logConsole(logger);
+  // What an earlier version's picture optimizer kept of records that may be erased by now.
+  await rm(".next/cache/images", { recursive: true, force: true });
   const pages = next({
     dev: false,
     dir: process.cwd(),
@@ -40,53 +50,75 @@ async function start(): Promise<void> {
   const { env, peerSecret, close } = await getApp();
   const handlePage = await preparePages(env.PORT);
   const serveAsset = await loadStaticAssets(".next/static");
+  const files = await listStaticFiles(".next/static");
+  const keptPages = createKeptPages();
+  const gate = createPageGate();
   const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    if (await serveMalformed(incoming, outgoing)) return;
+    if (await serveMalformed(incoming, outgoing, files)) return;
     vouchForPeer(incoming, peerSecret);
-    if (!(await serveRefusal(incoming, outgoing, peerSecret))) await handlePage(incoming, outgoing);
+    if (await serveRefusal(incoming, outgoing, peerSecret)) return;
+    if (keptPages.serve(incoming, outgoing)) return;
+    if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
+    else await serveInTurn(gate, incoming, outgoing, handlePage);
   };
-  const server = createServer((incoming, outgoing) => {
-    incoming.url = toOriginForm(incoming.url ?? "/");
+  const admit = createAdmit(env);
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const foreign = admit(incoming);
+    if (foreign !== null) {
+      void sendResponse(foreign, outgoing);
+      return;
+    }
     if (serveAsset(incoming, outgoing)) return;
-    if (isDispatched(incoming.url, incoming.headers.accept)) {
+    if (isDispatched(incoming.url ?? "/", incoming.headers.accept)) {
       void serveDirectly(incoming, outgoing);
       return;
     }
     servePage(incoming, outgoing).catch((error: unknown) => {
-      logger.error({ err: error }, "a page failed");
+      // A client that goes away in the middle is nobody's error.
+      const isClientGone = incoming.socket.destroyed;
+      logger[isClientGone ? "debug" : "error"]({ err: error }, "a page failed");
       outgoing.destroy();
     });
-  });
-  server.on("connect", (incoming, socket) => void refuseConnect(incoming, socket));
-  stopOnSignal(server, close);
-  server.once("error", (error: NodeJS.ErrnoException) => {
-    const isTaken = error.code === "EADDRINUSE";
-    fail(
-      isTaken ? new Error(`Countersign cannot start: PORT ${env.PORT} is in use by another program.`) : error,
-    );
-  });
-  server.listen(env.PORT, () => announce(env));
+  };
+  const servers = await startServers(handle, env.PORT, env.bindAddresses).catch(describeBinding(env));
+  for (const server of servers)
+    server.on("connect", (incoming, socket) => void refuseConnect(incoming, socket));
+  stopOnSignal(servers, close);
+  announce(env);
 }
 
-function stopOnSignal(server: Server, close: () => Promise<void>): void {
+function describeBinding({ PORT, HOST }: Env) {
+  return (error: NodeJS.ErrnoException): never => {
+    if (error.code === "EADDRINUSE")
+      throw new Error(`Countersign cannot start: PORT ${PORT} is in use by another program.`);
+    if (error.code === "EADDRNOTAVAIL")
+      throw new Error(`Countersign cannot start: HOST ${HOST} is not an address of this machine.`);
+    throw error;
+  };
+}
+
+function stopOnSignal(servers: Server[], close: () => Promise<void>): void {
   const stop = () => {
-    server.close(() => {
-      close().then(
+    const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    Promise.all(closed)
+      .then(close)
+      .then(
         () => process.exit(0),
         (error: unknown) => {
           logger.error({ err: error }, "the shutdown failed");
           process.exit(1);
         },
       );
-    });
-    server.closeIdleConnections();
-    setTimeout(() => server.closeAllConnections(), graceMs).unref();
+    for (const server of servers) server.closeIdleConnections();
+    setTimeout(() => {
+      for (const server of servers) server.closeAllConnections();
+    }, graceMs).unref();
   };
   process.once("SIGTERM", stop);
   process.once("SIGINT", stop);
 }
 
-function announce(env: Awaited<ReturnType<typeof getApp>>["env"]): void {
+function announce(env: Env): void {
   logger.info(`Countersign is listening on ${env.baseUrl}`);
   if (env.DATABASE_URL === undefined) {
     logger.info(

@@ -1,12 +1,40 @@
 /** Unit and service tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) names the PostgreSQL that service tests use beside the embedded one. */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { defineConfig } from "vitest/config";
+
+const folders = ["lib", "components", "app", "e2e/http"];
+
+const tests = folders.flatMap((folder) =>
+  readdirSync(path.resolve(import.meta.dirname, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.test\.tsx?$/.test(name))
+    .map((name) => `${folder}/${name.replaceAll(path.sep, "/")}`),
+);
+
+/** A test that puts a mock in a module's place needs that module for itself alone. */
+const mocking = tests.filter((file) =>
+  /\bvi\.(mock|doMock)\(/.test(readFileSync(path.resolve(import.meta.dirname, file), "utf8")),
+);
 
 export default defineConfig({
   test: {
-    include: ["lib/**/*.test.ts", "components/**/*.test.tsx", "app/**/*.test.ts", "e2e/http/**/*.test.ts"],
     testTimeout: 120_000,
     hookTimeout: 300_000,
     pool: "forks",
     maxWorkers: 2,
+    // The others share what they import: to load the service takes longer than most of their files run. So each puts
+    // back what it stubs (globals, timers, the working folder), or the next file in the worker finds it.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "sharing modules",
+          include: folders.map((folder) => `${folder}/**/*.test.{ts,tsx}`),
+          exclude: mocking,
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: "mocking modules", include: mocking, isolate: true } },
+    ],
   },
 });

@@ -1,5 +1,5 @@
 /**
- * Bundles what runs outside Next into dist/: the server, the worker that checks proofs, the command lines (packages
+ * Bundles what runs outside Next into dist/: the server, the workers for proofs and pictures, the command lines (packages
  * stay in node_modules), and the offline verifier as one file that needs nothing but Node.
  */
 import { existsSync, readdirSync } from "node:fs";
@@ -14,6 +14,7 @@ function listEntries() {
   const entries = [
     ["server", "server.ts"],
     ["zk-worker", "lib/services/zk-worker.ts"],
+    ["picture-worker", "lib/http/picture-worker.ts"],
     ["testing-server", "lib/http/testing-server.ts"],
     ...commands
       .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))

@@ -13,7 +13,7 @@ export const name = "attest";
 
 async function compare({ ports, key }, connections, seconds) {
   const side = (port, path, options = {}) => {
-    const request = httpRequest("POST", path, { body, ...options });
+    const request = httpRequest(port, "POST", path, { body, ...options });
     return () => runLoad({ port, connections, seconds, next: () => request, status: 201 });
   };
   return takeTurns({

@@ -38,8 +38,8 @@ async function besideProofs(measure, load, proofs) {
 
 export async function run({ ports, key }, seconds) {
   const port = ports.app;
-  const request = httpRequest("POST", "/v1/attest", { key, body: plain });
-  const proving = httpRequest("POST", "/v1/attest", { key, body: withProof });
+  const request = httpRequest(port, "POST", "/v1/attest", { key, body: plain });
+  const proving = httpRequest(port, "POST", "/v1/attest", { key, body: withProof });
   const proofs = [];
   for (const [clients, connections] of [
     ["8 clients", 8],

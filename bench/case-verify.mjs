@@ -24,7 +24,7 @@ export async function run({ ports, key }, seconds) {
   const ours = await make(`http://127.0.0.1:${ports.app}/v1/attest`, { authorization: `Bearer ${key}` });
   const theirs = await make(`http://127.0.0.1:${ports.fastify}/attest`);
   const side = (port, paths) => {
-    const requests = paths.map((path) => httpRequest("GET", path));
+    const requests = paths.map((path) => httpRequest(port, "GET", path));
     const next = (i) => requests[i % requests.length];
     return () => runLoad({ port, connections: 32, seconds, next, status: 200 });
   };

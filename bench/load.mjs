@@ -5,11 +5,11 @@
 import { connect } from "node:net";
 
 /** Bytes of one HTTP/1.1 request. */
-export function httpRequest(method, path, { key, body } = {}) {
+export function httpRequest(port, method, path, { key, body } = {}) {
   const text = body === undefined ? "" : JSON.stringify(body);
   const head = [
     `${method} ${path} HTTP/1.1`,
-    "host: localhost",
+    `host: localhost:${port}`,
     ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
     ...(body === undefined
       ? []

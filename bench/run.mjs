@@ -1,20 +1,21 @@
 /**
- * The benchmark: `npm run bench [-- case …]`; all cases but `pages`, unless some are named. It prints ratios between sides
- * that were measured in the same minute on the same machine, and judges nothing: absolute numbers of another day or
- * machine mean little.
+ * The benchmark: `npm run bench [-- case …]`; all cases but `pages` and `approval-flood`, unless some are named. It
+ * prints ratios between sides that were measured in the same minute on the same machine, and judges nothing: absolute
+ * numbers of another day or machine mean little.
  *
  *   BENCH_DATABASE_URL   an administrator's URL of a PostgreSQL for both sides; else embedded databases
  *   BENCH_SECONDS        of each measurement (default 4)
  *   BENCH_PORT           the first of three ports (default 3460)
  */
 import os from "node:os";
+import * as approvalFlood from "./case-approval-flood.mjs";
 import * as attest from "./case-attest.mjs";
 import * as pages from "./case-pages.mjs";
 import * as proofsBeside from "./case-proofs-beside.mjs";
 import * as verify from "./case-verify.mjs";
 import { startServers } from "./servers.mjs";
 
-const cases = [proofsBeside, attest, verify, pages];
+const cases = [proofsBeside, attest, verify, pages, approvalFlood];
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !cases.some((one) => one.name === name));
 if (unknown.length > 0) {
@@ -31,14 +32,13 @@ function describeMachine() {
 
 console.log(describeMachine());
 const seconds = Number(process.env.BENCH_SECONDS ?? 4);
-const servers = await startServers(Number(process.env.BENCH_PORT ?? 3460));
+const chosen = cases.filter((one) => (wanted.length === 0 ? !one.isOptional : wanted.includes(one.name)));
+const withBaselines = chosen.some(({ needsBaselines }) => needsBaselines !== false);
+const servers = await startServers(Number(process.env.BENCH_PORT ?? 3460), withBaselines);
 for (const signal of ["SIGINT", "SIGTERM"])
   process.once(signal, () => void servers.stop().finally(() => process.exit(1)));
 try {
-  for (const one of cases) {
-    const isWanted = wanted.length === 0 ? !one.isOptional : wanted.includes(one.name);
-    if (isWanted) await one.run(servers, seconds);
-  }
+  for (const one of chosen) await one.run(servers, seconds);
   console.log(`\nload average at the end ${os.loadavg()[0].toFixed(1)}`);
 } finally {
   await servers.stop();

@@ -71,14 +71,17 @@ async function buildNoopNext() {
 }
 
 /** A key, as a developer gets it: by the code in the development mailbox. */
-async function getApiKey(baseUrl) {
+export async function getApiKey(baseUrl, email = "bench@example.com", address = "203.0.113.1") {
+  const headers = { "x-forwarded-for": address };
   const post = (target, body) =>
-    fetch(`${baseUrl}${target}`, { method: "POST", body: JSON.stringify(body) }).then((a) => a.json());
-  await post("/v1/keys/request", { email: "bench@example.com" });
+    fetch(`${baseUrl}${target}`, { method: "POST", headers, body: JSON.stringify(body) }).then((a) =>
+      a.json(),
+    );
+  await post("/v1/keys/request", { email });
   const box = await fetch(`${baseUrl}/dev/mailbox`, { headers: { accept: "application/json" } });
   const { messages } = await box.json();
   const code = /\b\d{6}\b/.exec(messages[0].text)[0];
-  const { api_key: key } = await post("/v1/keys/verify", { email: "bench@example.com", code });
+  const { api_key: key } = await post("/v1/keys/verify", { email, code });
   if (typeof key !== "string") throw new Error("no API key");
   return key;
 }
@@ -87,8 +90,17 @@ const noLimit = Object.fromEntries(
   ["ATTEST_PER_MINUTE", "ATTEST_PER_DAY", "VERIFY_PER_MINUTE"].map((name) => [`LIMIT_${name}`, "10000000"]),
 );
 
-export async function startServers(firstPort) {
-  await buildNoopNext();
+function startBaselines(ports, folder, databaseUrl) {
+  const fastify = ["bench/fastify-baseline.mjs", String(ports.fastify), path.join(folder, "fastify")];
+  return [
+    start([...fastify, ...(databaseUrl ? [databaseUrl] : [])]),
+    start([next, "start", "-p", String(ports.next)], {}, noopNext),
+  ];
+}
+
+/** `withBaselines`: also what the service is measured against. */
+export async function startServers(firstPort, withBaselines) {
+  if (withBaselines) await buildNoopNext();
   const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-bench-"));
   const ports = { app: firstPort, fastify: firstPort + 1, next: firstPort + 2 };
   const databases = [await createDatabase("app"), await createDatabase("fastify")];
@@ -100,28 +112,24 @@ export async function startServers(firstPort) {
       PUBLIC_BASE_URL: baseUrl,
       DATA_DIR: path.join(folder, "app"),
       LOG_LEVEL: "error",
+      // So that a case can play clients of many addresses.
+      TRUSTED_PROXY_HOPS: "1",
       ...(ours && { DATABASE_URL: ours }),
       ...noLimit,
     }),
-    start([
-      "bench/fastify-baseline.mjs",
-      String(ports.fastify),
-      path.join(folder, "fastify"),
-      ...(theirs ? [theirs] : []),
-    ]),
-    start([next, "start", "-p", String(ports.next)], {}, noopNext),
+    ...(withBaselines ? startBaselines(ports, folder, theirs) : []),
   ];
   const stop = async () => {
     await Promise.all(children.map((child) => child.stop()));
     await Promise.all(databases.map(({ drop }) => drop()));
     await rm(folder, { recursive: true, force: true });
   };
+  const baselines = () => [
+    waitFor(`http://127.0.0.1:${ports.fastify}/`),
+    waitFor(`http://127.0.0.1:${ports.next}/noop`, { method: "POST", body: "{}" }),
+  ];
   try {
-    await Promise.all([
-      waitFor(`${baseUrl}/v1/health`),
-      waitFor(`http://127.0.0.1:${ports.fastify}/`),
-      waitFor(`http://127.0.0.1:${ports.next}/noop`, { method: "POST", body: "{}" }),
-    ]);
+    await Promise.all([waitFor(`${baseUrl}/v1/health`), ...(withBaselines ? baselines() : [])]);
     return { ports, key: await getApiKey(baseUrl), stop };
   } catch (error) {
     await stop();

@@ -42,6 +42,22 @@ describe("agent-supplied text on a page", () => {
     expect(html).toContain("and 2 more");
   });
 
+  it("shows a run of hidden characters as one mark with its count", () => {
+    const html = render(`pay${"\u200B".repeat(637)}5`);
+    expect(html).toContain(">⟨U+200B⟩ × 637</span>5");
+    expect(html.match(/⟨/g)).toHaveLength(1);
+  });
+
+  it("costs few elements, however the hidden characters are strewn, and still shows each", () => {
+    const html = render("a\u200B".repeat(500));
+    expect(html.match(/<span/g)?.length).toBe(32);
+    expect(html.match(/⟨U\+200B⟩/g)).toHaveLength(500);
+    expect(render("\u200B\u200C".repeat(500)).match(/<span/g)).toHaveLength(1);
+    expect(html).not.toContain("\u200B");
+    // Where marks are no elements any more, what an agent writes does not pass for one.
+    expect(render(`${"a\u200B".repeat(40)}⟨U+202E⟩`)).toMatch(/⟨U\+27E8⟩U\+202E⟩<\/bdi>$/);
+  });
+
   it("says that an empty string is empty", () => {
     expect(render("")).toContain("(empty)");
   });

@@ -1,10 +1,10 @@
 /**
  * The one way that a string supplied by an agent reaches a page (pages.md): plain text in its own left-to-right
- * isolate, white space kept, nothing cut, hidden characters as ⟨U+202E⟩, and a warning in words where letters of
- * several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
+ * isolate, white space kept, nothing cut, hidden characters as ⟨U+202E⟩ (a run of them as one mark), and a warning
+ * in words where letters of several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
  */
 import { TriangleAlert } from "lucide-react";
-import { type DisplaySegment, segmentText } from "#lib/domain/display-text";
+import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/domain/display-text";
 import { findTextWarnings, type TextWarning } from "#lib/domain/mixed-script";
 
 interface AgentTextProps {
@@ -18,28 +18,48 @@ interface AgentTextProps {
 
 const maxWarnings = 5;
 
-function HiddenCharacter({ segment }: { readonly segment: DisplaySegment & { kind: "hidden" } }) {
+/**
+ * So many runs of hidden characters get an element of their own; an agent that hides thousands does not make the
+ * page cost thousands of elements. The rest is the same marks as plain text.
+ */
+const maxChips = 32;
+
+const describeMark = ({ label, count }: HiddenMark) =>
+  count === 1 ? `⟨${label}⟩` : `⟨${label}⟩ × ${count} `;
+
+function explainMarks([first, ...others]: readonly HiddenMark[]): string {
+  if (first !== undefined && others.length === 0 && first.count === 1)
+    return `Character ${first.label}, which would not be seen as itself`;
+  return "Characters that would not be seen as themselves";
+}
+
+function HiddenCharacters({ run }: { readonly run: DisplayRun & { kind: "hidden" } }) {
   return (
     <>
-      <span
-        className="agent-text-chip"
-        title={`Character ${segment.label}, which would not be seen as itself`}
-      >
-        ⟨{segment.label}⟩
+      <span className="agent-text-chip" title={explainMarks(run.marks)}>
+        {run.marks.map(describeMark).join("").trimEnd()}
       </span>
-      {segment.value === "\n" ? "\n" : null}
+      {run.value.endsWith("\n") ? "\n" : null}
     </>
   );
 }
 
+/** A line break that is told of is also made. */
+const writePlainly = (run: DisplayRun) => `${runToText(run)}${run.value.endsWith("\n") ? "\n" : ""}`;
+
 function Segments({ value }: { readonly value: string }) {
-  // Segments have no identity but their place, and the string never changes in place.
+  const runs = groupSegments(value);
+  const lastChip = runs.filter(({ kind }) => kind === "hidden")[maxChips - 1];
+  const end = lastChip === undefined ? runs.length : runs.indexOf(lastChip) + 1;
+  const rest = runs.slice(end).map(writePlainly).join("");
+  // Runs have no identity but their place, and the string never changes in place.
   let offset = 0;
-  return segmentText(value).map((segment) => {
+  const shown = runs.slice(0, end).map((run) => {
     const key = offset;
-    offset += segment.value.length;
-    return segment.kind === "text" ? segment.value : <HiddenCharacter key={key} segment={segment} />;
+    offset += run.value.length;
+    return run.kind === "text" ? run.value : <HiddenCharacters key={key} run={run} />;
   });
+  return rest === "" ? shown : [...shown, rest];
 }
 
 function explain(warning: TextWarning): string {

@@ -65,7 +65,7 @@ const grades = [
     method: "proof_of_personhood",
     title: "Proven",
     means:
-      "A person with a World ID approved exactly this agent, action and context. The zero-knowledge proof is part of the receipt and is checked again at every look.",
+      "A key of a human enrolled with World ID approved exactly this agent, action and context. The zero-knowledge proof is part of the receipt and is checked again on every visit.",
     sent: "human_authorization, issued by this service after the approval.",
   },
 ] as const;

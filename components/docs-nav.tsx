@@ -1,7 +1,7 @@
 "use client";
 /** The list of guides, with the current one marked. A client component only to know the current path. */
-import Link from "next/link";
 import { usePathname } from "next/navigation";
+import { PageLink } from "./ui/page-link";
 
 interface DocsNavProps {
   readonly groups: readonly {
@@ -20,14 +20,13 @@ function GuideList({ groups, path }: DocsNavProps & { readonly path: string }) {
           const isCurrent = path === href;
           return (
             <li key={guide.slug}>
-              <Link
+              <PageLink
                 href={href}
-                prefetch={false}
                 {...(isCurrent ? { "aria-current": "page" as const } : {})}
                 className={`-ml-px flex min-h-8 items-center border-l pl-3 text-sm hover:text-ink ${isCurrent ? "border-accent font-medium text-ink" : "border-transparent text-muted"}`}
               >
                 {guide.title}
-              </Link>
+              </PageLink>
             </li>
           );
         })}
@@ -46,8 +45,7 @@ export function DocsNav({ groups }: DocsNavProps) {
       >
         <GuideList groups={groups} path={path} />
       </nav>
-      {/* A new key at each path folds the list again after a choice. */}
-      <details key={path} className="no-print rounded-md border border-line bg-surface lg:hidden">
+      <details className="no-print rounded-md border border-line bg-surface lg:hidden">
         <summary className="min-h-11 px-4 py-2.5 font-medium text-[15px]">All guides</summary>
         <nav aria-label="All guides" className="px-4 pt-2">
           <GuideList groups={groups} path={path} />

@@ -39,7 +39,7 @@ const stages = [
   },
   {
     title: "A human decides, where one is needed",
-    text: "The agent asks for an authorization and shows a link. On that page a person reads the agent, the action and every field of the context, and approves with World ID or denies.",
+    text: "The agent asks for an authorization and shows a link. The page shows the agent, the action and every field of the context; a person approves with World ID there, or denies.",
   },
   {
     title: "Countersign signs and logs",
@@ -78,7 +78,7 @@ function Hero({ example }: { readonly example?: ExampleAttestation | undefined }
         </h1>
         <p className="mt-6 max-w-[56ch] text-lg text-muted sm:text-xl">
           Countersign turns each action of a software agent into a signed, publicly logged attestation, with
-          proof of a real person's approval where there was one. Nobody has to take our word for it.
+          proof of a human's approval by World ID where there was one. Nobody has to take our word for it.
         </p>
         <div className="mt-8 flex flex-wrap gap-3">
           <ButtonLink href="/#quick-start">Start in two minutes</ButtonLink>

@@ -8,13 +8,13 @@ export const notProven = [
   },
   {
     id: "read",
-    claim: "That the person who scanned the code read the approval page.",
-    why: "Someone can relay a code to a person who believes it is for something else. The confirmation code on both sides helps, it does not rule this out.",
+    claim: "That a person read the approval page.",
+    why: "World ID proves that a key of an enrolled human approved exactly this request. A program can hold such a key, and someone can relay a code to a person who believes it is for something else. The confirmation code on both sides helps, but does not rule this out.",
   },
   {
     id: "who",
-    claim: "Who the person is.",
-    why: "World ID proves a human, not a name and not the intended human.",
+    claim: "Who the human is.",
+    why: "World ID proves that the key belongs to an enrolled human. It gives no name, and it need not be the human you had in mind.",
   },
   {
     id: "script",

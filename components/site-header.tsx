@@ -1,5 +1,6 @@
 /** Top of every page: the mark and the few places a visitor goes. */
-import Link from "next/link";
+
+import { PageLink } from "./ui/page-link";
 import type { Theme } from "./ui/theme";
 import { ThemeToggle } from "./ui/theme-toggle";
 import { Wordmark } from "./wordmark";
@@ -14,24 +15,22 @@ export function SiteHeader({ theme }: { readonly theme: Theme }) {
   return (
     <header className="no-print border-line border-b bg-canvas">
       <div className="mx-auto flex h-14 max-w-6xl items-center gap-2 px-4 sm:px-6">
-        <Link
+        <PageLink
           href="/"
-          prefetch={false}
           className="-mx-1 mr-auto inline-flex min-h-11 items-center px-1"
           aria-label="Countersign, home"
         >
           <Wordmark />
-        </Link>
+        </PageLink>
         <nav aria-label="Main" className="flex items-center">
           {links.map((link) => (
-            <Link
+            <PageLink
               key={link.href}
               href={link.href}
-              prefetch={false}
               className="inline-flex min-h-11 items-center rounded-md px-2 text-muted text-sm hover:text-ink sm:px-3"
             >
               {link.label}
-            </Link>
+            </PageLink>
           ))}
         </nav>
         <ThemeToggle initial={theme} />

@@ -1,6 +1,8 @@
 /** The agent's page, its feeds and badge, the landing page's example, and /verify. */
+import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "@playwright/test";
-import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { getApiKey } from "./approval-helpers";
 import { attest, hostileFields, type Made, run } from "./public-pages-helpers";
 
 const slug = `feed-bot-${run}`;
@@ -14,6 +16,27 @@ test.beforeAll(async ({ request }) => {
     await attest(request, key, { agent_slug: slug, action: `Read file ${index}` });
   await attest(request, key, { agent_slug: slug, action: "Secret plan", is_public: false });
   latest = await attest(request, key, { agent_slug: slug, action: "Sent 100 % of it", human_approved: true });
+});
+
+test("shows the newest keys, and all of them on a page of their own", async ({ page, request }) => {
+  const keyed = `keyed-bot-${run}`;
+  const keys = Array.from({ length: 13 }, () =>
+    generateKeyPairSync("ed25519").publicKey.export({ format: "pem", type: "spki" }).toString(),
+  );
+  for (const public_key_pem of keys) {
+    const headers = { authorization: `Bearer ${key}` };
+    const data = { slug: keyed, public_key_pem };
+    await expect(await request.post("/v1/identity/register", { headers, data })).toBeOK();
+  }
+  await page.goto(`/agent/${keyed}`);
+  await expect(page.locator("#keys li")).toHaveCount(10);
+  await page.getByRole("link", { name: "All keys" }).click();
+  await expect(page.getByRole("heading", { name: "Key history", level: 1 })).toBeVisible();
+  await expect(page.locator("main ol > li")).toHaveCount(13);
+  await expectAccessibleInBothThemes(page);
+  expect((await page.goto(`/agent/${keyed}/keys?cursor=x`))?.status()).toBe(200);
+  await expect(page.getByText("This page cannot be shown")).toBeVisible();
+  expect((await page.goto(`/agent/nobody-${run}/keys`))?.status()).toBe(404);
 });
 
 test("lists public attestations newest first, pages by cursor, filters, and works without JavaScript", async ({
@@ -69,10 +92,10 @@ test("feeds carry visible text only", async ({ request }) => {
   expect((await request.get("/agent/nobody-has-this-name/feed.json")).status()).toBe(404);
 });
 
-test("the badge says the state in words and is kept for a minute only", async ({ request }) => {
+test("the badge says the state in words and is not shown again without asking", async ({ request }) => {
   const badge = await request.get(`/badge/${slug}.svg`);
   expect(await badge.text()).toContain("latest: authentic, 1 warning, approval asserted, not proven");
-  expect(badge.headers()["cache-control"]).toContain("max-age=60");
+  expect(badge.headers()["cache-control"]).toBe("no-cache");
   expect((await request.get("/badge/nobody-has-this-name.svg")).status()).toBe(404);
 });
 

@@ -1,14 +1,8 @@
 /** Denying with and without JavaScript, hostile strings, the keyboard, the states in words and what fails on the way. */
 import { webcrypto } from "node:crypto";
 import { expect, type Page, test } from "@playwright/test";
-import {
-  approveAs,
-  ask,
-  expectAccessibleInBothThemes,
-  getApiKey,
-  openWallet,
-  poll,
-} from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { approveAs, ask, getApiKey, openWallet, poll } from "./approval-helpers";
 
 // A real proof takes seconds, and more where other tests share the machine.
 test.describe.configure({ timeout: 120_000 });
@@ -230,7 +224,7 @@ test("World out of reach: said so, and the request is still pending", async ({ p
   expect((await poll(request, asked)).status).toBe("pending");
 });
 
-/** Answers the bridge as a wallet that no longer makes v3 device proofs. */
+/** Answers the bridge as a wallet that cannot make the proof. */
 async function answerWithError(connector: string, errorCode: string): Promise<void> {
   const url = new URL(connector);
   const id = url.searchParams.get("i");
@@ -251,19 +245,30 @@ async function answerWithError(connector: string, errorCode: string): Promise<vo
   expect(put.status).toBe(201);
 }
 
-test("a wallet without device proofs is offered the stronger one", async ({ page, context, request }) => {
+test("World ID 4.0 is asked for first, a device credential in its place, and back again", async ({
+  page,
+  context,
+  request,
+}) => {
   const asked = await ask(request, key, { action: "No device proofs" });
   await page.goto(asked.approval_url);
   await page.getByRole("button", { name: "Approve with World ID" }).click();
   const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link).toBeVisible({ timeout: 20_000 });
+  await answerWithError((await link.getAttribute("href")) ?? "", "credential_unavailable");
+  await expect(page.getByText("does not have the credential that is needed")).toBeVisible();
+  await page.getByRole("button", { name: "Use a World ID verified on a device only" }).click();
+  await expect(link).toBeVisible({ timeout: 20_000 });
   await answerWithError((await link.getAttribute("href")) ?? "", "world_id_3_not_available");
-  await expect(page.getByText("This wallet no longer makes device proofs")).toBeVisible();
-  await page.getByRole("button", { name: "Prove it with an Orb-verified World ID" }).click();
+  await expect(page.getByText("This wallet no longer makes World ID 3.0 proofs")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("button", { name: "Use World ID 4.0" }).click();
+  await expect(link).toBeVisible({ timeout: 20_000 });
+  await page.getByRole("button", { name: "Use a World ID verified on a device only" }).click();
   await expect(link).toBeVisible({ timeout: 20_000 });
   const [wallet] = await Promise.all([context.waitForEvent("page"), link.click()]);
-  await expect(wallet.getByText("Orb", { exact: true }).first()).toBeVisible();
-  await approveAs(wallet, "Ada", "Orb");
+  await expect(wallet.getByText("Device or stronger", { exact: true })).toBeVisible();
+  await approveAs(wallet, "Alan", "Device");
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
     timeout: 20_000,
   });

@@ -1,5 +1,4 @@
 /** What the approval specs share: a key by e-mail, a request, and answering in the stand-in's wallet as a person would. */
-import { AxeBuilder } from "@axe-core/playwright";
 import { type APIRequestContext, type BrowserContext, expect, type Page } from "@playwright/test";
 
 /** Gets a key as a developer would: ask, read the mail, send the code back. An address of its own for each worker. */
@@ -76,24 +75,4 @@ export async function approveAs(wallet: Page, human: string, level: "Orb" | "Dev
   await wallet.getByRole("radio", { name: level, exact: true }).check();
   await wallet.getByRole("button", { name: "Approve" }).click();
   await expect(wallet.getByText("The proof was sent")).toBeVisible({ timeout: 30_000 });
-}
-
-/** WCAG 2.2 AA. A colour that is on its way from one theme to the other is looked at again; one that stays is a violation. */
-export async function expectAccessible(page: Page): Promise<void> {
-  await expect(async () => {
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
-      .analyze();
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual(
-      [],
-    );
-  }).toPass({ timeout: 15_000 });
-}
-
-/** Light and dark. */
-export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await expectAccessible(page);
-  }
 }

@@ -1,15 +1,7 @@
 /** The approval page against the built app: real IDKit WebAssembly, the stand-in's bridge and wallet, real proofs. */
 import { expect, test } from "@playwright/test";
-import {
-  type Asked,
-  approveAs,
-  ask,
-  cancel,
-  expectAccessibleInBothThemes,
-  getApiKey,
-  openWallet,
-  poll,
-} from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { type Asked, approveAs, ask, cancel, getApiKey, openWallet, poll } from "./approval-helpers";
 
 // A real proof takes seconds, and more where other tests share the machine.
 test.describe.configure({ timeout: 120_000 });

@@ -6,6 +6,8 @@ import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "@playwright/test";
+import { copyEmbeddedTemplate } from "#lib/db/testing";
+import { findPort } from "./http/server-process";
 
 export interface OwnServer {
   readonly base: string;
@@ -20,9 +22,10 @@ export interface OwnServer {
 }
 
 export async function makeOwnServer(): Promise<OwnServer> {
-  const port = Number(process.env["E2E_PORT"] ?? 3210) + 1;
+  const port = await findPort();
   const base = `http://localhost:${port}`;
   const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-own-"));
+  await copyEmbeddedTemplate(folder);
   const env = {
     ...process.env,
     PORT: String(port),

@@ -1,6 +1,7 @@
 /** Keys: made with a scope, shown once, used, rotated with an overlap, revoked and refused at once. */
 import { expect, test } from "@playwright/test";
-import { expectGoodPage, makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+import { expectGoodPage } from "./accessibility-helpers";
+import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
 
 test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, request }) => {
   await signIn(page, newAddress("keys"));

@@ -1,6 +1,7 @@
 /** Login by the mailed link: opening it, however often, does nothing; the button signs in, once. */
 import { expect, test } from "@playwright/test";
-import { askForLink, expectGoodPage, newAddress, signIn } from "./portal-helpers";
+import { expectGoodPage } from "./accessibility-helpers";
+import { askForLink, newAddress, signIn } from "./portal-helpers";
 
 test("only the button's POST signs in, and the link works once", async ({ page, browser }) => {
   const link = await askForLink(page, newAddress("login"));

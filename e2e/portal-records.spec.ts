@@ -1,7 +1,8 @@
 /** Agents, attestations and authorizations as their owner and as a stranger meet them. */
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@playwright/test";
-import { callApi, expectGoodPage, makeKey, newAddress, signIn } from "./portal-helpers";
+import { expectGoodPage } from "./accessibility-helpers";
+import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
 
 test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
   await signIn(page, newAddress("agents"));
@@ -79,7 +80,9 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   const csv = await readFile(await download.path(), "utf8");
   for (const cell of [`"'=1+1 formula"`, `"'+plus"`, `"'-minus"`, `"'@at"`]) expect(csv).toContain(cell);
   expect(csv.trimEnd().split("\r\n")).toHaveLength(5);
-  const lines = await page.request.get("/portal/attestations/export?format=ndjson");
+  await page.getByRole("link", { name: "Show all" }).click();
+  const exported = await page.getByRole("link", { name: "Export NDJSON" }).getAttribute("href");
+  const lines = await page.request.get(exported ?? "");
   const actions = (await lines.text())
     .trimEnd()
     .split("\n")
@@ -158,7 +161,10 @@ test("answers a stranger's look at each page as an unknown address", async ({ pa
       await expect(stranger.getByText("Nothing is known under this address")).toBeVisible();
     }
   }
-  const all = await context.request.get("/portal/attestations/export?format=ndjson");
+  await stranger.goto("/portal/attestations");
+  const exported = await stranger.getByRole("link", { name: "Export NDJSON" }).getAttribute("href");
+  const all = await context.request.get(exported ?? "");
+  expect(all.status()).toBe(200);
   expect((await all.text()).trim()).toBe("");
   await context.close();
   const nobody = await browser.newContext();

@@ -3,7 +3,8 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { type APIRequestContext, expect, type Page, test } from "@playwright/test";
-import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { getApiKey } from "./approval-helpers";
 
 const discreet = `discreet-agent-${Date.now().toString(36)}`;
 

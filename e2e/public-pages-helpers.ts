@@ -3,8 +3,8 @@ import { type APIRequestContext, expect } from "@playwright/test";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import { makeResult } from "#lib/http/authorizations-testing";
 
-/** A test that is tried again runs in a new process with a new account, which cannot use the slugs of the first. */
-export const run = Date.now().toString(36);
+/** Each worker has an account of its own, also one that tries a test again, and none can use another's slugs. */
+export const run = `${Date.now().toString(36)}-${process.env["TEST_WORKER_INDEX"] ?? 0}`;
 export const pageBot = `page-bot-${run}`;
 
 export const inputsHash = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

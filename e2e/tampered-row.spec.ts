@@ -2,7 +2,8 @@
 import path from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { expect, test } from "@playwright/test";
-import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { getApiKey } from "./approval-helpers";
 import { makeOwnServer, type OwnServer } from "./own-server";
 import { attest, authorize, pageBot } from "./public-pages-helpers";
 

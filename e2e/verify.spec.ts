@@ -1,7 +1,9 @@
 /** An attestation's public page: what a stranger sees, and what the stranger's own browser finds. */
 import { expect, type Page, test } from "@playwright/test";
-import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
-import { attest, authorize, hostileFields, pageBot } from "./public-pages-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { getApiKey } from "./approval-helpers";
+import { makeKey, newAddress, signIn } from "./portal-helpers";
+import { attest, authorize, hostileFields, pageBot, run } from "./public-pages-helpers";
 
 const phone = { width: 390, height: 844 };
 let key = "";
@@ -133,11 +135,16 @@ test("a private attestation does not hide that its approval is only asserted", a
 });
 
 test("an erased attestation is still proven to have been there", async ({ page, request }) => {
-  const made = await attest(request, key, { action: "Mentioned Jane Doe", enable_zk: true });
-  const gone = await request.delete(`/v1/attestations/${made.attestation_id}/content`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  await expect(gone).toBeOK();
+  await signIn(page, newAddress("eraser"));
+  const owner = await makeKey(page, "eraser", "erase");
+  const fields = { agent_slug: `erased-bot-${run}`, action: "Mentioned Jane Doe", enable_zk: true };
+  const made = await attest(request, owner, fields);
+  const erase = (bearer: string) =>
+    request.delete(`/v1/attestations/${made.attestation_id}/content`, {
+      headers: { authorization: `Bearer ${bearer}` },
+    });
+  expect((await erase(key)).status()).toBe(403);
+  await expect(await erase(owner)).toBeOK();
   await openVerified(page, made.public_url);
   await expect(verdict(page)).toHaveText("Erased");
   expect(await page.content()).not.toContain("Jane Doe");
@@ -241,7 +248,10 @@ test("a page that says something else than the signed bytes is caught", async ({
   const made = await attest(request, key, { action: "Paid invoice 1044" });
   for (const [from, to] of [
     ["Paid invoice 1044", "Paid invoice 9999"],
-    ["No human approval is recorded.", "A person approved it, proven by World ID, level Orb."],
+    [
+      "No human approval is recorded.",
+      "A key of an enrolled human approved exactly this, proven by World ID, level Orb.",
+    ],
   ] as const) {
     await page.route(made.public_url, async (route) => {
       const answer = await route.fetch();

@@ -1,8 +1,9 @@
 /** What an agent did wrong is authentic evidence, and no surface may show it as simply good. */
 import { generateKeyPairSync } from "node:crypto";
 import { expect, type Page, test } from "@playwright/test";
-import { expectAccessibleInBothThemes, getApiKey } from "./approval-helpers";
-import { callApi, expectGoodPage, makeKey, newAddress, signIn } from "./portal-helpers";
+import { expectAccessibleInBothThemes, expectGoodPage } from "./accessibility-helpers";
+import { getApiKey } from "./approval-helpers";
+import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
 import { attest, inputsHash, run } from "./public-pages-helpers";
 
 const { publicKey: agentKey } = generateKeyPairSync("ed25519");

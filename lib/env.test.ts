@@ -30,6 +30,14 @@ const wrong: [string, string][] = [
   ["WORLD_PORTAL_URL", "x"],
   ["WORLD_CHAIN_RPC_URL", "x"],
   ["TRUSTED_PROXY_HOPS", "-1"],
+  ["TRUSTED_PROXIES", "proxy.internal"],
+  ["TRUSTED_PROXIES", "10.0.0.5, 10/8"],
+  ["TRUSTED_PROXIES", "10.0.0.0/33"],
+  ["HOST", "countersign.example"],
+  ["HOST", "10"],
+  ["HOST", "0.0.0.0"],
+  ["HOST", "192.168.1.5"],
+  ["HOST", "::"],
   ["LOG_LEVEL", "loud"],
   ...Object.keys(settingDefaults())
     .filter((name) => name.startsWith("LIMIT_"))
@@ -86,6 +94,36 @@ describe("settings", () => {
       expect([name, messageOf(rest).includes(name)]).toEqual([name, true]);
     }
     expect(messageOf({ WORLD_APP_ID: "app_x" })).toContain("WORLD_RP_ID, WORLD_RP_SIGNING_KEY");
+  });
+
+  it("bind loopback while a stand-in runs, and every address or the one of HOST where none does", () => {
+    const both = ["127.0.0.1", "::1"];
+    expect(parseEnv({}).bindAddresses).toEqual(both);
+    expect(parseEnv({ HOST: "localhost" }).bindAddresses).toEqual(both);
+    expect(parseEnv({ HOST: "::1" }).bindAddresses).toEqual(["::1"]);
+    expect(parseEnv({ HOST: "127.0.0.9" }).bindAddresses).toEqual(["127.0.0.9"]);
+    expect(parseEnv({ PUBLIC_BASE_URL: "http://127.0.0.9:3000" }).bindAddresses).toEqual([
+      ...both,
+      "127.0.0.9",
+    ]);
+    expect(parseEnv({ PUBLIC_BASE_URL: "http://[::1]:3000" }).bindAddresses).toEqual(both);
+    expect(parseEnv(production).bindAddresses).toBeNull();
+    expect(parseEnv({ ...production, HOST: "0.0.0.0" }).bindAddresses).toEqual(["0.0.0.0"]);
+    const { RESEND_API_KEY: _, ...withMailbox } = { ...production, PUBLIC_BASE_URL: "http://localhost:3000" };
+    expect(parseEnv(withMailbox).bindAddresses).toEqual(both);
+    for (const half of [withMailbox, { RESEND_API_KEY: "re_x", MAIL_FROM: "a@b.example" }])
+      expect(messageOf({ ...half, HOST: "0.0.0.0" })).toContain("HOST: is 0.0.0.0");
+  });
+
+  it("name proxies only together with how many there are", () => {
+    const TRUSTED_PROXIES = "10.0.0.5, fd00::/8 ::ffff:10.0.0.6";
+    expect(messageOf({ TRUSTED_PROXIES })).toContain("TRUSTED_PROXY_HOPS:");
+    const networks = parseEnv({ TRUSTED_PROXIES, TRUSTED_PROXY_HOPS: "1" }).TRUSTED_PROXIES;
+    expect(networks?.map(([network, bits]) => `${network.toString()}/${bits}`)).toEqual([
+      "10.0.0.5/32",
+      "fd00::/8",
+      "10.0.0.6/32",
+    ]);
   });
 
   it.each(wrong)("name the variable %s when it is %s, and never print its value", (name, value) => {

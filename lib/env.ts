@@ -3,10 +3,16 @@
  * The local World ID stand-in and the development mailbox exist only while nothing is configured and the
  * public address is loopback.
  */
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 import { z } from "zod";
+import { isIpAddress, isLoopbackUrl } from "#lib/domain/host";
 import { parseWitnessPolicy } from "#lib/domain/witness-policy";
 
 const limit = (value: number) => z.coerce.number().int().min(1).max(10_000_000).default(value);
+/** For all keys of an organization together; unset: `keysWorth` times the limit of one key. */
+const ceiling = z.coerce.number().int().min(1).max(10_000_000).optional();
+const keysWorth = 5;
 const text = z.string().trim().min(1).optional();
 
 /** Paths are hung onto it, and it goes into every link. */
@@ -15,8 +21,26 @@ function isBareAddress(text: string): boolean {
   return username + password + search + hash === "";
 }
 
+export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Addresses and networks, separated by commas or white space. */
+function parseNetworks(text: string): Network[] {
+  const parts = text.split(/[\s,]+/).filter((part) => part !== "");
+  return parts.map((part) => {
+    // `10/8` would be the network of 0.0.0.10.
+    if (isIP(part.split("/")[0] ?? "") === 0) throw new Error("not an address");
+    if (part.includes("/")) return ipaddr.parseCIDR(part);
+    const address = ipaddr.process(part);
+    return [address, address.kind() === "ipv4" ? 32 : 128];
+  });
+}
+
 const schema = z.object({
   PORT: z.coerce.number().int().min(1).max(65_535).default(3000),
+  HOST: z
+    .string()
+    .refine((host) => host === "localhost" || isIP(host) !== 0, "must be an IP address or localhost")
+    .optional(),
   PUBLIC_BASE_URL: z
     .url({ protocol: /^https?$/ })
     .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
@@ -61,28 +85,62 @@ const schema = z.object({
   WORLD_ID_V4_VERIFYING_KEY: text,
   WORLD_CHAIN_RPC_URL: z.url().optional(),
   TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  TRUSTED_PROXIES: text.transform((value, context) => {
+    try {
+      return value === undefined ? undefined : parseNetworks(value);
+    } catch {
+      context.addIssue({ code: "custom", message: "must be IP addresses and networks, such as 10.0.0.0/8" });
+      return z.NEVER;
+    }
+  }),
   LIMIT_ATTEST_PER_MINUTE: limit(100),
+  LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: ceiling,
   LIMIT_ATTEST_PER_DAY: limit(1000),
   LIMIT_VERIFY_PER_MINUTE: limit(1000),
   LIMIT_FEED_PER_MINUTE: limit(100),
   LIMIT_AUTHORIZE_PER_MINUTE: limit(60),
+  LIMIT_AUTHORIZE_PER_ORGANIZATION_PER_MINUTE: ceiling,
   LIMIT_AUTHORIZE_PENDING: limit(50),
+  LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: ceiling,
   LIMIT_READ_AUTHORIZATION_PER_MINUTE: limit(1200),
+  LIMIT_APPROVE_PER_MINUTE: limit(120),
   LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: limit(5),
   LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: limit(20),
   LIMIT_PUBLIC_READ_PER_MINUTE: limit(1000),
   LIMIT_KEYED_PER_MINUTE: limit(1000),
+  LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE: ceiling,
+  LIMIT_KEYS_PER_ORGANIZATION: limit(50),
+  LIMIT_KEY_CHANGES_PER_DAY: limit(20),
+  LIMIT_UNKNOWN_KEY_PER_MINUTE: limit(60),
   LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
 });
 
 type Settings = z.infer<typeof schema>;
 
-export interface Env extends Settings {
+const ceilings = {
+  LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: "LIMIT_ATTEST_PER_MINUTE",
+  LIMIT_AUTHORIZE_PER_ORGANIZATION_PER_MINUTE: "LIMIT_AUTHORIZE_PER_MINUTE",
+  LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: "LIMIT_AUTHORIZE_PENDING",
+  LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE: "LIMIT_KEYED_PER_MINUTE",
+} as const;
+type Ceilings = Record<keyof typeof ceilings, number>;
+
+function fillCeilings(settings: Settings): Ceilings {
+  const filled = Object.entries(ceilings).map(([name, perKey]) => [
+    name,
+    settings[name as keyof Ceilings] ?? keysWorth * settings[perKey],
+  ]);
+  return Object.fromEntries(filled) as Ceilings;
+}
+
+export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   /** Without a slash at its end. */
   baseUrl: string;
   isLoopback: boolean;
   worldId: "local" | "portal";
   mail: "mailbox" | "smtp" | "resend";
+  /** The addresses that the server binds; null: every address of the machine. */
+  bindAddresses: readonly string[] | null;
 }
 
 /** Nobody sees the tests' logs; a wrong value is reported by parseEnv, not here. */
@@ -92,10 +150,8 @@ export function logLevel(): string {
 
 const worldNames = ["WORLD_APP_ID", "WORLD_RP_ID", "WORLD_RP_SIGNING_KEY"] as const;
 
-function isLoopbackUrl(url: string): boolean {
-  const { hostname } = new URL(url);
-  return /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
-}
+const usesMailbox = (settings: Settings) =>
+  settings.RESEND_API_KEY === undefined && settings.SMTP_URL === undefined;
 
 function missingSettings(settings: Settings, isLoopback: boolean): string[] {
   const world = worldNames.filter((name) => settings[name] === undefined);
@@ -103,7 +159,7 @@ function missingSettings(settings: Settings, isLoopback: boolean): string[] {
   if (world.length > 0 && (world.length < worldNames.length || !isLoopback)) {
     problems.push(`${world.join(", ")}: must be set, so that approvals are real World ID proofs`);
   }
-  const hasMail = settings.RESEND_API_KEY !== undefined || settings.SMTP_URL !== undefined;
+  const hasMail = !usesMailbox(settings);
   if (!hasMail && !isLoopback) problems.push("RESEND_API_KEY or SMTP_URL: must be set, so that mail is sent");
   if (hasMail && settings.MAIL_FROM === undefined)
     problems.push("MAIL_FROM: must be set with RESEND_API_KEY or SMTP_URL");
@@ -113,6 +169,31 @@ function missingSettings(settings: Settings, isLoopback: boolean): string[] {
     );
   }
   return problems;
+}
+
+/** `localhost` is either of two addresses, as the client's machine likes. */
+const loopbackAddresses = ["127.0.0.1", "::1"] as const;
+
+/**
+ * Where a stand-in runs, whoever reaches the server can approve as any human or read the codes of any address: it
+ * binds loopback only, and does not start where it is told otherwise.
+ */
+function bindAddresses(settings: Settings, baseUrl: string): readonly string[] | null {
+  const usesStandIn = settings.WORLD_APP_ID === undefined || usesMailbox(settings);
+  const { HOST } = settings;
+  if (HOST === "localhost") return loopbackAddresses;
+  if (HOST === undefined && !usesStandIn) return null;
+  if (HOST === undefined) {
+    const { hostname } = new URL(baseUrl);
+    const own = isIpAddress(hostname) ? [hostname.replace(/^\[(.*)\]$/, "$1")] : [];
+    return [...new Set([...loopbackAddresses, ...own])];
+  }
+  if (usesStandIn && ipaddr.process(HOST).range() !== "loopback") {
+    throw new Error(
+      `Countersign cannot start, a setting is wrong:\n  HOST: is ${HOST}, which other machines may reach, but the local World ID stand-in or the development mailbox runs: unset HOST, or set World ID and mail`,
+    );
+  }
+  return [HOST];
 }
 
 /** Throws an Error whose message has one line for each variable that is wrong. */
@@ -132,12 +213,19 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
       `Countersign cannot start, settings are missing:\n${problems.map((p) => `  ${p}`).join("\n")}`,
     );
   }
+  if (settings.TRUSTED_PROXIES !== undefined && settings.TRUSTED_PROXY_HOPS === 0) {
+    throw new Error(
+      "Countersign cannot start, a setting is missing:\n  TRUSTED_PROXY_HOPS: must be set with TRUSTED_PROXIES, to how many proxies a request passes",
+    );
+  }
   return {
     ...settings,
+    ...fillCeilings(settings),
     baseUrl,
     isLoopback,
     worldId: settings.WORLD_APP_ID === undefined ? "local" : "portal",
     mail: settings.RESEND_API_KEY ? "resend" : settings.SMTP_URL ? "smtp" : "mailbox",
+    bindAddresses: bindAddresses(settings, baseUrl),
   };
 }
 

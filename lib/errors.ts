@@ -19,6 +19,8 @@ const table = {
   zk_not_enabled: { status: 409, title: "Conflict" },
   zk_key_revoked: { status: 409, title: "Conflict" },
   too_many_pending: { status: 409, title: "Conflict" },
+  too_many_keys: { status: 409, title: "Conflict" },
+  misdirected_request: { status: 421, title: "Misdirected request" },
   payload_too_large: { status: 413, title: "Payload too large" },
   validation_error: { status: 422, title: "Validation error" },
   agent_slug_taken: { status: 422, title: "Validation error" },
@@ -63,7 +65,11 @@ const brand = Symbol.for("countersign.AppError");
  * bundle are two copies of this file, and an error of one reaches the other.
  */
 export class AppError extends Error {
-  static override [Symbol.hasInstance](value: unknown): boolean {
+  static override [Symbol.hasInstance](this: unknown, value: unknown): boolean {
+    // Inherited: an error of the table is not one of every class below this one.
+    // biome-ignore lint/complexity/noThisInStatic: the class on the right of instanceof, which may be one below
+    const asked = this as typeof AppError;
+    if (asked !== AppError) return Function.prototype[Symbol.hasInstance].call(asked, value);
     return typeof value === "object" && value !== null && brand in value;
   }
 

@@ -1,6 +1,6 @@
 import type { Metadata } from "next";
-import Link from "next/link";
 import { docsGroups } from "#components/guides/guides-index";
+import { PageLink } from "#components/ui/page-link";
 import { TextLink } from "#components/ui/text-link";
 
 export const metadata: Metadata = {
@@ -23,14 +23,13 @@ export default function DocsPage() {
           <ul className="mt-3 divide-y divide-line border-line border-y">
             {group.guides.map((guide) => (
               <li key={guide.slug}>
-                <Link
+                <PageLink
                   href={`/docs/${guide.slug}`}
-                  prefetch={false}
                   className="group grid gap-x-6 py-3.5 sm:grid-cols-[14rem_1fr]"
                 >
                   <span className="font-medium text-accent group-hover:underline">{guide.title}</span>
                   <span className="text-muted">{guide.description}</span>
-                </Link>
+                </PageLink>
               </li>
             ))}
           </ul>

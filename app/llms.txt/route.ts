@@ -1,6 +1,7 @@
 /** https://llmstxt.org: what this is and where the guides are, for a language model that reads instead of browsing. */
 
 import { guideGroups } from "#components/guides/guides-index";
+import { forOwnHosts } from "#lib/http/next-door";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 
 export const dynamic = "force-dynamic";
@@ -23,8 +24,8 @@ function buildLlmsText(base: string): string {
   ].join("\n\n");
 }
 
-export function GET() {
+export const GET = forOwnHosts(async () => {
   return new Response(buildLlmsText(publicBaseUrl()), {
     headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "public, max-age=300" },
   });
-}
+});

@@ -1,3 +1,4 @@
+import { forOwnHosts } from "#lib/http/next-door";
 import { dispatch } from "#lib/http/operations";
 
-export const GET = (request: Request) => dispatch(request);
+export const GET = forOwnHosts(dispatch);

@@ -4,9 +4,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import type { FeedResponse, IdentityResponse } from "#lib/contract/identity";
-
-type KeyHistoryEntry = IdentityResponse["key_history"][number];
+import type { FeedResponse, IdentityResponse, KeyHistoryEntry } from "#lib/contract/identity";
 
 export function KeyStatus({ status }: { readonly status: IdentityResponse["key_status"] }) {
   switch (status) {
@@ -41,12 +39,13 @@ function KeyTimes({ entry }: { readonly entry: KeyHistoryEntry }) {
   );
 }
 
+/** In the order given. */
 export function KeyHistory({ history }: { readonly history: readonly KeyHistoryEntry[] }) {
   if (history.length === 0)
     return <p className="text-[15px] text-muted">No key was ever registered for this agent.</p>;
   return (
     <ol className="divide-y divide-line border-line border-y">
-      {history.toReversed().map((entry) => (
+      {history.map((entry) => (
         <li key={`${entry.public_key} ${entry.registered_at}`} className="py-2">
           <HashText value={entry.public_key} label="public key" />
           <KeyTimes entry={entry} />

@@ -84,7 +84,12 @@ export function AgentView({ agent, query }: AgentViewProps) {
           title="Key history"
           lead="The newest first. A key is proven once a signature under it has verified."
         >
-          <KeyHistory history={agent.identity.key_history} />
+          <KeyHistory history={agent.identity.key_history.toReversed()} />
+          {agent.identity.key_history_cursor === null ? null : (
+            <p className="mt-3 text-[15px]">
+              <TextLink href={`${path}/keys`}>All keys</TextLink>
+            </p>
+          )}
         </Section>
         <Section id="tools" title="Tool manifest" lead="The tools that the owner allows this agent.">
           <ToolManifest identity={agent.identity} />

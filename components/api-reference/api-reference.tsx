@@ -6,7 +6,10 @@ import { SchemaFields } from "./schema-fields";
 export function ApiReference({ document }: { readonly document: OpenApiDocument }) {
   const base = document.servers[0]?.url ?? "";
   const all = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
+    Object.entries(item).map(([method, operation]) => {
+      const mount = operation.servers?.[0]?.url.slice(base.length) ?? "";
+      return { path: mount + path, method, operation };
+    }),
   );
   const groups = document.tags
     .map(({ name }) => ({ name, members: all.filter(({ operation }) => operation.tags[0] === name) }))

@@ -54,13 +54,15 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
             </p>
           )}
         </div>
-        <p className="text-[15px]">
-          <span className="text-muted">For the organization </span>
-          <span className="font-medium">
-            <AgentText value={organization.name} isName />
-          </span>
-          <span className="text-muted"> (a name that it chose itself)</span>
-        </p>
+        {organization.name === null ? null : (
+          <p className="text-[15px]">
+            <span className="text-muted">For the organization </span>
+            <span className="font-medium">
+              <AgentText value={organization.name} isName />
+            </span>
+            <span className="text-muted"> (a name that it chose itself)</span>
+          </p>
+        )}
       </div>
     </Card>
   );

@@ -1,7 +1,7 @@
 /** The approval page's judgements: what its browser compares, what it shows large, and in which words. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
 import { AgentBlock } from "./agent-block";
 import { findDifferences } from "./check-shown";
@@ -21,7 +21,7 @@ function makeView(): ApprovalView {
     agent_slug: "invoice-bot",
     agent_public_key: null,
     action: "Pay invoice 1042",
-    context_hash: contextHash("c2FsdA==", context),
+    context_hash: contextHash("c2FsdA==", context, { agent_name: "Bill", organization_name: "Example" }),
     required_level: "device",
     approvals_required: 1,
     created_at: "2026-11-21T08:00:00.000Z",
@@ -32,11 +32,12 @@ function makeView(): ApprovalView {
   return {
     request_id: request.request_id,
     status: "pending",
+    version: 2,
     request,
     binding,
     context,
     context_salt: "c2FsdA==",
-    agent: { slug: "invoice-bot", name: null, public_key: null, key_status: "none" },
+    agent: { slug: "invoice-bot", name: "Bill", public_key: null, key_status: "none" },
     organization: { id: "org", name: "Example" },
     required_level: "device",
     approvals: { required: 1, given: 0 },
@@ -93,21 +94,45 @@ describe("findDifferences", () => {
       },
     ],
     [
-      "hash of the details",
+      "hash of the details and names",
       (view) => {
         view.context["amount"] = "900.00 EUR";
       },
     ],
     [
-      "hash of the details",
+      "hash of the details and names",
       (view) => {
         view.context["another"] = "";
       },
     ],
     [
-      "hash of the details",
+      "hash of the details and names",
       (view) => {
         view.context_salt = "AAAA";
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.agent.name = "Somebody else";
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.agent.name = null;
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.organization.name = "Another organization";
+      },
+    ],
+    [
+      "hash of the details and names",
+      (view) => {
+        view.version = 1;
       },
     ],
     [
@@ -166,6 +191,20 @@ describe("findDifferences", () => {
   });
 });
 
+describe("findDifferences, of a request made before names were bound", () => {
+  it("compares the details without the names", () => {
+    const view = makeView();
+    view.version = 1;
+    view.request.context_hash = contextHash(view.context_salt, view.context, null);
+    view.binding = bindRequest(view.request);
+    view.confirmation_code = confirmationCode(view.binding.request_hash);
+    view.agent.name = "Renamed since";
+    expect(findDifferences(view)).toEqual([]);
+    view.context["amount"] = "900.00 EUR";
+    expect(findDifferences(view)).toEqual(["hash of the details and names"]);
+  });
+});
+
 describe("isDecisiveName", () => {
   it.each(["amount", "Amount", "total_price", "recipientName", "ship-to", "IBAN", "amo\u200bunt", "wallet"])(
     "shows %j large",
@@ -192,11 +231,24 @@ describe("words", () => {
     ]);
   });
 
-  it("offers the stronger proof where the wallet has no device proofs any more, and only there", () => {
-    expect(explainWalletError("world_id_3_not_available", "device").next).toBe("proof-of-human");
-    expect(explainWalletError("world_id_3_not_available", "orb").next).toBe("start-again");
-    expect(explainWalletError("user_rejected", "device").text).toContain("still pending");
-    expect(explainWalletError("never_heard_of", "device").text).toContain("never heard of");
+  it("offers what else is enough where the wallet lacks what was asked for, and only there", () => {
+    const device = { preset: "proof_of_human", fallback: "device_legacy" } as const;
+    const orb = { preset: "proof_of_human", fallback: null } as const;
+    const older = { preset: "device_legacy", fallback: null } as const;
+    const next = (code: string, start: typeof device | typeof orb | typeof older, preset: WalletPreset) =>
+      explainWalletError(code, { start, preset }).next;
+    for (const code of ["credential_unavailable", "world_id_4_not_available", "feature_unavailable"]) {
+      expect(next(code, device, "proof_of_human")).toBe("device-legacy");
+      expect(next(code, device, "device_legacy")).toBe("start-again");
+      expect(next(code, orb, "proof_of_human")).toBe("start-again");
+    }
+    expect(next("world_id_3_not_available", device, "device_legacy")).toBe("proof-of-human");
+    expect(next("world_id_3_not_available", older, "device_legacy")).toBe("start-again");
+    expect(next("user_rejected", device, "proof_of_human")).toBe("start-again");
+    const words = (code: string) =>
+      explainWalletError(code, { start: device, preset: "proof_of_human" }).text;
+    expect(words("user_rejected")).toContain("still pending");
+    expect(words("never_heard_of")).toContain("never heard of");
   });
 
   it("keeps a proof that did not reach the service, and says pending while World is out of reach", () => {

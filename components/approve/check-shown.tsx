@@ -3,18 +3,24 @@
  * what this page shows. Nothing that the server says about the hashes is taken over.
  */
 import type { ApprovalView } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
+import { bindRequest, confirmationCode, isShownContent } from "#lib/domain/approval";
 
 /** The differences in words; empty where the page and the hash are one. */
 export function findDifferences(view: ApprovalView): string[] {
   const { request } = view;
   const computed = bindRequest(request);
+  const isCovered = isShownContent(view, {
+    context: view.context,
+    context_salt: view.context_salt,
+    agent_name: view.agent.name,
+    organization_name: view.organization.name,
+  });
   const pairs: [string, unknown, unknown][] = [
     ["request hash", view.binding.request_hash, computed.request_hash],
     ["World ID action", view.binding.world_action, computed.world_action],
     ["signal", view.binding.signal, computed.signal],
     ["hash of the signal", view.binding.signal_hash, computed.signal_hash],
-    ["hash of the details", request.context_hash, contextHash(view.context_salt, view.context)],
+    ["hash of the details and names", isCovered, true],
     ["confirmation code", view.confirmation_code, confirmationCode(computed.request_hash)],
     ["request id", view.request_id, request.request_id],
     ["agent", view.agent.slug, request.agent_slug],

@@ -52,7 +52,7 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
   const exact = [
     { id: "request", name: "Request, as hashed", text: canonicalJson({ ...view.request }) },
     { id: "hash", name: "Request hash (SHA-256)", text: binding.request_hash },
-    { id: "salt", name: "Salt of the details", text: view.context_salt },
+    { id: "salt", name: "Salt of the details and names", text: view.context_salt },
     { id: "action", name: "World ID action", text: binding.world_action },
     { id: "signal", name: "World ID signal", text: binding.signal },
   ];
@@ -69,8 +69,9 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
         <div className="px-4 pb-4 sm:px-5">
           <p className="text-[15px] text-muted">
             A World ID proof is made for the signal below, which is the SHA-256 of the request. The request
-            holds the agent, the action and a salted hash of the details, so that a proof for this page fits
-            no other request.
+            holds the agent, its key, the action and a salted hash of the details
+            {view.version === 1 ? "" : " and of the two names above"}, so that a proof for this page fits no
+            other request.
           </p>
           <div className="mt-2">
             <DefinitionList

@@ -31,11 +31,12 @@ function Decided({ view }: { readonly view: ApprovalView }) {
 }
 
 function Approved({ view }: { readonly view: ApprovalView }) {
-  const people = view.approvals.required === 1 ? "A person" : `${view.approvals.required} different people`;
+  const humans =
+    view.approvals.required === 1 ? "A World ID" : `World IDs of ${view.approvals.required} different humans`;
   return (
     <>
       <p>
-        {view.is_test ? "The stand-in" : people} approved it
+        {view.is_test ? "The stand-in" : humans} approved it
         <Decided view={view} />. The agent learns it when it next asks, and may then do exactly what stands
         below, once.
       </p>

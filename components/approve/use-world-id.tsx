@@ -4,18 +4,16 @@
  * proof. Every open and every retry starts at the top; a received proof is kept until the service has it.
  */
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { ApprovalView, WorldIdStart } from "#lib/contract/approval-view";
+import type { ApprovalView, WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
 import { bindRequest } from "#lib/domain/approval";
 import { findDifferences } from "./check-shown";
 import { postJson } from "./post-json";
-import { explainProblem, explainWalletError, type Words } from "./world-id-words";
-
-export type Level = WorldIdStart["preset"];
+import { type AskedPresets, explainProblem, explainWalletError, type Words } from "./world-id-words";
 
 export type Phase =
   | { kind: "starting" }
   | { kind: "different"; where: "page" | "start"; differences: string[] }
-  | { kind: "wallet"; start: WorldIdStart; level: Level; signal: string }
+  | { kind: "wallet"; start: WorldIdStart; preset: WalletPreset; signal: string }
   | { kind: "sending" }
   | { kind: "counted" }
   | { kind: "failed"; words: Words };
@@ -36,7 +34,7 @@ function compareStart(start: WorldIdStart, view: ApprovalView): string[] {
   return differences;
 }
 
-async function begin({ view, token }: WorldIdProps, wanted: Level | undefined): Promise<Phase> {
+async function begin({ view, token }: WorldIdProps, wanted: WalletPreset | undefined): Promise<Phase> {
   const shown = findDifferences(view);
   if (shown.length > 0) return { kind: "different", where: "page", differences: shown };
   const answer = await postJson(`/approve/${token}/world-id`, {});
@@ -44,7 +42,9 @@ async function begin({ view, token }: WorldIdProps, wanted: Level | undefined): 
   const start = answer.body as WorldIdStart;
   const differences = compareStart(start, view);
   if (differences.length > 0) return { kind: "different", where: "start", differences };
-  return { kind: "wallet", start, level: wanted ?? start.preset, signal: bindRequest(view.request).signal };
+  // Another person's approval may have fixed the version in the meantime.
+  const preset = wanted === start.fallback && wanted !== null ? wanted : start.preset;
+  return { kind: "wallet", start, preset, signal: bindRequest(view.request).signal };
 }
 
 export function useWorldId(props: WorldIdProps) {
@@ -56,7 +56,7 @@ export function useWorldId(props: WorldIdProps) {
     latest.current = props;
   });
 
-  const start = useCallback(async (wanted?: Level) => {
+  const start = useCallback(async (wanted?: WalletPreset) => {
     run.current += 1;
     const mine = run.current;
     setPhase({ kind: "starting" });
@@ -89,8 +89,8 @@ export function useWorldId(props: WorldIdProps) {
     },
     [send],
   );
-  const takeError = useCallback((code: string, level: Level) => {
-    setPhase({ kind: "failed", words: explainWalletError(code, level) });
+  const takeError = useCallback((code: string, asked: AskedPresets) => {
+    setPhase({ kind: "failed", words: explainWalletError(code, asked) });
   }, []);
   return { phase, start, send, takeProof, takeError };
 }

@@ -3,27 +3,29 @@
  * One request to the wallet through IDKit's headless hook: QR code on a desktop, link on a phone. Its widget is not
  * used: it wants inline styles and a foreign host's fonts, and its retry uses one RP signature twice.
  */
-import { deviceLegacy, proofOfHuman, useIDKitRequest } from "@worldcoin/idkit";
+import { deviceLegacy, orbLegacy, proofOfHuman, useIDKitRequest } from "@worldcoin/idkit";
 import { Smartphone } from "lucide-react";
 import { QRCodeSVG } from "qrcode.react";
 import { useEffect } from "react";
 import { buttonClass } from "#components/ui/button-style";
-import type { WorldIdStart } from "#lib/contract/approval-view";
-import type { Level } from "./use-world-id";
+import type { WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
+import type { AskedPresets } from "./world-id-words";
+
+const presets = { proof_of_human: proofOfHuman, orb_legacy: orbLegacy, device_legacy: deviceLegacy };
 
 interface WalletRequestProps {
   readonly start: WorldIdStart;
-  readonly level: Level;
+  readonly preset: WalletPreset;
   /** Computed by this browser, not the server's word. */
   readonly signal: string;
   /** Shown by the wallet, so that who scans a relayed code can see what it is for. */
   readonly description: string;
   readonly onProof: (result: unknown) => void;
-  readonly onError: (code: string, level: Level) => void;
+  readonly onError: (code: string, asked: AskedPresets) => void;
 }
 
 /** No `return_to`: it would put this page's secret address into a link that leaves the browser. */
-function useRequest({ start, level, signal, description }: WalletRequestProps) {
+function useRequest({ start, preset, signal, description }: WalletRequestProps) {
   const { bridge_url, override_connect_base_url } = start;
   return useIDKitRequest({
     app_id: start.app_id,
@@ -32,7 +34,7 @@ function useRequest({ start, level, signal, description }: WalletRequestProps) {
     rp_context: start.rp_context,
     environment: start.environment,
     allow_legacy_proofs: start.allow_legacy_proofs,
-    preset: level === "device" ? deviceLegacy({ signal }) : proofOfHuman({ signal }),
+    preset: presets[preset]({ signal }),
     ...(bridge_url === undefined ? {} : { bridge_url }),
     ...(override_connect_base_url === undefined ? {} : { override_connect_base_url }),
   });
@@ -92,7 +94,7 @@ function Connect({ uri, isStandIn }: ConnectProps) {
 }
 
 export function WalletRequest(props: WalletRequestProps) {
-  const { level, onProof, onError } = props;
+  const { start, preset, onProof, onError } = props;
   const request = useRequest(props);
   const { open, isSuccess, isError, result, errorCode } = request;
   useEffect(() => open(), [open]);
@@ -100,8 +102,8 @@ export function WalletRequest(props: WalletRequestProps) {
     if (isSuccess && result !== null) onProof(result);
   }, [isSuccess, result, onProof]);
   useEffect(() => {
-    if (isError) onError(errorCode ?? "generic_error", level);
-  }, [isError, errorCode, level, onError]);
+    if (isError) onError(errorCode ?? "generic_error", { start, preset });
+  }, [isError, errorCode, start, preset, onError]);
 
   const status = request.isAwaitingUserConfirmation
     ? "Your wallet has the request. Read it there and confirm."
@@ -109,7 +111,7 @@ export function WalletRequest(props: WalletRequestProps) {
   return (
     <div>
       {request.isAwaitingUserConfirmation || request.isInWorldApp || request.connectorURI === null ? null : (
-        <Connect uri={request.connectorURI} isStandIn={props.start.override_connect_base_url !== undefined} />
+        <Connect uri={request.connectorURI} isStandIn={start.override_connect_base_url !== undefined} />
       )}
       <p role="status" className="mt-3 text-center text-[15px] text-muted">
         {request.connectorURI === null && !request.isInWorldApp ? "Preparing the request …" : status}

@@ -4,8 +4,8 @@ import { useEffect, useRef } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
-import type { ApprovalView } from "#lib/contract/approval-view";
-import { segmentText } from "#lib/domain/display-text";
+import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
+import { groupSegments, runToText } from "#lib/domain/display-text";
 import { DifferenceAlert } from "./difference-alert";
 import { useWorldId } from "./use-world-id";
 import { WalletRequest } from "./wallet-request";
@@ -18,14 +18,15 @@ interface WorldIdPanelProps {
 }
 
 const walletTextLength = 500;
+const deviceLabel = "Use a World ID verified on a device only";
 
 /** For the wallet's own screen, which shows less than this page: short, hidden characters visible. */
 function describeForWallet({ request }: ApprovalView): string {
   let text = "";
-  for (const segment of segmentText(`${request.agent_slug}: ${request.action}`)) {
-    const piece = segment.kind === "text" ? segment.value : `⟨${segment.label}⟩`;
+  for (const run of groupSegments(`${request.agent_slug}: ${request.action}`)) {
+    const piece = runToText(run);
     const room = walletTextLength - text.length;
-    if (piece.length > room) return `${text}${segment.kind === "text" ? piece.slice(0, room) : ""} …`;
+    if (piece.length > room) return `${text}${run.kind === "text" ? piece.slice(0, room) : ""} …`;
     text += piece;
   }
   return text;
@@ -33,7 +34,7 @@ function describeForWallet({ request }: ApprovalView): string {
 
 interface FailureProps {
   readonly words: Words;
-  readonly onStart: (level?: "orb") => void;
+  readonly onStart: (preset?: WalletPreset) => void;
   readonly onSend: () => void;
 }
 
@@ -49,8 +50,13 @@ function Failure({ words, onStart, onSend }: FailureProps) {
         </Button>
       ) : null}
       {words.next === "proof-of-human" ? (
-        <Button variant="secondary" onClick={() => onStart("orb")}>
-          Prove it with an Orb-verified World ID
+        <Button variant="secondary" onClick={() => onStart("proof_of_human")}>
+          Use World ID 4.0
+        </Button>
+      ) : null}
+      {words.next === "device-legacy" ? (
+        <Button variant="secondary" onClick={() => onStart("device_legacy")}>
+          {deviceLabel}
         </Button>
       ) : null}
       {words.next === "send-again" ? (
@@ -96,16 +102,21 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
           <WalletRequest
             key={phase.start.rp_context.nonce}
             start={phase.start}
-            level={phase.level}
+            preset={phase.preset}
             signal={phase.signal}
             description={describeForWallet(view)}
             onProof={takeProof}
             onError={takeError}
           />
-          <div className="mt-3 text-center">
-            <Button variant="quiet" size="small" onClick={() => void start()}>
+          <div className="mt-3 flex flex-col items-center gap-1">
+            <Button variant="quiet" size="small" onClick={() => void start(phase.preset)}>
               Start again with a fresh code
             </Button>
+            {phase.start.fallback === null || phase.preset === phase.start.fallback ? null : (
+              <Button variant="quiet" size="small" onClick={() => void start("device_legacy")}>
+                {deviceLabel}
+              </Button>
+            )}
           </div>
         </>
       ) : null}
@@ -120,7 +131,7 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
         </Callout>
       ) : null}
       {phase.kind === "failed" ? (
-        <Failure words={phase.words} onStart={(level) => void start(level)} onSend={() => void send()} />
+        <Failure words={phase.words} onStart={(preset) => void start(preset)} onSend={() => void send()} />
       ) : null}
     </section>
   );

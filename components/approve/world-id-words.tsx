@@ -1,64 +1,46 @@
 /** What went wrong on the way to an approval, in words: what happened, what it means, what can be done. */
+import type { WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
+import { findIdkitWords } from "#lib/contract/world-id-codes";
 import type { Problem } from "./post-json";
 
 export interface Words {
   title: string;
   text: string;
   /** What the button under it does. */
-  next: "start-again" | "proof-of-human" | "send-again" | "none";
+  next: "start-again" | "proof-of-human" | "device-legacy" | "send-again" | "none";
 }
 
 const stillPending = "Nothing was decided; the request is still pending.";
 
-/** By IDKit's error code. */
-const walletWords: Record<string, Omit<Words, "next">> = {
-  user_rejected: {
-    title: "Refused in the wallet",
-    text: `${stillPending} If you do not want this to happen, deny it, so that the agent stops.`,
-  },
-  verification_rejected: { title: "Refused in the wallet", text: stillPending },
-  credential_unavailable: {
-    title: "This World ID does not have the level that is needed",
-    text: `${stillPending} Somebody whose World ID has that level can approve with the same link.`,
-  },
-  max_verifications_reached: {
-    title: "Already approved with this World ID",
-    text: "The wallet has given its proof for this request before. Each person can approve a request once.",
-  },
-  nullifier_replayed: {
-    title: "Already approved with this World ID",
-    text: "The wallet has given its proof for this request before. Each person can approve a request once.",
-  },
-  connection_failed: {
-    title: "World's bridge cannot be reached",
-    text: `${stillPending} Look at your connection and try again.`,
-  },
-  inclusion_proof_pending: {
-    title: "This World ID is too new",
-    text: `World is still adding it to its list of people. ${stillPending} Try again in an hour.`,
-  },
-  rp_signature_expired: { title: "The code was on the page for too long", text: stillPending },
-  timestamp_too_old: { title: "The code was on the page for too long", text: stillPending },
-  duplicate_nonce: { title: "The code was used before", text: stillPending },
-  timeout: { title: "No answer from the wallet", text: stillPending },
-  cancelled: { title: "Stopped", text: stillPending },
-};
+/** What the wallet was asked for, and what else it could be asked for. */
+export interface AskedPresets {
+  start: Pick<WorldIdStart, "preset" | "fallback">;
+  preset: WalletPreset;
+}
 
-export function explainWalletError(code: string, preset: "device" | "orb"): Words {
-  if (code === "world_id_3_not_available" && preset === "device") {
+/** Codes that another preset may help with. */
+const lacking = new Set(["credential_unavailable", "world_id_4_not_available", "feature_unavailable"]);
+
+function chooseNext(code: string, { start, preset }: AskedPresets): Words["next"] {
+  const isFallback = preset !== start.preset;
+  if (isFallback && code === "world_id_3_not_available") return "proof-of-human";
+  if (!isFallback && start.fallback !== null && lacking.has(code)) return "device-legacy";
+  return "start-again";
+}
+
+/** By IDKit's error code. */
+export function explainWalletError(code: string, asked: AskedPresets): Words {
+  const known = findIdkitWords(code);
+  const next = chooseNext(code, asked);
+  if (known === undefined) {
     return {
-      title: "This wallet no longer makes device proofs",
-      text: `${stillPending} It can prove that you were verified at an Orb, which is stronger and is accepted too.`,
-      next: "proof-of-human",
+      title: "The wallet could not make the proof",
+      text: `${stillPending} The wallet gave a reason that this page does not know: ${code.replaceAll("_", " ")}.`,
+      next,
     };
   }
-  const known = walletWords[code];
-  if (known !== undefined) return { ...known, next: "start-again" };
-  return {
-    title: "The wallet could not make the proof",
-    text: `${stillPending} The wallet's word for it: ${code.replaceAll("_", " ")}.`,
-    next: "start-again",
-  };
+  const other = next === "device-legacy" ? " A World ID that was verified on a device is enough, too." : "";
+  return { title: known.title, text: `${stillPending} ${known.text}${other}`, next };
 }
 
 /** By what the service answered to the start or to the proof. */

@@ -10,6 +10,7 @@ import type { ButtonVariant } from "#components/ui/button-style";
 import { Dialog } from "#components/ui/dialog";
 import { type FormAction, idleState } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 interface ActionDialogProps<Result> {
@@ -45,7 +46,7 @@ function Body<Result>(props: BodyProps<Result>) {
     closeRef.current?.focus();
   }, [isDone, onDone]);
   return (
-    <form action={submit} className="flex flex-col gap-4">
+    <PortalForm action={submit} className="flex flex-col gap-4">
       {Object.entries(fields).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}
@@ -58,7 +59,7 @@ function Body<Result>(props: BodyProps<Result>) {
         </Button>
         {isDone ? null : <SubmitButton variant={confirmVariant}>{confirmLabel}</SubmitButton>}
       </div>
-    </form>
+    </PortalForm>
   );
 }
 

@@ -7,6 +7,7 @@ import { AgentProfileFields, type ProfileValues } from "./agent-profile-fields";
 import { AgentToolsField } from "./agent-tools-field";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 interface AgentFormProps {
@@ -19,7 +20,7 @@ export function AgentProfileForm(props: AgentFormProps & { readonly values: Prof
   const [state, submit] = useActionState(action, idleState);
   const value = (name: keyof ProfileValues) => textValue(state, name, values[name]);
   return (
-    <form action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="slug" value={slug} />
       <AgentProfileFields
         values={{
@@ -34,14 +35,14 @@ export function AgentProfileForm(props: AgentFormProps & { readonly values: Prof
       <div>
         <SubmitButton>Save the profile</SubmitButton>
       </div>
-    </form>
+    </PortalForm>
   );
 }
 
 export function AgentKeyForm({ action, slug }: AgentFormProps) {
   const [state, submit] = useActionState(action, idleState);
   return (
-    <form action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="slug" value={slug} />
       <AgentKeyField
         slug={slug}
@@ -52,7 +53,7 @@ export function AgentKeyForm({ action, slug }: AgentFormProps) {
       <div>
         <SubmitButton>Use this key from now on</SubmitButton>
       </div>
-    </form>
+    </PortalForm>
   );
 }
 
@@ -60,13 +61,13 @@ export function AgentToolsForm(props: AgentFormProps & { readonly tools: readonl
   const { action, slug, tools } = props;
   const [state, submit] = useActionState(action, idleState);
   return (
-    <form action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="slug" value={slug} />
       <AgentToolsField defaultValue={textValue(state, "tools", tools.join("\n"))} errors={state.errors} />
       <FormStatus state={state} />
       <div>
         <SubmitButton>Save the tools</SubmitButton>
       </div>
-    </form>
+    </PortalForm>
   );
 }

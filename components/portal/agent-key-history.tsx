@@ -1,4 +1,4 @@
-/** Every key that an agent has had. */
+/** The newest keys of an agent. */
 
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -44,7 +44,7 @@ const columns: readonly Column<AgentKeyRow>[] = [
 export function AgentKeyHistory({ rows }: { readonly rows: readonly AgentKeyRow[] }) {
   return (
     <DataTable
-      caption="Keys of this agent, oldest first"
+      caption="Newest keys of this agent, oldest first"
       columns={columns}
       rows={rows}
       rowKey={(row) => row.registered_at}

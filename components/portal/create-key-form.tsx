@@ -3,11 +3,12 @@
 import { useActionState } from "react";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
 import { type FormAction, idleState, keyLifetimesDays } from "#lib/contract/portal";
-import { scopeNames } from "#lib/contract/primitives";
+import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
 import type { NewKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 const scopeHints = {
@@ -15,14 +16,22 @@ const scopeHints = {
   authorize: "ask a human for approval, and cancel",
   identity: "register agents, their keys and tools",
   read: "list and export, private attestations included",
+  erase:
+    "permanently delete what attestations say. Don't give it to an agent: it could erase the evidence of what it did.",
 } as const;
 
-function ScopeFields({ chosen, error }: { readonly chosen: string[]; readonly error: string | undefined }) {
+interface ScopeFieldsProps {
+  readonly offered: readonly Scope[];
+  readonly chosen: string[];
+  readonly error: string | undefined;
+}
+
+function ScopeFields({ offered, chosen, error }: ScopeFieldsProps) {
   return (
     <fieldset {...(error ? { "aria-describedby": "scopes-error" } : {})}>
       <legend className="font-medium text-[15px]">What it may do</legend>
       <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
-        {scopeNames.map((scope) => (
+        {offered.map((scope) => (
           <Checkbox
             key={scope}
             name="scopes"
@@ -42,11 +51,17 @@ function ScopeFields({ chosen, error }: { readonly chosen: string[]; readonly er
   );
 }
 
-export function CreateKeyForm({ action }: { readonly action: FormAction<NewKey> }) {
+interface CreateKeyFormProps {
+  readonly action: FormAction<NewKey>;
+  /** Only owners can make a key that erases. */
+  readonly isOwner: boolean;
+}
+
+export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
   const [state, submit] = useActionState(action, idleState);
   const nameError = state.errors["name"];
   return (
-    <form action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} className="flex flex-col gap-5">
       <div className="grid gap-5 sm:grid-cols-2">
         <Field
           id="key-name"
@@ -78,7 +93,11 @@ export function CreateKeyForm({ action }: { readonly action: FormAction<NewKey> 
           </Select>
         </Field>
       </div>
-      <ScopeFields chosen={listValue(state, "scopes", scopeNames)} error={state.errors["scopes"]} />
+      <ScopeFields
+        offered={isOwner ? scopeNames : usualScopes}
+        chosen={listValue(state, "scopes", usualScopes)}
+        error={state.errors["scopes"]}
+      />
       <div>
         <SubmitButton>Make the key</SubmitButton>
       </div>
@@ -91,6 +110,6 @@ export function CreateKeyForm({ action }: { readonly action: FormAction<NewKey> 
           note="It is shown this once. We keep only a hash of it."
         />
       ) : null}
-    </form>
+    </PortalForm>
   );
 }

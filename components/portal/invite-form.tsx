@@ -5,13 +5,14 @@ import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { type FormAction, idleState } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 export function InviteForm({ action }: { readonly action: FormAction }) {
   const [state, submit] = useActionState(action, idleState);
   const error = state.errors["email"];
   return (
-    <form action={submit} className="flex flex-col gap-4">
+    <PortalForm action={submit} className="flex flex-col gap-4">
       <div className="grid gap-4 sm:grid-cols-[1fr_12rem]">
         <Field id="invite-email" label="E-mail address of a colleague" {...(error ? { error } : {})}>
           <Input
@@ -33,12 +34,12 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
       </div>
       <p className="text-muted text-sm">
         Members manage keys, agents and authorizations and see everything. Owners also change settings,
-        members and the account.
+        members and the account, and can erase attestations.
       </p>
       <FormStatus state={state} />
       <div>
         <SubmitButton>Send the invitation</SubmitButton>
       </div>
-    </form>
+    </PortalForm>
   );
 }

@@ -30,8 +30,8 @@ export function RoleDialog({ action, member }: { readonly action: FormAction; re
       title={role === "owner" ? "Make an owner" : "Make a member"}
       description={
         role === "owner"
-          ? `${member.email} will be able to change settings and members, and to delete the account.`
-          : `${member.email} will no longer be able to change settings and members.`
+          ? `${member.email} will be able to change settings and members, to erase attestations, and to delete the account.`
+          : `${member.email} will no longer be able to change settings and members, or to erase attestations. Keys they created that can erase lose that permission.`
       }
       action={action}
       fields={{ user_id: member.userId, role }}

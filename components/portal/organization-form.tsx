@@ -5,6 +5,7 @@ import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { type FormAction, idleState } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 interface OrganizationFormProps {
@@ -18,7 +19,7 @@ export function OrganizationForm({ action, name, isPublic, canChange }: Organiza
   const [state, submit] = useActionState(action, idleState);
   const error = state.errors["name"];
   return (
-    <form action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} className="flex flex-col gap-5">
       <Field
         id="organization-name"
         label="Name of the organization"
@@ -57,6 +58,6 @@ export function OrganizationForm({ action, name, isPublic, canChange }: Organiza
       ) : (
         <p className="text-muted text-sm">Only an owner can change this.</p>
       )}
-    </form>
+    </PortalForm>
   );
 }

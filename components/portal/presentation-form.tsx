@@ -7,6 +7,7 @@ import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/
 import { type FormAction, idleState } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 export interface DisclosableField {
@@ -60,7 +61,7 @@ const texts = [
 export function PresentationForm({ action, attestationId, fields }: PresentationFormProps) {
   const [state, submit] = useActionState(action, idleState);
   return (
-    <form action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="attestation_id" value={attestationId} />
       <FieldChoice fields={fields} chosen={listValue(state, "disclose", [])} />
       <div className="grid gap-5 md:grid-cols-2">
@@ -102,6 +103,6 @@ export function PresentationForm({ action, attestationId, fields }: Presentation
       </div>
       <FormStatus state={state} />
       {state.result ? <CodeBlock code={state.result.json} label="presentation" wrap /> : null}
-    </form>
+    </PortalForm>
   );
 }

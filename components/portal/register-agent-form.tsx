@@ -8,6 +8,7 @@ import { AgentProfileFields } from "./agent-profile-fields";
 import { AgentToolsField } from "./agent-tools-field";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
+import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
@@ -16,7 +17,7 @@ export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
   const slugError = state.errors["slug"];
   const value = (name: string) => textValue(state, name);
   return (
-    <form action={submit} className="flex flex-col gap-6">
+    <PortalForm action={submit} className="flex flex-col gap-6">
       <Field
         id="agent-slug"
         label="Slug"
@@ -54,6 +55,6 @@ export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
       <div>
         <SubmitButton>Register the agent</SubmitButton>
       </div>
-    </form>
+    </PortalForm>
   );
 }

@@ -1,6 +1,6 @@
 /** A link in running text. Another host opens in the same tab, without telling it where the visitor came from. */
-import Link from "next/link";
 import type { ReactNode } from "react";
+import { PageLink } from "./page-link";
 
 export function TextLink({ href, children }: { readonly href: string; readonly children: ReactNode }) {
   const className =
@@ -18,8 +18,8 @@ export function TextLink({ href, children }: { readonly href: string; readonly c
     );
   }
   return (
-    <Link href={href} prefetch={false} className={className}>
+    <PageLink href={href} className={className}>
       {children}
-    </Link>
+    </PageLink>
   );
 }

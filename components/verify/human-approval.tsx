@@ -32,7 +32,7 @@ function approvalItems(approval: JsonObject, index: number): Definition[] {
   const names = verifiedBy.map((name) =>
     name === "groth16-local" ? witnesses[name] : `${witnesses[String(name)] ?? String(name)}${standIn}`,
   );
-  const who = approval["environment"] === "production" ? "Person" : "Test wallet";
+  const who = approval["environment"] === "production" ? "Human" : "Test wallet";
   return [
     {
       id: `nullifier-${index}`,
@@ -70,7 +70,7 @@ function provenItems(approval: Proven, authorization: JsonObject | null): Defini
       ? approvals.flatMap(approvalItems)
       : approval.nullifier_hashes.map((hash, index) => ({
           id: hash,
-          name: `Person ${index + 1}, nullifier`,
+          name: `Human ${index + 1}, nullifier`,
           value: <HashText value={hash} label={`nullifier ${index + 1}`} />,
         }))),
     {
@@ -116,9 +116,9 @@ function ProvenApproval({ answer, approval, isTest }: ProvenProps & { readonly i
     <>
       <ProvenMark answer={answer} isTest={isTest} />
       <p className="mt-3 max-w-[68ch]">
-        A nullifier is one {isTest ? "test wallet's" : "person's"} mark for this request alone: the same{" "}
-        {isTest ? "wallet" : "person"} cannot count twice, and no two requests can be linked by it.
-        {isTest ? "" : " Who the person is stays unknown."}
+        A nullifier is one {isTest ? "test wallet's" : "enrolled human's"} mark for this request alone: the
+        same {isTest ? "wallet" : "human"} cannot count twice, and no two requests can be linked by it.
+        {isTest ? "" : " Who the human is stays unknown, and so does whether they read the page."}
       </p>
       <ProofFacts answer={answer} approval={approval} />
     </>
@@ -214,7 +214,7 @@ export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanAppro
       {isTest ? <TestMark /> : null}
       <p className={isTest ? "mt-3" : ""}>
         {approvalMethod === "proof_of_personhood"
-          ? "A human approved it by World ID, as the zero-knowledge proof below shows. What was approved, only the owner can show."
+          ? "A key of a human enrolled with World ID approved it, as the zero-knowledge proof below shows. What was approved, only the owner can show."
           : answer.human_approved
             ? "An approval is recorded. How strong that evidence is, and what was approved, only the owner can show."
             : "None is recorded."}

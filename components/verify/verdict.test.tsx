@@ -38,10 +38,12 @@ describe("the verdict in words", () => {
     const person = decide({ approval: proven, isApproved: true });
     expect(none.sentence).toContain("No human approval is recorded");
     expect(hash.sentence).toContain("asserted by the caller, not proven");
-    expect(person.sentence).toContain("A person approved it, proven by World ID, level Orb");
+    expect(person.sentence).toContain(
+      "A key of an enrolled human approved exactly this, proven by World ID, level Orb",
+    );
     expect(new Set([none, hash, person].map(({ short }) => short)).size).toBe(3);
     const two = decide({ approval: { ...proven, nullifier_hashes: ["0x1", "0x2"] }, isApproved: true });
-    expect(two.sentence).toContain("2 different persons approved it");
+    expect(two.sentence).toContain("Keys of 2 different enrolled humans approved exactly this");
   });
 
   it("marks TEST in title and badge, for private attestations too", () => {

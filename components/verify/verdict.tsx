@@ -59,8 +59,9 @@ export function describeLevel(level: string): string {
   return `World ID, level ${levels[level] ?? level}`;
 }
 
-function describePersons(count: number): string {
-  return count === 1 ? "A person" : `${count} different persons`;
+/** What World ID proves of an approval: whose key it was made with, not that anybody looked at a page. */
+function describeHumans(count: number): string {
+  return count === 1 ? "A key of an enrolled human" : `Keys of ${count} different enrolled humans`;
 }
 
 function invalidVerdict({ failed }: VerdictFacts): Verdict {
@@ -94,7 +95,7 @@ function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): 
   if (isTest) return " Its approval is a TEST approval, not a real person's.";
   if (approvalMethod === "hash") return " Its human approval is asserted by the caller, not proven.";
   if (approvalMethod === "proof_of_personhood")
-    return " A human approved it by World ID; what was approved, only the owner can show.";
+    return " A key of a human enrolled with World ID approved it; what was approved, only the owner can show.";
   return isApproved === true
     ? " It records a human approval; how strong that evidence is, only the owner can show."
     : "";
@@ -133,7 +134,7 @@ function authenticVerdict(facts: VerdictFacts): Verdict {
 function approvalWords(approval: HumanApproval | null): string {
   switch (approval?.method) {
     case "proof_of_personhood":
-      return `${describePersons(approval.nullifier_hashes.length)} approved it, proven by ${describeLevel(approval.level)}.`;
+      return `${describeHumans(approval.nullifier_hashes.length)} approved exactly this, proven by ${describeLevel(approval.level)}.`;
     case "hash":
       return "Its human approval is asserted by the caller, not proven.";
     default:

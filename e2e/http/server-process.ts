@@ -3,8 +3,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 
-export const isBuilt = existsSync("dist/server.mjs") && existsSync(".next/BUILD_ID");
-
 export async function findPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, resolve));
@@ -29,6 +27,8 @@ export async function startServer(
   dataDir: string,
   settings: Record<string, string> = {},
 ): Promise<ServerProcess> {
+  for (const built of ["dist/server.mjs", ".next/BUILD_ID"])
+    if (!existsSync(built)) throw new Error(`there is no ${built} to test: run npm run build first`);
   const port = Number(settings["PORT"] ?? (await findPort()));
   const base = `http://localhost:${port}`;
   const args =

@@ -3,13 +3,14 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { callServer, isBuilt, obtainKey, type ServerProcess, startServer } from "./server-process";
+import { copyEmbeddedTemplate } from "#lib/db/testing";
+import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
 
 const body = { agent_slug: "start", action: "a", inputs_hash: "b" };
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-describe.skipIf(!isBuilt)("a server's start", () => {
+describe("a server's start", () => {
   let dataDir: string;
   const running: ServerProcess[] = [];
   const start = async (settings: Record<string, string> = {}) => {
@@ -39,7 +40,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
       expect.arrayContaining(["auth-secret", "log-signing-key", "signing-key", "zk-signing-key"]),
     );
     await first.stop();
-    expect(first.child.exitCode).toBe(0);
+    expect(first.child.exitCode, first.output()).toBe(0);
     const second = await start(settings);
     const again = await callServer(second.base, "GET", `/v1/verify/${made.body.attestation_id}`);
     expect([again.body.valid, again.body.key_id]).toEqual([true, made.body.key_id]);
@@ -59,6 +60,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
   });
 
   it("is refused to a second process on the folder, and on a port in use, with what to do", async () => {
+    await copyEmbeddedTemplate(dataDir);
     const first = await start();
     const second = await start();
     await second.stop();
@@ -68,6 +70,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
     ]);
     expect(second.output()).toMatch(/DATA_DIR|DATABASE_URL/);
     const otherDir = await mkdtemp(path.join(tmpdir(), "countersign-start-"));
+    await copyEmbeddedTemplate(otherDir);
     const third = await startServer("server", otherDir, { PORT: String(first.port) });
     await third.exited;
     await rm(otherDir, { recursive: true, force: true });
@@ -76,6 +79,7 @@ describe.skipIf(!isBuilt)("a server's start", () => {
   });
 
   it("is refused with a lost or foreign key, which the message names", async () => {
+    await copyEmbeddedTemplate(dataDir);
     const first = await start();
     await first.stop();
     const file = path.join(dataDir, "keys", "signing-key");
@@ -103,9 +107,15 @@ describe.skipIf(!isBuilt)("a server's start", () => {
       1,
       expect.stringContaining("TRUSTED_PROXY_HOPS:"),
     ]);
+    const exposed = await start({ HOST: "0.0.0.0" });
+    await exposed.stop();
+    expect([exposed.child.exitCode, exposed.output()]).toEqual([
+      1,
+      expect.stringContaining("HOST: is 0.0.0.0"),
+    ]);
     const open = await start({ PUBLIC_BASE_URL: "https://countersign.example" });
     await open.stop();
-    expect(open.child.exitCode).toBe(1);
+    expect(open.child.exitCode, open.output()).toBe(1);
     for (const name of ["WORLD_APP_ID", "RESEND_API_KEY", "SMTP_URL"]) expect(open.output()).toContain(name);
     expect(await readdir(dataDir)).toEqual([]);
   });

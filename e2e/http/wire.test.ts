@@ -5,17 +5,19 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { callServer, isBuilt, type ServerProcess, startServer } from "./server-process";
+import { copyEmbeddedTemplate } from "#lib/db/testing";
+import { callServer, type ServerProcess, startServer } from "./server-process";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAA\r\n";
 
-describe.skipIf(!isBuilt)("on the wire", () => {
+describe("on the wire", () => {
   let dataDir: string;
   let server: ServerProcess;
   beforeAll(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), "countersign-wire-"));
+    await copyEmbeddedTemplate(dataDir);
     server = await startServer("server", dataDir);
   });
   afterAll(async () => {
@@ -23,11 +25,12 @@ describe.skipIf(!isBuilt)("on the wire", () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
   });
 
+  const own = () => `localhost:${server.port}`;
   /** The answer to `line` and `headers` (each with CRLF), up to the end of its head. */
   async function sendRaw(line: string, headers = "Connection: close\r\n", body = ""): Promise<string> {
     const socket = connect(server.port, "localhost");
     socket.setTimeout(20_000, () => socket.destroy());
-    socket.write(Buffer.from(`${line} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n${body}`, "latin1"));
+    socket.write(Buffer.from(`${line} HTTP/1.1\r\nHost: ${own()}\r\n${headers}\r\n${body}`, "latin1"));
     let text = "";
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
@@ -75,9 +78,9 @@ describe.skipIf(!isBuilt)("on the wire", () => {
   });
 
   it("takes the absolute form of a target", async () => {
-    expect(await statusOf("GET http://localhost:3730/v1/pubkey")).toBe(200);
-    expect(await statusOf("GET HTTP://example.com")).toBe(200);
-    expect(await statusOf("GET https://example.com/verify/a/%zz")).toBe(400);
+    expect(await statusOf(`GET http://${own()}/v1/pubkey`)).toBe(200);
+    expect(await statusOf(`GET HTTP://${own()}`)).toBe(200);
+    expect(await statusOf(`GET http://${own()}/verify/a/%zz`)).toBe(400);
   });
 
   it("answers OPTIONS * and refuses the methods that nothing has", async () => {
@@ -97,7 +100,7 @@ describe.skipIf(!isBuilt)("on the wire", () => {
 
   it("refuses a sign-in whose body is no form", async () => {
     const path = "/portal/sign-in/verify";
-    const headers = { origin: "http://localhost:3000", "sec-fetch-site": "same-origin" };
+    const headers = { origin: server.base, "sec-fetch-site": "same-origin" };
     const post = (type: string, rawBody: string) =>
       callServer(server.base, "POST", path, { rawBody, headers: { ...headers, "content-type": type } });
     expect((await post("application/json", "{}")).status).toBe(400);
@@ -145,7 +148,7 @@ describe.skipIf(!isBuilt)("on the wire", () => {
   it("stops while a connection stands open", async () => {
     const socket = connect(server.port, "localhost");
     socket.on("error", () => {});
-    socket.write("POST /v1/keys/request HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{");
+    socket.write(`POST /v1/keys/request HTTP/1.1\r\nHost: ${own()}\r\nContent-Length: 10\r\n\r\n{`);
     await once(socket, "connect");
     await callServer(server.base, "GET", "/v1/health");
     await server.stop("SIGTERM");

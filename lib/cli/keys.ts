@@ -7,9 +7,9 @@
  * the files when it meets the change.
  */
 import { readFile } from "node:fs/promises";
-import { parseArgs } from "node:util";
 import { runCommand, say } from "#lib/http/command-line";
 import { type CommandRoom, withCommandRoom } from "#lib/http/command-room";
+import { type KeyCommand, parseKeyArguments } from "#lib/http/key-arguments";
 import { findKeySetting, keepNextKey, parseKeyText, randomKeyText } from "#lib/http/key-source";
 import { requireOwnHistory } from "#lib/services/log-history";
 import {
@@ -80,30 +80,16 @@ async function list({ database }: CommandRoom): Promise<number> {
   return 0;
 }
 
-interface Options {
-  file: string | undefined;
-  isLost: boolean;
-  fromIndex: number | undefined;
-}
-
-async function rotate(
-  room: CommandRoom,
-  purpose: RotatedPurpose,
-  { file, isLost }: Options,
-): Promise<number> {
+async function rotate(room: CommandRoom, command: KeyCommand & { name: "rotate" }): Promise<number> {
+  const { purpose, file, isLost } = command;
   const keyRoom = await openKeyRoom(room);
   const next = await findNextKey(room, purpose, file);
   const change = await replaceActiveKey(keyRoom, { purpose, event: "retired", next, isLost });
   return tell(purpose, "retired", change, room);
 }
 
-async function revoke(
-  room: CommandRoom,
-  purpose: RotatedPurpose,
-  keyId: string,
-  options: Options,
-): Promise<number> {
-  const { file, fromIndex } = options;
+async function revoke(room: CommandRoom, command: KeyCommand & { name: "revoke" }): Promise<number> {
+  const { purpose, keyId, file, fromIndex } = command;
   const keyRoom = await openKeyRoom(room);
   if (keyId === (await activeKeyId(room.database.db, purpose))) {
     const next = await findNextKey(room, purpose, file);
@@ -121,32 +107,10 @@ async function revoke(
   return tell(purpose, "revoked", await revokeRetiredKey(keyRoom, purpose, keyId, fromIndex), room);
 }
 
-function parseIndex(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw new Error("--from-index: must be a number");
-  return Number(text);
-}
-
-runCommand(usage, async () => {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: {
-      "new-key-file": { type: "string" },
-      "from-index": { type: "string" },
-      lost: { type: "boolean", default: false },
-    },
+runCommand(usage, async (argv) => {
+  const command = parseKeyArguments(argv);
+  return withCommandRoom((room) => {
+    if (command.name === "rotate") return rotate(room, command);
+    return command.name === "revoke" ? revoke(room, command) : list(room);
   });
-  const [name, purpose, keyId, ...rest] = positionals;
-  const options = {
-    file: values["new-key-file"],
-    isLost: values.lost,
-    fromIndex: parseIndex(values["from-index"]),
-  };
-  if (name === "list" && purpose === undefined) return withCommandRoom(list);
-  if ((purpose !== "attestation" && purpose !== "zk") || rest.length > 0) return null;
-  if (name === "rotate" && keyId === undefined)
-    return withCommandRoom((room) => rotate(room, purpose, options));
-  if (name === "revoke" && keyId !== undefined)
-    return withCommandRoom((room) => revoke(room, purpose, keyId, options));
-  return null;
 });

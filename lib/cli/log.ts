@@ -2,7 +2,7 @@
  *   npm run log -- check                            every leaf, tile and root of the database's logs again
  *   npm run log -- new-epoch [--new-log-key]        go on in a new log where the old one cannot be extended
  */
-import { parseArgs } from "node:util";
+import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
 import { runCommand, say } from "#lib/http/command-line";
 import { type CommandRoom, withCommandRoom } from "#lib/http/command-room";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/http/key-source";
@@ -68,14 +68,11 @@ async function newEpoch(room: CommandRoom, withNewKey: boolean): Promise<number>
   return 0;
 }
 
-runCommand(usage, async () => {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: { "new-log-key": { type: "boolean", default: false } },
-  });
-  const [name, ...rest] = positionals;
-  if (rest.length > 0) return null;
-  if (name === "check") return withCommandRoom(check);
-  if (name === "new-epoch") return withCommandRoom((room) => newEpoch(room, values["new-log-key"]));
-  return null;
+runCommand(usage, async (argv) => {
+  const { words, flags } = readCommandLine(argv, { flags: ["new-log-key"] });
+  const [name, ...rest] = words;
+  if (rest.length > 0) throw unexpectedWords(rest, 0);
+  if (name === "check" && flags.size === 0) return withCommandRoom(check);
+  if (name === "new-epoch") return withCommandRoom((room) => newEpoch(room, flags.has("new-log-key")));
+  throw new UsageError(`check or new-epoch is expected, not ${argv.join(" ") || "nothing"}`);
 });

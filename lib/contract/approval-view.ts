@@ -1,6 +1,11 @@
 /** What the approval page shows and sends (pages.md, /approve/<token>). Internal: not part of the public contract. */
 import { z } from "zod";
-import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/domain/approval";
+import type {
+  ApprovalBinding,
+  ApprovalCheckName,
+  ApprovalRequest,
+  AuthorizationVersion,
+} from "#lib/domain/approval";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
@@ -8,10 +13,11 @@ import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
 export interface ApprovalView {
   request_id: string;
   status: AuthorizationStatus;
+  version: AuthorizationVersion;
   /** Exactly as hashed: the browser computes `binding` from it again (lib/domain/approval.ts, bindRequest). */
   request: ApprovalRequest;
   binding: ApprovalBinding;
-  /** `contextHash(context_salt, context)` must be `request.context_hash`. */
+  /** With `agent.name` and `organization.name`, what `request.context_hash` covers (isShownContent). */
   context: Record<string, string>;
   context_salt: string;
   agent: {
@@ -22,7 +28,8 @@ export interface ApprovalView {
     /** Of that key, now. `proven`: a signature under it has verified. */
     key_status: "none" | "unproven" | "proven" | "retired";
   };
-  organization: { id: string; name: string };
+  /** Its name is null where it was erased with the rest. */
+  organization: { id: string; name: string | null };
   required_level: RequiredLevel;
   approvals: { required: number; given: number };
   /** Fixed by the first approval; the next humans must use it too. */
@@ -47,6 +54,12 @@ export interface ApprovalView {
   attestation: { id: string; public_url: string; is_public: boolean } | null;
 }
 
+/**
+ * IDKit's presets. `proof_of_human`: World ID 4.0, with the 3.0 Orb credential in its place. The legacy ones are of
+ * 3.0 alone; nobody who came to World after 2026-06-01 has them.
+ */
+export type WalletPreset = "proof_of_human" | "orb_legacy" | "device_legacy";
+
 /** POST /approve/{token}/world-id: what IDKit is configured with, fresh for every open and every retry. */
 export interface WorldIdStart {
   app_id: `app_${string}`;
@@ -54,8 +67,9 @@ export interface WorldIdStart {
   environment: "production" | "staging";
   action: string;
   signal: string;
-  /** orb: `proofOfHuman({signal})`; device: `deviceLegacy({signal})`. */
-  preset: RequiredLevel;
+  preset: WalletPreset;
+  /** What is asked for where the wallet cannot answer the first; null where nothing else is enough. */
+  fallback: "device_legacy" | null;
   /** Fixed by the first approval, else null. */
   protocol_version: ProtocolVersion | null;
   allow_legacy_proofs: boolean;

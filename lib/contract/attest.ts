@@ -1,5 +1,6 @@
 /** POST /v1/attest (api.md section 2). */
 import { z } from "zod";
+import type { JsonObject } from "#lib/domain/canonical-json";
 import {
   action,
   agentSlug,
@@ -8,12 +9,32 @@ import {
   hexHash,
   inputsHash,
   metadata,
+  sentObject,
   signatureText,
   textOf,
   timestamp,
   verdict,
 } from "./primitives";
 import { zkCredential, zkProof } from "./zk";
+
+/** The two rules between fields, as JSON Schema says them. */
+const given = (name: string, schema: object) => ({ required: [name], properties: { [name]: schema } });
+const implies = (condition: object, rule: object) => ({ anyOf: [{ not: condition }, rule] });
+const approvalRules = [
+  implies(given("human_authorization", { type: "object" }), {
+    properties: { human_approved: { not: { const: false } } },
+  }),
+  implies(given("human_approver_hash", { type: "string" }), {
+    anyOf: [given("human_approved", { const: true }), given("human_authorization", { type: "object" })],
+  }),
+];
+
+interface ApprovalFields {
+  human_approved?: boolean | null | undefined;
+  human_authorization?: JsonObject | null | undefined;
+}
+const isApproved = (body: ApprovalFields) =>
+  body.human_approved === true || Boolean(body.human_authorization);
 
 export const attestBody = z
   .strictObject({
@@ -29,9 +50,17 @@ export const attestBody = z
     tools_used: z.array(textOf(1, 128)).max(64, "must have at most 64 entries").nullish(),
     human_approved: z.boolean("must be true or false").nullish(),
     human_approver_hash: textOf(1, 128).nullish(),
-    human_authorization: anyObject.nullish(),
+    human_authorization: sentObject.nullish(),
   })
-  .meta({ id: "AttestRequest" });
+  .refine(({ human_authorization, human_approved }) => !human_authorization || human_approved !== false, {
+    path: ["human_approved"],
+    message: "must not be false beside a human_authorization",
+  })
+  .refine((body) => typeof body.human_approver_hash !== "string" || isApproved(body), {
+    path: ["human_approver_hash"],
+    message: "needs human_approved: true",
+  })
+  .meta({ id: "AttestRequest", allOf: approvalRules });
 
 export type AttestBody = z.infer<typeof attestBody>;
 

@@ -9,8 +9,13 @@ const requestContext = z
   .record(textOf(1, 64), textOf(0, 1024))
   .refine((entries) => Object.keys(entries).length <= 32, "must have at most 32 entries")
   .meta({
+    maxProperties: 32,
     description: "what the human is shown beside the action; names of 1-64, values of up to 1,024 characters",
   });
+
+/** An http or https URI of RFC 3986, in its characters: what `URL` would repair is refused. */
+const httpUri =
+  /^https?:\/\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2}|\[[0-9A-Fa-f:.]+\])+(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*)?(?:\?(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?(?:#(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?$/;
 
 export const authorizeBody = z
   .strictObject({
@@ -32,10 +37,15 @@ export const authorizeBody = z
       .max(10, "must be 1-10")
       .nullish(),
     callback_url: z
-      .url({ protocol: /^https?$/, error: "must be an http or https URL" })
+      .string("must be a string")
+      .regex(httpUri, "must be an http or https URL")
+      .refine((text) => URL.canParse(text), "must be an http or https URL")
       .max(2048)
       .nullish()
-      .meta({ description: "checked and stored, and not called in this version: poll poll_url instead" }),
+      .meta({
+        format: "uri",
+        description: "checked and stored, and not called in this version: poll poll_url instead",
+      }),
   })
   .meta({ id: "AuthorizeRequest" });
 
@@ -80,6 +90,14 @@ const common = {
 const ownerOnly = {
   context: z.record(z.string(), z.string()),
   context_salt: z.string(),
+  agent_name: z.string().nullable().meta({
+    description:
+      "the agent's name as the approval page shows it, from when the request was made; null if it had none, or after erasure",
+  }),
+  organization_name: z
+    .string()
+    .nullable()
+    .meta({ description: "the organization's name as the approval page shows it" }),
   confirmation_code: z
     .string()
     .meta({ description: "the approval page shows the same", examples: ["K7Q-F2M"] }),
@@ -113,6 +131,8 @@ export const authorizationState = z
     attestation_id: z.string().nullable().optional(),
     context: ownerOnly.context.optional().meta({ description: "with the owner's key only" }),
     context_salt: ownerOnly.context_salt.optional(),
+    agent_name: ownerOnly.agent_name.optional(),
+    organization_name: ownerOnly.organization_name.optional(),
     confirmation_code: ownerOnly.confirmation_code.optional(),
     previously_denied: ownerOnly.previously_denied.optional(),
   })

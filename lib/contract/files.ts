@@ -19,6 +19,9 @@ const logEntry = z.strictObject({
   logIndex: decimal,
   logId: z.strictObject({ keyId: base64Text }),
   kindVersion: z.strictObject({ kind: z.string(), version: z.string() }),
+  integratedTime: decimal.meta({
+    description: "when the log took the entry in, Unix seconds: the log's own word, which nothing signs",
+  }),
   inclusionProof: z.strictObject({
     logIndex: decimal,
     rootHash: base64Text,

@@ -7,13 +7,33 @@ const toolName = textOf(1, 128);
 const tools = z
   .array(toolName)
   .max(256, "must have at most 256 entries")
-  .refine((names) => new Set(names).size === names.length, "must not name a tool twice");
+  .refine((names) => new Set(names).size === names.length, "must not name a tool twice")
+  .meta({ uniqueItems: true });
+
+/** Base64 of 32 bytes: the last digit carries four bits. Whether they are a point of the curve no pattern can say. */
+const rawKey = /^\s*[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=\s*$/;
+/** SubjectPublicKeyInfo of RFC 8410, its base64 broken anywhere. */
+const pemBody = `${[..."MCowBQYDK2VwAyEA"].join("\\s*")}\\s*(?:[A-Za-z0-9+/]\\s*){42}[AEIMQUYcgkosw048]\\s*=\\s*`;
+const pemOrRawKey = new RegExp(
+  `^\\s*-----BEGIN PUBLIC KEY-----\\s*${pemBody}-----END PUBLIC KEY-----\\s*$|${rawKey.source}`,
+);
+const notAKey = "neither a PEM Ed25519 public key nor base64 of its 32 bytes";
 
 const profile = {
   name: textOf(1, 100).nullish(),
   description: textOf(1, 1000).nullish(),
-  public_key_pem: z.string("must be a string").max(1000, "must be at most 1000 characters").nullish(),
-  public_key: z.string("must be a string").max(100, "must be at most 100 characters").nullish(),
+  public_key_pem: z
+    .string("must be a string")
+    .max(1000, "must be at most 1000 characters")
+    .regex(pemOrRawKey, notAKey)
+    .meta({ description: "an Ed25519 public key as PEM" })
+    .nullish(),
+  public_key: z
+    .string("must be a string")
+    .max(100, "must be at most 100 characters")
+    .regex(rawKey, notAKey)
+    .meta({ contentEncoding: "base64", description: "its 32 bytes" })
+    .nullish(),
   proof_of_possession: signatureText.nullish().meta({
     description:
       "the agent key's signature over the UTF-8 text `countersign-key-possession:<slug as registered>:<base64 of the raw public key>`",
@@ -54,7 +74,11 @@ export const identityResponse = z
     public_key: base64Text.nullable(),
     public_key_pem: z.string().nullable(),
     key_status: z.enum(["none", "unproven", "proven"]),
-    key_history: z.array(keyHistoryEntry),
+    key_history: z.array(keyHistoryEntry).meta({ description: "the newest keys, oldest of them first" }),
+    key_history_cursor: z.string().nullable().meta({
+      description:
+        "where older keys begin: the `cursor` for GET /v1/identity/{slug}/keys; null if none are older",
+    }),
     code_hash: z.string().nullable(),
     model_id: z.string().nullable(),
     tool_manifest_hash: z.string().nullable(),
@@ -64,6 +88,14 @@ export const identityResponse = z
     updated_at: timestamp,
   })
   .meta({ id: "Identity" });
+
+export const keyHistoryResponse = z
+  .strictObject({
+    slug: z.string(),
+    keys: z.array(keyHistoryEntry).meta({ description: "newest first" }),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: "KeyHistory" });
 
 export const feedEntry = z.strictObject({
   attestation_id: z.uuid(),
@@ -101,4 +133,6 @@ export const feedResponse = z
 
 export type FeedResponse = z.infer<typeof feedResponse>;
 export type IdentityResponse = z.infer<typeof identityResponse>;
+export type KeyHistoryEntry = z.infer<typeof keyHistoryEntry>;
+export type KeyHistoryResponse = z.infer<typeof keyHistoryResponse>;
 export type FeedEntry = z.infer<typeof feedEntry>;

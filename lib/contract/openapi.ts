@@ -4,7 +4,11 @@ import type { JsonObject, JsonValue } from "#lib/domain/canonical-json";
 import { requestExamples } from "./examples";
 import type { OperationSpec } from "./operation";
 import { type OperationId, operations } from "./operations";
+import { jsonValueSchema } from "./primitives";
 import { problem } from "./problem";
+
+const bearerText =
+  "An API key, `cs_…`. Its scopes say what it may do: `attest`, `authorize`, `identity` and `read`, which a key got by e-mail has, and `erase`, which only an owner of the organization can give, in the portal.";
 
 const errorTexts: Record<number, string> = {
   400: "Bad request: not JSON, a duplicate key, too deep, a bad header, path or query parameter",
@@ -56,12 +60,32 @@ function convert(schema: z.ZodType, io: "input" | "output", components: Componen
 const headerRefs = (names: HeaderName[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
+/** What the parts of a path look like; a path that is otherwise leads nowhere (404). */
+const pathParameters: Record<string, JsonObject> = {
+  id: { schema: { type: "string", format: "uuid" } },
+  slug: { schema: { type: "string", minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" } },
+  request_id: { schema: { type: "string", pattern: "^areq_[A-Za-z0-9_-]{22}$" } },
+  path: {
+    description:
+      "the rest of the path, with its slashes: `<L>/<N>`, `entries/<N>`, either with `.p/<W>` (c2sp.org/tlog-tiles)",
+    schema: {
+      type: "string",
+      pattern: "^(?:entries|[0-9]|[1-5][0-9]|6[0-3])/(?:x[0-9]{3}/){0,5}[0-9]{3}(?:\\.p/[1-9][0-9]{0,2})?$",
+    },
+  },
+};
+
+/** The template under which the document lists the operation. */
+export function describedPath({ path, mount }: Pick<OperationSpec, "path" | "mount">): string {
+  return path.slice(mount?.length ?? 0).replace("...}", "}");
+}
+
 function describeParameters(spec: OperationSpec, components: Components): JsonObject[] {
-  const inPath = [...spec.path.matchAll(/\{(\w+)(?:\.\.\.)?\}/g)].map(([, name = ""]) => ({
+  const inPath = [...describedPath(spec).matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
     in: "path",
     required: true,
-    schema: { type: "string" },
+    ...pathParameters[name],
   }));
   const query = spec.query === undefined ? null : convert(spec.query, "input", components);
   const properties = (query?.["properties"] ?? {}) as JsonObject;
@@ -70,7 +94,7 @@ function describeParameters(spec: OperationSpec, components: Components): JsonOb
     name: "Idempotency-Key",
     in: "header",
     description: "the same key and body again gets the first answer again; kept 24 hours",
-    schema: { type: "string", minLength: 1, maxLength: 255 },
+    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]*$" },
   };
   return [...inPath, ...inQuery, ...(spec.idempotent ? [idempotency] : [])];
 }
@@ -138,15 +162,32 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
   };
 }
 
-/** `base` without a trailing slash. */
+function describeMount(base: string, mount: string): JsonObject {
+  const log = { default: "2", description: "the number of a log that was begun after the first: 2 or more" };
+  return { url: `${base}${mount}`, variables: { log } };
+}
+
+const built = new Map<string, JsonObject>();
+
+/**
+ * `base` without a trailing slash. Made once for each: it takes a tenth of a second, of the thread that answers requests.
+ * The result is shared: do not change it.
+ */
 export function buildOpenApi(base: string): JsonObject {
-  const components: Components = {};
+  const known = built.get(base) ?? composeDocument(base);
+  built.set(base, known);
+  return known;
+}
+
+function composeDocument(base: string): JsonObject {
+  const components: Components = { JsonValue: jsonValueSchema as unknown as JsonObject };
   const paths: Record<string, JsonObject> = {};
   convert(problem, "output", components);
   for (const [id, spec] of Object.entries(operations) as [OperationId, OperationSpec][]) {
     if (spec.internal) continue;
-    const path = spec.path.replace("...}", "}");
-    const described = describeOperation(id, spec, components);
+    const path = describedPath(spec);
+    const servers = spec.mount !== undefined && { servers: [describeMount(base, spec.mount)] };
+    const described = { ...describeOperation(id, spec, components), ...servers };
     paths[path] = { ...paths[path], [spec.method.toLowerCase()]: described };
   }
   const headers = Object.fromEntries(
@@ -173,7 +214,7 @@ export function buildOpenApi(base: string): JsonObject {
     components: {
       schemas: components,
       headers,
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "an API key, `cs_…`" } },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: bearerText } },
     },
   };
 }

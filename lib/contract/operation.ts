@@ -8,6 +8,7 @@ export type LimitName =
   | "feed"
   | "authorize"
   | "read_authorization"
+  | "approve"
   | "key_request"
   | "public_read"
   | "keyed";
@@ -29,6 +30,8 @@ export interface OperationSpec {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** `{name}` stands for one segment, `{name...}` for the rest of the path. */
   path: string;
+  /** The beginning of the path that the OpenAPI document makes a part of the server's address. */
+  mount?: "/log/{log}";
   summary: string;
   tag: "Attestations" | "Agents" | "Authorizations" | "API keys" | "Log" | "Service";
   auth: Auth;

@@ -3,12 +3,14 @@ import {
   feedQuery,
   feedResponse,
   identityResponse,
+  keyHistoryResponse,
   putToolsBody,
   putToolsResponse,
   registerBody,
   updateIdentityBody,
 } from "./identity";
 import { anyone, type OperationSpec, withKey } from "./operation";
+import { cursorQuery } from "./primitives";
 
 export const agentsOperations = {
   agentFeed: {
@@ -41,6 +43,17 @@ export const agentsOperations = {
     auth: anyone,
     limit: "public_read",
     responses: { 200: identityResponse },
+    errors: [404],
+  },
+  listAgentKeys: {
+    method: "GET",
+    path: "/v1/identity/{slug}/keys",
+    summary: "Every key that an agent has had, newest first",
+    tag: "Agents",
+    auth: anyone,
+    limit: "public_read",
+    query: cursorQuery,
+    responses: { 200: keyHistoryResponse },
     errors: [404],
   },
   updateIdentity: {

@@ -30,7 +30,7 @@ export const keysOperations = {
     limit: "public_read",
     body: keyVerifyBody,
     responses: { 201: keyVerifyResponse },
-    errors: [401, 413, 422],
+    errors: [401, 409, 413, 422],
   },
   keyInfo: {
     method: "GET",

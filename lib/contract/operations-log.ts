@@ -1,6 +1,7 @@
 /**
  * The public log (c2sp.org/tlog-tiles). Log 1 lies below /log/, a log that was begun after it below /log/{log}/,
- * and each stays where it is, because tiles are cached for ever.
+ * and each stays where it is, because tiles are cached for ever. The document has the latter as servers of their own:
+ * beside `/log/tile/{path}` the template `/log/{log}/checkpoint` would fit one path too many.
  */
 import { bytesFile, textFile } from "./files";
 import { anyone, type OperationSpec } from "./operation";
@@ -32,12 +33,14 @@ export const logOperations = {
   epoch_checkpoint: {
     ...log,
     path: "/log/{log}/checkpoint",
+    mount: "/log/{log}",
     file: textFile,
     summary: "The newest checkpoint of a log that was begun after the first",
   },
   epoch_tile: {
     ...log,
     path: "/log/{log}/tile/{path...}",
+    mount: "/log/{log}",
     file: bytesFile,
     summary: "A tile or entry bundle of a log that was begun after the first",
   },

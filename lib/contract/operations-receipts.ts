@@ -60,9 +60,9 @@ export const receiptsOperations = {
   eraseContent: {
     method: "DELETE",
     path: "/v1/attestations/{id}/content",
-    summary: "Erase an attestation's content for ever; its log entry stays",
+    summary: "Permanently erase an attestation's content; its log entry stays",
     tag: "Attestations",
-    auth: withKey("attest"),
+    auth: withKey("erase"),
     limit: "keyed",
     responses: { 200: eraseResponse },
     errors: [401, 403, 404],

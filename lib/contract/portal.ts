@@ -38,6 +38,12 @@ export type FormAction<Result = null> = (
   form: FormData,
 ) => Promise<FormState<Result>>;
 
+/** The field that every form of the portal carries: the organization whose page it is on. */
+export const shownOrganizationField = "shown_organization";
+
+export const switchedOrganization =
+  "You switched to another organization in another tab, so nothing was done. Reload this page, then try again.";
+
 const email = keyRequestBody.shape.email;
 const id = z.uuid("must be an id");
 const checked = z.literal("on").optional();

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { MESSAGE_NAMES, type MessageName } from "#lib/domain/disclosure";
 import { MAX_AUDIENCE_LENGTH, MAX_NONCE_LENGTH, PUBLIC_AUDIENCE } from "#lib/domain/presentation-header";
+import { noNulPattern } from "./primitives";
 
 type DisclosableName = Exclude<MessageName, "blinding">;
 /** Everything but the salt. */
@@ -25,13 +26,21 @@ export const presentationRequest = z
       .max(MAX_AUDIENCE_LENGTH, `must be 1-${MAX_AUDIENCE_LENGTH} characters`)
       .refine((text) => text !== PUBLIC_AUDIENCE, `must name a verifier, not "${PUBLIC_AUDIENCE}"`)
       .refine((text) => text.isWellFormed(), "must be well-formed text")
-      .meta({ description: "The verifier that this is made for.", examples: ["https://bank.example"] }),
+      .meta({
+        pattern: noNulPattern,
+        not: { const: PUBLIC_AUDIENCE },
+        description: "The verifier that this is made for.",
+        examples: ["https://bank.example"],
+      }),
     nonce: z
       .string("must be a string")
       .min(1, `must be 1-${MAX_NONCE_LENGTH} characters`)
       .max(MAX_NONCE_LENGTH, `must be 1-${MAX_NONCE_LENGTH} characters`)
       .refine((text) => text.isWellFormed(), "must be well-formed text")
-      .meta({ description: "What the verifier chose, so that nobody can show him an old presentation." }),
+      .meta({
+        pattern: noNulPattern,
+        description: "What the verifier chose, so that nobody can show him an old presentation.",
+      }),
     expires_in: lifetimeSeconds.nullish().meta({
       description: `Seconds for which the presentation is valid; default ${DEFAULT_LIFETIME_SECONDS}.`,
     }),

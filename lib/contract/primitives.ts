@@ -4,6 +4,8 @@ import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/domain/canon
 
 /** U+0000 is in no column of PostgreSQL. */
 const hasNoNul = (text: string) => !text.includes("\0");
+/** The same as JSON Schema says it. */
+export const noNulPattern = "^[^\\u0000]*$";
 
 /** Text of `min` to `max` characters, counted as Unicode code points. */
 export function textOf(min: number, max: number, what = "characters") {
@@ -15,7 +17,7 @@ export function textOf(min: number, max: number, what = "characters") {
       return length >= min && length <= max;
     }, message)
     .refine(hasNoNul, "must not contain U+0000")
-    .meta({ minLength: min, maxLength: max });
+    .meta({ minLength: min, maxLength: max, pattern: noNulPattern });
 }
 
 export function asciiOf(max: number) {
@@ -54,6 +56,23 @@ export const verdict = z
   .nullable()
   .meta({ description: "null where there was nothing to compare" });
 
+/** Objects as callers send them: no U+0000 in any name or string, at any depth. */
+const sentObjectSchema = {
+  type: "object",
+  propertyNames: { pattern: noNulPattern },
+  additionalProperties: { $ref: "#/components/schemas/JsonValue" },
+} as const;
+
+/** What {@link sentObjectSchema} refers to: a component of the OpenAPI document. */
+export const jsonValueSchema = {
+  anyOf: [
+    { type: ["null", "boolean", "number"] },
+    { type: "string", pattern: noNulPattern },
+    { type: "array", items: { $ref: "#/components/schemas/JsonValue" } },
+    sentObjectSchema,
+  ],
+} as const;
+
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
@@ -63,14 +82,19 @@ export const metadata = z
   .custom<JsonObject>(isJsonObject, "must be an object")
   .refine((value) => depthOf(value) <= 16, "must be at most 16 levels deep")
   .refine((value) => canonicalBytes(value).length <= 8192, "must be at most 8 KiB as canonical JSON")
-  .meta({ type: "object", additionalProperties: true });
+  .meta({ ...sentObjectSchema, description: "at most 8 KiB as RFC 8785 JSON and 16 levels deep" });
+
+export const sentObject = z.custom<JsonObject>(isJsonObject, "must be an object").meta(sentObjectSchema);
 
 export const anyObject = z
   .custom<JsonObject>(isJsonObject, "must be an object")
   .meta({ type: "object", additionalProperties: true });
 
-export const scopeNames = ["attest", "authorize", "identity", "read"] as const;
+export const scopeNames = ["attest", "authorize", "identity", "read", "erase"] as const;
 export type Scope = (typeof scopeNames)[number];
+
+/** What a new key has unless its maker chooses: an agent must not be able to destroy the evidence against itself. */
+export const usualScopes = scopeNames.filter((scope) => scope !== "erase");
 
 export const cursorQuery = z.strictObject({
   limit: z.coerce

@@ -58,6 +58,8 @@ describe("idkitResultSchema", () => {
       change(v4, "proof", ["1", "2", "3", "4"]),
       change(v4, "proof", ["1", "2", "3", "4", "x"]),
       change(v4, "surprise", 1),
+      change(v4, "session_nullifier", ["0x1", "0x2"]),
+      { ...v4, session_id: "session_00" },
       { ...v3, surprise: 1 },
       { ...v3, protocol_version: "4.0" },
       { ...v3, protocol_version: "5.0" },

@@ -10,7 +10,7 @@ import { isUnreachable } from "./unreachable";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
   it("is migrated once when three start at once, and they make one set of keys", async () => {
-    const database = await createTestDatabase();
+    const database = await createTestDatabase({ empty: true });
     const shared = { DATABASE_URL: database.url, DATA_DIR: `/tmp/countersign-three-${process.pid}` };
     const apps = await Promise.all(Array.from({ length: 3 }, () => startTestApp("postgres", shared)));
     try {

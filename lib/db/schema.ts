@@ -413,8 +413,13 @@ export const authorizationRequests = pgTable(
     /** Canonical bytes of `human_authorization.request`, made once. */
     request: bytea().notNull(),
     request_hash: bytea().notNull().unique(),
+    /** Of the object that an approval of it makes (lib/domain/approval.ts); 1 was before there were versions. */
+    version: integer().notNull().default(1).$type<1 | 2>(),
     context: text(),
     context_salt: text(),
+    /** As the page shows them, bound by the hash of the context; version 1 has none. */
+    agent_name: text(),
+    organization_name: text(),
     /** SHA-256 of what makes two requests equal (api.md section 10). */
     fingerprint: bytea().notNull(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
@@ -441,7 +446,7 @@ export const authorizationRequests = pgTable(
   },
   (t) => [
     index("authorizations_organization").on(t.organization_id, t.created_at.desc()),
-    index("authorizations_pending").on(t.api_key_id, t.status),
+    index("authorizations_pending").on(t.organization_id, t.status),
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
   ],
 );
@@ -467,6 +472,8 @@ export const approvalSubmissions = pgTable(
       .references(() => authorizationRequests.id),
     nonce: text().notNull().unique(),
     body: text().notNull(),
+    /** Whose share of the costly checks it takes; forgotten when it has ended. */
+    client: text(),
     status: text({ enum: ["pending", "accepted", "refused"] }).notNull(),
     code: text(),
     attempts: integer().notNull().default(0),

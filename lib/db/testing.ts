@@ -1,6 +1,9 @@
 /** Databases for tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made. */
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
+import { ensurePostgresTemplate } from "./testing-templates";
+
+export { copyEmbeddedTemplate } from "./testing-templates";
 
 export type DatabaseKind = "embedded" | "postgres";
 
@@ -9,11 +12,15 @@ const adminUrl = process.env["TEST_DATABASE_URL"];
 /** For `describe.each`; PostgreSQL is missing only where nobody said where it is. */
 export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded"] : ["embedded", "postgres"];
 
-/** An empty database of its own on the PostgreSQL of the tests. */
-export async function createTestDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+/** A database of its own on the PostgreSQL of the tests: migrated already, or with nothing in it at all. */
+export async function createTestDatabase({ empty = false } = {}): Promise<{
+  url: string;
+  drop: () => Promise<void>;
+}> {
   const admin = postgres(adminUrl ?? "", { max: 1, onnotice: () => {} });
   const name = `t_${randomBytes(8).toString("hex")}`;
-  await admin.unsafe(`CREATE DATABASE ${name}`);
+  const from = empty ? "" : ` TEMPLATE ${await ensurePostgresTemplate(admin, adminUrl ?? "")}`;
+  await admin.unsafe(`CREATE DATABASE ${name}${from}`);
   const url = new URL(adminUrl ?? "");
   url.pathname = `/${name}`;
   return {

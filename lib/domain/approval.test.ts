@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto";
 import { hashSignal } from "@worldcoin/idkit/hashing";
 import { describe, expect, it } from "vitest";
-import { assembleAuthorization, authorizationSigningBytes, bindRequest, contextHash } from "./approval";
+import {
+  assembleAuthorization,
+  authorizationSigningBytes,
+  bindRequest,
+  contextHash,
+  isShownContent,
+} from "./approval";
 import { utf8Decode } from "./bytes";
 import { canonicalJson } from "./canonical-json";
 import { makeTestAuthorization, testRequest } from "./human-authorization-testing";
@@ -9,9 +15,38 @@ import { makeTestAuthorization, testRequest } from "./human-authorization-testin
 const sha256Hex = (text: string) => createHash("sha256").update(text).digest("hex");
 
 describe("contextHash", () => {
-  it("is the SHA-256 of the canonical pair of salt and context", () => {
-    expect(contextHash("s", { b: "2", a: "1" })).toBe(sha256Hex('["s",{"a":"1","b":"2"}]'));
-    expect(contextHash("s", {})).not.toBe(contextHash("t", {}));
+  const names = { agent_name: "Treasurer", organization_name: null };
+
+  it("is the SHA-256 of the canonical salt, context and names, in version 1 without the names", () => {
+    expect(contextHash("s", { b: "2", a: "1" }, null)).toBe(sha256Hex('["s",{"a":"1","b":"2"}]'));
+    expect(contextHash("s", { b: "2", a: "1" }, { ...names, ...{ more: 1 } })).toBe(
+      sha256Hex('["s",{"a":"1","b":"2"},{"agent_name":"Treasurer","organization_name":null}]'),
+    );
+    expect(contextHash("s", {}, names)).not.toBe(contextHash("t", {}, names));
+  });
+
+  it("tells the content that a page showed from any other, names included", () => {
+    const shown = { context: { a: "1" }, context_salt: "s", ...names };
+    const made = (version: 1 | 2) => ({
+      version,
+      request: { ...testRequest, context_hash: contextHash("s", { a: "1" }, version === 1 ? null : names) },
+    });
+    expect(isShownContent(made(2), shown)).toBe(true);
+    expect(isShownContent(made(1), shown)).toBe(true);
+    const others = [
+      { context: { a: "2" } },
+      { context_salt: "t" },
+      { agent_name: "Other" },
+      { agent_name: null },
+      { organization_name: "Other" },
+    ];
+    for (const other of others) {
+      expect([other, isShownContent(made(2), { ...shown, ...other })]).toEqual([other, false]);
+      const isHidden = "context" in other || "context_salt" in other;
+      expect(isShownContent(made(1), { ...shown, ...other })).toBe(!isHidden);
+    }
+    expect(isShownContent({ ...made(1), version: 2 }, shown)).toBe(false);
+    expect(isShownContent({ ...made(2), version: 1 }, shown)).toBe(false);
   });
 });
 

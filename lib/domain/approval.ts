@@ -4,7 +4,7 @@
  * that the proof covers exactly what the human saw.
  */
 import { hexDecode, hexEncode, sha256, utf8Encode } from "./bytes";
-import { canonicalBytes, type JsonObject } from "./canonical-json";
+import { canonicalBytes, type JsonObject, type JsonValue } from "./canonical-json";
 import type { WorldEnvironment } from "./world-id-keys";
 import {
   hashToField,
@@ -64,9 +64,15 @@ interface ApprovalRecord {
 
 export type Approval = (WorldProofV3 & ApprovalRecord) | (WorldProofV4 & ApprovalRecord);
 
+/**
+ * 2: the hash of the context covers the names that the page showed, and the object backs only an attestation under the
+ * agent key that it names. 1: neither; such objects stay verifiable.
+ */
+export type AuthorizationVersion = 1 | 2;
+
 export interface UnsignedAuthorization {
   type: "human_authorization";
-  version: 1;
+  version: AuthorizationVersion;
   request: ApprovalRequest;
   binding: ApprovalBinding;
   approvals: Approval[];
@@ -81,9 +87,42 @@ export interface HumanAuthorization extends UnsignedAuthorization {
   log?: JsonObject;
 }
 
-/** Hides the context from whoever does not hold the salt. */
-export function contextHash(contextSalt: string, context: Record<string, string>): string {
-  return hexEncode(sha256(canonicalBytes([contextSalt, context])));
+/** What stood largest on the page, as it stood there; null where there was no name. */
+export interface ShownNames {
+  agent_name: string | null;
+  organization_name: string | null;
+}
+
+/** What the page showed and the object hides; as read from a file, so of any type. */
+export interface ShownContent {
+  context: JsonValue;
+  context_salt: JsonValue;
+  agent_name: JsonValue;
+  organization_name: JsonValue;
+}
+
+/** Hides context and names from whoever does not hold the salt. `names`: null in version 1. */
+export function contextHash(
+  contextSalt: string,
+  context: Record<string, string>,
+  names: ShownNames | null,
+): string {
+  if (names === null) return hashShown(contextSalt, context, null);
+  const { agent_name, organization_name } = names;
+  return hashShown(contextSalt, context, { agent_name, organization_name });
+}
+
+function hashShown(contextSalt: JsonValue, context: JsonValue, names: JsonObject | null): string {
+  return hexEncode(sha256(canonicalBytes([contextSalt, context, ...(names === null ? [] : [names])])));
+}
+
+/** Whether this content, and no other, is what the approval covers. */
+export function isShownContent(
+  { version, request }: Pick<UnsignedAuthorization, "version" | "request">,
+  { context, context_salt, agent_name, organization_name }: ShownContent,
+): boolean {
+  const names = version === 1 ? null : { agent_name, organization_name };
+  return hashShown(context_salt, context, names) === request.context_hash;
 }
 
 export function requestHash(request: ApprovalRequest): string {
@@ -117,10 +156,11 @@ export function buildAuthorization(
   approvals: Approval[],
   approvedAt: string,
   keyId: string,
+  version: AuthorizationVersion,
 ): UnsignedAuthorization {
   return {
     type: "human_authorization",
-    version: 1,
+    version,
     request,
     binding: bindRequest(request),
     approvals,

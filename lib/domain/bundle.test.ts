@@ -58,6 +58,7 @@ beforeAll(async () => {
     envelope,
     leaf,
     index: INDEX,
+    integratedAtSeconds: 1_795_233_600,
     proof: batch.proveAppended(INDEX),
     checkpoint,
     logId: computeLogId(LOG_KEY),
@@ -97,6 +98,27 @@ describe("Sigstore bundles", () => {
     expect(parseBundle(text)).toEqual(bundle);
     expect(encodeBundle(parseBundle(text))).toBe(text);
     expect(parseBundle(JSON.stringify(JSON.parse(text), null, 2))).toEqual(bundle);
+  });
+
+  it("say when the log took the entry in as protobuf's JSON does, and are read without it too", () => {
+    const parsed = bundleFromJSON(JSON.parse(text));
+    expect(parsed.verificationMaterial.tlogEntries[0]?.integratedTime).toBe("1795233600");
+    expect(text).toContain('"integratedTime":"1795233600"');
+    const first = encodeBundle({ ...bundle, integratedAtSeconds: null });
+    expect(first).not.toContain("integratedTime");
+    expect(() => verifyWithSigstore(first)).not.toThrow();
+    expect(parseBundle(first)).toEqual({ ...bundle, integratedAtSeconds: null });
+    for (const wrong of [
+      '"0"',
+      '"-1"',
+      "1795233600",
+      '"1795233600.5"',
+      '"01"',
+      '"1e9"',
+      '"9223372036854775807"',
+      "null",
+    ])
+      expect(() => parseBundle(text.replace('"1795233600"', wrong)), wrong).toThrow(RangeError);
   });
 
   it("fail it with another payload, signature, leaf, index, proof, checkpoint or key hint", () => {

@@ -1,10 +1,11 @@
 /**
  * Sigstore bundles, format v0.3 (github.com/sigstore/protobuf-specs, sigstore_bundle.proto): a DSSE envelope,
- * a hint at the public key, and one log entry with inclusion proof and checkpoint. There is no signed
- * timestamp, so verifiers are run with a threshold of zero timestamps and one log.
+ * a hint at the public key, and one log entry with inclusion proof and checkpoint. `integratedTime` (an int64 in
+ * seconds, which protobuf's JSON writes as a decimal string) is the log's own word and nothing signs it: there is no
+ * signed timestamp, so verifiers are run with a threshold of zero timestamps and one log.
  */
 import { base64Decode, base64Encode } from "./bytes";
-import { canonicalJson, type JsonObject, type JsonValue } from "./canonical-json";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
 import { parseCheckpoint, parseDecimal } from "./checkpoint";
 import { type Envelope, envelopeFromJson, envelopeToJson, requireFields, requireString } from "./dsse";
 import { LEAF_KIND, LEAF_VERSION } from "./log-leaf";
@@ -19,6 +20,8 @@ export type LogBundle = {
   /** The leaf's bytes. */
   leaf: Uint8Array;
   index: number;
+  /** When the log took the leaf in, Unix seconds; null in bundles of the first release. */
+  integratedAtSeconds: number | null;
   proof: readonly Uint8Array[];
   /** The signed note, verbatim; its size and root are repeated in the bundle. */
   checkpoint: string;
@@ -46,7 +49,8 @@ export function parseBundle(text: string): LogBundle {
   return bundle;
 }
 
-function bundleToJson({ envelope, leaf, index, proof, checkpoint, logId }: LogBundle): JsonObject {
+function bundleToJson(bundle: LogBundle): JsonObject {
+  const { envelope, leaf, index, integratedAtSeconds, proof, checkpoint, logId } = bundle;
   const { size, root } = parseCheckpoint(parseNote(checkpoint).text);
   return {
     mediaType: BUNDLE_MEDIA_TYPE,
@@ -58,6 +62,7 @@ function bundleToJson({ envelope, leaf, index, proof, checkpoint, logId }: LogBu
           logIndex: String(index),
           logId: { keyId: base64Encode(logId) },
           kindVersion: { kind: LEAF_KIND, version: LEAF_VERSION },
+          ...(integratedAtSeconds !== null && { integratedTime: String(integratedAtSeconds) }),
           inclusionProof: {
             logIndex: String(index),
             rootHash: base64Encode(root),
@@ -78,7 +83,8 @@ function bundleFromJson(value: JsonValue): LogBundle {
   if (!Array.isArray(material.tlogEntries) || material.tlogEntries.length !== 1) {
     throw new RangeError("not exactly one log entry");
   }
-  const entry = requireFields(material.tlogEntries[0], [
+  const { integratedTime, ...rest } = requireObject(material.tlogEntries[0]);
+  const entry = requireFields(rest, [
     "logIndex",
     "logId",
     "kindVersion",
@@ -99,8 +105,21 @@ function bundleFromJson(value: JsonValue): LogBundle {
     envelope: envelopeFromJson(bundle.dsseEnvelope),
     leaf: base64Decode(requireString(entry.canonicalizedBody)),
     index: parseDecimal(requireString(entry.logIndex)),
+    integratedAtSeconds: integratedTime === undefined ? null : parseSeconds(integratedTime),
     proof,
     checkpoint: requireString(requireFields(inclusion.checkpoint, ["envelope"]).envelope),
     logId: base64Decode(requireString(requireFields(entry.logId, ["keyId"]).keyId)),
   };
+}
+
+function requireObject(value: JsonValue | undefined): JsonObject {
+  if (!isJsonObject(value)) throw new RangeError("expected an object");
+  return value;
+}
+
+/** In protobuf 0 is a field that was left out. */
+function parseSeconds(value: JsonValue): number {
+  const seconds = parseDecimal(requireString(value));
+  if (seconds === 0) throw new RangeError("not a time");
+  return seconds;
 }

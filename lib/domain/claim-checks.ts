@@ -1,4 +1,5 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
+import { judgeApprovalKey } from "./approval-key";
 import { isJsonObject, type JsonObject } from "./canonical-json";
 import { verifyEd25519Strict } from "./ed25519";
 import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
@@ -67,6 +68,7 @@ function findMisfit(statement: ActionStatement, object: JsonObject): string | nu
     ["environment", given.length > 0 && given.every((one) => one["environment"] === approval.environment)],
     ["organization", asked["organization"] === statement.predicate.organization],
     ["agent", String(asked["agent_slug"]).toLowerCase() === String(request["agent_slug"]).toLowerCase()],
+    ["agent's key", judgeApprovalKey(statement, object) !== "changed"],
     ["action", asked["action"] === request["action"]],
     ["inputs", asked["inputs_hash"] === undefined || asked["inputs_hash"] === request["inputs_hash"]],
     ["binding to inputs", (asked["inputs_hash"] !== undefined) === approval.inputs_bound],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codePointLabel, isHiddenCharacter, segmentText, toVisibleText } from "./display-text";
+import { codePointLabel, groupSegments, isHiddenCharacter, segmentText, toVisibleText } from "./display-text";
 
 /** DerivedCoreProperties.txt, Default_Ignorable_Code_Point: written out, so that the test does not ask the engine alone. */
 const defaultIgnorable: readonly (readonly [number, number])[] = [
@@ -104,6 +104,39 @@ describe("characters that a page must not hide", () => {
 
   it("has a plain form for titles, feeds and mail", () => {
     expect(toVisibleText("pay \u202E001\nBob\0")).toBe("pay ⟨U+202E⟩001⟨U+000A⟩Bob⟨U+0000⟩");
+  });
+
+  it("gives a run of hidden characters as one, whatever it is made of, and loses nothing of it", () => {
+    expect(groupSegments(`a${"\u200B".repeat(637)}b`)).toEqual([
+      { kind: "text", value: "a" },
+      { kind: "hidden", value: "\u200B".repeat(637), marks: [{ label: "U+200B", count: 637 }] },
+      { kind: "text", value: "b" },
+    ]);
+    const alternating = "\u200B\u200C".repeat(500);
+    expect(groupSegments(alternating)).toHaveLength(1);
+    expect(toVisibleText(alternating)).toBe("⟨U+200B⟩⟨U+200C⟩".repeat(500));
+    expect(groupSegments("a\r\n\n\tb").map(({ value }) => value)).toEqual(["a", "\r\n\n", "\t", "b"]);
+  });
+
+  it("stays unambiguous in plain text: counts join no digit, and a mark that an agent writes is not one", () => {
+    expect(toVisibleText(`${"\u200B".repeat(63)}75`)).toBe("⟨U+200B × 63⟩75");
+    expect(toVisibleText("\u200B".repeat(6375))).toBe("⟨U+200B × 6375⟩");
+    expect(toVisibleText("⟨U+202E⟩ and ⟨x⟩")).toBe("⟨U+27E8⟩U+202E⟩ and ⟨x⟩");
+  });
+
+  it("never shows two strings alike", () => {
+    const unit = fc.constantFrom("\u200B", "\u200C", "\n", " ", "a", "1", "⟨", "⟩", "U+200B", " × ", "2");
+    const text = fc.array(unit, { maxLength: 12 }).map((parts) => parts.join(""));
+    const readBack = (shown: string) =>
+      shown.replace(/⟨U\+([0-9A-F]+)(?: × (\d+))?⟩/g, (_, code: string, count = "1") =>
+        String.fromCodePoint(Number.parseInt(code, 16)).repeat(Number(count)),
+      );
+    fc.assert(
+      fc.property(text, (raw) => {
+        expect(readBack(toVisibleText(raw))).toBe(raw);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it("treats an empty string as nothing", () => {

@@ -36,8 +36,15 @@ export function isHiddenCharacter(character: string): boolean {
   return invisible.test(character) || unusualSpace.test(character) || blank.test(character);
 }
 
+/** Nothing here but the ink of ASCII and single words' spaces: most texts, which need no second look. */
+const plainAscii = /^[!-~]+(?: +[!-~]+)*$/;
+/** How a mark begins in plain text, and what stands there where an agent wrote it itself: its bracket as a mark. */
+const markOpening = "⟨U+";
+const shownOpening = "⟨U+27E8⟩U+";
+
 /** The string in order, as visible text and hidden characters. Spaces at either end count as hidden: nobody sees them. */
 export function segmentText(text: string): DisplaySegment[] {
+  if (plainAscii.test(text)) return [{ kind: "text", value: text }];
   const segments: DisplaySegment[] = [];
   const firstInk = text.length - text.trimStart().length;
   const lastInk = text.trimEnd().length;
@@ -64,9 +71,56 @@ export function segmentText(text: string): DisplaySegment[] {
   return segments;
 }
 
+export type DisplayRun =
+  | { readonly kind: "text"; readonly value: string }
+  /** Hidden characters in a row, equal neighbours counted. `value` is the raw characters. */
+  | { readonly kind: "hidden"; readonly value: string; readonly marks: readonly HiddenMark[] };
+
+export interface HiddenMark {
+  readonly label: string;
+  readonly count: number;
+}
+
+function countMarks(segments: readonly DisplaySegment[]): HiddenMark[] {
+  const marks: { label: string; count: number }[] = [];
+  for (const segment of segments) {
+    if (segment.kind === "text") continue;
+    const last = marks.at(-1);
+    if (last?.label === segment.label) last.count += 1;
+    else marks.push({ label: segment.label, count: 1 });
+  }
+  return marks;
+}
+
+/**
+ * The same with hidden characters in a row as one run, so that a thousand of them are one thing to draw and to read.
+ * A run ends with its last line break: what follows stands on the next line.
+ */
+export function groupSegments(text: string): DisplayRun[] {
+  const runs: DisplayRun[] = [];
+  let open: DisplaySegment[] = [];
+  const close = () => {
+    const value = open.map((segment) => segment.value).join("");
+    if (value !== "") runs.push({ kind: "hidden", value, marks: countMarks(open) });
+    open = [];
+  };
+  for (const segment of segmentText(text)) {
+    const isNextLine = open.at(-1)?.value === "\n" && segment.value !== "\n";
+    if (segment.kind === "text" || isNextLine) close();
+    if (segment.kind === "text") runs.push(segment);
+    else open.push(segment);
+  }
+  close();
+  return runs;
+}
+
+/** One run in plain text, the count within the brackets, where no digit of the text can join it: ⟨U+200B × 637⟩. */
+export function runToText(run: DisplayRun): string {
+  if (run.kind === "text") return run.value.replaceAll(markOpening, shownOpening);
+  return run.marks.map(({ label, count }) => (count === 1 ? `⟨${label}⟩` : `⟨${label} × ${count}⟩`)).join("");
+}
+
 /** The same in plain text, for places that hold no elements: page titles, labels, feeds, mail, images. */
 export function toVisibleText(text: string): string {
-  return segmentText(text)
-    .map((segment) => (segment.kind === "text" ? segment.value : `⟨${segment.label}⟩`))
-    .join("");
+  return groupSegments(text).map(runToText).join("");
 }

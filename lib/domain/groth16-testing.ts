@@ -23,8 +23,9 @@ export type TrapdoorKey = {
   prove(inputs: readonly bigint[]): Groth16Proof;
 };
 
-export function makeTrapdoorKey(inputCount: number): TrapdoorKey {
-  const [alpha, beta, gamma, delta] = [11n, 13n, 17n, 19n];
+/** `alpha`: another one makes another key. */
+export function makeTrapdoorKey(inputCount: number, alpha = 11n): TrapdoorKey {
+  const [beta, gamma, delta] = [13n, 17n, 19n];
   const ic = Array.from({ length: inputCount + 1 }, (_, i) => 101n + BigInt(i) * 7n);
   const json = {
     vk_alpha_1: g1(alpha).map(String),

@@ -104,8 +104,7 @@ function decompressG2(realWord: bigint, imaginary: bigint): G2Coordinates | unde
   const real = realWord >> 2n;
   if (!inBaseField(real) || !inBaseField(imaginary)) return undefined;
   const x = Fp2.create({ c0: real, c1: imaginary });
-  const b = Fp2.div({ c0: 3n, c1: 0n }, { c0: 9n, c1: 1n });
-  const root = sqrtFp2(Fp2.add(Fp2.mul(Fp2.sqr(x), x), b), (realWord & 2n) === 2n);
+  const root = sqrtFp2(Fp2.add(Fp2.mul(Fp2.sqr(x), x), twistB()), (realWord & 2n) === 2n);
   if (root === undefined) return undefined;
   const [y0, y1] = root;
   return [[real, imaginary], (realWord & 1n) === 1n ? [Fp.neg(y0), Fp.neg(y1)] : [y0, y1]];
@@ -127,6 +126,27 @@ export function sqrtFp2(square: { c0: bigint; c1: bigint }, hint: boolean): [big
   const root = Fp2.create({ c0: real, c1: imaginary });
   return Fp2.eql(Fp2.sqr(root), Fp2.create(square)) ? [real, imaginary] : undefined;
 }
+
+/**
+ * Whether the points' coordinates are in the field and on their curves: what can be known for the price of some
+ * multiplications. The pairing, a thousand times as costly, checks all of it again.
+ */
+export function areOnCurves({ a, b, c }: Groth16Proof): boolean {
+  return isOnG1(a) && isOnG2(b) && isOnG1(c);
+}
+
+function isOnG1([x, y]: G1Coordinates): boolean {
+  return inBaseField(x) && inBaseField(y) && Fp.eql(Fp.sqr(y), Fp.add(Fp.pow(x, 3n), 3n));
+}
+
+function isOnG2([[x0, x1], [y0, y1]]: G2Coordinates): boolean {
+  if (![x0, x1, y0, y1].every(inBaseField)) return false;
+  const x = Fp2.create({ c0: x0, c1: x1 });
+  const y = Fp2.create({ c0: y0, c1: y1 });
+  return Fp2.eql(Fp2.sqr(y), Fp2.add(Fp2.mul(Fp2.sqr(x), x), twistB()));
+}
+
+const twistB = () => Fp2.div({ c0: 3n, c1: 0n }, { c0: 9n, c1: 1n });
 
 function combineInputs(ic: readonly G1Point[], inputs: readonly bigint[]): G1Point {
   let sum = ic[0] ?? G1.ZERO;

@@ -27,6 +27,14 @@ const publicKey = ed25519.getPublicKey(secretKey);
 export const testKeyId = hexEncode(sha256(publicKey)).slice(0, 16);
 const trapdoor = makeTrapdoorKey(15);
 
+/** What the page showed of {@link testRequest}. */
+export const testShown = {
+  context: { invoice: "2026-114" },
+  context_salt: "c2FsdA==",
+  agent_name: "Treasurer",
+  organization_name: null,
+};
+
 export const testRequest: ApprovalRequest = {
   request_id: "areq_test",
   origin: "http://localhost:3000",
@@ -34,7 +42,7 @@ export const testRequest: ApprovalRequest = {
   agent_slug: "treasurer",
   agent_public_key: null,
   action: "Pay 12,000 EUR to Example GmbH",
-  context_hash: contextHash("c2FsdA==", { invoice: "2026-114" }),
+  context_hash: contextHash(testShown.context_salt, testShown.context, testShown),
   inputs_hash: "sha256:aa",
   required_level: "orb",
   approvals_required: 2,
@@ -92,7 +100,7 @@ export function signForTest(unsigned: UnsignedAuthorization): HumanAuthorization
 
 export function makeTestAuthorization(): HumanAuthorization {
   const approvals = [makeTestApproval(testRequest, 21n), makeTestApproval(testRequest, 22n)];
-  return signForTest(buildAuthorization(testRequest, approvals, "2026-11-21T08:06:00.000Z", testKeyId));
+  return signForTest(buildAuthorization(testRequest, approvals, "2026-11-21T08:06:00.000Z", testKeyId, 2));
 }
 
 /** With the log entry of the approval, as the service hands it out; the rest of the receipt is left away. */

@@ -46,12 +46,25 @@ interface CharacterScripts {
   readonly systems: ReadonlySet<string>;
 }
 
-function scriptsOf(character: string): CharacterScripts | null {
+function findScripts(character: string): CharacterScripts | null {
   const extended = scripts.filter((script) => script.extended.test(character)).map((script) => script.name);
   if (extended.length === 0 && shared.test(character)) return null;
   const own = scripts.find((script) => script.own.test(character))?.name ?? extended[0] ?? "Other";
   const names = extended.length > 0 ? extended : ["Other"];
   return { own, systems: new Set(names.flatMap((name) => [name, ...(written[name] ?? [])])) };
+}
+
+/** A character is asked eighty times; a text of thousands repeats a few. Emptied when it is full. */
+const known = new Map<string, CharacterScripts | null>();
+const maxKnown = 10_000;
+
+function scriptsOf(character: string): CharacterScripts | null {
+  const found = known.get(character);
+  if (found !== undefined) return found;
+  if (known.size >= maxKnown) known.clear();
+  const scripts = findScripts(character);
+  known.set(character, scripts);
+  return scripts;
 }
 
 function isHighlyRestrictive(found: readonly CharacterScripts[]): boolean {

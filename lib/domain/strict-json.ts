@@ -1,8 +1,10 @@
 /**
- * JSON in which no two readers can see two documents: no duplicate names, well-formed strings, integers
- * that a double represents, bounded depth. `JSON.parse` alone keeps the last of two equal names silently.
+ * JSON in which no two readers can see two documents: no duplicate names, well-formed strings, numbers
+ * that keep their value (exact-number.ts), bounded depth. `JSON.parse` alone keeps the last of two equal names and
+ * the nearest double of a number, silently.
  */
 import type { JsonValue } from "./canonical-json";
+import { findRounding } from "./exact-number";
 
 const MAX_DEPTH = 32;
 const MAX_CHARACTERS = 1_000_000;
@@ -40,10 +42,11 @@ function addName(names: Set<string> | undefined, name: string): void {
   names?.add(name);
 }
 
+const MAX_SHOWN_DIGITS = 40;
+
 function checkNumber(token: string): void {
-  const value = Number(token);
-  if (!Number.isFinite(value)) throw new RangeError("a number out of range");
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw new RangeError("an integer beyond 2^53 - 1");
-  }
+  const rounded = findRounding(token);
+  if (rounded === null) return;
+  const shown = token.length > MAX_SHOWN_DIGITS ? `${token.slice(0, MAX_SHOWN_DIGITS)}…` : token;
+  throw new RangeError(`the number ${shown} would become ${rounded}: send it as a string`);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
-import { buildAuthorization, type HumanAuthorization } from "./approval";
+import { buildAuthorization, contextHash, type HumanAuthorization, type ShownContent } from "./approval";
 import {
   addTestLogEntry,
   makeTestApproval,
@@ -8,6 +8,7 @@ import {
   signForTest,
   testKeyId,
   testRequest,
+  testShown,
   testVerifyOptions,
 } from "./human-authorization-testing";
 import { authorizationCheckNames, verifyHumanAuthorization } from "./verify-human-authorization";
@@ -29,11 +30,47 @@ function resign(change: (copy: HumanAuthorization) => void): HumanAuthorization 
 
 describe("verifyHumanAuthorization", () => {
   it("proves an untouched object, by the whole fixed list of checks", () => {
-    const report = verify(addTestLogEntry(authorization));
+    const report = verify(addTestLogEntry(authorization), { ...testVerifyOptions, shown: testShown });
     expect(report.checks.map((check) => check.name)).toEqual(authorizationCheckNames);
     expect(report.checks.every((check) => check.status === "pass")).toBe(true);
     expect(report).toMatchObject({ ok: true, grade: "proven", grade_text: "Proof of personhood" });
     expect(humanAuthorizationSchema.parse(authorization)).toEqual(authorization);
+  });
+
+  it("verifies with the details and names that the page showed, and with no others", () => {
+    const check = (shown: ShownContent, value = authorization) => {
+      const report = verify(value, { ...testVerifyOptions, shown });
+      return [report.ok, report.checks.find(({ name }) => name === "shown_content")?.status];
+    };
+    expect(check(testShown)).toEqual([true, "pass"]);
+    for (const other of [
+      { agent_name: "Another agent" },
+      { agent_name: null },
+      { organization_name: "Another organization" },
+      { context: { invoice: "2026-115" } },
+      { context_salt: "AAAA" },
+    ])
+      expect(check({ ...testShown, ...other })).toEqual([false, "fail"]);
+    expect(verify(authorization).checks.find(({ name }) => name === "shown_content")?.status).toBe(
+      "not_applicable",
+    );
+  });
+
+  it("still verifies version 1, which covers the details and no names", () => {
+    const { context, context_salt } = testShown;
+    const request = {
+      ...testRequest,
+      approvals_required: 1,
+      context_hash: contextHash(context_salt, context, null),
+    };
+    const old = signForTest(
+      buildAuthorization(request, [makeTestApproval(request, 21n)], authorization.approved_at, testKeyId, 1),
+    );
+    const shown = { ...testShown, agent_name: null };
+    expect(humanAuthorizationSchema.parse(old)).toEqual(old);
+    expect(verify(old, { ...testVerifyOptions, shown })).toMatchObject({ ok: true, grade: "proven" });
+    expect(verify(old, { ...testVerifyOptions, shown: { ...shown, context: {} } }).ok).toBe(false);
+    expect(failed({ ...old, version: 2 })).toEqual(["service_signature"]);
   });
 
   it("fails when any single field is changed, added or dropped", () => {
@@ -153,7 +190,7 @@ describe("verifyHumanAuthorization", () => {
   it("takes a proof for this request only", () => {
     const other = { ...testRequest, salt: "AAAAAAAAAAAAAAAAAAAAAQ==" };
     const moved = signForTest(
-      buildAuthorization(other, authorization.approvals, authorization.approved_at, testKeyId),
+      buildAuthorization(other, authorization.approvals, authorization.approved_at, testKeyId, 2),
     );
     expect(failed(moved)).toEqual(["proofs"]);
   });

@@ -6,7 +6,14 @@
  * What it cannot see: whether the root is World's. The service's signature vouches for what it asked World at
  * `verified_at`, and `anchor` lets anyone ask the chain.
  */
-import { type Approval, authorizationSigningBytes, bindRequest, type HumanAuthorization } from "./approval";
+import {
+  type Approval,
+  authorizationSigningBytes,
+  bindRequest,
+  type HumanAuthorization,
+  isShownContent,
+  type ShownContent,
+} from "./approval";
 import { isEntryOfApproval } from "./approval-decision";
 import { base64Decode, hexEncode, sha256 } from "./bytes";
 import type { VerificationKey } from "./groth16";
@@ -24,6 +31,7 @@ export const authorizationCheckNames = [
   "request_hash",
   "world_action",
   "signal",
+  "shown_content",
   "approval_count",
   "distinct_humans",
   "environment",
@@ -69,6 +77,8 @@ export interface AuthorizationVerifyOptions {
   verifySignature: (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
   /** World's v4 key; without it v4 proofs are `checked_by_world`. */
   v4Key?: VerificationKey;
+  /** The details and names that the approval page showed, from whoever holds them. */
+  shown?: ShownContent;
 }
 
 type Outcome = Pick<AuthorizationCheck, "status" | "detail">;
@@ -86,6 +96,7 @@ export function verifyHumanAuthorization(
     request_hash: () => checkBinding(authorization, "request_hash"),
     world_action: () => checkBinding(authorization, "world_action"),
     signal: () => checkBinding(authorization, "signal", "signal_hash"),
+    shown_content: () => checkShown(authorization, options.shown),
     approval_count: () => checkCount(authorization),
     distinct_humans: () => checkDistinct(authorization.approvals),
     environment: () => checkEnvironment(authorization.approvals),
@@ -135,6 +146,25 @@ function checkBinding(
   const expected = bindRequest(request);
   const ok = fields.every((field) => binding[field] === expected[field]);
   return verdict(ok, "follows from the request", "does not follow from the request");
+}
+
+/** The object holds only a salted hash of what stood on the page beside the action. */
+function checkShown(authorization: HumanAuthorization, shown: ShownContent | undefined): Outcome {
+  if (shown === undefined) {
+    return {
+      status: "not_applicable",
+      detail: "the details and names on the approval page are not in this file",
+    };
+  }
+  const passed =
+    authorization.version === 1
+      ? "the details are those that the approval covers; version 1 covers no names"
+      : "the details and names are those that the approval covers";
+  return verdict(
+    isShownContent(authorization, shown),
+    passed,
+    "the details or names are not those that the approval covers",
+  );
 }
 
 function checkCount({ request, approvals }: HumanAuthorization): Outcome {

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { hashSignal as idkitHashSignal } from "@worldcoin/idkit/hashing";
 import { describe, expect, it } from "vitest";
+import { standInProof } from "#lib/vectors/stand-in-proof-testing";
+import { listVectors } from "#lib/vectors/testing";
 import { parseVerificationKey, SCALAR_FIELD_ORDER, verifyGroth16 } from "./groth16";
 import { compressProof, makeTrapdoorKey } from "./groth16-testing";
 import { semaphoreKeyFor } from "./world-id-keys";
@@ -19,15 +19,6 @@ import {
   type WorldProofV4,
   wordHex,
 } from "./world-id-proof";
-
-const vectors = process.env["COUNTERSIGN_VECTORS"] ?? path.resolve(process.cwd(), "../shared/vectors");
-function readVector<T>(name: string): T | undefined {
-  try {
-    return JSON.parse(readFileSync(path.join(vectors, "world-id", name), "utf8")) as T;
-  } catch {
-    return undefined;
-  }
-}
 
 describe("hashes", () => {
   it("are World's for the empty signal", () => {
@@ -89,58 +80,67 @@ describe("isLevelSufficient", () => {
 type V3Vector = Record<"root" | "nullifier_hash" | "signal_hash" | "external_nullifier_hash", string> & {
   proof: string[];
 };
-const depth30 = readVector<V3Vector>("semaphore_depth30.json");
-
-describe.skipIf(depth30 === undefined)("World's depth-30 proof", () => {
-  it("verifies under the production key and not under the stand-in's, nor with a changed input", () => {
-    const vector = depth30 as V3Vector;
-    const [ax, ay, bx1, bx0, by1, by0, cx, cy] = vector.proof.map(BigInt);
-    const proof = {
-      a: [ax, ay],
-      b: [
-        [bx0, bx1],
-        [by0, by1],
-      ],
-      c: [cx, cy],
-    } as unknown as Parameters<typeof verifyGroth16>[1];
-    const inputs = [
-      vector.root,
-      vector.nullifier_hash,
-      vector.signal_hash,
-      vector.external_nullifier_hash,
-    ].map(BigInt);
-    expect(verifyGroth16(semaphoreKeyFor("production"), proof, inputs)).toEqual({ ok: true });
-    expect(verifyGroth16(semaphoreKeyFor("local"), proof, inputs)).toMatchObject({ ok: false });
-    for (const i of inputs.keys()) {
-      const changed = inputs.map((input, j) => (i === j ? input ^ 1n : input));
-      expect(verifyGroth16(semaphoreKeyFor("production"), proof, changed)).toMatchObject({ ok: false });
-    }
-    // The wire form reads the same eight words; only its bindings are not those of an action of ours.
-    const world = {
-      protocol_version: "3.0",
-      app_id: "app_x",
-      rp_id: "rp_1",
-      nonce: wordHex(1n),
-      level: "orb",
-      nullifier_hash: wordHex(BigInt(vector.nullifier_hash)),
-      merkle_root: wordHex(BigInt(vector.root)),
-      proof: `0x${vector.proof.map((word) => wordHex(BigInt(word)).slice(2)).join("")}`,
-    } as const;
-    const key = semaphoreKeyFor("production");
-    expect(checkProofV3(world, "act", BigInt(vector.signal_hash), key)).toEqual({
-      ok: false,
-      reason: "pairing_failed",
-    });
-    expect(checkProofV3({ ...world, proof: "0x00" }, "act", 1n, key)).toEqual({
-      ok: false,
-      reason: "malformed_proof",
-    });
-    const overflow = {
-      ...world,
-      nullifier_hash: wordHex(BigInt(vector.nullifier_hash) + SCALAR_FIELD_ORDER),
-    };
-    expect(checkProofV3(overflow, "act", 1n, key)).toEqual({ ok: false, reason: "nullifier_out_of_range" });
-  });
+describe("a real proof of the Semaphore circuit", () => {
+  it.each([
+    ["the stand-in's", JSON.stringify(standInProof), "local", "production"],
+    ...listVectors("world-id/semaphore_depth30.json").map(([name, text]) => [
+      name,
+      text,
+      "production",
+      "local",
+    ]),
+  ] as [string, string, "local" | "production", "local" | "production"][])(
+    "verifies under its own key alone, and with no input changed: %s",
+    (_, text, own, other) => {
+      const vector: V3Vector = JSON.parse(text);
+      const [ax, ay, bx1, bx0, by1, by0, cx, cy] = vector.proof.map(BigInt);
+      const proof = {
+        a: [ax, ay],
+        b: [
+          [bx0, bx1],
+          [by0, by1],
+        ],
+        c: [cx, cy],
+      } as unknown as Parameters<typeof verifyGroth16>[1];
+      const inputs = [
+        vector.root,
+        vector.nullifier_hash,
+        vector.signal_hash,
+        vector.external_nullifier_hash,
+      ].map(BigInt);
+      expect(verifyGroth16(semaphoreKeyFor(own), proof, inputs)).toEqual({ ok: true });
+      expect(verifyGroth16(semaphoreKeyFor(other), proof, inputs)).toMatchObject({ ok: false });
+      for (const i of inputs.keys()) {
+        const changed = inputs.map((input, j) => (i === j ? input ^ 1n : input));
+        expect(verifyGroth16(semaphoreKeyFor(own), proof, changed)).toMatchObject({ ok: false });
+      }
+      // The wire form reads the same eight words; only its bindings are not those of an action of ours.
+      const world = {
+        protocol_version: "3.0",
+        app_id: "app_x",
+        rp_id: "rp_1",
+        nonce: wordHex(1n),
+        level: "orb",
+        nullifier_hash: wordHex(BigInt(vector.nullifier_hash)),
+        merkle_root: wordHex(BigInt(vector.root)),
+        proof: `0x${vector.proof.map((word) => wordHex(BigInt(word)).slice(2)).join("")}`,
+      } as const;
+      const key = semaphoreKeyFor(own);
+      expect(checkProofV3(world, "act", BigInt(vector.signal_hash), key)).toEqual({
+        ok: false,
+        reason: "pairing_failed",
+      });
+      expect(checkProofV3({ ...world, proof: "0x00" }, "act", 1n, key)).toEqual({
+        ok: false,
+        reason: "malformed_proof",
+      });
+      const overflow = {
+        ...world,
+        nullifier_hash: wordHex(BigInt(vector.nullifier_hash) + SCALAR_FIELD_ORDER),
+      };
+      expect(checkProofV3(overflow, "act", 1n, key)).toEqual({ ok: false, reason: "nullifier_out_of_range" });
+    },
+  );
 });
 
 describe("checkProofV4", () => {
@@ -178,6 +178,15 @@ describe("checkProofV4", () => {
     expect(checkProofV4(decimal, "authz-x", 42n, key, keys)).toEqual({ ok: true });
   });
 
+  it("refuses a proof that is bound to a session, which none of our requests asks for", () => {
+    const bound = inputs.map((input, i) => (i === 14 ? 1n : input));
+    const proof = [...compressProof(prove(bound)).map(wordHex), unproved.merkle_root];
+    expect(checkProofV4({ ...unproved, proof }, "authz-x", 42n, key, keys)).toEqual({
+      ok: false,
+      reason: "pairing_failed",
+    });
+  });
+
   it("refuses when anything that it binds is another", () => {
     const cases: [Partial<WorldProofV4>, string?, bigint?][] = [
       [{ nonce: wordHex(78n) }],
@@ -204,9 +213,11 @@ describe("checkProofV4", () => {
     expect(checkProofV4(world, "authz-x", 42n, key, otherIssuer)).toMatchObject({ ok: false });
   });
 
-  const v4Key = readVector<Parameters<typeof parseVerificationKey>[0]>("vk_v4.json");
-  it.skipIf(v4Key === undefined)("refuses it under World's own key", () => {
-    const real = parseVerificationKey(v4Key as NonNullable<typeof v4Key>);
+  it.each([
+    ["one of our own", JSON.stringify(makeTrapdoorKey(15, 31n).json)],
+    ...listVectors("world-id/vk_v4.json"),
+  ])("refuses it under another key: %s", (_, text) => {
+    const real = parseVerificationKey(JSON.parse(text));
     expect(checkProofV4(world, "authz-x", 42n, real, keys)).toEqual({ ok: false, reason: "pairing_failed" });
   });
 });

@@ -8,6 +8,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { concatBytes, hexDecode, hexEncode, utf8Encode } from "./bytes";
 import {
+  areOnCurves,
   decompressProof,
   type Groth16Proof,
   SCALAR_FIELD_ORDER,
@@ -163,6 +164,12 @@ export function checkProofV4(
   return pairingVerdict(key, proof, inputs);
 }
 
+/** False where the pairing would refuse the proof as malformed: known for a hundredth of its price. */
+export function isWellFormed(world: WorldProof): boolean {
+  const proof = world.protocol_version === "3.0" ? decodeProofV3(world.proof) : decodeProofV4(world.proof);
+  return proof !== undefined && areOnCurves(proof);
+}
+
 /** The order of `component main` in World's circuit; undefined where a text is not a field element. */
 export function publicInputsV4(
   world: WorldProofV4,
@@ -185,7 +192,7 @@ export function publicInputsV4(
     parseFieldElement(keys.oprf_public_key[1]),
     signalHash,
     parseFieldElement(world.nonce),
-    0n, // session id: this is a uniqueness proof
+    0n, // session id: our requests ask for none, so a proof that is bound to one does not verify
   ];
   return inputs.every((input) => input !== undefined) ? inputs : undefined;
 }

@@ -1,10 +1,11 @@
 /** What an agent's page is made from: the feed of the API, with the page's filters. */
 import { headers } from "next/headers";
 import { cache } from "react";
-import type { FeedResponse } from "#lib/contract/identity";
+import type { FeedResponse, KeyHistoryResponse } from "#lib/contract/identity";
 import { warningsFilter } from "#lib/contract/warnings";
 import { AppError } from "#lib/errors";
 import { approvalFilters, readAgentFeed } from "#lib/services/agent-feed";
+import { listAgentKeys } from "#lib/services/agent-keys";
 import { getApp } from "./context";
 import { countPage } from "./page-limits";
 
@@ -14,6 +15,32 @@ export type LoadedAgent =
   | { kind: "refused"; detail: string };
 
 const entriesShown = 20;
+
+type Refused = Exclude<LoadedAgent, { kind: "found" }>;
+
+/** What a page says instead; anything else is a fault. */
+function describeRefusal(error: unknown): Refused {
+  if (!(error instanceof AppError)) throw error;
+  if (error.errorName === "agent_not_found") return { kind: "unknown" };
+  if (error.errorName === "rate_limit_exceeded" || error.errorName === "bad_request")
+    return { kind: "refused", detail: error.detail };
+  throw error;
+}
+
+/** The page of an agent's key history. */
+export async function loadAgentKeys(
+  slug: string,
+  cursor: string | undefined,
+): Promise<{ kind: "found"; history: KeyHistoryResponse } | Refused> {
+  const { context } = await getApp();
+  try {
+    await countPage(await headers(), "feed");
+    const history = await listAgentKeys(context.database.db, slug, { limit: entriesShown, cursor });
+    return { kind: "found", history };
+  } catch (error) {
+    return describeRefusal(error);
+  }
+}
 
 /** Once a request, for the page and its metadata together; strings as the query has them. */
 export const loadAgent = cache(
@@ -36,11 +63,7 @@ export const loadAgent = cache(
       });
       return { kind: "found", agent };
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      if (error.errorName === "agent_not_found") return { kind: "unknown" };
-      if (error.errorName === "rate_limit_exceeded" || error.errorName === "bad_request")
-        return { kind: "refused", detail: error.detail };
-      throw error;
+      return describeRefusal(error);
     }
   },
 );

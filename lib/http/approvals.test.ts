@@ -5,7 +5,7 @@ import { databaseKinds } from "#lib/db/testing";
 import { wordHex } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
 import type { WorldIdProvider } from "#lib/providers/world-id";
-import { retrySubmissions } from "#lib/services/submit-approval";
+import { createRetries } from "#lib/services/retry-submissions";
 import { type AskedRequest, ask, makeResult } from "./authorizations-testing";
 import { startTestApp, type TestApp } from "./testing";
 
@@ -156,12 +156,12 @@ describe.each(databaseKinds)("approvals (%s)", (kind) => {
       );
     await makeDue();
     // The app's own loop may be faster than this round, never beside it.
-    expect(await retrySubmissions(test.app.context)).toBeLessThanOrEqual(1);
+    expect(await createRetries(test.app.context).run()).toBeLessThanOrEqual(1);
     expect((await asked.read()).body.status).toBe("pending");
     test.app.context.worldId = world;
     await makeDue();
     const waiting = asked.read(undefined, "?wait=25");
-    const rounds = await Promise.all([1, 2, 3].map(() => retrySubmissions(test.app.context)));
+    const rounds = await Promise.all([1, 2, 3].map(() => createRetries(test.app.context).run()));
     expect(rounds.reduce((sum, tried) => sum + tried)).toBeLessThanOrEqual(1);
     expect((await waiting).body.status).toBe("approved");
     expect((await asked.submit(result)).status).toBe(200);
@@ -178,7 +178,7 @@ describe.each(databaseKinds)("approvals (%s)", (kind) => {
     );
     await test.app.context.database.query("UPDATE approval_submissions SET next_attempt_at = now()", []);
     test.app.context.worldId = world;
-    expect(await retrySubmissions(test.app.context)).toBeLessThanOrEqual(1);
+    expect(await createRetries(test.app.context).run()).toBeLessThanOrEqual(1);
     await vi.waitFor(async () => {
       const sql = "SELECT status || ' ' || code AS end FROM approval_submissions WHERE request_id = $1";
       const { rows } = await test.app.context.database.query(sql, [asked.made.request_id]);

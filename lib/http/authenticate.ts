@@ -1,8 +1,10 @@
 /** Bearer keys (api.md section 1): absent is one answer; unknown, malformed, expired and deleted are another. */
 import type { Auth } from "#lib/contract/operation";
 import { AppError } from "#lib/errors";
+import { isApiKeyText } from "#lib/services/api-key-text";
 import { type Caller, findCaller } from "#lib/services/api-keys";
-import type { Context } from "#lib/services/context";
+import type { App } from "./context";
+import { limitExceeded, unknownKeyPolicy } from "./limits";
 
 /** Null where the header carries no bearer key at all; whatever it carries as one is looked up. */
 function bearerKey(request: Request): string | null {
@@ -10,16 +12,25 @@ function bearerKey(request: Request): string | null {
   return text ?? null;
 }
 
+/** Null for unknown, malformed, expired and deleted keys alike; throws 429 where the client sent too many of them. */
+async function findKey({ context, env }: App, text: string, ip: string): Promise<Caller | null> {
+  if (!isApiKeyText(text)) return null;
+  const lookUp = () => findCaller(context, text, ip);
+  const { found, refusal } = await context.unknownKeys.find(text, ip, lookUp);
+  if (refusal !== null) throw limitExceeded(unknownKeyPolicy(env), refusal, context.clock().getTime());
+  return found;
+}
+
 /** Null where no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
 export async function authenticate(
-  context: Context,
+  app: App,
   auth: Auth,
   request: Request,
   ip: string,
 ): Promise<Caller | null> {
   if (auth.kind === "none") return null;
   const text = bearerKey(request);
-  const caller = text === null ? null : await findCaller(context, text, ip);
+  const caller = text === null ? null : await findKey(app, text, ip);
   if (auth.kind === "optional") return caller?.scopes.includes(auth.scope) ? caller : null;
   if (text === null) {
     throw new AppError("missing_authorization", "send your API key as `Authorization: Bearer cs_…`");

@@ -208,7 +208,9 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
     expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 1 } });
   });
 
-  it.skipIf(kind === "embedded")("wakes a reader and ends a request from another process", async () => {
+  // The embedded database has one process.
+  if (kind === "embedded") return;
+  it("wakes a reader and ends a request from another process", async () => {
     const url = test.env["DATABASE_URL"] ?? "";
     const second = await startTestApp("postgres", { DATABASE_URL: url, DATA_DIR: test.dataDir });
     const asked = await ask(test, key);

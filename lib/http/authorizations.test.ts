@@ -92,7 +92,11 @@ describe.each(databaseKinds)("authorizations (%s)", (kind) => {
     const view = await readApprovalView(test.app.context, token);
     if (!view) throw new Error("no view");
     expect(bindRequest(view.request)).toEqual(view.binding);
-    expect(contextHash(made.context_salt, context)).toBe(view.request.context_hash);
+    const { agent_name, organization_name } = made;
+    expect([agent_name, organization_name]).toEqual([view.agent.name, view.organization.name]);
+    expect(contextHash(made.context_salt, context, { agent_name, organization_name })).toBe(
+      view.request.context_hash,
+    );
     expect(view).toMatchObject({
       context,
       context_salt: made.context_salt,

@@ -3,6 +3,10 @@
  * trusted proxy wrote, counted from the right; what stands left of it is the client's own invention.
  */
 import ipaddr from "ipaddr.js";
+import type { Env } from "#lib/env";
+
+/** Which proxies are believed. */
+export type ProxySettings = Pick<Env, "TRUSTED_PROXY_HOPS" | "TRUSTED_PROXIES">;
 
 const peerOfRequest = new WeakMap<Request, string>();
 
@@ -36,14 +40,35 @@ export function addressBucket(address: string): string {
   return `${network.toString()}/64`;
 }
 
+/**
+ * Whether forwarding headers of this peer count. Without TRUSTED_PROXIES that is anybody's: the operator says by
+ * TRUSTED_PROXY_HOPS that nobody but the proxy reaches the port.
+ */
+export function isTrustedProxy(
+  peer: string,
+  { TRUSTED_PROXY_HOPS, TRUSTED_PROXIES }: ProxySettings,
+): boolean {
+  if (TRUSTED_PROXY_HOPS === 0) return false;
+  if (TRUSTED_PROXIES === undefined) return true;
+  if (!ipaddr.isValid(peer)) return false;
+  const address = ipaddr.process(peer);
+  return TRUSTED_PROXIES.some(
+    ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
+  );
+}
+
+/** Of a list that each proxy adds one entry to: what the outermost trusted one wrote. */
+export function forwardedEntry(header: string | null | undefined, trustedHops: number): string | undefined {
+  const entries = (header ?? "").split(",").map((part) => part.trim());
+  const written = entries.filter((part) => part !== "");
+  return written[written.length - trustedHops];
+}
+
 /** Without a known socket address (a foreign Next host) and without trusted hops, all clients share one bucket. */
-export function clientAddress(request: Request, peerSecret: string, trustedHops: number): string {
+export function clientAddress(request: Request, peerSecret: string, settings: ProxySettings): string {
   const peer = peerOfRequest.get(request) ?? peerFromHeader(request.headers, peerSecret) ?? "unknown";
-  if (trustedHops === 0) return addressBucket(peer);
-  const forwarded = (request.headers.get("x-forwarded-for") ?? "")
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
-  const chosen = forwarded[forwarded.length - trustedHops] ?? peer;
+  if (!isTrustedProxy(peer, settings)) return addressBucket(peer);
+  const forwarded = request.headers.get("x-forwarded-for");
+  const chosen = forwardedEntry(forwarded, settings.TRUSTED_PROXY_HOPS) ?? peer;
   return addressBucket(chosen.replace(/^\[(.+)\](?::\d+)?$/, "$1").replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1"));
 }

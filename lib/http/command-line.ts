@@ -1,19 +1,21 @@
 /** What the command lines have in common: plain lines out, a message instead of a stack, the exit code. */
+import { UsageError } from "#lib/domain/command-words";
 
 export function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** `run` answers the exit code, or null where the arguments make no sense. */
-export function runCommand(usage: string, run: () => Promise<number | null>): void {
-  run().then(
+/** `run` answers the exit code; 1 where it fails, 2 where the arguments make no sense (UsageError). */
+export function runCommand(usage: string, run: (argv: readonly string[]) => Promise<number>): void {
+  run(process.argv.slice(2)).then(
     (code) => {
-      if (code === null) process.stderr.write(`${usage}\n`);
-      process.exitCode = code ?? 2;
+      process.exitCode = code;
     },
     (error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-      process.exitCode = 1;
+      const isUsage = error instanceof UsageError;
+      const lines = [error instanceof Error ? error.message : String(error), ...(isUsage ? [usage] : [])];
+      process.stderr.write(`${lines.filter((line) => line !== "").join("\n")}\n`);
+      process.exitCode = isUsage ? 2 : 1;
     },
   );
 }

@@ -12,20 +12,25 @@ import { createResendMailer, createSmtpMailer } from "#lib/providers/mail-transp
 import type { Mailer } from "#lib/providers/mailer";
 import type { LocalWorldId } from "#lib/providers/world-id-local";
 import type { Context, Secrets } from "#lib/services/context";
+import { createFairQueue } from "#lib/services/fair-queue";
 import { openSigners, reloadSigners } from "#lib/services/first-keys";
+import { createHealthCheck } from "#lib/services/health";
 import { startHousekeeping } from "#lib/services/housekeeping";
 import { logMadeKeys } from "#lib/services/key-events";
 import { requireOwnHistory } from "#lib/services/log-history";
 import { createLogSequencer } from "#lib/services/log-sequencer";
 import { createMailboxMailer } from "#lib/services/mailbox";
 import { createRateLimiter } from "#lib/services/rate-limit";
+import { startRetryLoop } from "#lib/services/retry-submissions";
 import { createSigningKeys } from "#lib/services/signing-keys";
-import { startRetryLoop } from "#lib/services/submit-approval";
+import { createUnknownKeys } from "#lib/services/unknown-keys";
 import { createWakeups } from "#lib/services/wakeups";
 import { createWitnesses } from "#lib/services/witnesses";
-import { createZkPool } from "#lib/services/zk-worker-pool";
+import { createZkPool, type WorkerPool } from "#lib/services/zk-worker-pool";
 import { authSecretFile } from "./key-source";
+import { unknownKeyPolicy } from "./limits";
 import { type LogRoom, openLogRoom } from "./log-room";
+import type * as pictureWorker from "./picture-worker";
 import { openWorldId } from "./world-id";
 
 /** The context, and what only the doors need. */
@@ -36,6 +41,8 @@ export interface App {
   peerSecret: string;
   /** The stand-in, where nothing is configured; its bridge and wallet remember in this process's memory. */
   localWorldId: LocalWorldId | null;
+  /** Draws the links' cards, off the request thread. */
+  pictures: WorkerPool<typeof pictureWorker>;
   close(): Promise<void>;
 }
 
@@ -61,6 +68,15 @@ function deriveSecrets(authSecret: string): Secrets {
   };
 }
 
+/** A call may hang for ten seconds, so nobody has all of them. */
+const worldCallShares = {
+  slots: 16,
+  maxWaiting: 64,
+  maxPerOwner: 32,
+  maxRunningPerOwner: 4,
+  refusal: "too many proofs are waiting for World; this one is tried again",
+};
+
 type Clocked = { database: Context["database"]; clock: () => Date };
 
 function createMailer(env: Env, { database, clock }: Clocked): Mailer {
@@ -81,6 +97,15 @@ function openRedis(url: string | undefined): Redis | null {
   return redis;
 }
 
+/** Few at once: who looks at a link's card can wait or ask again, and nothing is kept of one (it may be erased). */
+const createPicturePool = () =>
+  createZkPool<typeof pictureWorker>({
+    workerFile: path.resolve("dist/picture-worker.mjs"),
+    maxThreads: 1,
+    maxQueued: 16,
+    busyDetail: "too many pictures are being drawn at this moment",
+  });
+
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env): Promise<App> {
   const room = await openLogRoom(env);
@@ -99,6 +124,7 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
   await requireOwnHistory(database.db, guard);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = openRedis(env.REDIS_URL);
+  const limiter = createRateLimiter(database, redis, clock);
   const world = await openWorldId(env, files, random);
   const context: Context = {
     settings: env,
@@ -108,18 +134,22 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     logger,
     secrets: deriveSecrets(await readAuthSecret(env, files)),
     mailer: createMailer(env, { database, clock }),
-    limiter: createRateLimiter(database, redis, clock),
+    limiter,
+    unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
+    health: createHealthCheck(database),
     keys,
     guard,
     log: createLogSequencer({ database, keys, guard, logger }),
     wakeups: await createWakeups(database),
     pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
     worldId: world.provider,
+    worldCalls: createFairQueue(worldCallShares),
   };
   const witnesses = createWitnesses({ database, policy: env.WITNESSES, logger });
   await witnesses.ask();
   context.log.onCommit(() => witnesses.schedule());
   await logMadeKeys(context);
+  const pictures = createPicturePool();
   const retries = startRetryLoop(context);
   const stopHousekeeping = startHousekeeping(context);
   const close = async () => {
@@ -128,11 +158,12 @@ async function buildOn(room: LogRoom, env: Env): Promise<App> {
     await context.log.drain();
     await witnesses.close();
     await context.pool.close();
+    await pictures.close();
     redis?.disconnect();
     await database.close();
   };
   const peerSecret = Buffer.from(random(16)).toString("hex");
-  return { context, env, peerSecret, localWorldId: world.local, close };
+  return { context, env, peerSecret, localWorldId: world.local, pictures, close };
 }
 
 const slot = Symbol.for("countersign.app");

@@ -36,7 +36,7 @@ describe.each(databaseKinds)("kill -9 during load (%s)", (kind) => {
       const server = await startServerProcess(settings);
       key ??= await fetchApiKey(server.url);
       const load = startLoad(server.url, key, 12);
-      await load.reach(1 + Math.floor(Math.random() * 60));
+      await load.reach(1 + Math.floor(Math.random() * 30));
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
       await server.kill();
       await load.stop();

@@ -5,6 +5,8 @@ export interface Wire {
   /** The database's address through the wire. */
   url: string;
   cut(): void;
+  /** Connections stay, and nothing comes through, until it is mended. */
+  stall(): void;
   mend(): void;
   /** Loses the next answer that says COMMIT, and its connection; resolves when that has happened. */
   loseNextCommit(): Promise<void>;
@@ -15,6 +17,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isStalled = false;
   let onCommit: (() => void) | null = null;
 
   /** Whether this answer of the database was to be lost; both ends are cut then. */
@@ -43,6 +46,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
         far.destroy();
       });
     }
+    if (isStalled) near.pause();
     near.on("data", (chunk) => far.write(chunk));
     far.on("data", (chunk) => {
       if (!isLost(chunk, near, far)) near.write(chunk);
@@ -58,8 +62,14 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       isCut = true;
       for (const socket of sockets) socket.destroy();
     },
+    stall: () => {
+      isStalled = true;
+      for (const socket of sockets) socket.pause();
+    },
     mend: () => {
       isCut = false;
+      isStalled = false;
+      for (const socket of sockets) socket.resume();
     },
     loseNextCommit: () =>
       new Promise((resolve) => {

@@ -73,6 +73,28 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     }
   }, 180_000);
 
+  it("is told by the health check within two seconds, and told again when it is back", async () => {
+    const health = async () => (await test.call("GET", "/v1/health")).status;
+    // Probes that come every few milliseconds, as those of many balancers do.
+    const watch = async (status: number) => {
+      const startedMs = performance.now();
+      while ((await health()) !== status) await new Promise((resolve) => setTimeout(resolve, 5));
+      return performance.now() - startedMs;
+    };
+    await watch(200);
+    wire.cut();
+    expect(await watch(503)).toBeLessThan(2000);
+    wire.mend();
+    await watch(200);
+    wire.stall();
+    expect(await watch(503)).toBeLessThan(4000);
+    const startedMs = performance.now();
+    expect(await health()).toBe(503);
+    expect(performance.now() - startedMs).toBeLessThan(1500);
+    wire.mend();
+    await watch(200);
+  }, 60_000);
+
   it("tells nothing of a commit whose answer is lost, and an Idempotency-Key finds it again", async () => {
     const headers = { "idempotency-key": "cut-1" };
     expect((await attest("before")).status).toBe(201);

@@ -110,7 +110,8 @@ describe.each(databaseKinds)("Idempotency-Key (%s)", (kind) => {
     const { rows } = await query(
       "SELECT extract(epoch FROM expires_at - now()) / 3600 AS hours FROM idempotency_keys WHERE key = 'k7'",
     );
-    for (const row of rows) expect(Math.round(Number(row["hours"]))).toBe(24);
+    // Both organizations' own.
+    expect(rows.map((row) => Math.round(Number(row["hours"])))).toEqual([24, 24]);
     await query("UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE key = 'k7'");
     const later = await attest("k7");
     expect([later.status, later.headers.get("idempotency-replayed")]).toEqual([201, null]);

@@ -105,8 +105,16 @@ describe.each(databaseKinds)("limits (%s)", (kind) => {
 
 describe("whose request it is", () => {
   const feed = "/v1/agent/nobody";
-  const run = async (hops: string, calls: { ip?: string; headers?: Record<string, string> }[]) => {
-    const test = await startTestApp("embedded", { TRUSTED_PROXY_HOPS: hops, LIMIT_FEED_PER_MINUTE: "3" });
+  const run = async (
+    hops: string,
+    calls: { ip?: string; headers?: Record<string, string> }[],
+    proxies = "",
+  ) => {
+    const test = await startTestApp("embedded", {
+      TRUSTED_PROXY_HOPS: hops,
+      TRUSTED_PROXIES: proxies,
+      LIMIT_FEED_PER_MINUTE: "3",
+    });
     try {
       const statuses = [];
       for (const call of calls) statuses.push((await test.call("GET", feed, call)).status);
@@ -140,6 +148,20 @@ describe("whose request it is", () => {
     const forged = times(4, (i) => ({ headers: { "x-forwarded-for": `9.9.9.${i}, 5.5.5.5, 7.7.7.${i}` } }));
     const short = times(4, (i) => ({ ip: "10.0.0.3", headers: { "x-forwarded-for": `9.9.9.${i}` } }));
     expect(await run("2", [...forged, ...short])).toEqual([404, 404, 404, 429, 404, 404, 404, 429]);
+  });
+
+  it("is the socket's where that is none of the named proxies, whatever it forwards", async () => {
+    const past = times(4, (i) => ({ ip: "10.1.0.9", headers: { "x-forwarded-for": `5.5.5.${i}` } }));
+    const through = times(4, (i) => ({ ip: "10.0.0.5", headers: { "x-forwarded-for": `6.6.6.${i}` } }));
+    const mapped = times(2, (i) => ({ ip: "::ffff:10.0.0.5", headers: { "x-forwarded-for": `7.7.7.${i}` } }));
+    const inNetwork = times(4, (i) => ({ ip: `fd00::${i}:5`, headers: { "x-forwarded-for": "8.8.8.8" } }));
+    const calls = [...past, ...through, ...mapped, ...inNetwork];
+    expect(await run("1", calls, "10.0.0.5, fd00::/8")).toEqual([
+      ...[404, 404, 404, 429],
+      ...[404, 404, 404, 404],
+      ...[404, 404],
+      ...[404, 404, 404, 429],
+    ]);
   });
 
   it("is an IPv6 /64, an IPv4 also when mapped, and nonsense is one client", async () => {
@@ -193,9 +215,12 @@ describe.skipIf(!databaseKinds.includes("postgres"))("limits of several processe
   });
 });
 
-function findRedis(): string | undefined {
-  return ["/usr/bin/redis-server", "/usr/local/bin/redis-server"].find((file) => existsSync(file));
-}
+/** .ci/test.mjs names one always. */
+const redisServer = [
+  process.env["TEST_REDIS_SERVER"],
+  "/usr/bin/redis-server",
+  "/usr/local/bin/redis-server",
+].find((file) => file !== undefined && existsSync(file));
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -206,13 +231,13 @@ async function freePort(): Promise<number> {
 }
 
 describe("limits in Redis", () => {
-  it.skipIf(findRedis() === undefined)(
+  it.skipIf(redisServer === undefined)(
     "are shared, and counted in the database while Redis is away",
     async () => {
       const folder = await mkdtemp(path.join(tmpdir(), "countersign-redis-"));
       const port = await freePort();
       const redis = spawn(
-        findRedis() ?? "",
+        redisServer ?? "",
         ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
         { stdio: "ignore" },
       );

@@ -11,6 +11,7 @@ export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
     verify: env.LIMIT_VERIFY_PER_MINUTE,
     feed: env.LIMIT_FEED_PER_MINUTE,
     authorize: env.LIMIT_AUTHORIZE_PER_MINUTE,
+    approve: env.LIMIT_APPROVE_PER_MINUTE,
     read_authorization: env.LIMIT_READ_AUTHORIZATION_PER_MINUTE,
     public_read: env.LIMIT_PUBLIC_READ_PER_MINUTE,
     keyed: env.LIMIT_KEYED_PER_MINUTE,
@@ -20,6 +21,19 @@ export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
   return { name, limit: perMinute[name], windowSeconds: 60 };
 }
 
+const organizationSettings = {
+  attest: "LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE",
+  authorize: "LIMIT_AUTHORIZE_PER_ORGANIZATION_PER_MINUTE",
+  keyed: "LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE",
+} as const satisfies Partial<Record<LimitName, keyof Env>>;
+
+/** The second limit on what a key does: all keys of its organization together. Null where clients are counted by address. */
+export function organizationPolicy(env: Env, name: LimitName): LimitPolicy | null {
+  if (!(name in organizationSettings)) return null;
+  const limit = env[organizationSettings[name as keyof typeof organizationSettings]];
+  return { name: `${name}_organization`, limit, windowSeconds: 60 };
+}
+
 /** The second limit on key requests: by the address that mail goes to. */
 export function keyRequestAddressPolicy(env: Env): LimitPolicy {
   return {
@@ -27,6 +41,11 @@ export function keyRequestAddressPolicy(env: Env): LimitPolicy {
     limit: env.LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR,
     windowSeconds: 3600,
   };
+}
+
+/** What comes before every keyed route's own limit: keys that nobody has, by the client's address. */
+export function unknownKeyPolicy(env: Env): LimitPolicy {
+  return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
 }
 
 /** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
@@ -42,20 +61,41 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
   };
 }
 
+async function consume(context: Context, policy: LimitPolicy, key: string) {
+  const state = await context.limiter.consume(policy, key);
+  const nowMs = context.clock().getTime();
+  if (!state.allowed) throw limitExceeded(policy, state, nowMs);
+  return { headers: limitHeaders(policy, state, nowMs), remaining: state.remaining };
+}
+
+/**
+ * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers tell of
+ * the one that ends first. What a key is refused does not count for its organization: one key gone wild cannot use
+ * up what the others need.
+ */
+export async function enforceKeyLimit(
+  context: Context,
+  policies: { key: LimitPolicy; organization: LimitPolicy },
+  caller: { keyId: string; organizationId: string },
+): Promise<Record<string, string>> {
+  const ofKey = await consume(context, policies.key, caller.keyId);
+  const ofAll = await consume(context, policies.organization, caller.organizationId);
+  return ofAll.remaining < ofKey.remaining ? ofAll.headers : ofKey.headers;
+}
+
+export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: number): AppError {
+  return new AppError(
+    "rate_limit_exceeded",
+    `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
+    { headers: limitHeaders(policy, state, nowMs) },
+  );
+}
+
 /** The headers of the limited route; throws 429 with the same headers where the limit is used up. */
 export async function enforceLimit(
   context: Context,
   policy: LimitPolicy,
   key: string,
 ): Promise<Record<string, string>> {
-  const state = await context.limiter.consume(policy, key);
-  const headers = limitHeaders(policy, state, context.clock().getTime());
-  if (!state.allowed) {
-    throw new AppError(
-      "rate_limit_exceeded",
-      `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
-      { headers },
-    );
-  }
-  return headers;
+  return (await consume(context, policy, key)).headers;
 }

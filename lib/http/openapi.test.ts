@@ -9,9 +9,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { requestExamples } from "#lib/contract/examples";
+import { describedPath } from "#lib/contract/openapi";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
-import { allScopes } from "#lib/services/api-keys";
+import { scopeNames } from "#lib/contract/primitives";
 import { beginIdempotent } from "#lib/services/idempotency";
 import { readOpenHead } from "#lib/services/log-reader";
 import { beginEpoch } from "#lib/services/new-epoch";
@@ -51,7 +52,7 @@ function pathOf(spec: OperationSpec, values: Record<string, string>): string {
 /** The answer is one that the document describes, in body and headers. */
 function check(id: OperationId, { status, headers, body }: TestAnswer): void {
   const spec: OperationSpec = operations[id];
-  const listed = spec.path.replace("...}", "}");
+  const listed = describedPath(spec);
   const described = document.paths[listed]?.[spec.method.toLowerCase()]?.responses[status];
   expect([id, status, described === undefined]).toEqual([id, status, false]);
   for (const name of Object.keys(described.headers)) {
@@ -202,7 +203,7 @@ describe("the OpenAPI document", () => {
         const { scope } = spec.auth;
         const { key: narrow } = await test.createKey(
           "you@example.com",
-          allScopes.filter((one) => one !== scope),
+          scopeNames.filter((one) => one !== scope),
         );
         await expectStatus(403, known(), { ...valid, key: narrow });
       }
@@ -225,6 +226,12 @@ describe("the OpenAPI document", () => {
       expect([id, answer.status]).toEqual([id, 409]);
     }
     expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(409);
+    const full = "full@example.com";
+    for (let i = 0; i < 50; i += 1) await test.createKey(full);
+    await send(test, "requestKey", {}, { body: { email: full } });
+    const { body: mail } = await test.call("GET", "/dev/mailbox");
+    const verification = { email: full, code: mail.messages[0].subject.slice(0, 6) };
+    expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(409);
     expect((await send(test, "eraseContent", known(), { key })).status).toBe(200);
     for (const id of ["createPresentation", "downloadBundle", "downloadEnvelope", "downloadPayload"] as const)
       expect([id, (await send(test, id, known(), { key, ...bodyOf(id) })).status]).toEqual([id, 409]);
@@ -257,8 +264,9 @@ describe("the OpenAPI document", () => {
       [500, new Error("broken")],
       [503, Object.assign(new Error("gone"), { code: "ECONNREFUSED" })],
     ];
-    const { db, query } = database;
-    const consume = context.limiter.consume;
+    const { db } = database;
+    const { consume } = context.limiter;
+    const { check: checkHealth } = context.health;
     for (const [status, error] of statuses) {
       for (const [id, spec] of documented) {
         const fail = () => {
@@ -271,13 +279,15 @@ describe("the OpenAPI document", () => {
           transaction: fail,
         });
         context.limiter.consume = async () => fail();
+        // It tells its last answer on for a second.
+        context.health.check = async () => fail();
         const answer = await send(test, id, known(), { key, ...bodyOf(id) });
         database.db = db;
         context.limiter.consume = consume;
+        context.health.check = checkHealth;
         expect([id, spec.path, answer.status]).toEqual([id, spec.path, status]);
       }
     }
-    database.query = query;
   });
 
   it("describes a log that was begun after the first", async () => {

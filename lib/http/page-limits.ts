@@ -1,9 +1,9 @@
 /**
- * Limits on pages (api.md section 9). A page of Next cannot answer 429, so the production server asks here before
- * it hands a request to Next; where another host runs Next, the page counts for itself and says so in words.
+ * Limits on pages and on everything else that Next answers, whatever the method. A page of Next cannot answer 429, so
+ * the production server asks here before it hands a request to Next; where another host runs Next, proxy.ts asks.
  */
 import type { LimitName } from "#lib/contract/operation";
-import { AppError } from "#lib/errors";
+import { AppError, describeError } from "#lib/errors";
 import { clientAddress } from "./client-ip";
 import { getApp } from "./context";
 import { enforceLimit, limitPolicy } from "./limits";
@@ -12,21 +12,28 @@ import { enforceLimit, limitPolicy } from "./limits";
 export const COUNTED_HEADER = "x-countersign-counted";
 
 /** An attestation's page and its image run a verification each; an agent's page and feeds read its attestations. */
-const limitedPages: readonly [RegExp, LimitName][] = [
+const ownLimits: readonly [RegExp, LimitName][] = [
   [/^\/verify\/[^/]+\/[^/]+/, "verify"],
   [/^\/agent\/[^/]+/, "feed"],
   [/^\/badge\/[^/]+/, "verify"],
 ];
 
+/** Null: the page has no limit of its own and counts with the other public reads. */
 export function limitOfPage(pathname: string): LimitName | null {
-  return limitedPages.find(([pattern]) => pattern.test(pathname))?.[1] ?? null;
+  return ownLimits.find(([pattern]) => pattern.test(pathname))?.[1] ?? null;
 }
 
-function tooManyRequests({ detail, headers }: AppError): Response {
+/** A page that does without Next: for 429, and 503 where too many pages are waiting already. */
+export function explainRefusal({ errorName, detail, headers }: AppError): Response {
   const seconds = headers["retry-after"] ?? "60";
-  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Too many requests</title></head><body><main><h1>Too many requests</h1><p>Your address has asked for many pages in a short time (${detail.split(";")[0]}). Try again in ${seconds} seconds. Nothing is wrong with what you wanted to look at.</p></main></body></html>`;
+  const isLimit = errorName === "rate_limit_exceeded";
+  const title = isLimit ? "Too many requests" : "Busy";
+  const reason = isLimit
+    ? `Your address has asked for many pages in a short time (${detail.split(";")[0]}).`
+    : "Too many pages are being asked for at this moment.";
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head><body><main><h1>${title}</h1><p>${reason} Try again in ${seconds} seconds. Nothing is wrong with what you wanted to look at.</p></main></body></html>`;
   return new Response(html, {
-    status: 429,
+    status: describeError(errorName).status,
     headers: {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-store",
@@ -38,7 +45,7 @@ function tooManyRequests({ detail, headers }: AppError): Response {
 
 async function countRequest(request: Request, name: LimitName): Promise<void> {
   const { context, env, peerSecret } = await getApp();
-  const address = clientAddress(request, peerSecret, env.TRUSTED_PROXY_HOPS);
+  const address = clientAddress(request, peerSecret, env);
   await enforceLimit(context, limitPolicy(env, name), address);
 }
 
@@ -48,7 +55,7 @@ export async function refusePage(request: Request, name: LimitName): Promise<Res
     await countRequest(request, name);
     return null;
   } catch (error) {
-    if (error instanceof AppError && error.errorName === "rate_limit_exceeded") return tooManyRequests(error);
+    if (error instanceof AppError && error.errorName === "rate_limit_exceeded") return explainRefusal(error);
     throw error;
   }
 }

@@ -6,7 +6,13 @@ import { cookies, headers } from "next/headers";
 import { notFound, redirect } from "next/navigation";
 import { cache } from "react";
 import type { z } from "zod";
-import { type FormState, type FormValues, failedState } from "#lib/contract/portal";
+import {
+  type FormState,
+  type FormValues,
+  failedState,
+  shownOrganizationField,
+  switchedOrganization,
+} from "#lib/contract/portal";
 import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/context";
 import { ensureMemberships, type MembershipView, type Person } from "#lib/services/members";
@@ -91,7 +97,7 @@ export async function orNotFound<T>(reading: Promise<T>): Promise<T> {
 /** Server actions run for whoever posts to them; Next's own check lets a request without `Origin` pass. */
 export async function requireOwnPage(): Promise<void> {
   const { env } = await getApp();
-  requireSameOrigin(new Request("http://localhost", { headers: await headers() }), env.baseUrl);
+  requireSameOrigin({ headers: await headers() }, env.baseUrl);
 }
 
 /** Mails that a person causes count as key requests do: by the sender's address and by the recipient's. */
@@ -105,7 +111,7 @@ export async function limitMails(email: string): Promise<void> {
 function readForm(form: FormData): FormValues {
   const values: FormValues = {};
   for (const name of new Set(form.keys())) {
-    if (name.startsWith("$ACTION")) continue;
+    if (name.startsWith("$ACTION") || name === shownOrganizationField) continue;
     const texts = form.getAll(name).filter((value) => typeof value === "string");
     values[name] = texts.length === 1 ? (texts[0] ?? "") : texts;
   }
@@ -154,7 +160,15 @@ async function runFor<Subject extends unknown[], Schema extends z.ZodType, Resul
   }
 }
 
-/** The frame of every server action of the portal. */
+/**
+ * Which organization the portal looks at is one cookie for all tabs, so a page can be older than the choice. What is
+ * done on a page must be meant for the organization that the page shows.
+ */
+export function isShown({ person }: Portal, shownOrganization: unknown): boolean {
+  return shownOrganization === person.organizationId;
+}
+
+/** The frame of every server action of the portal; it acts for the organization that its page shows, or not at all. */
 export async function runAction<Schema extends z.ZodType, Result>(
   schema: Schema,
   form: FormData,
@@ -162,6 +176,8 @@ export async function runAction<Schema extends z.ZodType, Result>(
 ): Promise<FormState<Result>> {
   const findSubject = async (): Promise<[Portal] | null> => {
     const portal = await readPortal();
+    if (portal !== null && !isShown(portal, form.get(shownOrganizationField)))
+      throw new AppError("forbidden", switchedOrganization);
     return portal === null ? null : [portal];
   };
   return runFor(findSubject, schema, form, work);

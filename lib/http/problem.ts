@@ -24,9 +24,14 @@ export function problemResponse(
   logger: Logger,
 ): Response {
   const error = toAppError(thrown);
-  const { status, title, code } = describeError(error.errorName);
+  const { status, code } = describeError(error.errorName);
   if (status >= 500)
     logger.error({ request_id: requestId, code, err: error.cause ?? error }, "request failed");
+  return writeProblem(error, baseUrl, requestId);
+}
+
+export function writeProblem(error: AppError, baseUrl: string, requestId: string): Response {
+  const { status, title, code } = describeError(error.errorName);
   const body: Problem = {
     type: `${baseUrl}/docs/errors#${code}`,
     title,

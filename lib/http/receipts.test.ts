@@ -73,6 +73,32 @@ describe.each(databaseKinds)("receipts (%s)", (kind) => {
     expect(await verifyInBrowser(bundle.body, pubkey)).toMatchObject({ kind: "bundle", verdict: "valid" });
     expect(await verifyInBrowser(forged, pubkey)).toMatchObject({ verdict: "invalid" });
 
+    const [entry] = bundle.body.verificationMaterial.tlogEntries;
+    const madeAt = Math.floor(Date.parse(made.timestamp) / 1000);
+    expect(entry.integratedTime).toMatch(/^\d{10}$/);
+    expect(Number(entry.integratedTime) - madeAt).toBeOneOf([-1, 0, 1, 2, 3, 4, 5]);
+    const rows = await test.app.context.database.query(
+      "SELECT floor(extract(epoch FROM created_at))::text AS at FROM log_checkpoints WHERE size = $1",
+      [made.log.tree_size],
+    );
+    expect(rows.rows[0]?.["at"]).toBe(entry.integratedTime);
+    await attest();
+    expect((await get("bundle")).body.verificationMaterial.tlogEntries[0].integratedTime).toBe(
+      entry.integratedTime,
+    );
+    const bundleAt = async (seconds: number, expected = {}) => {
+      const moved = structuredClone(bundle.body);
+      moved.verificationMaterial.tlogEntries[0].integratedTime = String(seconds);
+      return verifyInBrowser(moved, pubkey, expected);
+    };
+    expect(await bundleAt(madeAt + 60)).toMatchObject({ verdict: "valid", unproven: ["integratedTime"] });
+    expect((await bundleAt(madeAt - 601)).verdict).toBe("invalid");
+    expect((await bundleAt(madeAt + 86_400, { nowSeconds: madeAt + 5 })).verdict).toBe("invalid");
+    const plain = structuredClone(bundle.body);
+    delete plain.verificationMaterial.tlogEntries[0].integratedTime;
+    expect(() => verifyWithSigstore(plain, pubkey)).not.toThrow();
+    expect(await verifyInBrowser(plain, pubkey)).toMatchObject({ verdict: "valid", unproven: [] });
+
     const envelope = (await get("envelope")).body;
     expect(envelope).toEqual(bundle.body.dsseEnvelope);
     expect((await get("payload")).headers.get("content-type")).toBe("application/vnd.in-toto+json");
@@ -205,6 +231,9 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
       inputs_hash: "i-472",
     };
     const headers = { "idempotency-key": "ask-472" };
+    const register = (name: string) =>
+      test.call("POST", "/v1/identity/register", { key, body: { slug: "wire-bot", name } });
+    expect((await register("name-needle-472")).status).toBe(201);
     const asked = (await test.call("POST", "/v1/authorize", { key, body: ask, headers })).body;
     const token = asked.approval_url.split("/").at(-1);
     const page = (what: string, body: object) =>
@@ -222,11 +251,15 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
     });
     expect(made.status).toBe(201);
 
+    expect(asked.agent_name).toBe("name-needle-472");
+    // From here on the name is kept only with what was asked.
+    await register("Renamed");
     const { salt } = object.request;
     const [approval] = object.approvals;
     const needles = [
       "approval-needle",
       "context-needle",
+      "name-needle",
       asked.context_salt,
       salt,
       object.signature,

@@ -3,5 +3,5 @@ import { clientAddress } from "./client-ip";
 import type { App } from "./context";
 
 export function requestAddress({ env, peerSecret }: App, headers: Headers): string {
-  return clientAddress(new Request("http://localhost", { headers }), peerSecret, env.TRUSTED_PROXY_HOPS);
+  return clientAddress(new Request("http://localhost", { headers }), peerSecret, env);
 }

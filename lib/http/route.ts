@@ -15,7 +15,7 @@ import { authenticate } from "./authenticate";
 import { clientAddress } from "./client-ip";
 import { type App, getApp } from "./context";
 import { finishResponse } from "./finish";
-import { enforceLimit, limitPolicy } from "./limits";
+import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
 import { problemResponse } from "./problem";
 import { readJsonObject } from "./strict-json";
 import { parseQuery, validate } from "./validate";
@@ -59,7 +59,7 @@ export type Revive = (context: Context, kept: string) => string;
 
 export type Runs<Specs extends Record<string, OperationSpec>> = { [Id in keyof Specs]: Run<Specs[Id]> };
 
-/** The limit's key: the API key where the table says so, else the client. */
+/** Counted by API key and its organization where the table says so, else by client. */
 async function checkLimit(
   app: App,
   spec: OperationSpec,
@@ -67,9 +67,10 @@ async function checkLimit(
   ip: string,
 ): Promise<Record<string, string>> {
   if (spec.limit === null) return {};
-  const policy = limitPolicy(app.env, spec.limit);
-  const isKeyed = spec.limit === "attest" || spec.limit === "authorize" || spec.limit === "keyed";
-  return enforceLimit(app.context, policy, isKeyed && caller ? caller.keyId : ip);
+  const key = limitPolicy(app.env, spec.limit);
+  const organization = organizationPolicy(app.env, spec.limit);
+  if (caller === null || organization === null) return enforceLimit(app.context, key, ip);
+  return enforceKeyLimit(app.context, { key, organization }, caller);
 }
 
 function idempotencyKey(spec: OperationSpec, request: Request): string | null {
@@ -129,8 +130,8 @@ async function answer<Spec extends OperationSpec>(
   params: Params,
 ): Promise<Response> {
   const { context } = app;
-  const ip = clientAddress(request, app.peerSecret, app.env.TRUSTED_PROXY_HOPS);
-  const caller = await authenticate(context, spec.auth, request, ip);
+  const ip = clientAddress(request, app.peerSecret, app.env);
+  const caller = await authenticate(app, spec.auth, request, ip);
   const headers = await checkLimit(app, spec, caller, ip);
   try {
     const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;

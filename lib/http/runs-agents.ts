@@ -1,6 +1,7 @@
 /** Runs the operations of lib/contract/operations-agents.ts. */
 import type { agentsOperations as specs } from "#lib/contract/operations-agents";
 import { readAgentFeed } from "#lib/services/agent-feed";
+import { listAgentKeys } from "#lib/services/agent-keys";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "#lib/services/identities";
 import { writeJsonFeed } from "./agent-syndication";
 import { actorOf, type Call, type Params, type Runs, requireCaller } from "./route";
@@ -28,6 +29,9 @@ export const agentsRuns: Runs<typeof specs> = {
   },
   readIdentity: async ({ context, params }) => ({
     body: await readIdentity(context.database.db, slugOf(params)),
+  }),
+  listAgentKeys: async ({ context, params, query }) => ({
+    body: await listAgentKeys(context.database.db, slugOf(params), query),
   }),
   updateIdentity: async (call) => ({
     body: await updateIdentity(call.context, registrant(call), slugOf(call.params), call.body),

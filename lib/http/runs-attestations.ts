@@ -14,7 +14,7 @@ export const attestationsRuns: Runs<typeof specs> = {
       hold: call.hold,
     }),
   }),
-  verify: async ({ context, params, caller }) => ({
-    body: await verifyAttestationById(context, params["id"] ?? "", caller?.organizationId ?? null),
+  verify: async ({ context, params, caller, ip }) => ({
+    body: await verifyAttestationById(context, params["id"] ?? "", caller?.organizationId ?? null, ip),
   }),
 };

@@ -2,7 +2,6 @@
 import { buildOpenApi } from "#lib/contract/openapi";
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
-import { pingDatabase } from "#lib/services/health";
 import { listMailbox } from "#lib/services/mailbox";
 import { readJwks, readPublicKeys } from "#lib/services/public-keys";
 import { isNearby } from "./client-ip";
@@ -22,7 +21,7 @@ export const serviceRuns: Runs<typeof specs> = {
     headers: { "cache-control": "public, max-age=60" },
   }),
   health: async ({ context }) => {
-    await pingDatabase(context);
+    await context.health.check();
     return { body: { status: "ok", database: context.database.kind, time: context.clock().toISOString() } };
   },
   mailbox: async ({ app, context, ip }) => {

@@ -1,12 +1,24 @@
 /**
  * Whether a request that changes something comes from a page of ours. Browsers set both headers themselves: `Origin`
- * is `null` for a form on a page with `no-referrer`, for which `Sec-Fetch-Site` answers.
+ * names the page's origin. It is `null` for a form on a page with `no-referrer`; then, and only then,
+ * `Sec-Fetch-Site` answers.
  */
+import { isLoopbackUrl } from "#lib/domain/host";
 import { AppError } from "#lib/errors";
 
-export function requireSameOrigin(request: Request, baseUrl: string): void {
+/** On loopback the server has several names (lib/http/own-host.ts): the page's and the request's must be one. */
+function isOwnOrigin(origin: string, host: string | null, baseUrl: string): boolean {
+  const own = new URL(baseUrl);
+  if (origin === own.origin) return true;
+  const ofRequest = `${own.protocol}//${host}`;
+  return origin === ofRequest && isLoopbackUrl(baseUrl) && URL.canParse(origin) && isLoopbackUrl(origin);
+}
+
+export function requireSameOrigin({ headers }: Pick<Request, "headers">, baseUrl: string): void {
+  const origin = headers.get("origin");
   const isOurs =
-    request.headers.get("origin") === new URL(baseUrl).origin ||
-    request.headers.get("sec-fetch-site") === "same-origin";
+    origin === null || origin === "null"
+      ? headers.get("sec-fetch-site") === "same-origin"
+      : isOwnOrigin(origin, headers.get("host"), baseUrl);
   if (!isOurs) throw new AppError("forbidden", "only a page of this service may do this");
 }

@@ -5,9 +5,11 @@ import { type Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
-import { PEER_HEADER, rememberPeer } from "./client-ip";
+import { clientAddress, PEER_HEADER, rememberPeer } from "./client-ip";
+import { getApp } from "./context";
 import { answerServerOptions, dispatch, normalizePath, refuse } from "./operations";
-import { COUNTED_HEADER, limitOfPage, refusePage } from "./page-limits";
+import type { PageGate } from "./page-gate";
+import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import { isStandInPath, serveStandIn } from "./world-id-stand-in";
 
 /** What the approval page posts to; the page itself is Next's. */
@@ -28,21 +30,28 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   );
 }
 
-/** The target as routes know it: a client of a proxy may send the whole address (RFC 9112 section 3.2.2). */
-export function toOriginForm(url: string): string {
-  return url.replace(/^https?:\/\/[^/?#]*\/?/i, "/");
-}
-
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const unknownMethod = "UNKNOWN";
 
-function toRequest(incoming: IncomingMessage): Request {
+function readHeaders(incoming: IncomingMessage): Headers {
   const headers = new Headers();
   for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
     headers.append(incoming.rawHeaders[i] ?? "", incoming.rawHeaders[i + 1] ?? "");
   }
   headers.delete(PEER_HEADER);
+  return headers;
+}
+
+/** Who asks: all that a limit needs of a request, whose body is left alone. */
+function toBareRequest(incoming: IncomingMessage): Request {
+  const request = new Request("http://localhost/", { headers: readHeaders(incoming) });
+  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  return request;
+}
+
+function toRequest(incoming: IncomingMessage): Request {
+  const headers = readHeaders(incoming);
   const sent = incoming.method ?? "GET";
   const method = forbiddenMethods.has(sent) ? unknownMethod : sent;
   const hasBody = method !== "GET" && method !== "HEAD";
@@ -53,6 +62,11 @@ function toRequest(incoming: IncomingMessage): Request {
   } as RequestInit);
   rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
   return request;
+}
+
+/** Never rejects. A client that goes away in the middle is nobody's error. */
+export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
+  await send(response, outgoing).catch(() => outgoing.destroy());
 }
 
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {
@@ -76,7 +90,7 @@ export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerR
     outgoing.writeHead(500, { connection: "close" }).end();
     return;
   }
-  await send(response, outgoing).catch(() => outgoing.destroy());
+  await sendResponse(response, outgoing);
 }
 
 function isDecodable(path: string): boolean {
@@ -88,19 +102,49 @@ function isDecodable(path: string): boolean {
   }
 }
 
-function refuseMalformed({ method = "GET", url = "/" }: IncomingMessage): Promise<Response> | null {
-  if (forbiddenMethods.has(method)) {
-    const allow = "GET, HEAD, POST";
-    return refuse(new AppError("method_not_allowed", `pages take ${allow}`, { headers: { allow } }));
-  }
-  if (url === "*" && method === "OPTIONS") return answerServerOptions();
-  if (url.startsWith("/") && isDecodable(url.split("?")[0] ?? "")) return null;
-  return refuse(new AppError("bad_request", "the path is not well-formed"));
+/** Only the portal has forms that Next takes; elsewhere it would decode what a stranger posts, and render the page besides. */
+function refuseMethod(method: string, path: string): Promise<Response> | null {
+  const takesForms = path === "/portal" || path.startsWith("/portal/");
+  const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
+  if (isTaken) return null;
+  const allow = takesForms || forbiddenMethods.has(method) ? "GET, HEAD, POST" : "GET, HEAD";
+  return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
 }
 
-/** Answers a request for a page in a way that Next would answer with 500; false: it is well-formed. */
-export async function serveMalformed(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean> {
-  const refusal = refuseMalformed(incoming);
+/**
+ * Of Next's own addresses only the build's files are served. The picture optimizer above all is not: it would keep
+ * pictures of records beyond their erasure.
+ */
+const isForeignToBuild = (path: string, files: ReadonlySet<string>) =>
+  /^\/_next(?:\/|$)/.test(path) && !files.has(path);
+
+function refuseMalformed(incoming: IncomingMessage, files: ReadonlySet<string>): Promise<Response> | null {
+  const { method = "GET", url = "/" } = incoming;
+  if (url === "*" && method === "OPTIONS") return answerServerOptions();
+  const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");
+  if (!isSound && !forbiddenMethods.has(method))
+    return refuse(new AppError("bad_request", "the path is not well-formed"));
+  const path = isSound ? pathOf(incoming) : "/";
+  if (isForeignToBuild(path, files))
+    return refuse(new AppError("not_found", "there is nothing at this path"));
+  return refuseMethod(method, path);
+}
+
+/** As Next matches it, so that no other spelling of an address has another limit. */
+function pathOf({ url = "/" }: IncomingMessage): string {
+  return normalizePath(decodeURIComponent(url.split("?")[0] ?? "/"));
+}
+
+/**
+ * Answers a request for a page in a way that Next would answer with 500, or should not see; false: it is well-formed.
+ * `files`: the addresses of the build's files.
+ */
+export async function serveMalformed(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  files: ReadonlySet<string> = new Set(),
+): Promise<boolean> {
+  const refusal = refuseMalformed(incoming, files);
   if (refusal === null) return false;
   await send(await refusal, outgoing);
   return true;
@@ -123,12 +167,9 @@ export async function serveRefusal(
   peerSecret: string,
 ): Promise<boolean> {
   delete incoming.headers[COUNTED_HEADER];
-  const isRead = incoming.method === "GET" || incoming.method === "HEAD";
-  const limit = isRead ? limitOfPage(incoming.url?.split("?")[0] ?? "/") : null;
-  if (limit === null) return false;
   let refusal: Response | null;
   try {
-    refusal = await refusePage(toRequest(incoming), limit);
+    refusal = await refusePage(toBareRequest(incoming), limitOfPage(pathOf(incoming)) ?? "public_read");
   } catch {
     // The counter is out of reach: the page will find that out too, and says so.
     return false;
@@ -144,4 +185,21 @@ export async function serveRefusal(
 /** Tells Next the socket's address in a header that only this process can write. */
 export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
   incoming.headers[PEER_HEADER] = `${peerSecret} ${incoming.socket.remoteAddress ?? "unknown"}`;
+}
+
+/** Hands a request to Next when it is its address's turn; says so where too many wait. */
+export async function serveInTurn(
+  gate: PageGate,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  handlePage: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,
+): Promise<void> {
+  const { env, peerSecret } = await getApp();
+  const address = clientAddress(toBareRequest(incoming), peerSecret, env);
+  try {
+    await gate.run(address, outgoing, () => handlePage(incoming, outgoing));
+  } catch (error) {
+    if (!(error instanceof AppError) || outgoing.headersSent) throw error;
+    await send(explainRefusal(error), outgoing);
+  }
 }

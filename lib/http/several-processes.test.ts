@@ -12,7 +12,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("three processes on one Pos
   let drop = async () => {};
   beforeAll(async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "countersign-three-"));
-    const database = await createTestDatabase();
+    const database = await createTestDatabase({ empty: true });
     settings = { ...noLimits, DATA_DIR: folder, DATABASE_URL: database.url };
     drop = async () => {
       await database.drop();
@@ -24,7 +24,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("three processes on one Pos
     await drop();
   });
 
-  it("makes the first keys once, and sequences concurrent load into one log", async () => {
+  it("migrates and makes the first keys once, and sequences concurrent load into one log", async () => {
     const start = () => startServerProcess(settings);
     const servers = await Promise.all([start(), start(), start()]);
     const [first, second] = servers;

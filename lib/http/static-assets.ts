@@ -24,6 +24,15 @@ function acceptsBrotli(header: string | undefined): boolean {
 /** Answers true where it has answered the request; what it does not have is Next's to answer. */
 export type ServeAsset = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
+/** The addresses of all the build's files. `folder`: Next's `.next/static`. */
+export async function listStaticFiles(folder: string): Promise<ReadonlySet<string>> {
+  const names = await readdir(folder, { recursive: true });
+  const files = names.filter((name) => path.extname(name) !== "" && !name.endsWith(".br"));
+  return new Set(files.map(toUrl));
+}
+
+const toUrl = (name: string) => `/_next/static/${name.split(path.sep).join("/")}`;
+
 /** `folder`: Next's `.next/static`; every name in there holds a hash of the content, so it is cached for ever. */
 export async function loadStaticAssets(folder: string): Promise<ServeAsset> {
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".br"));
@@ -32,8 +41,7 @@ export async function loadStaticAssets(folder: string): Promise<ServeAsset> {
     const original = name.slice(0, -".br".length);
     const type = types[path.extname(original)];
     if (type === undefined) continue;
-    const url = `/_next/static/${original.split(path.sep).join("/")}`;
-    assets.set(url, { type, body: await readFile(path.join(folder, name)) });
+    assets.set(toUrl(original), { type, body: await readFile(path.join(folder, name)) });
   }
   return (incoming, outgoing) => {
     const { method, url = "/", headers } = incoming;

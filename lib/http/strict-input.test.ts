@@ -53,6 +53,19 @@ const refused: [string, string | Uint8Array, number][] = [
   ["1e400", `{${fields},"metadata":{"a":1e400}}`, 400],
   ["2^53+1", `{${fields},"metadata":{"a":9007199254740993}}`, 400],
   ["-2^53-1", `{${fields},"metadata":{"a":-9007199254740993}}`, 400],
+  ["a fraction that a double rounds", `{${fields},"metadata":{"a":[1234567890123456.78]}}`, 400],
+  ["a number that a double has as zero", `{${fields},"metadata":{"a":1e-400}}`, 400],
+  ["an exponent of ten digits", `{${fields},"metadata":{"a":1e9999999999}}`, 400],
+  [
+    "a rounded number in an authorization",
+    `{${fields},"human_authorization":{"version":1.00000000000000001}}`,
+    400,
+  ],
+  [
+    "a rounded number where a number is asked for",
+    `{${fields},"expires_in_minutes":29.9999999999999999999}`,
+    400,
+  ],
   ["NaN", `{${fields},"metadata":{"a":NaN}}`, 400],
   ["depth 33", `{${fields},"metadata":${deep(32)}}`, 400],
   ["depth 10,000", deep(10_000), 400],
@@ -90,6 +103,7 @@ describe("strict input", () => {
   it("takes what is unusual and right", async () => {
     const unusual = [
       `\n\t{${fields},"metadata":{"a":9007199254740991,"b":-0,"c":1e-7,"":"","\\ud83d\\ude00":"\u2028"}}\r\n`,
+      `{${fields},"metadata":{"a":[1e22,1E30,1.0,-0,-0.0e5,100e-2,9007199254740992,5e-324,0.1,1.7976931348623157e308]}}`,
       `{${fields},"metadata":{"constructor":1,"toString":2,"hasOwnProperty":{}}}`,
     ];
     for (const rawBody of unusual) {

@@ -3,6 +3,7 @@
  * streams in, and no U+0000, which PostgreSQL's text cannot hold.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { discard, readAtMost } from "#lib/domain/read-stream";
 import { parseStrictJson } from "#lib/domain/strict-json";
 import { AppError, type FieldError } from "#lib/errors";
 import { toPointer } from "./validate";
@@ -11,45 +12,20 @@ const maxBytes = 64 * 1024;
 /** How much of a body that is too large is read away, so that its sender gets to read the answer. */
 const maxDiscardedBytes = 16 * 1024 * 1024;
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
-
-/** Never rejects. Cancelling at once would cut the connection before the answer is out. */
-async function discard(reader: Reader): Promise<void> {
-  try {
-    for (let length = 0; length < maxDiscardedBytes; ) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      length += value.length;
-    }
-    await reader.cancel();
-  } catch {
-    // the sender has gone
+/** At most 64 KiB. A body that its sender breaks off is a bad request, whatever the socket's error is called. */
+export async function readBytes(request: Request): Promise<Uint8Array> {
+  const tooLarge = () => new AppError("payload_too_large", `the body may have at most ${maxBytes} bytes`);
+  // Cancelling at once would cut the connection before the answer is out.
+  const refuse = (reader: ReadableStreamDefaultReader<Uint8Array>) => void discard(reader, maxDiscardedBytes);
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) {
+    if (request.body !== null) refuse(request.body.getReader());
+    throw tooLarge();
   }
-}
-
-function readChunk(reader: Reader) {
-  return reader.read().catch((cause: unknown) => {
+  const bytes = await readAtMost(request.body, maxBytes, refuse).catch((cause: unknown) => {
     throw new AppError("bad_request", "the body broke off", { cause });
   });
-}
-
-/** At most 64 KiB. */
-export async function readBytes(request: Request): Promise<Uint8Array> {
-  if (request.body === null) return new Uint8Array();
-  const reader: Reader = request.body.getReader();
-  const refuse = () => {
-    void discard(reader);
-    return new AppError("payload_too_large", `the body may have at most ${maxBytes} bytes`);
-  };
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw refuse();
-  const chunks: Uint8Array[] = [];
-  for (let length = 0; ; ) {
-    const { done, value } = await readChunk(reader);
-    if (done) return Buffer.concat(chunks);
-    length += value.length;
-    if (length > maxBytes) throw refuse();
-    chunks.push(value);
-  }
+  if (bytes === null) throw tooLarge();
+  return bytes;
 }
 
 function parse(text: string): JsonValue {

@@ -5,10 +5,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Scope } from "#lib/contract/primitives";
-import { createTestDatabase, type DatabaseKind } from "#lib/db/testing";
+import { type Scope, scopeNames } from "#lib/contract/primitives";
+import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "#lib/db/testing";
 import { parseEnv } from "#lib/env";
-import { allScopes, createApiKey } from "#lib/services/api-keys";
+import { createApiKey } from "#lib/services/api-keys";
 import { findOrCreateOrganization } from "#lib/services/organizations";
 import { rememberPeer } from "./client-ip";
 import { type App, buildApp } from "./context";
@@ -32,7 +32,7 @@ export interface TestApp {
   dataDir: string;
   /** Calls the operation as a client would; `body` of the answer is parsed where it is JSON. */
   call(method: string, path: string, options?: TestCall): Promise<TestAnswer>;
-  /** A key of the person's organization, made without mail. */
+  /** A key of the person's organization, made without mail; with every scope where none are named. */
   createKey(
     email?: string,
     scopes?: readonly Scope[],
@@ -53,6 +53,7 @@ export async function startTestApp(
   const database =
     kind === "postgres" && settings["DATABASE_URL"] === undefined ? await createTestDatabase() : null;
   const env = { DATA_DIR: dataDir, ...(database && { DATABASE_URL: database.url }), ...settings };
+  if (kind === "embedded") await copyEmbeddedTemplate(env.DATA_DIR);
   const app = await buildApp(parseEnv(env));
   const use = () => {
     (globalThis as { [slot]?: Promise<App> })[slot] = Promise.resolve(app);
@@ -83,7 +84,7 @@ export async function startTestApp(
         body: isJson && text !== "" ? JSON.parse(text) : text,
       };
     },
-    createKey: async (email = "dev@example.com", scopes = allScopes) =>
+    createKey: async (email = "dev@example.com", scopes = scopeNames) =>
       app.context.database.db.transaction(async (tx) => {
         const { organizationId } = await findOrCreateOrganization(app.context, tx, email);
         const key = await createApiKey(app.context, tx, {

@@ -11,6 +11,7 @@ import type { Context } from "#lib/services/context";
 import { parseObject, readAttestation, verifyAttestationById } from "#lib/services/verify-attestation";
 import { getApp } from "./context";
 import { countPage } from "./page-limits";
+import { requestAddress } from "./request-address";
 
 export interface VerificationPage {
   /** As a stranger gets it from GET /v1/verify/:id. */
@@ -46,8 +47,9 @@ function isTestApproval(approval: HumanApproval | undefined): boolean {
   return approval?.method === "proof_of_personhood" && approval.environment !== "production";
 }
 
-export async function verifyForPage(context: Context, id: string): Promise<VerificationPage> {
-  const answer = await verifyAttestationById(context, id, null);
+/** `client`: the address that asks. */
+export async function verifyForPage(context: Context, id: string, client: string): Promise<VerificationPage> {
+  const answer = await verifyAttestationById(context, id, null, client);
   const stored = await readAttestation(context.database.db, id);
   const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
   return {
@@ -67,10 +69,11 @@ export type LoadedVerification =
 
 /** Once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
 export const loadVerification = cache(async (id: string): Promise<LoadedVerification> => {
-  const { context } = await getApp();
+  const app = await getApp();
   try {
-    await countPage(await headers(), "verify");
-    return { kind: "found", ...(await verifyForPage(context, id)) };
+    const asked = await headers();
+    await countPage(asked, "verify");
+    return { kind: "found", ...(await verifyForPage(app.context, id, requestAddress(app, asked))) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.errorName === "attestation_not_found") return { kind: "unknown" };

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { deviceLegacy, IDKit } from "@worldcoin/idkit";
+import { deviceLegacy, IDKit, proofOfHuman } from "@worldcoin/idkit";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import { isDispatched, serveDirectly } from "./serve";
@@ -47,6 +47,41 @@ describe("World ID's stand-in over HTTP", () => {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
 
+  const configOf = ({
+    preset: _1,
+    fallback: _2,
+    protocol_version: _3,
+    signal: _4,
+    ...config
+  }: WorldIdStart) => config;
+
+  /** Answers in the wallet behind this link: what it was asked for, and what it sent. */
+  async function answer(connectorUri: string, human: string) {
+    const { searchParams } = new URL(connectorUri);
+    const key = { i: searchParams.get("i") ?? "", k: searchParams.get("k") ?? "" };
+    const shown = await send("GET", `/dev/world-app/api/request?${new URLSearchParams(key)}`);
+    const { required_level: asked } = await shown.json();
+    const reply = { ...key, decision: "approve", human };
+    const { sent } = await (await send("POST", "/dev/world-app/api/response", reply)).json();
+    return { asked, sent };
+  }
+
+  it("takes the Orb credential of a wallet without World ID 4.0 in its place", async () => {
+    const { key } = await test.createKey();
+    const body = { agent_slug: "treasurer", action: "Pay by Orb" };
+    const asked = await send("POST", "/v1/authorize", body, { authorization: `Bearer ${key}` });
+    const link = new URL((await asked.json()).approval_url).pathname;
+    const fromPage = { origin: base };
+    const start = (await (await send("POST", `${link}/world-id`, {}, fromPage)).json()) as WorldIdStart;
+    const request = await IDKit.request(configOf(start)).preset(proofOfHuman({ signal: start.signal }));
+    expect(await answer(request.connectorURI, "ada")).toEqual({ asked: "orb", sent: "proof" });
+    const completion = await request.pollUntilCompletion({ pollInterval: 10, timeout: 5000 });
+    if (!completion.success) throw new Error(completion.error);
+    expect(completion.result).toMatchObject({ protocol_version: "3.0" });
+    const submitted = await send("POST", `${link}/proof`, completion.result, fromPage);
+    expect([submitted.status, (await submitted.json()).status]).toEqual([200, "approved"]);
+  });
+
   it("goes from the agent's question to the signed approval", async () => {
     const { key } = await test.createKey();
     const asked = await send(
@@ -59,18 +94,20 @@ describe("World ID's stand-in over HTTP", () => {
     const link = new URL(made.approval_url).pathname;
     const fromPage = { origin: base };
     const start = (await (await send("POST", `${link}/world-id`, {}, fromPage)).json()) as WorldIdStart;
-    const { preset: _preset, protocol_version: _version, signal, ...config } = start;
-    const request = await IDKit.request(config).preset(deviceLegacy({ signal }));
+    expect([start.preset, start.fallback]).toEqual(["proof_of_human", "device_legacy"]);
+
+    // A wallet that has no 4.0 and no Orb credential says so, and the page asks for the older device credential.
+    const first = await IDKit.request(configOf(start)).preset(proofOfHuman({ signal: start.signal }));
+    const lacking = await answer(first.connectorURI, "emmy");
+    expect(lacking).toEqual({ asked: "orb", sent: "credential_unavailable" });
+    expect(await first.pollUntilCompletion({ pollInterval: 10, timeout: 5000 })).toMatchObject({
+      error: "credential_unavailable",
+    });
+    const again = (await (await send("POST", `${link}/world-id`, {}, fromPage)).json()) as WorldIdStart;
+    const request = await IDKit.request(configOf(again)).preset(deviceLegacy({ signal: again.signal }));
     const connector = new URL(request.connectorURI);
     expect(`${connector.origin}${connector.pathname}`).toBe(`${base}/dev/world-app`);
-    const i = connector.searchParams.get("i") ?? "";
-    const k = connector.searchParams.get("k") ?? "";
-    const shown = await send("GET", `/dev/world-app/api/request?${new URLSearchParams({ i, k })}`);
-    expect(await shown.json()).toMatchObject({ action: start.action, required_level: "device" });
-    const answer = { i, k, decision: "approve", human: "emmy" };
-    expect(await (await send("POST", "/dev/world-app/api/response", answer)).json()).toEqual({
-      sent: "proof",
-    });
+    expect(await answer(request.connectorURI, "emmy")).toEqual({ asked: "device", sent: "proof" });
     const completion = await request.pollUntilCompletion({ pollInterval: 10, timeout: 5000 });
     if (!completion.success) throw new Error(completion.error);
     const waiting = send("GET", `/v1/authorize/${made.request_id}?wait=25`);

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { databaseKinds } from "#lib/db/testing";
 import { wordHex } from "#lib/domain/world-id-proof";
+import { createRetries } from "#lib/services/retry-submissions";
 import { ask } from "./authorizations-testing";
 import { startTestApp, type TestApp } from "./testing";
 import { serveStandIn } from "./world-id-stand-in";
@@ -27,7 +28,10 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
   it("approves, anchors, and grades the proof as proven without any TEST mark", async () => {
     const asked = await ask(test, key, { required_level: "orb" });
     const start = await asked.start();
-    expect(start).toMatchObject({ app_id: "app_test", environment: "production", preset: "orb" });
+    expect(start).toMatchObject({
+      ...{ app_id: "app_test", environment: "production" },
+      ...{ preset: "proof_of_human", fallback: null, allow_legacy_proofs: true },
+    });
     expect(start).not.toHaveProperty("bridge_url");
     const approved = await asked.submit(makeV4Result(start, 21n));
     expect(approved.body).toMatchObject({ status: "approved", environment: "production", is_test: false });
@@ -87,11 +91,65 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
     expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 0 } });
   });
 
+  it("meets the default level by World ID 4.0, which new users have alone, and names the older way", async () => {
+    const asked = await ask(test, key);
+    expect(asked.made.required_level).toBe("device");
+    const start = await asked.start();
+    expect(start).toMatchObject({
+      ...{ preset: "proof_of_human", fallback: "device_legacy" },
+      ...{ protocol_version: null, allow_legacy_proofs: true },
+    });
+    expect((await asked.submit(makeV4Result(start, 23n))).body.status).toBe("approved");
+  });
+
+  it("refuses a proof that is bound to a session, named or not, while the portal says yes", async () => {
+    const asked = await ask(test, key);
+    const start = await asked.start();
+    const named = { ...makeV4Result(start, 24n), session_id: "session_01" };
+    expect((await asked.submit(named)).body.code).toBe("validation_error");
+    const hidden = await asked.submit(makeV4Result(start, 24n, 1000n, start.signal, 1n));
+    expect([hidden.status, hidden.body.code]).toEqual([422, "approval_refused"]);
+    expect(hidden.body.detail).toContain("does not verify over this request");
+  });
+
+  it("says in words why World refused, and asks again where World says nothing about the proof", async () => {
+    const asked = await ask(test, key);
+    const reply = (code: string) => () => ({
+      status: 400,
+      body: {
+        success: false,
+        code: "all_verifications_failed",
+        results: [{ identifier: "proof_of_human", success: false, code, detail: "World's own words" }],
+      },
+    });
+    stub.reply = reply("outdated_nullifier");
+    const refused = await asked.submit(makeV4Result(await asked.start(), 25n));
+    expect([refused.status, refused.body.detail]).toEqual([
+      422,
+      "not approved: the proof was made too long ago; make a new one",
+    ]);
+    stub.reply = reply("prover_error");
+    const result = makeV4Result(await asked.start(), 25n);
+    const waits = await asked.submit(result);
+    expect([waits.status, waits.body.code]).toEqual([503, "service_unavailable"]);
+    stub.reply = undefined;
+    await test.app.context.database.query(
+      "UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1",
+      [asked.made.request_id],
+    );
+    // The app's own loop may be faster than this round, never beside it.
+    expect(await createRetries(test.app.context).run()).toBeLessThanOrEqual(1);
+    expect((await asked.read(undefined, "?wait=25")).body.status).toBe("approved");
+  });
+
   it("asks the next humans for the version of the first", async () => {
     const asked = await ask(test, key, { approvals_required: 2 });
     expect((await asked.submit(makeV4Result(await asked.start(), 21n))).body.status).toBe("pending");
     const start = await asked.start();
-    expect(start).toMatchObject({ preset: "orb", protocol_version: "4.0", allow_legacy_proofs: false });
+    expect(start).toMatchObject({
+      ...{ preset: "proof_of_human", fallback: null },
+      ...{ protocol_version: "4.0", allow_legacy_proofs: false },
+    });
     expect((await asked.submit(makeV4Result(start, 22n))).body.status).toBe("approved");
   });
 
@@ -115,7 +173,7 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
       stub.reply = () => ({ status: 200, body });
       const answer = await asked.submit(makeV4Result(await asked.start(), 21n));
       expect([answer.status, answer.body.code]).toEqual([422, "approval_refused"]);
-      expect(answer.body.detail).toContain("World refused the proof");
+      expect(answer.body.detail).toMatch(/^not approved: World/);
     }
     stub.reply = () => ({ status: 500, body: {} });
     expect((await asked.submit(makeV4Result(await asked.start(), 21n))).status).toBe(503);

@@ -7,6 +7,7 @@ import { AppError } from "#lib/errors";
 import type { LocalWorldId } from "#lib/providers/world-id-local";
 import { getApp } from "./context";
 import { problemResponse } from "./problem";
+import { readBytes } from "./strict-json";
 
 type Answer = (request: Request, params: { id: string }) => Promise<Response>;
 
@@ -61,6 +62,14 @@ function decodeId(id: string): string {
   }
 }
 
+/** The request with its body in memory, at most 64 KiB of it. */
+async function bound(request: Request): Promise<Request> {
+  if (request.body === null) return request;
+  const { url, method, headers } = request;
+  const body = await readBytes(request);
+  return new Request(url, { method, headers, body: new Uint8Array(body) });
+}
+
 async function answer(world: LocalWorldId | null, request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   const route = routes.find(({ pattern }) => pattern.test(pathname));
@@ -71,7 +80,7 @@ async function answer(world: LocalWorldId | null, request: Request): Promise<Res
     const allow = Object.keys(methods).join(", ");
     throw new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } });
   }
-  return run(request, { id: decodeId(route.pattern.exec(pathname)?.groups?.["id"] ?? "") });
+  return run(await bound(request), { id: decodeId(route.pattern.exec(pathname)?.groups?.["id"] ?? "") });
 }
 
 export async function serveStandIn(request: Request): Promise<Response> {

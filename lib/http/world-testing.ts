@@ -82,8 +82,14 @@ export async function startWorldStub(): Promise<WorldStub> {
   return stub;
 }
 
-/** A v4 result whose pairing is valid under the trapdoor key, over whatever root it is told. */
-export function makeV4Result(start: WorldIdStart, human: bigint, root = knownRoot, signal = start.signal) {
+/** A v4 result whose pairing is valid under the trapdoor key, over whatever root and session it is told. */
+export function makeV4Result(
+  start: WorldIdStart,
+  human: bigint,
+  root = knownRoot,
+  signal = start.signal,
+  sessionId = 0n,
+) {
   const proof: WorldProofV4 = {
     protocol_version: "4.0",
     app_id: start.app_id,
@@ -97,7 +103,7 @@ export function makeV4Result(start: WorldIdStart, human: bigint, root = knownRoo
     proof: [],
   };
   const inputs = publicInputsV4(proof, start.action, hashSignal(signal), keys) ?? [];
-  const compressed = compressProof(trapdoor.prove(inputs));
+  const compressed = compressProof(trapdoor.prove(inputs.with(14, sessionId)));
   return {
     protocol_version: "4.0",
     nonce: proof.nonce,

@@ -18,6 +18,24 @@ function chainOf(answers: Record<string, string>, overrides: Record<string, unkn
   return { chain: createWorldChain({ rpcUrl: "http://rpc.test", fetch: send }), asked };
 }
 
+describe("a node", () => {
+  it("is read no further than a node has to say", async () => {
+    let sent = 0;
+    const endless = () =>
+      new ReadableStream<Uint8Array>({
+        pull: (controller) => {
+          sent += 65_536;
+          controller.enqueue(new Uint8Array(65_536).fill(0x20));
+          if (sent > 16_000_000) controller.close();
+        },
+      });
+    const send = (async () => new Response(endless())) as unknown as typeof fetch;
+    const chain = createWorldChain({ rpcUrl: "http://rpc.test", fetch: send });
+    await expect(chain.anchorOrbV3(v3)).rejects.toMatchObject({ errorName: "service_unavailable" });
+    expect(sent).toBeLessThan(8_000_000);
+  });
+});
+
 describe("anchorOrbV3", () => {
   it("anchors a fresh root at the block it was read from", async () => {
     const { chain } = chainOf(contracts);

@@ -1,5 +1,6 @@
 /** Roots and keys of World ID from World Chain, by plain JSON-RPC at the latest block, recorded as `anchor`. */
 import { z } from "zod";
+import { readTextAtMost } from "#lib/domain/read-stream";
 import {
   anchorOrbV3,
   anchorV4,
@@ -12,6 +13,8 @@ import { AppError } from "#lib/errors";
 import type { RootVerdict } from "./world-id";
 
 const RPC_TIMEOUT_MS = 10_000;
+/** A block with its transactions' hashes is the longest. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
 
 export interface WorldChainSettings {
   rpcUrl: string;
@@ -47,9 +50,11 @@ async function callRpc(
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     signal: AbortSignal.timeout(RPC_TIMEOUT_MS),
   }).catch((cause: unknown) => unavailable("is out of reach", cause));
-  const body: unknown = await response
-    .json()
-    .catch((cause: unknown) => unavailable("answered with no JSON", cause));
+  const text = await readTextAtMost(response, MAX_ANSWER_BYTES).catch((cause: unknown) =>
+    unavailable("stopped in the middle of its answer", cause),
+  );
+  if (text === null) return unavailable("answered with more than it has to say");
+  const body = parseAnswer(text);
   const parsed = rpcAnswer.safeParse(body);
   if (!parsed.success || (parsed.data.error === undefined && !response.ok))
     unavailable(`refused ${method}`, body);
@@ -58,6 +63,14 @@ async function callRpc(
   // A contract that reverts has answered: the registries do so for an id that they do not know.
   if (error.code === 3 || /revert/i.test(error.message)) return revertedCall;
   return unavailable(`refused ${method}`, error);
+}
+
+function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    return unavailable("answered with no JSON", cause);
+  }
 }
 
 function rethrow(error: unknown): never {

@@ -111,7 +111,7 @@ describe("a human_authorization made with the stand-in", () => {
     const bound = bindRequest(request);
     const own = await approve("hedy", "orb", "orb", bound.world_action, bound.signal);
     const sign = (a: Approval) =>
-      signForTest(buildAuthorization(request, [a], "2026-11-21T08:06:00.000Z", testKeyId));
+      signForTest(buildAuthorization(request, [a], "2026-11-21T08:06:00.000Z", testKeyId, 2));
     const report = verifyHumanAuthorization(sign({ ...accepted, ...own }), testVerifyOptions);
     expect(report).toMatchObject({ ok: true, grade: "test", grade_text: "TEST: not a World ID proof" });
     expect(report.checks.find((check) => check.name === "proofs")?.status).toBe("pass");

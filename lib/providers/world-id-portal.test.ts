@@ -45,6 +45,24 @@ function providerOf(
 const ok = (...results: object[]) => Response.json({ success: true, nullifier: wordHex(2n), results });
 
 describe("verifyWithPortal", () => {
+  it("reads no more of an answer than World has to say", async () => {
+    let sent = 0;
+    let isCancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        sent += 16_384;
+        controller.enqueue(new Uint8Array(16_384).fill(0x20));
+        if (sent > 1_000_000) controller.close();
+      },
+      cancel: () => {
+        isCancelled = true;
+      },
+    });
+    const verdict = providerOf(() => new Response(endless)).verifyWithPortal(v3, stored);
+    await expect(verdict).rejects.toMatchObject({ errorName: "service_unavailable" });
+    expect([isCancelled, sent < 200_000]).toEqual([true, true]);
+  });
+
   it("sends what is stored, the environment and the signal hash included", async () => {
     const sent: unknown[] = [];
     const provider = providerOf((url, init) => {

@@ -7,6 +7,7 @@
 import { signRequest } from "@worldcoin/idkit-server";
 import { z } from "zod";
 import type { VerificationKeyJson } from "#lib/domain/groth16";
+import { readTextAtMost } from "#lib/domain/read-stream";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { parseWord, type WorldProof, wordHex } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
@@ -21,6 +22,7 @@ import type {
 } from "./world-id";
 
 const PORTAL_TIMEOUT_MS = 10_000;
+const MAX_ANSWER_BYTES = 64 * 1024;
 const RP_CONTEXT_TTL_SECONDS = 300;
 
 export interface PortalSettings {
@@ -82,12 +84,13 @@ async function askPortal(
 ): Promise<PortalVerdict> {
   const url = `${settings.portalUrl}/api/v4/verify/${encodeURIComponent(settings.rpId)}`;
   const response = await post(settings, url, portalBody(settings, proof, stored));
-  const text = await response
-    .text()
-    .catch((cause: unknown) => unavailable("stopped in the middle of its answer", cause));
+  const text = await readTextAtMost(response, MAX_ANSWER_BYTES).catch((cause: unknown) =>
+    unavailable("stopped in the middle of its answer", cause),
+  );
   if (response.status >= 500 || response.status === 429 || response.status === 408) {
     unavailable(`answered ${response.status}`);
   }
+  if (text === null) unavailable("answered with more than it has to say");
   const parsed = answer.safeParse(parseJson(text));
   if (!parsed.success)
     unavailable(`answered ${response.status} with something that is not its answer`, parsed.error);

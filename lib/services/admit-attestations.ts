@@ -1,15 +1,24 @@
-/** The last checks of attestations, under the head's lock: replay, slug, authorization, daily limit. */
+/** The last checks of attestations, under the head's lock: replay, slug, registration, authorization, daily limit. */
 import { and, eq, inArray, isNull } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
-import { agents, attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
+import { attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
 import { hexEncode } from "#lib/domain/bytes";
+import { canonicalJson } from "#lib/domain/canonical-json";
 import { AppError, fieldError } from "#lib/errors";
-import { claimAgents, slugKey, slugTaken } from "./agents";
-import { utcDay } from "./api-keys";
+import {
+  claimAgents,
+  describeRegistered,
+  lockAgents,
+  RegistrationChanged,
+  slugKey,
+  slugTaken,
+} from "./agents";
+import { secondsToMidnight } from "./api-keys";
 import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./attestation-item";
 import { authorizationAlreadyUsed } from "./embed-authorization";
 
 type Verdicts = (AppError | null)[];
+type Registered = Parameters<typeof describeRegistered>[0];
 
 const isUnspent = and(
   eq(authorizationRequests.status, "approved"),
@@ -17,15 +26,10 @@ const isUnspent = and(
 );
 
 function dailyLimitExceeded(item: AttestationItem): AppError {
-  const now = new Date(item.predicate.timestamp);
-  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
-  const retryAfter = String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
   return new AppError(
     "daily_limit_exceeded",
     `the organization may record ${item.caller.attestationsPerDay} attestations per UTC day`,
-    {
-      headers: { "retry-after": retryAfter },
-    },
+    { headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) } },
   );
 }
 
@@ -35,8 +39,8 @@ interface Ledger {
   signatures: Map<string, string>;
   /** usageKey → attestations recorded on that day. */
   usage: Map<string, number>;
-  /** slug_key → organization */
-  owners: Map<string, string>;
+  /** slug_key → the agent, locked */
+  agents: Awaited<ReturnType<typeof lockAgents>>;
   /** Authorizations that are approved and back nothing yet. */
   unspent: Set<string>;
 }
@@ -63,14 +67,6 @@ async function readUsage(tx: Executor, items: AttestationItem[]): Promise<Ledger
   return usage;
 }
 
-async function readOwners(tx: Executor, items: AttestationItem[]): Promise<Ledger["owners"]> {
-  const rows = await tx
-    .select({ slug: agents.slug_key, organizationId: agents.organization_id })
-    .from(agents)
-    .where(inArray(agents.slug_key, [...new Set(items.map((item) => slugKey(slugOf(item))))]));
-  return new Map(rows.map(({ slug, organizationId }) => [slug, organizationId]));
-}
-
 async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledger["unspent"]> {
   const wanted = items.flatMap(({ authorization }) => (authorization ? [authorization.requestId] : []));
   if (wanted.length === 0) return new Set();
@@ -89,20 +85,25 @@ function signatureReplayed(first: string): AppError {
   );
 }
 
+/** Every verdict of the payload, and whom an approval was given to, was drawn from what was registered when it was made. */
+function isAsRegistered({ predicate }: AttestationItem, agent: Registered): boolean {
+  return canonicalJson({ ...predicate.registered }) === canonicalJson({ ...describeRegistered(agent) });
+}
+
 /** An item that is refused changes nothing in the ledger, so it cannot stand in another's way. */
 function judge(item: AttestationItem, ledger: Ledger): AppError | null {
   const organizationId = item.caller.organizationId;
-  const slug = slugKey(slugOf(item));
+  const agent = ledger.agents.get(slugKey(slugOf(item)));
   const hash = agentSignatureHash(item);
   const first = hash && ledger.signatures.get(hexEncode(hash));
   const count = (ledger.usage.get(usageKey(item)) ?? 0) + 1;
   const requestId = item.authorization?.requestId;
   if (first) return signatureReplayed(first);
-  if ((ledger.owners.get(slug) ?? organizationId) !== organizationId) return slugTaken();
+  if (agent !== undefined && agent.organization_id !== organizationId) return slugTaken();
+  if (agent !== undefined && !isAsRegistered(item, agent)) return new RegistrationChanged();
   if (requestId !== undefined && !ledger.unspent.has(requestId)) return authorizationAlreadyUsed();
   if (count > item.caller.attestationsPerDay) return dailyLimitExceeded(item);
   if (hash) ledger.signatures.set(hexEncode(hash), item.predicate.attestation_id);
-  ledger.owners.set(slug, organizationId);
   if (requestId !== undefined) ledger.unspent.delete(requestId);
   ledger.usage.set(usageKey(item), count);
   return null;
@@ -119,13 +120,20 @@ async function spendAuthorization(tx: Executor, item: AttestationItem): Promise<
   return used.length === 1;
 }
 
-/** The first successful attest claims its slug. A registration that came in between may still win it. */
-async function claimSlugs(tx: Executor, items: AttestationItem[]): Promise<boolean[]> {
+/** The first successful attest claims its slug. A registration that came in between may still win it, or fill it in. */
+async function claimSlugs(tx: Executor, items: AttestationItem[], ledger: Ledger): Promise<Verdicts> {
   const [first] = items;
   if (!first) return [];
   const claims = items.map((item) => ({ slug: slugOf(item), organizationId: item.caller.organizationId }));
   const claimed = await claimAgents(first.context, tx, claims);
-  return claimed.map((agent) => agent !== null);
+  const isNew = (slug: string) => !ledger.agents.has(slugKey(slug));
+  const unjudged = claims.map(({ slug }) => slug).filter(isNew);
+  const fresh: Ledger["agents"] = unjudged.length === 0 ? new Map() : await lockAgents(tx, unjudged);
+  return items.map((item, i) => {
+    if (!claimed[i]) return slugTaken();
+    const agent = fresh.get(slugKey(slugOf(item)));
+    return agent === undefined || isAsRegistered(item, agent) ? null : new RegistrationChanged();
+  });
 }
 
 /** An error for each item that may not be recorded. */
@@ -133,7 +141,7 @@ export async function admitAttestations(tx: Executor, items: AttestationItem[]):
   const ledger: Ledger = {
     signatures: await readSignatures(tx, items),
     usage: await readUsage(tx, items),
-    owners: await readOwners(tx, items),
+    agents: await lockAgents(tx, items.map(slugOf)),
     unspent: await readUnspent(tx, items),
   };
   const verdicts = items.map((item) => judge(item, ledger));
@@ -141,9 +149,11 @@ export async function admitAttestations(tx: Executor, items: AttestationItem[]):
   const claimed = await claimSlugs(
     tx,
     fit.map(([, item]) => item),
+    ledger,
   );
   for (const [n, [i, item]] of fit.entries()) {
-    if (!claimed[n]) verdicts[i] = slugTaken();
+    const refused = claimed[n];
+    if (refused) verdicts[i] = refused;
     else if (!(await spendAuthorization(tx, item))) verdicts[i] = authorizationAlreadyUsed();
   }
   return verdicts;

@@ -4,7 +4,7 @@ import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import { attestations } from "#lib/db/schema";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import { AppError } from "#lib/errors";
-import { findAgent } from "./agents";
+import { agentNotFound, findAgent } from "./agents";
 import { publicUrl } from "./attestation-view";
 import type { Context } from "./context";
 import { isHumanApproved } from "./embed-authorization";
@@ -93,7 +93,7 @@ export async function readAgentFeed(
   const { db } = context.database;
   if (query.action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
   const agent = await findAgent(db, slug);
-  if (agent === null) throw new AppError("agent_not_found", "no agent has this slug");
+  if (agent === null) throw agentNotFound();
   const isListed = and(
     eq(attestations.agent_id, agent.id),
     eq(attestations.is_public, true),

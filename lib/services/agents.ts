@@ -3,8 +3,10 @@ import { and, eq, inArray, isNull } from "drizzle-orm";
 import { agentSlug } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
+import { base64Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
-import { type AppError, fieldError } from "#lib/errors";
+import type { ActionPredicate } from "#lib/domain/statement";
+import { AppError, fieldError } from "#lib/errors";
 import type { Context } from "./context";
 
 export function slugKey(slug: string): string {
@@ -15,6 +17,8 @@ export function slugKey(slug: string): string {
 export function isSlug(text: string): boolean {
   return agentSlug.safeParse(text).success;
 }
+
+export const agentNotFound = () => new AppError("agent_not_found", "no agent has this slug");
 
 export function slugTaken(field = "agent_slug"): AppError {
   return fieldError("agent_slug_taken", field, "belongs to another account");
@@ -33,6 +37,34 @@ export async function findAgent(executor: Executor, slug: string) {
 }
 
 export type FoundAgent = NonNullable<Awaited<ReturnType<typeof findAgent>>>;
+
+type Registration = Pick<typeof agents.$inferSelect, "public_key" | "code_hash" | "tool_manifest_hash">;
+
+/** What an attestation is compared with, as its payload holds it. */
+export function describeRegistered(agent: Registration | null): ActionPredicate["registered"] {
+  return {
+    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+    code_hash: agent?.code_hash ?? null,
+    tool_manifest_hash: agent?.tool_manifest_hash ?? null,
+  };
+}
+
+/** The agents of these slugs by slug key, held as they are until the transaction ends. */
+export async function lockAgents(tx: Executor, slugs: readonly string[]) {
+  const rows = await tx
+    .select()
+    .from(agents)
+    .where(inArray(agents.slug_key, [...new Set(slugs.map(slugKey))]))
+    .for("share");
+  return new Map(rows.map((row) => [row.slug_key, row]));
+}
+
+/** Made for another registration than the one that holds now: to be made again. */
+export class RegistrationChanged extends AppError {
+  constructor() {
+    super("service_unavailable", "the agent's registration was changed at the same moment; try again");
+  }
+}
 
 export interface SlugClaim {
   slug: string;

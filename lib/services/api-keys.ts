@@ -1,15 +1,15 @@
 /** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
-import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { and, count, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import type { Scope } from "#lib/contract/primitives";
-import { scopeNames } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyUsage, organizations } from "#lib/db/schema";
 import { sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
-import { createApiKeyText, isApiKeyText } from "./api-key-text";
+import { createApiKeyText } from "./api-key-text";
 import { type Actor, recordAudit } from "./audit";
 import type { Context } from "./context";
+import { lockOrganization } from "./organizations";
 
 /** Who is asking, as the key's row and its organization's say. */
 export interface Caller {
@@ -29,10 +29,25 @@ export interface NewApiKey {
   actor: Actor;
 }
 
-const isLive = and(
+export const isLiveKey = and(
   isNull(apiKeys.revoked_at),
   or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)),
 );
+
+/** Refuses one live key too many. Under the organization's lock, so that keys made at once are counted one by one. */
+async function requireRoomForKey(context: Context, tx: Executor, organizationId: string): Promise<void> {
+  await lockOrganization(tx, organizationId);
+  const limit = context.settings.LIMIT_KEYS_PER_ORGANIZATION;
+  const [live] = await tx
+    .select({ keys: count() })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.organization_id, organizationId), isLiveKey));
+  if ((live?.keys ?? 0) < limit) return;
+  throw new AppError(
+    "too_many_keys",
+    `the organization has ${limit} live API keys, the most it may have; revoke one that is no longer used, then try again`,
+  );
+}
 
 /** The key's text leaves the service in this answer and never again. */
 export async function createApiKey(
@@ -40,6 +55,7 @@ export async function createApiKey(
   tx: Executor,
   wanted: NewApiKey,
 ): Promise<{ id: string; text: string; createdAt: Date }> {
+  await requireRoomForKey(context, tx, wanted.organizationId);
   const text = createApiKeyText(context.settings.worldId === "local" ? "test" : "live", context.random);
   const createdAt = context.clock();
   const id = uuidV7(createdAt.getTime(), context.random(16));
@@ -65,11 +81,8 @@ export async function createApiKey(
   return { id, text, createdAt };
 }
 
-export const allScopes: readonly Scope[] = scopeNames;
-
-/** Null for unknown, malformed, expired and deleted keys alike. */
+/** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
 export async function findCaller(context: Context, text: string, ip: string): Promise<Caller | null> {
-  if (!isApiKeyText(text)) return null;
   const [row] = await context.database.db
     .select({
       keyId: apiKeys.id,
@@ -81,7 +94,9 @@ export async function findCaller(context: Context, text: string, ip: string): Pr
     })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
-    .where(and(eq(apiKeys.secret_hash, sha256(utf8Encode(text))), isLive, isNull(organizations.deleted_at)));
+    .where(
+      and(eq(apiKeys.secret_hash, sha256(utf8Encode(text))), isLiveKey, isNull(organizations.deleted_at)),
+    );
   if (!row) return null;
   await touch(context, row.keyId, row.lastUsedAt, ip);
   return {
@@ -106,6 +121,11 @@ async function touch(context: Context, keyId: string, lastUsedAt: Date | null, i
     );
 }
 
+/** What one key can use: its own limit, or its organization's where that is lower. */
+function attestationsPerMinute({ settings }: Context): number {
+  return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
+}
+
 export async function describeApiKey(context: Context, caller: Caller) {
   const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, caller.keyId));
   if (!row) throw new AppError("invalid_api_key", "the API key is not valid");
@@ -119,13 +139,19 @@ export async function describeApiKey(context: Context, caller: Caller) {
     expires_at: row.expires_at?.toISOString() ?? null,
     scopes: row.scopes as Scope[],
     attestations_today: await countAttestationsToday(context, caller.organizationId),
-    rate_limit: { per_minute: context.settings.LIMIT_ATTEST_PER_MINUTE, per_day: caller.attestationsPerDay },
+    rate_limit: { per_minute: attestationsPerMinute(context), per_day: caller.attestationsPerDay },
   };
 }
 
 /** The UTC day, `2026-11-21`. */
 export function utcDay(date: Date): string {
   return date.toISOString().slice(0, 10);
+}
+
+/** For `Retry-After` of what is counted by UTC day. */
+export function secondsToMidnight(now: Date): string {
+  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
+  return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
 }
 
 async function countAttestationsToday(context: Context, organizationId: string): Promise<number> {

@@ -68,25 +68,33 @@ function readProofs(row: AuthorizationRow): ApprovalView["proofs"] {
   }));
 }
 
+/** Those that the request binds. Version 1 bound none: the page showed, and shows, today's. */
+function namesOf(row: AuthorizationRow) {
+  if (row.version === 1) return { agentName: row.agentName, organizationName: row.organizationName };
+  return { agentName: row.agent_name, organizationName: row.organization_name };
+}
+
 async function describeApproval(context: Context, row: AuthorizationRow): Promise<ApprovalView> {
   const { db } = context.database;
   const request = parseRequest(row);
   const binding = bindRequest(request);
   const environment = environmentOf(context, row);
+  const { agentName, organizationName } = namesOf(row);
   return {
     request_id: row.id,
     status: row.status,
+    version: row.version,
     request,
     binding,
     context: parseContext(row),
     context_salt: row.context_salt ?? "",
     agent: {
       slug: request.agent_slug,
-      name: row.agentName,
+      name: agentName,
       public_key: request.agent_public_key,
       key_status: await readKeyStatus(db, row.agent_id, request.agent_public_key),
     },
-    organization: { id: row.organization_id, name: row.organizationName },
+    organization: { id: row.organization_id, name: organizationName },
     required_level: request.required_level,
     approvals: { required: row.approvals_required, given: row.given },
     protocol_version: row.protocol_version as ProtocolVersion | null,

@@ -12,12 +12,13 @@ import { drawVerdicts } from "#lib/domain/identity-checks";
 import { uuidV7 } from "#lib/domain/ids";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
-import { type FoundAgent, findAgent, slugTaken } from "./agents";
+import { describeRegistered, type FoundAgent, findAgent, slugTaken } from "./agents";
 import type { Caller } from "./api-keys";
 import type { AttestationItem } from "./attestation-item";
 import { describeAttestation } from "./attestation-view";
 import type { Context } from "./context";
 import { type PreparedApproval, prepareApproval } from "./embed-authorization";
+import { shareOf } from "./fair-share";
 import type { IdempotencyHold } from "./idempotency";
 import { attestationKind } from "./store-attestations";
 import { submitSigned } from "./submit-signed";
@@ -41,11 +42,7 @@ async function buildPredicate(
   const now = context.clock();
   const request = signedRequest(input.raw);
   const agentSignature = body.agent_signature ?? undefined;
-  const registered = {
-    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
-    code_hash: agent?.code_hash ?? null,
-    tool_manifest_hash: agent?.tool_manifest_hash ?? null,
-  };
+  const registered = describeRegistered(agent);
   return {
     attestation_id: uuidV7(now.getTime(), context.random(16)),
     timestamp: now.toISOString(),
@@ -73,8 +70,8 @@ async function signItem(
   const { signer } = context.keys;
   const payload = buildActionStatement(predicate);
   // Before anything is stored: where the proof cannot be made, nothing is recorded.
-  const owner = input.caller.organizationId;
-  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, owner));
+  const share = shareOf("other", { organization: input.caller.organizationId });
+  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, share));
   const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
   const item: Omit<AttestationItem, "respond"> = {
     leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
@@ -111,14 +108,19 @@ async function signItem(
   return { ...item, respond };
 }
 
+/** Compared with what is registered now; admitted only if that still holds when it is stored. */
+async function makeItem(context: Context, input: AttestInput): Promise<AttestationItem> {
+  const { body, caller } = input;
+  const agent = await findAgent(context.database.db, body.agent_slug);
+  if (agent !== null && agent.organization_id !== caller.organizationId) throw slugTaken();
+  const { agent_public_key } = describeRegistered(agent);
+  const prepared = await prepareApproval(context, caller, body, agent_public_key);
+  const zkKeyPair = body.enable_zk === true ? await context.keys.zkKeyPair() : null;
+  const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
+  return signItem(context, input, agent, predicate, prepared, zkKeyPair);
+}
+
 export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
-  const agent = await findAgent(context.database.db, input.body.agent_slug);
-  if (agent !== null && agent.organization_id !== input.caller.organizationId) throw slugTaken();
-  const prepared = await prepareApproval(context, input.caller, input.body);
-  const { item, receipt } = await submitSigned(context, attestationKind, async () => {
-    const zkKeyPair = input.body.enable_zk === true ? await context.keys.zkKeyPair() : null;
-    const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
-    return signItem(context, input, agent, predicate, prepared, zkKeyPair);
-  });
+  const { item, receipt } = await submitSigned(context, attestationKind, () => makeItem(context, input));
   return item.respond(receipt);
 }

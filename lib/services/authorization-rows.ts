@@ -3,7 +3,7 @@
  * written down at that moment: the update waits for a decision that is just being made, so that no reader is told
  * "expired" of a request that ends approved.
  */
-import { and, count, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
 import type { PreviouslyDenied } from "#lib/contract/authorize";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
@@ -89,12 +89,19 @@ export async function listRows(executor: Executor, where: ReturnType<typeof and>
     .limit(limit);
 }
 
-export async function countPending(executor: Executor, apiKeyId: string): Promise<number> {
+/** How many requests wait for a decision: of the key, and of its organization. */
+export async function countPending(
+  executor: Executor,
+  { keyId, organizationId }: { keyId: string; organizationId: string },
+): Promise<{ ofKey: number; ofOrganization: number }> {
   const [row] = await executor
-    .select({ pending: count() })
+    .select({
+      ofKey: sql<number>`count(*) FILTER (WHERE ${authorizationRequests.api_key_id} = ${keyId})::int`,
+      ofOrganization: sql<number>`count(*)::int`,
+    })
     .from(authorizationRequests)
-    .where(and(eq(authorizationRequests.api_key_id, apiKeyId), isOpen));
-  return row?.pending ?? 0;
+    .where(and(eq(authorizationRequests.organization_id, organizationId), isOpen));
+  return row ?? { ofKey: 0, ofOrganization: 0 };
 }
 
 /** The last request equal to this one that a human denied in the 24 hours before it was made. */

@@ -1,31 +1,44 @@
-/** Results of pure, costly functions under a key that stands for all the bytes they read; least recently used go first. */
+/**
+ * Results of pure, costly functions under a key that stands for all the bytes they read. A full memo forgets what the
+ * owner with the most entries has used least recently, so that nobody pushes out what others need.
+ */
 export interface BoundedMemo {
   /** Calls that come while the first one works wait for it. A rejection is not kept. */
-  get<Result>(key: string, compute: () => Promise<Result>): Promise<Result>;
+  get<Result>(key: string, compute: () => Promise<Result>, owner: string): Promise<Result>;
   size(): number;
 }
 
+interface Entry {
+  owner: string;
+  result: Promise<unknown>;
+}
+
+/** A Map keeps the order of insertion, and an entry that is used moves to its end. */
+function findLeastNeeded(entries: ReadonlyMap<string, Entry>): string | undefined {
+  const counts = new Map<string, number>();
+  for (const { owner } of entries.values()) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  for (const [key, { owner }] of entries) if (counts.get(owner) === most) return key;
+  return undefined;
+}
+
 export function createBoundedMemo(maxEntries: number): BoundedMemo {
-  const entries = new Map<string, Promise<unknown>>();
+  const entries = new Map<string, Entry>();
   return {
     size: () => entries.size,
-    get<Result>(key: string, compute: () => Promise<Result>): Promise<Result> {
+    get<Result>(key: string, compute: () => Promise<Result>, owner: string): Promise<Result> {
       const known = entries.get(key);
       if (known !== undefined) {
-        // A Map keeps the order of insertion: moving the entry to the end marks it as used.
         entries.delete(key);
         entries.set(key, known);
-        return known as Promise<Result>;
+        return known.result as Promise<Result>;
       }
       const result = compute();
-      entries.set(key, result);
+      entries.set(key, { owner, result });
       result.catch(() => {
-        if (entries.get(key) === result) entries.delete(key);
+        if (entries.get(key)?.result === result) entries.delete(key);
       });
-      for (const oldest of entries.keys()) {
-        if (entries.size <= maxEntries) break;
-        entries.delete(oldest);
-      }
+      while (entries.size > maxEntries) entries.delete(findLeastNeeded(entries) ?? key);
       return result;
     },
   };

@@ -4,10 +4,13 @@ import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import type { Logger } from "#lib/logger";
 import type { Mailer } from "#lib/providers/mailer";
 import type { WorldIdProvider } from "#lib/providers/world-id";
+import type { FairQueue } from "./fair-queue";
 import type { ForkGuard } from "./fork-guard";
+import type { HealthCheck } from "./health";
 import type { LogSequencer } from "./log-sequencer";
 import type { RateLimiter } from "./rate-limit";
 import type { SigningKeys } from "./signing-keys";
+import type { UnknownKeys } from "./unknown-keys";
 import type { Wakeups } from "./wakeups";
 import type { ZkPool } from "./zk-worker-pool";
 
@@ -18,8 +21,12 @@ export interface ServiceSettings {
   LOG_ORIGIN?: string | undefined;
   WITNESSES?: WitnessPolicySettings | undefined;
   LIMIT_ATTEST_PER_MINUTE: number;
+  LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: number;
   LIMIT_ATTEST_PER_DAY: number;
   LIMIT_AUTHORIZE_PENDING: number;
+  LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: number;
+  LIMIT_KEYS_PER_ORGANIZATION: number;
+  LIMIT_KEY_CHANGES_PER_DAY: number;
 }
 
 /** Secrets of this service, each derived from AUTH_SECRET under a name of its own. */
@@ -38,6 +45,8 @@ export interface Context {
   secrets: Secrets;
   mailer: Mailer;
   limiter: RateLimiter;
+  unknownKeys: UnknownKeys;
+  health: HealthCheck;
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;
@@ -45,4 +54,6 @@ export interface Context {
   /** Costly proofs, off the request thread. */
   pool: ZkPool;
   worldId: WorldIdProvider;
+  /** Questions to World's portal and chain go through here. */
+  worldCalls: FairQueue;
 }

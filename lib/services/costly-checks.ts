@@ -5,18 +5,16 @@ import { signingKeys } from "#lib/db/schema";
 import { summarizePublicProof } from "#lib/domain/presentation-verify";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { Context } from "./context";
+import type { Share } from "./fair-share";
 
-/** `isPayloadShown`: to the reader of the verdict; the service has it either way. */
-export function createCostlyChecks(context: Context, isPayloadShown: boolean): CostlyChecks {
+/** `isPayloadShown`: to the reader of the verdict; the service has it either way. `share`: whose checks these are. */
+export function createCostlyChecks(context: Context, isPayloadShown: boolean, share: Share): CostlyChecks {
   return {
     verifyHumanAuthorization: async (object) => {
       const published = await context.keys.published();
       const serviceKeys = published.map(({ keyId, publicKey }) => ({ keyId, publicKey }));
-      const report = await context.pool.runRemembered("verifyHumanAuthorization", {
-        object,
-        serviceKeys,
-        v4KeyJson: context.worldId.v4KeyJson,
-      });
+      const input = { object, serviceKeys, v4KeyJson: context.worldId.v4KeyJson };
+      const report = await context.pool.runRemembered("verifyHumanAuthorization", input, share);
       if (report === null) return { ok: false, detail: "the authorization is malformed" };
       const failed = report.checks.find(({ status }) => status === "fail");
       return { ok: report.ok, detail: failed ? `${failed.name}: ${failed.detail}` : report.grade_text };
@@ -28,12 +26,13 @@ export function createCostlyChecks(context: Context, isPayloadShown: boolean): C
         .where(eq(signingKeys.purpose, "zk"));
       const keysWhere = (isRevoked: boolean) =>
         rows.filter(({ status }) => (status === "revoked") === isRevoked).map(({ publicKey }) => publicKey);
-      const report = await context.pool.runRemembered("verifyPresentation", {
+      const input = {
         zkProof,
         pinnedKeys: keysWhere(false),
         revokedKeys: keysWhere(true),
         expected: { attestationId, audience: "public", ...(payload === null ? {} : { payload }) },
-      });
+      };
+      const report = await context.pool.runRemembered("verifyPresentation", input, share);
       return summarizePublicProof(report, isPayloadShown && payload !== null);
     },
   };

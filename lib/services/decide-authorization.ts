@@ -172,7 +172,13 @@ function signAuthorization(
   approvedAt: Date,
 ): Uint8Array {
   const { signer } = context.keys;
-  const unsigned = buildAuthorization(parseRequest(row), all, approvedAt.toISOString(), signer.keyId);
+  const unsigned = buildAuthorization(
+    parseRequest(row),
+    all,
+    approvedAt.toISOString(),
+    signer.keyId,
+    row.version,
+  );
   const signature = base64Encode(signer.sign(authorizationSigningBytes(unsigned)));
   return canonicalBytes(assembleAuthorization(unsigned, signature) as unknown as JsonObject);
 }

@@ -4,10 +4,11 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, gt, lt, sql } from "drizzle-orm";
+import { usualScopes } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { emailCodeFailures, emailCodes } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { allScopes, createApiKey, utcDay } from "./api-keys";
+import { createApiKey, utcDay } from "./api-keys";
 import type { Context } from "./context";
 import { findOrCreateOrganization } from "./organizations";
 
@@ -110,7 +111,7 @@ async function createKey(context: Context, tx: Executor, email: string, name: st
     organizationId,
     name,
     email,
-    scopes: allScopes,
+    scopes: usualScopes,
     expiresAt: null,
     actor: { kind: "user", id: email, ip },
   });

@@ -5,6 +5,7 @@
 import { eq } from "drizzle-orm";
 import type { AttestBody } from "#lib/contract/attest";
 import { authorizationRequests } from "#lib/db/schema";
+import { isSameAgentKey } from "#lib/domain/approval-key";
 import { utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { weakestLevel } from "#lib/domain/claim-checks";
@@ -48,13 +49,20 @@ export function assembleHumanAuthorization(signed: Uint8Array, log: string | nul
   return log === null ? object : { ...object, log: JSON.parse(log) as JsonObject };
 }
 
-function checkFit(body: AttestBody, caller: Caller, organizationId: string, request: JsonObject): void {
+function checkFit(
+  body: AttestBody,
+  caller: Caller,
+  registeredKey: string | null,
+  organizationId: string,
+  request: JsonObject,
+): void {
   const misfits = [
     [organizationId === caller.organizationId, "was issued to another organization"],
     [
       text(request, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase(),
       "is for another agent_slug",
     ],
+    [isSameAgentKey(request, registeredKey), "is for another agent key than the one registered now"],
     [text(request, "action") === body.action, "is for another action"],
     [
       request["inputs_hash"] === undefined || request["inputs_hash"] === body.inputs_hash,
@@ -69,6 +77,7 @@ async function prepareProof(
   context: Context,
   caller: Caller,
   body: AttestBody,
+  registeredKey: string | null,
   given: JsonObject,
 ): Promise<PreparedApproval> {
   const givenRequest = given["request"];
@@ -82,7 +91,7 @@ async function prepareProof(
     throw fieldError("authorization_altered", field, "differs from the authorization that was issued");
   }
   const request = object["request"] as JsonObject;
-  checkFit(body, caller, issued.organizationId, request);
+  checkFit(body, caller, registeredKey, issued.organizationId, request);
   if (issued.attestationId !== null) throw authorizationAlreadyUsed();
   const binding = object["binding"] as JsonObject;
   const approvals = object["approvals"] as JsonObject[];
@@ -110,30 +119,20 @@ export function authorizationAlreadyUsed() {
   );
 }
 
+/** `registeredKey`: the agent's, in base64; null where none is registered. */
 export async function prepareApproval(
   context: Context,
   caller: Caller,
   body: AttestBody,
+  registeredKey: string | null,
 ): Promise<PreparedApproval> {
   const given = body.human_authorization ?? null;
-  if (given !== null) {
-    if (body.human_approved === false) {
-      throw fieldError(
-        "validation_error",
-        "human_approved",
-        "must not be false beside a human_authorization",
-      );
-    }
-    return prepareProof(context, caller, body, given);
-  }
+  if (given !== null) return prepareProof(context, caller, body, registeredKey, given);
   if (body.human_approved === true) {
     return {
       approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },
       authorization: null,
     };
-  }
-  if (typeof body.human_approver_hash === "string") {
-    throw fieldError("validation_error", "human_approver_hash", "needs human_approved: true");
   }
   return { approval: { method: "none" }, authorization: null };
 }

@@ -7,6 +7,7 @@ import { and, eq, sql } from "drizzle-orm";
 import type { EraseResponse } from "#lib/contract/receipts";
 import type { Executor } from "#lib/db/client";
 import {
+  apiKeys,
   approvalSubmissions,
   approvals,
   attestations,
@@ -39,6 +40,7 @@ export async function eraseContent(context: Context, input: EraseInput): Promise
         actor: input.actor,
         action: "attestation.erased",
         subject: row.id,
+        ...(await describeKey(tx, input.actor)),
       });
     }
     return {
@@ -49,6 +51,13 @@ export async function eraseContent(context: Context, input: EraseInput): Promise
       message: "The content is erased. The log entry, which holds hashes and a signature only, stays.",
     };
   });
+}
+
+/** An erasure is looked into long afterwards: its line says by itself which key it was, and whose. */
+async function describeKey(tx: Executor, actor: Actor) {
+  if (actor.kind !== "key") return {};
+  const [key] = await tx.select().from(apiKeys).where(eq(apiKeys.id, actor.id));
+  return key ? { detail: { key_id: key.id, key_name: key.name, key_made_by: key.email } } : {};
 }
 
 async function lockOwn(tx: Executor, { id, organizationId }: EraseInput) {
@@ -95,6 +104,8 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
       fingerprint: sql`${authorizationRequests.request_hash}`,
       context: null,
       context_salt: null,
+      agent_name: null,
+      organization_name: null,
       human_authorization: null,
       decision_payload: null,
     })

@@ -1,7 +1,74 @@
-/** Rejects where the database does not answer. */
-import { sql } from "drizzle-orm";
-import type { Context } from "./context";
+/**
+ * Whether the database answers. Many may ask many times a second, so one question to the database serves all who ask
+ * within a second of it, and a database that is silent makes nobody wait longer than `patienceMs`.
+ */
+import type { Database } from "#lib/db/client";
+import { AppError } from "#lib/errors";
 
-export async function pingDatabase(context: Context): Promise<void> {
-  await context.database.db.execute(sql`SELECT 1`);
+/** How long an answer is told on. */
+const lifetimeMs = 1000;
+
+/** The embedded database is in this process: it cannot go away, and may be busy for a while. */
+const patienceMs = { postgres: 1500, embedded: 10_000 } as const;
+
+/** A question that got no answer for so long is given up, or a connection that died in silence would speak for all. */
+const hopelessMs = 30_000;
+
+export interface HealthCheck {
+  /** Rejects where the database does not answer. */
+  check(): Promise<void>;
+}
+
+interface Question {
+  askedMs: number;
+  /** Null while there is no answer. */
+  answeredMs: number | null;
+  /** The database's answer, or the end of our patience. */
+  answer: Promise<void>;
+}
+
+function waitFor(answer: Promise<unknown>, limitMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new AppError("service_unavailable", "the database does not answer, try again shortly")),
+      limitMs,
+    );
+    answer.then(() => resolve(), reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** `clockMs` only ever goes forward. */
+export function createHealthCheck(
+  database: Pick<Database, "kind" | "query">,
+  clockMs: () => number = () => performance.now(),
+): HealthCheck {
+  let last: Question | null = null;
+
+  function ask(nowMs: number): Question {
+    const asked = database.query("SELECT 1", []);
+    const question: Question = {
+      askedMs: nowMs,
+      answeredMs: null,
+      answer: waitFor(asked, patienceMs[database.kind]),
+    };
+    const note = () => {
+      question.answeredMs = clockMs();
+    };
+    asked.then(note, note);
+    // Nobody may be waiting any more when it fails.
+    question.answer.catch(() => {});
+    return question;
+  }
+
+  function isStale({ askedMs, answeredMs }: Question, nowMs: number): boolean {
+    return answeredMs === null ? nowMs - askedMs >= hopelessMs : nowMs - answeredMs >= lifetimeMs;
+  }
+
+  return {
+    check: () => {
+      const nowMs = clockMs();
+      if (last === null || isStale(last, nowMs)) last = ask(nowMs);
+      return last.answer;
+    },
+  };
 }

@@ -1,11 +1,16 @@
-/** Deletes what has run out: counters of limits, idempotency keys (they hold answers), e-mail codes. */
-import { lt, sql } from "drizzle-orm";
+/**
+ * Deletes what has run out: counters of limits, idempotency keys (they hold answers), e-mail codes, nonces of World ID
+ * and proofs that were refused, both of which anyone with a link can pile up.
+ */
+import { and, eq, lt, sql } from "drizzle-orm";
 import {
+  approvalSubmissions,
   emailCodeFailures,
   emailCodes,
   idempotencyKeys,
   rateLimits,
   verificationTokens,
+  worldNonces,
 } from "#lib/db/schema";
 import { utcDay } from "./api-keys";
 import type { Context } from "./context";
@@ -21,6 +26,12 @@ export async function deleteExpired(context: Context): Promise<void> {
   await db.delete(idempotencyKeys).where(lt(idempotencyKeys.expires_at, sql`now()`));
   await db.delete(emailCodes).where(lt(emailCodes.expires_at, sql`now()`));
   await db.delete(emailCodeFailures).where(lt(emailCodeFailures.day, utcDay(new Date(nowMs - dayMs))));
+  // A request lives for a day at most; until then a refused proof that is sent again gets its first answer.
+  const dayAgo = sql`now() - interval '1 day'`;
+  await db.delete(worldNonces).where(lt(worldNonces.expires_at, dayAgo));
+  await db
+    .delete(approvalSubmissions)
+    .where(and(eq(approvalSubmissions.status, "refused"), lt(approvalSubmissions.created_at, dayAgo)));
   await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
 }
 

@@ -1,5 +1,5 @@
 /** Agents' registered identities (api.md section 11). A change applies to later attestations only. */
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, eq, isNull } from "drizzle-orm";
 import type { z } from "zod";
 import type {
   IdentityResponse,
@@ -15,8 +15,9 @@ import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
 import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks";
 import { parseCanonical } from "#lib/domain/statement";
-import { AppError, fieldError } from "#lib/errors";
-import { claimAgents, findAgent, isSlug, slugKey, slugTaken } from "./agents";
+import { fieldError } from "#lib/errors";
+import { readNewestKeys, replaceKey } from "./agent-keys";
+import { agentNotFound, claimAgents, findAgent, isSlug, slugKey, slugTaken } from "./agents";
 import { type Actor, recordAudit } from "./audit";
 import type { Context } from "./context";
 
@@ -27,8 +28,6 @@ export interface Registrant {
   organizationId: string;
   actor: Actor;
 }
-
-const notFound = () => new AppError("agent_not_found", "no agent has this slug");
 
 /** Undefined where no key is given, null where it is to be cleared; a key that is not fit is a 422. */
 function givenPublicKey(profile: Profile): Uint8Array | null | undefined {
@@ -61,23 +60,6 @@ function checkPossession(profile: Profile, slug: string, publicKey: Uint8Array |
   return true;
 }
 
-async function replaceKey(
-  tx: Executor,
-  agentId: string,
-  publicKey: Uint8Array | null,
-  provenAt: Date | null,
-  now: Date,
-): Promise<void> {
-  await tx
-    .update(agentKeys)
-    .set({ retired_at: now })
-    .where(and(eq(agentKeys.agent_id, agentId), isNull(agentKeys.retired_at)));
-  if (publicKey === null) return;
-  await tx
-    .insert(agentKeys)
-    .values({ agent_id: agentId, public_key: publicKey, registered_at: now, proven_at: provenAt });
-}
-
 async function applyProfile(
   context: Context,
   tx: Executor,
@@ -90,8 +72,7 @@ async function applyProfile(
   const isProven = checkPossession(profile, agent.slug, publicKey);
   const isSameKey =
     publicKey !== null && agent.public_key !== null && bytesEqual(publicKey, agent.public_key);
-  if (given !== undefined && !isSameKey)
-    await replaceKey(tx, agent.id, publicKey, isProven ? now : null, now);
+  if (given !== undefined && !isSameKey) await replaceKey(context, tx, agent.id, publicKey, isProven);
   else if (isProven) {
     const unproven = and(
       eq(agentKeys.agent_id, agent.id),
@@ -130,7 +111,7 @@ async function storeTools(
 
 export async function readIdentity(executor: Executor, slug: string): Promise<IdentityResponse> {
   const agent = await findAgent(executor, slug);
-  if (agent === null) throw notFound();
+  if (agent === null) throw agentNotFound();
   return describeIdentity(executor, agent);
 }
 
@@ -138,11 +119,6 @@ async function describeIdentity(
   executor: Executor,
   agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>,
 ): Promise<IdentityResponse> {
-  const history = await executor
-    .select()
-    .from(agentKeys)
-    .where(eq(agentKeys.agent_id, agent.id))
-    .orderBy(asc(agentKeys.registered_at));
   const descriptions = agent.manifest ? parseCanonical(agent.manifest)?.["tool_descriptions"] : undefined;
   return {
     slug: agent.slug,
@@ -151,13 +127,7 @@ async function describeIdentity(
     public_key: agent.public_key ? base64Encode(agent.public_key) : null,
     public_key_pem: agent.public_key ? encodePublicKeyPem(agent.public_key) : null,
     key_status: agent.public_key === null ? "none" : agent.key_proven_at === null ? "unproven" : "proven",
-    key_history: history.map((key) => ({
-      public_key: base64Encode(key.public_key),
-      status: key.proven_at === null ? "unproven" : "proven",
-      registered_at: key.registered_at.toISOString(),
-      proven_at: key.proven_at?.toISOString() ?? null,
-      retired_at: key.retired_at?.toISOString() ?? null,
-    })),
+    ...(await readNewestKeys(executor, agent.id)),
     code_hash: agent.code_hash,
     model_id: agent.model_id,
     tool_manifest_hash: agent.tool_manifest_hash,
@@ -199,13 +169,13 @@ async function audit(
 
 /** A slug of another organization answers as an unknown one. The row is locked, so that key changes queue up. */
 async function requireOwn(tx: Executor, registrant: Registrant, slug: string) {
-  if (!isSlug(slug)) throw notFound();
+  if (!isSlug(slug)) throw agentNotFound();
   const [agent] = await tx
     .select()
     .from(agents)
     .where(and(eq(agents.slug_key, slugKey(slug)), eq(agents.organization_id, registrant.organizationId)))
     .for("update");
-  if (!agent) throw notFound();
+  if (!agent) throw agentNotFound();
   return agent;
 }
 

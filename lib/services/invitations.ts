@@ -2,7 +2,7 @@
  * Inviting a colleague by e-mail. The token is in the mail alone: here is its SHA-256. It works once, within seven
  * days, and only for a person who is signed in with the invited address.
  */
-import { and, desc, eq, gt, isNull, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
 import { base64UrlEncode, sha256, utf8Encode } from "#lib/domain/bytes";
@@ -11,9 +11,12 @@ import { AppError, fieldError } from "#lib/errors";
 import { type Actor, recordAudit } from "./audit";
 import type { Context } from "./context";
 import { type Person, personNotFound, type Role, requireRole } from "./members";
+import { lockOrganization } from "./organizations";
 import { invitationMail } from "./portal-mails";
 
 const lifetimeDays = 7;
+const maxMembers = 100;
+const maxOrganizations = 50;
 
 const hashToken = (token: string) => sha256(utf8Encode(token));
 
@@ -44,6 +47,37 @@ async function requireNewcomer(tx: Executor, organizationId: string, email: stri
   if (member) throw fieldError("validation_error", "email", "belongs to a member already");
 }
 
+/** Members and open invitations are listed whole. Under the organization's lock, so that invitations made at once count. */
+async function requireRoom(tx: Executor, organizationId: string): Promise<void> {
+  const [members] = await tx
+    .select({ count: count() })
+    .from(memberships)
+    .where(eq(memberships.organization_id, organizationId));
+  const [invited] = await tx
+    .select({ count: count() })
+    .from(invitations)
+    .where(and(eq(invitations.organization_id, organizationId), isOpen));
+  if ((members?.count ?? 0) + (invited?.count ?? 0) < maxMembers) return;
+  throw new AppError(
+    "validation_error",
+    `an organization may have ${maxMembers} members, open invitations included; remove a member or withdraw an invitation first`,
+  );
+}
+
+/** The organizations of a person are listed whole too. */
+async function requireFewOrganizations(tx: Executor, userId: string): Promise<void> {
+  await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
+  const [joined] = await tx
+    .select({ count: count() })
+    .from(memberships)
+    .where(eq(memberships.user_id, userId));
+  if ((joined?.count ?? 0) < maxOrganizations) return;
+  throw new AppError(
+    "validation_error",
+    `you belong to ${maxOrganizations} organizations, the most that one person may; leave one first`,
+  );
+}
+
 /** An earlier invitation of the same address no longer works. */
 export async function inviteMember(
   context: Context,
@@ -54,11 +88,13 @@ export async function inviteMember(
   const now = context.clock();
   const token = base64UrlEncode(context.random(32));
   await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
     await requireRole(tx, person, "owner");
     await requireNewcomer(tx, organizationId, invited.email);
     await tx
       .delete(invitations)
       .where(and(eq(invitations.organization_id, organizationId), eq(invitations.email, invited.email)));
+    await requireRoom(tx, organizationId);
     await tx.insert(invitations).values({
       id: uuidV7(now.getTime(), context.random(16)),
       organization_id: organizationId,
@@ -136,6 +172,7 @@ export async function acceptInvitation(
     if (!accepted) throw personNotFound();
     if (accepted.email !== visitor.email)
       throw new AppError("forbidden", "this invitation is for another address");
+    await requireFewOrganizations(tx, visitor.userId);
     const organizationId = accepted.organization_id;
     const [organization] = await tx
       .select({ deletedAt: organizations.deleted_at })

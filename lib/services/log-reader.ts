@@ -1,8 +1,8 @@
 /** Reading the log's tables: heads, tiles, entries, and where a leaf stands under a checkpoint. */
-import { and, asc, eq, gte, isNull, lt } from "drizzle-orm";
+import { and, asc, eq, gt, gte, isNull, lt } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
-import { logLeaves, logs, logTiles, signingKeys } from "#lib/db/schema";
+import { logCheckpoints, logLeaves, logs, logTiles, signingKeys } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
 import { makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import { proveInclusion, type TileReader } from "#lib/domain/tile-proofs";
@@ -70,6 +70,18 @@ export async function readEntries(
     )
     .orderBy(asc(logLeaves.leaf_index));
   return rows.map(({ data }) => data);
+}
+
+/** When the leaf came into the log: every commit signs a checkpoint, and the first that covers the leaf was its own. */
+export async function readCommitTime(executor: Executor, logId: number, index: number): Promise<Date> {
+  const [first] = await executor
+    .select({ at: logCheckpoints.created_at })
+    .from(logCheckpoints)
+    .where(and(eq(logCheckpoints.log_id, logId), gt(logCheckpoints.size, index)))
+    .orderBy(asc(logCheckpoints.size))
+    .limit(1);
+  if (!first) throw new Error(`no checkpoint of log ${logId} covers leaf ${index}`);
+  return first.at;
 }
 
 /** Where a leaf stands under the newest checkpoint of its log, or with a policy under one that meets it. */

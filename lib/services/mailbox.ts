@@ -1,9 +1,15 @@
 /** The development mailbox: mail that would have been sent, kept in the database where people and tests read it. */
-import { desc } from "drizzle-orm";
+import { desc, lte, sql } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
 import { mailboxMessages } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
 import type { Mailer } from "#lib/providers/mailer";
+
+const maxKept = 1_000;
+const maxListed = 200;
+
+/** Nothing is deleted while there are no more than are kept. */
+const newestToDelete = sql`(SELECT id FROM ${mailboxMessages} ORDER BY id DESC OFFSET ${maxKept} LIMIT 1)`;
 
 interface MailboxOptions {
   database: Database;
@@ -25,13 +31,18 @@ export function createMailboxMailer({ database, clock, random, print }: MailboxO
         html: mail.html,
         created_at: now,
       });
+      await database.db.delete(mailboxMessages).where(lte(mailboxMessages.id, newestToDelete));
       print(`[mailbox] to ${mail.to}: ${mail.subject}`);
     },
   };
 }
 
 export async function listMailbox(database: Database) {
-  const rows = await database.db.select().from(mailboxMessages).orderBy(desc(mailboxMessages.id)).limit(200);
+  const rows = await database.db
+    .select()
+    .from(mailboxMessages)
+    .orderBy(desc(mailboxMessages.id))
+    .limit(maxListed);
   return rows.map((row) => ({
     id: row.id,
     to: row.recipient,

@@ -49,6 +49,41 @@ describe.each(databaseKinds)("members (%s)", (kind) => {
     return person;
   }
 
+  it("has room for 100 people, open invitations among them, however many are invited at once", async () => {
+    await context.database.query(
+      `INSERT INTO invitations (id, organization_id, email, role, token_hash, invited_by, expires_at)
+       SELECT gen_random_uuid(), $1, 'many' || n || '@example.com', 'member', decode(md5(gen_random_uuid()::text), 'hex'), 'x', now() + interval '1 day'
+       FROM generate_series(1, 94) AS n`,
+      [owner.organizationId],
+    );
+    const asked = await Promise.allSettled(
+      Array.from({ length: 12 }, () => inviteMember(context, owner, { email: newAddress(), role: "member" })),
+    );
+    expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
+    for (const one of asked)
+      if (one.status === "rejected")
+        expect(one.reason.detail).toContain("100 members, open invitations included");
+    expect(await listInvitations(context.database.db, owner.organizationId)).toHaveLength(99);
+    await inviteMember(context, owner, { email: "many1@example.com", role: "owner" });
+  });
+
+  it("is one of at most 50 that a person belongs to", async () => {
+    const joining = await signInPerson(context, newAddress());
+    await context.database.query(
+      `WITH made AS (INSERT INTO organizations (id, name) SELECT gen_random_uuid(), 'o' FROM generate_series(1, 48) RETURNING id)
+       INSERT INTO memberships (organization_id, user_id, role) SELECT id, $1, 'member' FROM made`,
+      [joining.userId],
+    );
+    const first = await invite(joining.email);
+    await acceptInvitation(context, joining, first);
+    const other = await signInPerson(context, newAddress());
+    await inviteMember(context, other, { email: joining.email, role: "member" });
+    const [mail] = await listMailbox(context.database);
+    const token = /invitations\/(\S+)/.exec(mail?.text ?? "")?.[1] ?? "";
+    await expect(acceptInvitation(context, joining, token)).rejects.toThrow("you belong to 50 organizations");
+    expect(await readInvitation(context, token)).not.toBeNull();
+  });
+
   it("joins the organization by invitation, with the invited role", async () => {
     const member = await join();
     const members = await listMembers(context.database.db, owner.organizationId);

@@ -1,16 +1,16 @@
-/** Who belongs to an organization. It always has an owner: every change of roles waits for the organization's lock. */
-import { and, asc, count, eq, gt, isNull, or, sql } from "drizzle-orm";
+/**
+ * Who belongs to an organization. It always has an owner: every change of roles waits for the organization's lock,
+ * without which two owners could step down at once and leave none.
+ */
+import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, memberships, organizations, users } from "#lib/db/schema";
+import { apiKeys, memberships, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { isLiveKey } from "./api-keys";
 import { recordAudit } from "./audit";
 import type { Context } from "./context";
 import { type Person, personNotFound, type Role, requireRole } from "./members";
-
-const isLiveKey = and(
-  isNull(apiKeys.revoked_at),
-  or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)),
-);
+import { lockOrganization } from "./organizations";
 
 export async function listMembers(executor: Executor, organizationId: string) {
   const rows = await executor
@@ -32,15 +32,6 @@ export async function listMembers(executor: Executor, organizationId: string) {
   return rows.map((row) => ({ ...row, since: row.since.toISOString() }));
 }
 
-/** Without this lock two owners could step down at once and leave none. */
-async function lockOrganization(tx: Executor, organizationId: string): Promise<void> {
-  await tx
-    .select({ id: organizations.id })
-    .from(organizations)
-    .where(eq(organizations.id, organizationId))
-    .for("update");
-}
-
 async function findMember(tx: Executor, organizationId: string, userId: string) {
   const members = await listMembers(tx, organizationId);
   const member = members.find((one) => one.userId === userId);
@@ -55,6 +46,19 @@ const lastOwner = () =>
 const isRole = (organizationId: string, userId: string) =>
   and(eq(memberships.organization_id, organizationId), eq(memberships.user_id, userId));
 
+const isKeyMadeBy = (organizationId: string, email: string) =>
+  and(eq(apiKeys.organization_id, organizationId), eq(apiKeys.email, email), isNull(apiKeys.revoked_at));
+
+/** Erasing is for owners: who is one no longer may not go on with a key that was made before. Answers the keys' ids. */
+async function takeEraseScope(tx: Executor, organizationId: string, email: string): Promise<string[]> {
+  const keys = await tx
+    .update(apiKeys)
+    .set({ scopes: sql`array_remove(${apiKeys.scopes}, 'erase')` })
+    .where(and(isKeyMadeBy(organizationId, email), sql`'erase' = ANY(${apiKeys.scopes})`))
+    .returning({ id: apiKeys.id });
+  return keys.map(({ id }) => id);
+}
+
 export async function changeRole(
   context: Context,
   person: Person,
@@ -68,7 +72,8 @@ export async function changeRole(
     if (member.role === wanted.role) return;
     if (isLastOwner) throw lastOwner();
     await tx.update(memberships).set({ role: wanted.role }).where(isRole(organizationId, wanted.userId));
-    const detail = { role: wanted.role };
+    const lost = wanted.role === "owner" ? [] : await takeEraseScope(tx, organizationId, member.email);
+    const detail = { role: wanted.role, ...(lost.length > 0 && { keys_without_erase: lost }) };
     await recordAudit(context, tx, {
       organizationId,
       actor,
@@ -96,21 +101,19 @@ export async function removeMember(
       ? await tx
           .update(apiKeys)
           .set({ revoked_at: context.clock() })
-          .where(
-            and(
-              eq(apiKeys.organization_id, organizationId),
-              eq(apiKeys.email, member.email),
-              isNull(apiKeys.revoked_at),
-            ),
-          )
+          .where(isKeyMadeBy(organizationId, member.email))
           .returning({ id: apiKeys.id })
       : [];
+    const lost = await takeEraseScope(tx, organizationId, member.email);
     await recordAudit(context, tx, {
       organizationId,
       actor,
       action: "member.removed",
       subject: member.email,
-      detail: { revoked_keys: revoked.map(({ id }) => id) },
+      detail: {
+        revoked_keys: revoked.map(({ id }) => id),
+        ...(lost.length > 0 && { keys_without_erase: lost }),
+      },
     });
   });
 }

@@ -5,6 +5,18 @@ import { memberships, organizations, users } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
 import type { Context } from "./context";
 
+/**
+ * For counts and roles that must still hold at the commit: whoever changes them waits here. NO KEY UPDATE, so that
+ * rows which only refer to the organization (attestations above all) do not wait.
+ */
+export async function lockOrganization(tx: Executor, organizationId: string): Promise<void> {
+  await tx
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId))
+    .for("no key update");
+}
+
 /** The person behind an address, made when there is none yet. */
 async function findOrCreateUser(context: Context, tx: Executor, email: string): Promise<string> {
   const id = uuidV7(context.clock().getTime(), context.random(16));

@@ -133,7 +133,7 @@ export async function readOwnAttestation(context: Context, person: Person, id: s
   const stored = await readAttestation(db, id);
   if (stored.organization_id !== person.organizationId) throw attestationNotFound();
   return {
-    verification: await verifyAttestationById(context, id, person.organizationId),
+    verification: await verifyAttestationById(context, id, person.organizationId, null),
     /** Name and JSON text of each message that can be disclosed; null where there is nothing to present. */
     messages:
       stored.payload === null || stored.bbs_signature === null

@@ -4,13 +4,10 @@ import type { z } from "zod";
 import type { registerBody, updateIdentityBody } from "#lib/contract/identity";
 import { agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/domain/identity-checks";
-import { AppError } from "#lib/errors";
-import { type FoundAgent, findAgent } from "./agents";
+import { agentNotFound, type FoundAgent, findAgent } from "./agents";
 import type { Context } from "./context";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 import { type Person, requireRole } from "./members";
-
-const agentNotFound = () => new AppError("agent_not_found", "no agent has this slug");
 
 function keyStatus(agent: FoundAgent): "none" | "unproven" | "proven" {
   if (agent.public_key === null) return "none";

@@ -1,12 +1,15 @@
 /** Guarantee: whatever belongs to another organization is, in the portal, the same as what does not exist. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { scopeNames } from "#lib/contract/primitives";
 import { databaseKinds } from "#lib/db/testing";
 import { AppError } from "#lib/errors";
 import { startTestApp, type TestApp } from "#lib/http/testing";
 import type { Context } from "./context";
 import { exportOwnAttestations } from "./export-attestations";
-import { withdrawInvitation } from "./invitations";
+import { acceptInvitation, inviteMember, listInvitations, withdrawInvitation } from "./invitations";
+import { listMailbox } from "./mailbox";
 import type { Person } from "./members";
+import { changeRole, listMembers, removeMember } from "./organization-members";
 import {
   eraseOwnAttestation,
   listOwnAttestations,
@@ -16,7 +19,7 @@ import {
 import { listOwnAgents, putOwnTools, readOwnAgent, updateOwnAgent } from "./portal-agents";
 import { listAuditEvents } from "./portal-audit";
 import { cancelOwnAuthorization, listOwnAuthorizations, readOwnAuthorization } from "./portal-authorizations";
-import { revokeOwnApiKey } from "./portal-keys";
+import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
 import { readOverview } from "./portal-overview";
 import { signInPerson } from "./portal-testing";
 
@@ -63,32 +66,6 @@ describe.each(databaseKinds)("isolation in the portal (%s)", (kind) => {
     expect((await readOverview(context, owner)).attestationsToday).toBe(1);
   });
 
-  it("answers a stranger as if the id were unknown", async () => {
-    const doors: [string, (id: string) => Promise<unknown>, string, string][] = [
-      ["attestation", (id) => readOwnAttestation(context, stranger, id), attestationId, unknownUuid],
-      [
-        "presentation",
-        (id) => presentOwnAttestation(context, stranger, id, wanted),
-        attestationId,
-        unknownUuid,
-      ],
-      ["erasure", (id) => eraseOwnAttestation(context, stranger, id), attestationId, unknownUuid],
-      ["agent", (id) => readOwnAgent(context, stranger, id), "owned", "nobody"],
-      ["profile", (id) => updateOwnAgent(context, stranger, id, { name: "x" }), "owned", "nobody"],
-      ["tools", (id) => putOwnTools(context, stranger, id, ["x"]), "owned", "nobody"],
-      ["request", (id) => readOwnAuthorization(context, stranger, id), requestId, unknownRequest],
-      ["cancel", (id) => cancelOwnAuthorization(context, stranger, id), requestId, unknownRequest],
-      ["key", (id) => revokeOwnApiKey(context, stranger, id), unknownUuid, unknownUuid],
-      ["invitation", (id) => withdrawInvitation(context, stranger, id), unknownUuid, unknownUuid],
-    ];
-    for (const [name, door, theirs, unknown] of doors) {
-      const answer = await failureOf(door(theirs));
-      expect(answer, name).toMatch(/not_found/);
-      expect(answer, name).toBe(await failureOf(door(unknown)));
-    }
-    expect((await readOwnAuthorization(context, owner, requestId)).status).toBe("pending");
-  });
-
   it("lists nothing of another organization", async () => {
     const query = { ...page, status: undefined, agent_slug: undefined };
     expect((await listOwnAttestations(context, stranger, {}, page)).rows).toEqual([]);
@@ -133,5 +110,89 @@ describe.each(databaseKinds)("isolation in the portal (%s)", (kind) => {
     ).toBe(1);
     expect(await find({ visibility: "public" })).toBe(0);
     expect(await find({ until: "2020-01-01" })).toBe(0);
+  });
+});
+
+/** Every way in that takes an id: with one of the owner's things and with one that nobody has. */
+const doors: Record<string, (context: Context, person: Person, id: string) => Promise<unknown>> = {
+  attestation: readOwnAttestation,
+  presentation: (context, person, id) => presentOwnAttestation(context, person, id, wanted),
+  erasure: eraseOwnAttestation,
+  agent: readOwnAgent,
+  profile: (context, person, slug) => updateOwnAgent(context, person, slug, { name: "x" }),
+  tools: (context, person, slug) => putOwnTools(context, person, slug, ["x"]),
+  request: readOwnAuthorization,
+  cancel: cancelOwnAuthorization,
+  rotation: (context, person, keyId) => rotateApiKey(context, person, { keyId, overlapHours: 1 }),
+  revocation: revokeOwnApiKey,
+  invitation: withdrawInvitation,
+  role: (context, person, userId) => changeRole(context, person, { userId, role: "owner" }),
+  removal: (context, person, userId) => removeMember(context, person, { userId, revokeKeys: true }),
+};
+
+describe.each(databaseKinds)("what another organization has (%s)", (kind) => {
+  let test: TestApp;
+  let context: Context;
+  let owner: Person;
+  const theirs: Record<string, string> = {};
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ context } = test.app);
+    owner = await signInPerson(context, "owner@example.com");
+    const { id: keyId, text: key } = await makeApiKey(context, owner, {
+      name: "theirs",
+      scopes: scopeNames,
+      lifetimeDays: null,
+    });
+    const body = { agent_slug: "owned", action: "paid", inputs_hash: "x", enable_zk: true };
+    const { attestation_id: id } = (await test.call("POST", "/v1/attest", { key, body })).body;
+    const asked = { agent_slug: "owned", action: "pay" };
+    const { request_id: request } = (await test.call("POST", "/v1/authorize", { key, body: asked })).body;
+    await inviteMember(context, owner, { email: "invited@example.com", role: "member" });
+    const [invitation] = await listInvitations(context.database.db, owner.organizationId);
+    const { userId: colleague } = await join("colleague@example.com");
+    Object.assign(theirs, { attestation: id, presentation: id, erasure: id, request, cancel: request });
+    Object.assign(theirs, { agent: "owned", profile: "owned", tools: "owned", role: colleague });
+    Object.assign(theirs, { rotation: keyId, revocation: keyId, removal: colleague });
+    Object.assign(theirs, { invitation: invitation?.id });
+  });
+  afterAll(() => test.close());
+
+  async function join(email: string): Promise<Person> {
+    await inviteMember(context, owner, { email, role: "member" });
+    const mail = (await listMailbox(context.database)).find(({ to }) => to === email);
+    const person = await signInPerson(context, email, owner.organizationId);
+    await acceptInvitation(context, person, /invitations\/(\S+)/.exec(mail?.text ?? "")?.[1] ?? "");
+    return person;
+  }
+
+  const readEverything = async () => ({
+    attestation: (await readOwnAttestation(context, owner, theirs["attestation"] ?? "")).verification.valid,
+    agent: await readOwnAgent(context, owner, "owned"),
+    request: (await readOwnAuthorization(context, owner, theirs["request"] ?? "")).status,
+    keys: (await listApiKeys(context, owner, page)).rows.map(({ name, state }) => [name, state]),
+    invitations: (await listInvitations(context.database.db, owner.organizationId)).length,
+    members: (await listMembers(context.database.db, owner.organizationId)).map(({ role }) => role),
+  });
+
+  it("is to a stranger as if the id were unknown, and stays as it was", async () => {
+    const stranger = await signInPerson(context, "stranger@example.com");
+    const before = await readEverything();
+    expect(before).toMatchObject({ attestation: true, request: "pending", invitations: 1 });
+    expect(before).toMatchObject({ keys: [["theirs", "live"]], members: ["owner", "member"] });
+    for (const [name, open] of Object.entries(doors)) {
+      const id = theirs[name] ?? "";
+      const unknown = id.startsWith("areq_") ? unknownRequest : id === "owned" ? "nobody" : unknownUuid;
+      const answer = await failureOf(open(context, stranger, id));
+      expect(answer, name).toMatch(/not_found/);
+      expect(answer, name).toBe(await failureOf(open(context, stranger, unknown)));
+    }
+    expect(await readEverything()).toEqual(before);
+  });
+
+  it("opens to its owner through every one of these doors", async () => {
+    // What ends a thing comes after what reads it, in the table above.
+    for (const [name, open] of Object.entries(doors))
+      expect(await failureOf(open(context, owner, theirs[name] ?? "")), name).toBe("no failure");
   });
 });

@@ -1,11 +1,14 @@
 /** API keys as the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
-import { and, desc, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { and, desc, eq, lt } from "drizzle-orm";
 import type { Scope } from "#lib/contract/primitives";
+import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
-import { createApiKey, revokeApiKey } from "./api-keys";
+import { AppError } from "#lib/errors";
+import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
 import { recordAudit } from "./audit";
 import type { Context } from "./context";
 import { type Person, personNotFound, requireRole } from "./members";
+import { lockOrganization } from "./organizations";
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
@@ -61,10 +64,21 @@ export interface KeyWish {
   lifetimeDays: number | null;
 }
 
+/** A key that can erase is an owner's to make, and its text an owner's to see. The role holds until the commit. */
+async function requireMaker(tx: Executor, person: Person, scopes: readonly string[]): Promise<void> {
+  await lockOrganization(tx, person.organizationId);
+  const role = await requireRole(tx, person, "member");
+  if (role !== "owner" && scopes.includes("erase"))
+    throw new AppError(
+      "forbidden",
+      "only an owner of the organization can create or rotate a key that can erase",
+    );
+}
+
 /** The key's text leaves the service in this answer and never again. */
 export async function makeApiKey(context: Context, person: Person, wish: KeyWish) {
   return context.database.db.transaction(async (tx) => {
-    await requireRole(tx, person, "member");
+    await requireMaker(tx, person, wish.scopes);
     const { id, text } = await createApiKey(context, tx, {
       organizationId: person.organizationId,
       name: wish.name,
@@ -88,21 +102,22 @@ export async function rotateApiKey(
   { keyId, overlapHours }: { keyId: string; overlapHours: number },
 ) {
   return context.database.db.transaction(async (tx) => {
-    await requireRole(tx, person, "member");
+    await requireMaker(tx, person, []);
     const [old] = await tx
       .select()
       .from(apiKeys)
-      .where(
-        and(
-          eq(apiKeys.id, keyId),
-          eq(apiKeys.organization_id, person.organizationId),
-          isNull(apiKeys.revoked_at),
-          or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)),
-        ),
-      )
+      .where(and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, person.organizationId), isLiveKey))
       .for("update");
     if (!old) throw personNotFound();
+    await requireMaker(tx, person, old.scopes);
     const now = context.clock();
+    const overlapEnd = new Date(now.getTime() + overlapHours * hourMs);
+    const oldEnd = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd;
+    // Before the new key is made: one that takes the old one's place at once needs no room beside it.
+    await tx
+      .update(apiKeys)
+      .set(overlapHours === 0 ? { revoked_at: now } : { expires_at: oldEnd })
+      .where(eq(apiKeys.id, old.id));
     const { id, text } = await createApiKey(context, tx, {
       organizationId: person.organizationId,
       name: old.name,
@@ -111,12 +126,6 @@ export async function rotateApiKey(
       expiresAt: old.expires_at,
       actor: person.actor,
     });
-    const overlapEnd = new Date(now.getTime() + overlapHours * hourMs);
-    const oldEnd = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd;
-    await tx
-      .update(apiKeys)
-      .set(overlapHours === 0 ? { revoked_at: now } : { expires_at: oldEnd })
-      .where(eq(apiKeys.id, old.id));
     await recordAudit(context, tx, {
       organizationId: person.organizationId,
       actor: person.actor,

@@ -12,6 +12,7 @@ import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import { AppError } from "#lib/errors";
 import { type Actor, recordAudit } from "./audit";
 import type { Context } from "./context";
+import { shareOf } from "./fair-share";
 import { attestationNotFound, readAttestation, type StoredAttestation } from "./verify-attestation";
 
 export interface PresentationInput {
@@ -69,7 +70,11 @@ export async function createPresentation(context: Context, input: PresentationIn
       expiresAtSeconds: issuedAtSeconds + (wanted.expires_in ?? DEFAULT_LIFETIME_SECONDS),
     },
   } as const;
-  const presentation = await context.pool.run("derivePresentation", job, organizationId);
+  const presentation = await context.pool.run(
+    "derivePresentation",
+    job,
+    shareOf("other", { organization: organizationId }),
+  );
   await recordAudit(context, db, {
     organizationId,
     actor: input.actor,

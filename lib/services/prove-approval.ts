@@ -1,16 +1,24 @@
 /**
- * Whether a World ID result proves that a human approved this very request (issue 3, item 3): what is named → our own
- * pairing over what is stored → the root on chain → World's portal. A 200 from World alone is never an approval, and
+ * Whether a World ID result proves that a human approved this very request: what is named → our own pairing over what
+ * is stored → the root on chain → World's portal. A 200 from World alone is never an approval, and
  * nothing here changes any state.
  */
 import type { IdkitResult } from "#lib/contract/world-id";
 import { pickProof } from "#lib/contract/world-id";
+import { explainPortalCode } from "#lib/contract/world-id-codes";
 import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
-import { isCredentialCurrent, type ProofFailure, type WorldProof } from "#lib/domain/world-id-proof";
+import {
+  isCredentialCurrent,
+  isWellFormed,
+  type ProofFailure,
+  type WorldProof,
+} from "#lib/domain/world-id-proof";
+import { AppError } from "#lib/errors";
 import { isResultOfRequest } from "#lib/providers/world-id";
 import { type AuthorizationRow, parseRequest } from "./authorization-rows";
 import type { Context } from "./context";
 import { type ProvenApproval, refused } from "./decide-authorization";
+import { type Share, shareOf } from "./fair-share";
 
 const failureWords: Record<ProofFailure, string> = {
   malformed_proof: "the proof is malformed",
@@ -20,14 +28,14 @@ const failureWords: Record<ProofFailure, string> = {
   pairing_failed: "the zero-knowledge proof does not verify over this request",
 };
 
-/** What the result names must be what IDKit was told; none of it is believed further than that. */
-function pickNamedProof(
-  context: Context,
-  row: AuthorizationRow,
-  result: IdkitResult,
-  binding: ApprovalBinding,
-): WorldProof {
+/**
+ * What the result names must be what IDKit was told; none of it is believed further than that. All of it is cheap,
+ * and done before a proof may cost anything.
+ */
+export function pickNamedProof(context: Context, row: AuthorizationRow, result: IdkitResult): WorldProof {
   const { worldId } = context;
+  const request = parseRequest(row);
+  const binding = bindRequest(request);
   if (row.protocol_version !== null && result.protocol_version !== row.protocol_version) {
     throw refused(
       `the first approval used World ID ${row.protocol_version}, and a proof of another version could be the same person's`,
@@ -40,15 +48,16 @@ function pickNamedProof(
     ({ signal_hash }) => signal_hash === undefined || signal_hash === binding.signal_hash,
   );
   if (!isSameSignal) throw refused("the proof is for another signal: it does not cover what this page shows");
-  const { required_level: required, created_at } = parseRequest(row);
+  const { required_level: required, created_at } = request;
   const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
   if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
   if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
+  if (!isWellFormed(proof)) throw refused(failureWords.malformed_proof);
   return proof;
 }
 
-async function checkRoot(context: Context, proof: WorldProof): Promise<Anchor | undefined> {
-  const verdict = await context.worldId.checkRoot(proof);
+async function checkRoot(context: Context, proof: WorldProof, share: Share): Promise<Anchor | undefined> {
+  const verdict = await context.worldCalls.run(share, () => context.worldId.checkRoot(proof));
   if (verdict.status === "not_on_chain") throw refused(`the proof's root is ${verdict.detail}`);
   return verdict.status === "anchored" ? verdict.anchor : undefined;
 }
@@ -59,39 +68,53 @@ async function checkPairing(
   proof: WorldProof,
   binding: ApprovalBinding,
   anchor: Anchor | undefined,
+  share: Share,
 ): Promise<boolean> {
-  const check = await context.pool.run("checkWorldProof", {
-    proof,
-    action: binding.world_action,
-    signalHash: binding.signal_hash,
-    environment: context.worldId.environment,
-    v4KeyJson: context.worldId.v4KeyJson,
-    anchor,
-  });
+  const { environment, v4KeyJson } = context.worldId;
+  const { world_action: action, signal_hash: signalHash } = binding;
+  const input = { proof, action, signalHash, environment, v4KeyJson, anchor };
+  const check = await context.pool.run("checkWorldProof", input, share);
   if (check === null) return false;
   if (!check.ok) throw refused(failureWords[check.reason]);
   return true;
 }
 
-async function askWorld(context: Context, proof: WorldProof, binding: ApprovalBinding): Promise<void> {
-  const verdict = await context.worldId.verifyWithPortal(proof, binding);
-  if (!verdict.ok) throw refused(`World refused the proof: ${verdict.code}, ${verdict.detail}`);
+async function askWorld(
+  context: Context,
+  proof: WorldProof,
+  binding: ApprovalBinding,
+  share: Share,
+): Promise<void> {
+  const verdict = await context.worldCalls.run(share, () => context.worldId.verifyWithPortal(proof, binding));
+  if (verdict.ok) return;
+  const { code, detail } = verdict;
+  context.logger.warn({ code, detail }, "World did not accept a proof");
+  const { text, isTransient } = explainPortalCode(code);
+  if (!isTransient) throw refused(text);
+  throw new AppError("service_unavailable", `${text}; the request stays open`, {
+    headers: { "Retry-After": "5" },
+  });
 }
 
-/** Throws `approval_refused` with the reason, or `service_unavailable` where World is out of reach. */
+/**
+ * Throws `approval_refused` with the reason, or `service_unavailable` where World is out of reach. `client`: the
+ * address that sent it, or null where that is not known any more.
+ */
 export async function proveApproval(
   context: Context,
   row: AuthorizationRow,
   result: IdkitResult,
+  client: string | null,
 ): Promise<ProvenApproval> {
   const binding = bindRequest(parseRequest(row));
-  const proof = pickNamedProof(context, row, result, binding);
+  const proof = pickNamedProof(context, row, result);
+  const share = shareOf("approval", { organization: row.organization_id, request: row.id, client });
   // v4's public inputs hold keys that only the chain knows, so there it comes before the pairing.
   const isV4 = proof.protocol_version === "4.0";
-  const keys = isV4 ? await checkRoot(context, proof) : undefined;
-  const isPaired = await checkPairing(context, proof, binding, keys);
-  const anchor = isV4 ? keys : await checkRoot(context, proof);
-  await askWorld(context, proof, binding);
+  const keys = isV4 ? await checkRoot(context, proof, share) : undefined;
+  const isPaired = await checkPairing(context, proof, binding, keys, share);
+  const anchor = isV4 ? keys : await checkRoot(context, proof, share);
+  await askWorld(context, proof, binding, share);
   const verified_by: ApprovalCheckName[] = [
     ...(isPaired ? (["groth16-local"] as const) : []),
     "world-portal-v4",

@@ -24,6 +24,8 @@ export interface LimitState {
 
 export interface RateLimiter {
   consume(policy: LimitPolicy, key: string): Promise<LimitState>;
+  /** The refusal, where this process knows already that nothing is left; counts nothing and asks nobody. */
+  spent(policy: LimitPolicy, key: string): LimitState | null;
 }
 
 interface Lease {
@@ -98,6 +100,12 @@ export function createRateLimiter(database: Database, redis: Redis | null, clock
   }
 
   return {
+    spent: (policy, key) => {
+      const lease = leases.get(`${policy.name}:${key}`);
+      const isSpent = lease !== undefined && lease.available === 0 && lease.sharedRemaining === 0;
+      if (!isSpent || lease.resetMs <= clock().getTime()) return null;
+      return { allowed: false, remaining: 0, resetMs: lease.resetMs };
+    },
     consume: async (policy, key) => {
       const name = `${policy.name}:${key}`;
       for (;;) {

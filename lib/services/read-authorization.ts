@@ -38,6 +38,8 @@ function describeOwned(row: AuthorizationRow): Partial<AuthorizationState> {
     attestation_id: row.attestation_id,
     context: parseContext(row),
     context_salt: row.context_salt ?? "",
+    agent_name: row.agent_name,
+    organization_name: row.organization_name,
     confirmation_code: confirmationCode(hexEncode(row.request_hash)),
   };
 }

@@ -12,7 +12,7 @@ import { encodeTlogProof } from "#lib/domain/tlog-proof";
 import { AppError } from "#lib/errors";
 import { isErased } from "./attestation-view";
 import type { Context } from "./context";
-import { readReceipt } from "./log-reader";
+import { readCommitTime, readReceipt } from "./log-reader";
 import {
   attestationNotFound,
   maySee,
@@ -82,10 +82,12 @@ async function makeEnvelope(context: Context, stored: StoredAttestation): Promis
 async function makeBundle(context: Context, stored: StoredAttestation): Promise<string> {
   const envelope = await makeEnvelope(context, stored);
   const log = await readReceipt(context.database.db, stored.log_id, stored.leaf_index);
+  const integratedAt = await readCommitTime(context.database.db, stored.log_id, stored.leaf_index);
   return encodeBundle({
     envelope,
     leaf: base64Decode(log.entry),
     index: log.index,
+    integratedAtSeconds: Math.floor(integratedAt.getTime() / 1000),
     proof: log.inclusion_proof.map(base64Decode),
     checkpoint: log.checkpoint,
     logId: computeLogId(await context.keys.logVerifierKey(log.origin)),

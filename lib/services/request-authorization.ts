@@ -2,19 +2,27 @@
 import { eq } from "drizzle-orm";
 import type { AuthorizeBody, AuthorizeResponse } from "#lib/contract/authorize";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, authorizationRequests } from "#lib/db/schema";
-import { type ApprovalRequest, confirmationCode, contextHash, requestHash } from "#lib/domain/approval";
+import { authorizationRequests, organizations } from "#lib/db/schema";
+import {
+  type ApprovalRequest,
+  type AuthorizationVersion,
+  confirmationCode,
+  contextHash,
+  requestHash,
+  type ShownNames,
+} from "#lib/domain/approval";
 import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
-import { claimAgents, findAgent, slugKey, slugTaken } from "./agents";
+import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "./agents";
 import type { Caller } from "./api-keys";
 import { approvalUrl, withoutApprovalUrl } from "./approval-link";
 import { recordAudit } from "./audit";
 import { countPending, findPreviouslyDenied, readDatabaseTime } from "./authorization-rows";
 import type { Context } from "./context";
 import { completeIdempotent, type IdempotencyHold } from "./idempotency";
+import { lockOrganization } from "./organizations";
 
 export interface AuthorizeInput {
   caller: Caller;
@@ -33,14 +41,35 @@ function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array 
   );
 }
 
-async function buildRequest(
+const version: AuthorizationVersion = 2;
+
+/** What the approval page will show and the public object hides: salted, and as it is called at this moment. */
+interface Hidden {
+  salt: string;
+  names: ShownNames;
+}
+
+async function hideContent(
   context: Context,
   tx: Executor,
+  caller: Caller,
+  agent: FoundAgent | null,
+): Promise<Hidden> {
+  const [organization] = await tx
+    .select({ name: organizations.name })
+    .from(organizations)
+    .where(eq(organizations.id, caller.organizationId));
+  const names = { agent_name: agent?.name ?? null, organization_name: organization?.name ?? null };
+  return { salt: base64Encode(context.random(16)), names };
+}
+
+function buildRequest(
+  context: Context,
   { caller, body }: AuthorizeInput,
-  contextSalt: string,
+  agent: FoundAgent | null,
+  hidden: Hidden,
   createdAt: Date,
-): Promise<ApprovalRequest> {
-  const agent = await findAgent(tx, body.agent_slug);
+): ApprovalRequest {
   const minutes = body.expires_in_minutes ?? defaultMinutes;
   return {
     request_id: authorizationRequestId(context.random(16)),
@@ -49,7 +78,7 @@ async function buildRequest(
     agent_slug: body.agent_slug,
     agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
     action: body.action,
-    context_hash: contextHash(contextSalt, body.context ?? {}),
+    context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names),
     ...(typeof body.inputs_hash === "string" ? { inputs_hash: body.inputs_hash } : {}),
     required_level: body.required_level ?? "device",
     approvals_required: body.approvals_required ?? 1,
@@ -59,23 +88,29 @@ async function buildRequest(
   };
 }
 
-/** The key's row is locked, so that requests made at once are counted one after another. */
+function tooManyPending(who: string, limit: number): AppError {
+  return new AppError(
+    "too_many_pending",
+    `${who} has ${limit} authorization requests waiting for a decision; cancel some, or wait until they end`,
+  );
+}
+
+/** Under the organization's lock, so that requests made at once are counted one after another. */
 async function checkPendingLimit(context: Context, tx: Executor, caller: Caller): Promise<void> {
-  await tx.select({ id: apiKeys.id }).from(apiKeys).where(eq(apiKeys.id, caller.keyId)).for("update");
-  const limit = context.settings.LIMIT_AUTHORIZE_PENDING;
-  if ((await countPending(tx, caller.keyId)) >= limit) {
-    throw new AppError(
-      "too_many_pending",
-      `this key has ${limit} authorization requests waiting for a decision; cancel some, or wait until they end`,
-    );
-  }
+  await lockOrganization(tx, caller.organizationId);
+  const { ofKey, ofOrganization } = await countPending(tx, caller);
+  const { LIMIT_AUTHORIZE_PENDING: perKey, LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: perOrganization } =
+    context.settings;
+  if (ofKey >= perKey) throw tooManyPending("this key", perKey);
+  if (ofOrganization >= perOrganization) throw tooManyPending("the organization", perOrganization);
 }
 
 function describe(
   context: Context,
   body: AuthorizeBody,
   request: ApprovalRequest,
-  rest: Pick<AuthorizeResponse, "context_salt" | "previously_denied">,
+  { salt, names }: Hidden,
+  previously_denied: AuthorizeResponse["previously_denied"],
 ): AuthorizeResponse {
   const { request_id } = request;
   return {
@@ -90,11 +125,12 @@ function describe(
     action: request.action,
     inputs_hash: request.inputs_hash ?? null,
     context: body.context ?? {},
-    context_salt: rest.context_salt,
+    context_salt: salt,
+    ...names,
     required_level: request.required_level,
     approvals_required: request.approvals_required,
     confirmation_code: confirmationCode(requestHash(request)),
-    previously_denied: rest.previously_denied,
+    previously_denied,
     environment: context.worldId.environment,
   };
 }
@@ -104,7 +140,7 @@ async function insert(
   tx: Executor,
   input: AuthorizeInput,
   request: ApprovalRequest,
-  contextSalt: string,
+  hidden: Hidden,
   fingerprint: Uint8Array,
 ): Promise<void> {
   const { caller, body } = input;
@@ -120,7 +156,9 @@ async function insert(
     request: canonicalBytes({ ...request }),
     request_hash: hexDecode(requestHash(request)),
     context: canonicalJson(body.context ?? {}),
-    context_salt: contextSalt,
+    version,
+    context_salt: hidden.salt,
+    ...hidden.names,
     fingerprint,
     status: "pending",
     approvals_required: request.approvals_required,
@@ -143,12 +181,13 @@ export async function requestAuthorization(
   return context.database.db.transaction(async (tx) => {
     await checkPendingLimit(context, tx, input.caller);
     const createdAt = await readDatabaseTime(tx);
-    const contextSalt = base64Encode(context.random(16));
+    const agent = await findAgent(tx, input.body.agent_slug);
+    const hidden = await hideContent(context, tx, input.caller, agent);
     const fingerprint = fingerprintOf(input.caller.organizationId, input.body);
-    const request = await buildRequest(context, tx, input, contextSalt, createdAt);
-    await insert(context, tx, input, request, contextSalt, fingerprint);
+    const request = buildRequest(context, input, agent, hidden, createdAt);
+    await insert(context, tx, input, request, hidden, fingerprint);
     const previously_denied = await findPreviouslyDenied(tx, fingerprint, createdAt);
-    const response = describe(context, input.body, request, { context_salt: contextSalt, previously_denied });
+    const response = describe(context, input.body, request, hidden, previously_denied);
     if (input.hold !== null) {
       await completeIdempotent(tx, input.hold, {
         status: 201,

@@ -1,13 +1,14 @@
 /**
  * Signs an item and puts it into the log. Where the key was rotated in between, by this process or another, the
- * new key is loaded and the item signed again.
+ * new key is loaded and the item signed again; where the agent's registration was changed, it is made again.
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import { AppError } from "#lib/errors";
+import { RegistrationChanged } from "./agents";
 import type { Context } from "./context";
 import { type LogItem, type LogItemKind, SigningKeyChanged } from "./log-batch";
 
-/** More rotations than this during one request are nobody's intention. */
+/** More changes than this during one request are nobody's intention. */
 const maxAttempts = 3;
 
 async function reloadKeys(context: Pick<Context, "keys" | "logger">): Promise<void> {
@@ -30,8 +31,9 @@ export async function submitSigned<Item extends LogItem>(
     try {
       return { item, receipt: await context.log.submit(kind, item) };
     } catch (error) {
-      if (!(error instanceof SigningKeyChanged) || attempt === maxAttempts) throw error;
-      await reloadKeys(context);
+      const isKeyChanged = error instanceof SigningKeyChanged;
+      if (attempt === maxAttempts || !(isKeyChanged || error instanceof RegistrationChanged)) throw error;
+      if (isKeyChanged) await reloadKeys(context);
     }
   }
 }

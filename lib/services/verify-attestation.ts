@@ -20,6 +20,7 @@ import { AppError } from "#lib/errors";
 import { describeAttestation, isErased } from "./attestation-view";
 import type { Context } from "./context";
 import { createCostlyChecks } from "./costly-checks";
+import { shareOf } from "./fair-share";
 import { readOpenHead, readReceipt } from "./log-reader";
 import { verifyOwnSignature } from "./own-signature";
 
@@ -121,14 +122,20 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
   return { receipt, log, manifest, authorization };
 }
 
-async function verifyStored(context: Context, stored: StoredAttestation, isVisible: boolean) {
+async function verifyStored(
+  context: Context,
+  stored: StoredAttestation,
+  isVisible: boolean,
+  client: string | null,
+) {
   const made = await makeReceipt(context, stored);
   const trust = {
     keys: (await context.keys.published()).map((key) => ({ ...key, isRevoked: key.status === "revoked" })),
     logKey: await context.keys.logVerifierKey(made.log.origin),
     verifySignature: verifyOwnSignature,
   };
-  const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context, isVisible));
+  const share = shareOf("other", { organization: stored.organization_id, client });
+  const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context, isVisible, share));
   return { ...made, report };
 }
 
@@ -160,14 +167,21 @@ function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyRes
     : report.checks.map(({ name, status }) => ({ name, status, detail: hiddenDetail }));
 }
 
+/** `client`: the address that asks; costly checks are done as its share. Null for a signed-in person. */
 export async function verifyAttestationById(
   context: Context,
   id: string,
   viewer: Viewer,
+  client: string | null,
 ): Promise<VerifyResponse> {
   const stored = await readAttestation(context.database.db, id);
   const isVisible = maySee(stored, viewer);
-  const { receipt, log, manifest, authorization, report } = await verifyStored(context, stored, isVisible);
+  const { receipt, log, manifest, authorization, report } = await verifyStored(
+    context,
+    stored,
+    isVisible,
+    client,
+  );
   const { baseUrl } = context.settings;
   const payload = stored.payload !== null && isVisible ? showText(stored.payload) : null;
   const key = (await context.keys.published()).find(({ keyId }) => keyId === stored.key_id);

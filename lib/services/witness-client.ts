@@ -2,6 +2,7 @@
 import { type AddCheckpointRequest, encodeAddCheckpoint } from "#lib/domain/add-checkpoint";
 import { addNoteSignatures, parseDecimal } from "#lib/domain/checkpoint";
 import { verifyCosignature } from "#lib/domain/cosignature";
+import { readTextAtMost } from "#lib/domain/read-stream";
 import { encodeSignatureLine, parseNote, parseSignatureLines, signaturesOf } from "#lib/domain/signed-note";
 import type { Witness } from "#lib/domain/witness-policy";
 
@@ -12,7 +13,7 @@ export type WitnessAnswer =
   | { kind: "failed"; problem: string };
 
 const timeoutMs = 5_000;
-const maxAnswerCharacters = 100_000;
+const maxAnswerBytes = 100_000;
 
 /** The witness's own line out of its answer, verified; lines of unknown keys are ignored. */
 function readCosignature(checkpoint: string, { key }: Witness, body: string): WitnessAnswer {
@@ -25,8 +26,8 @@ function readCosignature(checkpoint: string, { key }: Witness, body: string): Wi
 }
 
 async function readAnswer(response: Response, witness: Witness, checkpoint: string): Promise<WitnessAnswer> {
-  const body = await response.text();
-  if (body.length > maxAnswerCharacters) return { kind: "failed", problem: "its answer is too long" };
+  const body = await readTextAtMost(response, maxAnswerBytes);
+  if (body === null) return { kind: "failed", problem: "its answer is too long" };
   if (response.status === 200) return readCosignature(checkpoint, witness, body);
   if (response.status === 409) {
     const isSize = response.headers.get("content-type") === "text/x.tlog.size";

@@ -7,7 +7,7 @@ import type { WorldIdStart } from "#lib/contract/approval-view";
 import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
 import { bindRequest } from "#lib/domain/approval";
-import type { ProtocolVersion } from "#lib/domain/world-id-proof";
+import type { ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import { parseRequest } from "./authorization-rows";
 import type { Context } from "./context";
 import { findOpen } from "./decide-authorization";
@@ -15,10 +15,22 @@ import { findOpen } from "./decide-authorization";
 /** How long World's bridge keeps an answer for the page. */
 const bridgeSeconds = 900;
 
+/** World ID 4.0 first, and what came before it in its place; where the first approval has fixed a version, only that. */
+function choosePresets(
+  required: RequiredLevel,
+  version: ProtocolVersion | null,
+): Pick<WorldIdStart, "preset" | "fallback"> {
+  const legacy = required === "device" ? "device_legacy" : "orb_legacy";
+  if (version === "3.0") return { preset: legacy, fallback: null };
+  const fallback = version === null && required === "device" ? "device_legacy" : null;
+  return { preset: "proof_of_human", fallback };
+}
+
 /** POST /approve/{token}/world-id */
 export async function startWorldId(context: Context, requestId: string): Promise<WorldIdStart> {
   const row = await findOpen(context, requestId);
   const request = parseRequest(row);
+  const version = row.protocol_version as ProtocolVersion | null;
   const { world_action, signal } = bindRequest(request);
   const rp_context = context.worldId.signRequest(world_action);
   const { db } = context.database;
@@ -41,10 +53,9 @@ export async function startWorldId(context: Context, requestId: string): Promise
     ...context.worldId.idkitConfig,
     action: world_action,
     signal,
-    // The preset for devices has no version 4.
-    preset: row.protocol_version === "4.0" ? "orb" : request.required_level,
-    protocol_version: row.protocol_version as ProtocolVersion | null,
-    allow_legacy_proofs: row.protocol_version !== "4.0",
+    ...choosePresets(request.required_level, version),
+    protocol_version: version,
+    allow_legacy_proofs: version !== "4.0",
     rp_context,
   };
 }

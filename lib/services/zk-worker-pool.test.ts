@@ -6,6 +6,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ZkKeyPair } from "#lib/domain/disclosure";
 import { ATTESTATION_ID, testKeyPair, testPayload } from "#lib/domain/disclosure-testing";
+import { shareOf } from "./fair-share";
 import type * as zkWorker from "./zk-worker";
 import { createZkPool, type PoolOptions, type WorkerPool } from "./zk-worker-pool";
 
@@ -26,6 +27,8 @@ type TestJobs = typeof zkWorker & {
   failAlways: (input: null) => never;
 };
 
+const of = (organization: string) => shareOf("other", { organization });
+const anyone = of("anyone");
 const directory = path.join(os.tmpdir(), `zk-worker-test-${process.pid}`);
 const workerFile = path.join(directory, "zk-worker.mjs");
 const pools: WorkerPool<TestJobs>[] = [];
@@ -61,17 +64,21 @@ describe("the jobs", () => {
     const pinnedKeys = [keyPair.publicKey];
     // What the database hands out: a Buffer that shares its memory with others.
     const payload = Buffer.from(testPayload(keyPair.publicKey));
-    const { zkProof, credential } = await pool.run("issueZkProof", { keyPair, payload });
+    const { zkProof, credential } = await pool.run("issueZkProof", { keyPair, payload }, anyone);
     const expected = { attestationId: ATTESTATION_ID, audience: "public", payload };
-    const report = await pool.run("verifyPresentation", { zkProof, pinnedKeys, expected });
+    const report = await pool.run("verifyPresentation", { zkProof, pinnedKeys, expected }, anyone);
     expect(report.ok).toBe(true);
-    const presentation = await pool.run("derivePresentation", {
-      credential,
-      disclose: ["human_approved"],
-      header: { kind: "audience", audience: "a", nonce: "n", issuedAtSeconds: 1, expiresAtSeconds: 2 },
-    });
+    const presentation = await pool.run(
+      "derivePresentation",
+      {
+        credential,
+        disclose: ["human_approved"],
+        header: { kind: "audience", audience: "a", nonce: "n", issuedAtSeconds: 1, expiresAtSeconds: 2 },
+      },
+      anyone,
+    );
     const verify = (nonce: string) =>
-      pool.run("verifyPresentation", { zkProof: presentation, pinnedKeys, expected: { nonce } });
+      pool.run("verifyPresentation", { zkProof: presentation, pinnedKeys, expected: { nonce } }, anyone);
     expect((await verify("n")).disclosed).toEqual([{ index: 18, name: "human_approved", value: true }]);
     expect((await verify("m")).ok).toBe(false);
   });
@@ -80,9 +87,11 @@ describe("the jobs", () => {
     const pool = createPool();
     const foreign = await testKeyPair(9);
     const payload = testPayload(foreign.publicKey);
-    await expect(pool.run("issueZkProof", { keyPair, payload })).rejects.toThrow("does not verify: payload");
+    await expect(pool.run("issueZkProof", { keyPair, payload }, anyone)).rejects.toThrow(
+      "does not verify: payload",
+    );
     const notOne = new Uint8Array([1, 2, 3]);
-    await expect(pool.run("issueZkProof", { keyPair, payload: notOne })).rejects.toThrow("canonical");
+    await expect(pool.run("issueZkProof", { keyPair, payload: notOne }, anyone)).rejects.toThrow("canonical");
   });
 });
 
@@ -90,52 +99,54 @@ describe("the pool", () => {
   it("runs in another thread, and starts none before it must", async () => {
     const pool = createPool();
     expect(pool.threadCount()).toBe(0);
-    const there = await pool.run("whereAmI", null);
+    const there = await pool.run("whereAmI", null, anyone);
     expect(there).not.toBe(threadId);
     expect(pool.threadCount()).toBe(1);
   });
 
   it("lets a thread without work end", async () => {
     const pool = createPool({ idleSeconds: 0.05 });
-    await pool.run("whereAmI", null);
+    await pool.run("whereAmI", null, anyone);
     await expect.poll(() => pool.threadCount(), { timeout: 5_000 }).toBe(0);
-    expect(await pool.run("whereAmI", null)).toBeGreaterThan(0);
+    expect(await pool.run("whereAmI", null, anyone)).toBeGreaterThan(0);
   });
 
   it("answers 503 beyond its bound, and takes jobs again when there is room", async () => {
     const pool = createPool({ maxThreads: 1, maxQueued: 2 });
-    const accepted = [1, 2, 3].map(() => pool.run("sleep", 50));
-    await expect(pool.run("sleep", 50)).rejects.toMatchObject({
+    const accepted = [1, 2, 3].map(() => pool.run("sleep", 50, anyone));
+    await expect(pool.run("sleep", 50, anyone)).rejects.toMatchObject({
       errorName: "service_unavailable",
       headers: { "Retry-After": "2" },
     });
     expect(await Promise.all(accepted)).toEqual(["slept", "slept", "slept"]);
-    expect(await pool.run("sleep", 1)).toBe("slept");
+    expect(await pool.run("sleep", 1, anyone)).toBe("slept");
   });
 
   it("leaves room for others when one owner asks for everything", async () => {
     const pool = createPool({ maxThreads: 1, maxQueued: 8, maxPerOwner: 2 });
-    const greedy = [1, 2].map(() => pool.run("sleep", 50, "org-a"));
-    await expect(pool.run("sleep", 1, "org-a")).rejects.toMatchObject({ errorName: "service_unavailable" });
-    const others = [pool.run("sleep", 1, "org-b"), pool.run("sleep", 1)];
+    const greedy = [1, 2].map(() => pool.run("sleep", 50, of("org-a")));
+    await expect(pool.run("sleep", 1, of("org-a"))).rejects.toMatchObject({
+      errorName: "service_unavailable",
+    });
+    const others = [pool.run("sleep", 1, of("org-b")), pool.run("sleep", 1, anyone)];
     expect(await Promise.all([...greedy, ...others])).toEqual(["slept", "slept", "slept", "slept"]);
-    expect(await pool.run("sleep", 1, "org-a")).toBe("slept");
+    expect(await pool.run("sleep", 1, of("org-a"))).toBe("slept");
   });
 
   it("gives the place of a failed job back", async () => {
     const pool = createPool({ maxThreads: 1, maxQueued: 0 });
-    await expect(pool.run("failAlways", null)).rejects.toThrow("as asked");
-    expect(await pool.run("sleep", 1)).toBe("slept");
+    await expect(pool.run("failAlways", null, anyone)).rejects.toThrow("as asked");
+    expect(await pool.run("sleep", 1, anyone)).toBe("slept");
   });
 
   it("finishes what it accepted before it closes, and takes nothing after", async () => {
     const pool = createPool();
-    const running = pool.run("sleep", 100);
-    const waiting = pool.run("sleep", 1);
+    const running = pool.run("sleep", 100, anyone);
+    const waiting = pool.run("sleep", 1, anyone);
     await pool.close();
     expect(await Promise.all([running, waiting])).toEqual(["slept", "slept"]);
     expect(pool.threadCount()).toBe(0);
-    await expect(pool.run("sleep", 1)).rejects.toMatchObject({ errorName: "service_unavailable" });
+    await expect(pool.run("sleep", 1, anyone)).rejects.toMatchObject({ errorName: "service_unavailable" });
   });
 });
 
@@ -143,29 +154,39 @@ describe("remembering", () => {
   it("computes once for equal input, for any difference again", async () => {
     const pool = createPool();
     const bytes = (last: number) => ({ key: Uint8Array.of(1, 2, last), id: "a" });
-    expect(await pool.runRemembered("countCalls", bytes(3))).toBe(1);
-    expect(await pool.runRemembered("countCalls", bytes(3))).toBe(1);
-    expect(await pool.runRemembered("countCalls", bytes(4))).toBe(2);
-    expect(await pool.runRemembered("countCalls", { ...bytes(3), id: "b" })).toBe(3);
-    expect(await pool.runRemembered("countCalls", bytes(3))).toBe(1);
+    expect(await pool.runRemembered("countCalls", bytes(3), anyone)).toBe(1);
+    expect(await pool.runRemembered("countCalls", bytes(3), anyone)).toBe(1);
+    expect(await pool.runRemembered("countCalls", bytes(4), anyone)).toBe(2);
+    expect(await pool.runRemembered("countCalls", { ...bytes(3), id: "b" }, anyone)).toBe(3);
+    expect(await pool.runRemembered("countCalls", bytes(3), anyone)).toBe(1);
   });
 
   it("lets callers at the same moment share one job, even in a full pool", async () => {
     const pool = createPool({ maxQueued: 0 });
-    const results = await Promise.all([1, 2, 3].map(() => pool.runRemembered("countCalls", "same")));
+    const results = await Promise.all([1, 2, 3].map(() => pool.runRemembered("countCalls", "same", anyone)));
     expect(results).toEqual([1, 1, 1]);
+  });
+
+  it("refuses nobody because the one who asked first had no place", async () => {
+    const pool = createPool({ maxThreads: 1, maxQueued: 4, maxPerOwner: 1 });
+    const running = pool.run("sleep", 50, of("greedy"));
+    const refused = pool.runRemembered("countCalls", "wanted", of("greedy"));
+    const served = pool.runRemembered("countCalls", "wanted", of("stranger"));
+    await expect(refused).rejects.toMatchObject({ errorName: "service_unavailable" });
+    expect(await served).toBe(1);
+    await running;
   });
 
   it("forgets the least recently used, and every failure", async () => {
     const pool = createPool({ maxRemembered: 2 });
-    expect(await pool.runRemembered("countCalls", "a")).toBe(1);
-    expect(await pool.runRemembered("countCalls", "b")).toBe(2);
-    expect(await pool.runRemembered("countCalls", "a")).toBe(1);
-    expect(await pool.runRemembered("countCalls", "c")).toBe(3);
-    expect(await pool.runRemembered("countCalls", "a")).toBe(1);
-    expect(await pool.runRemembered("countCalls", "b")).toBe(4);
-    await expect(pool.runRemembered("failAlways", null)).rejects.toThrow("as asked");
-    await expect(pool.runRemembered("failAlways", null)).rejects.toThrow("as asked");
-    expect(await pool.run("countCalls", null)).toBe(7);
+    expect(await pool.runRemembered("countCalls", "a", anyone)).toBe(1);
+    expect(await pool.runRemembered("countCalls", "b", anyone)).toBe(2);
+    expect(await pool.runRemembered("countCalls", "a", anyone)).toBe(1);
+    expect(await pool.runRemembered("countCalls", "c", anyone)).toBe(3);
+    expect(await pool.runRemembered("countCalls", "a", anyone)).toBe(1);
+    expect(await pool.runRemembered("countCalls", "b", anyone)).toBe(4);
+    await expect(pool.runRemembered("failAlways", null, anyone)).rejects.toThrow("as asked");
+    await expect(pool.runRemembered("failAlways", null, anyone)).rejects.toThrow("as asked");
+    expect(await pool.run("countCalls", null, anyone)).toBe(7);
   });
 });

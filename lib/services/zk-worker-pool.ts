@@ -1,24 +1,26 @@
 /**
- * Runs the jobs of lib/services/zk-worker.ts off the request thread, in few threads and with a bounded
- * queue: a caller beyond the bound gets 503 at once instead of a place in a line that only grows.
+ * Runs jobs (./zk-worker.ts and lib/http/picture-worker.ts) off the request thread, in few threads. Every job has owners,
+ * and the threads are shared between them (./fair-queue.ts): whoever is refused gets 503 at once instead of a place in a
+ * line that only grows.
  */
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { serialize } from "node:v8";
 import { Piscina } from "piscina";
 import { AppError } from "#lib/errors";
-import { createBoundedMemo } from "./bounded-memo";
+import { type BoundedMemo, createBoundedMemo } from "./bounded-memo";
+import { createFairQueue } from "./fair-queue";
+import type { Share } from "./fair-share";
 import type * as zkWorker from "./zk-worker";
 
 type JobTable = Record<string, (input: never) => unknown>;
 type Result<Job extends JobTable[string]> = Promise<Awaited<ReturnType<Job>>>;
 
 export interface WorkerPool<Jobs extends JobTable> {
-  /** `owner`: the organization that asks; it gets `maxPerOwner` places at most, so that others find some too. */
   run<Name extends keyof Jobs & string>(
     name: Name,
     input: Parameters<Jobs[Name]>[0],
-    owner?: string,
+    share: Share,
   ): Result<Jobs[Name]>;
   /**
    * For pure jobs: the result is remembered under the SHA-256 of the job's name and all of its input. So
@@ -27,6 +29,7 @@ export interface WorkerPool<Jobs extends JobTable> {
   runRemembered<Name extends keyof Jobs & string>(
     name: Name,
     input: Parameters<Jobs[Name]>[0],
+    share: Share,
   ): Result<Jobs[Name]>;
   threadCount(): number;
   /** Ends the threads after the jobs that were accepted. */
@@ -40,13 +43,15 @@ export interface PoolOptions {
   workerFile: string;
   /** Default: a processor is left for requests where there are two, and four threads are enough. */
   maxThreads?: number;
-  /** Jobs that may wait while all threads work. */
+  /** Jobs that may wait while all threads work, in each lane. */
   maxQueued?: number;
-  /** Jobs of one owner that may run or wait. */
+  /** Jobs of one owner that may run or wait, in each lane. */
   maxPerOwner?: number;
   maxRemembered?: number;
   /** Seconds after which a thread without work ends. */
   idleSeconds?: number;
+  /** What the 503 says when the pool is full. */
+  busyDetail?: string;
 }
 
 /** Starts no thread before the first job. */
@@ -54,7 +59,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   options: PoolOptions,
 ): WorkerPool<Jobs> {
   const { workerFile, maxThreads = defaultThreads(), maxQueued = 32, maxPerOwner = 12 } = options;
-  const { maxRemembered = 1_000, idleSeconds = 60 } = options;
+  const { maxRemembered = 1_000, idleSeconds = 60, busyDetail = tooManyProofs } = options;
   const piscina = new Piscina({
     filename: workerFile,
     minThreads: 0,
@@ -63,44 +68,55 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   });
   const memo = createBoundedMemo(maxRemembered);
-  const accepted = new Map<Promise<unknown>, string | undefined>();
-  const countOf = (owner: string) => [...accepted.values()].filter((other) => other === owner).length;
+  const queue = createFairQueue({
+    slots: maxThreads,
+    maxWaiting: maxQueued,
+    maxPerOwner,
+    refusal: busyDetail,
+  });
   let closing = false;
 
   const pool: WorkerPool<Jobs> = {
-    async run(name, input, owner) {
+    async run(name, input, share) {
       if (closing) throw new AppError("service_unavailable", "this instance is shutting down");
-      if (accepted.size >= maxThreads + maxQueued) throw busy();
-      if (owner !== undefined && countOf(owner) >= maxPerOwner) throw busy();
-      const job = piscina.run(input, { name });
-      accepted.set(job, owner);
-      try {
-        return await job;
-      } finally {
-        accepted.delete(job);
-      }
+      const job = queue.run(share, () => piscina.run(input, { name }));
+      return await job;
     },
-    runRemembered(name, input) {
+    runRemembered(name, input, share) {
       const key = createHash("sha256")
         .update(serialize([name, input]))
         .digest("base64");
-      return memo.get(key, () => pool.run(name, input));
+      return recall(memo, key, share, () => pool.run(name, input, share));
     },
     threadCount: () => piscina.threads.length,
     async close() {
       closing = true;
       // Piscina's own close() drops the jobs that still wait for a thread.
-      await Promise.allSettled(accepted.keys());
+      await queue.drain();
       await piscina.destroy();
     },
   };
   return pool;
 }
 
+const tooManyProofs = "too many proofs are being made or checked at this moment";
+
 const defaultThreads = () => Math.min(4, Math.max(1, availableParallelism() - 1));
 
-function busy(): AppError {
-  return new AppError("service_unavailable", "too many proofs are being made or checked at this moment", {
-    headers: { "Retry-After": "2" },
-  });
+/** Whoever asked first may have had no place left, which says nothing about who asked at the same moment. */
+async function recall<T>(memo: BoundedMemo, key: string, share: Share, run: () => Promise<T>): Promise<T> {
+  for (;;) {
+    let isOwn = false;
+    const runOwn = () => {
+      isOwn = true;
+      return run();
+    };
+    try {
+      return await memo.get(key, runOwn, share.owners[0] ?? "");
+    } catch (error) {
+      if (isOwn || !isRefusal(error)) throw error;
+    }
+  }
 }
+
+const isRefusal = (error: unknown) => error instanceof AppError && error.errorName === "service_unavailable";

@@ -1,4 +1,5 @@
 /** The checks of a human_authorization. Heavy (BN254 pairings): imported when needed. */
+import type { ShownContent } from "#lib/domain/approval";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
@@ -13,14 +14,19 @@ export interface CheckedAuthorization {
   logChecks: VerifierCheck[];
 }
 
-/** Null for an object that is none. */
-export function checkAuthorization(object: JsonObject, trust: VerifierTrust): CheckedAuthorization | null {
+/** Null for an object that is none. `shown`: what the approval page showed, where the file says it. */
+export function checkAuthorization(
+  object: JsonObject,
+  trust: VerifierTrust,
+  shown?: ShownContent,
+): CheckedAuthorization | null {
   const authorization = parseHumanAuthorization(object);
   if (authorization === null) return null;
   const report = verifyHumanAuthorization(authorization, {
     serviceKeys: (keyId) => trust.keys.find((key) => key.keyId === keyId)?.publicKey,
     verifySignature: verifyEd25519Strict,
     ...(trust.worldV4Key !== undefined && { v4Key: trust.worldV4Key }),
+    ...(shown !== undefined && { shown }),
   });
   return { report, logChecks: checkDecisionLog(authorization, trust) };
 }

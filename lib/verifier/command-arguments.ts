@@ -1,6 +1,5 @@
 /** What was asked on the command line. Unknown options and missing values are usage errors, never ignored. */
-
-export class UsageError extends Error {}
+import { type CommandLine, readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
 
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs log check <base url> [--remember FILE] [--all] [options]
@@ -24,6 +23,7 @@ what to check
   --all             log check: read every entry and compute every hash of the tree again
   --json            the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
+  --                what follows is no option, whatever it begins with
 
 exit code 0: authentic: every check passed, with or without warnings. 1: a check failed. 2: usage, or nothing that can
 be read. 3: nothing failed, but the file does not carry everything (a private or erased attestation, or a bundle without
@@ -48,35 +48,14 @@ const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
 type Valued = (typeof valued)[number];
 type Flag = (typeof flags)[number];
 
-export interface Arguments {
+export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
   command: "verify" | "log-check" | "help";
   /** What to verify, or the log's base address. */
   target: string;
-  values: Partial<Record<Valued, string[]>>;
-  flags: ReadonlySet<Flag>;
 }
 
-const isValued = (name: string): name is Valued => (valued as readonly string[]).includes(name);
-const isFlag = (name: string): name is Flag => (flags as readonly string[]).includes(name);
-
 export function parseArguments(argv: readonly string[]): Arguments {
-  const words: string[] = [];
-  const values: Partial<Record<Valued, string[]>> = {};
-  const given = new Set<Flag>();
-  for (let i = 0; i < argv.length; i += 1) {
-    const word = argv[i] ?? "";
-    if (!word.startsWith("--")) {
-      words.push(word);
-      continue;
-    }
-    const [name = "", attached] = word.slice(2).split(/=(.*)/s);
-    if (isFlag(name) && attached === undefined) given.add(name);
-    else if (isValued(name)) {
-      const value = attached ?? argv[++i];
-      if (value === undefined) throw new UsageError(`--${name} needs a value`);
-      values[name] = [...(values[name] ?? []), value];
-    } else throw new UsageError(`unknown option ${word}`);
-  }
+  const { words, values, flags: given } = readCommandLine(argv, { valued, flags });
   return { ...readCommand(words, given.has("help")), values, flags: given };
 }
 
@@ -85,17 +64,11 @@ function readCommand(words: string[], isHelp: boolean): Pick<Arguments, "command
   const [first, second, third, ...rest] = words;
   if (first === undefined) throw new UsageError("what is to be verified?");
   if (first !== "log") {
-    if (second !== undefined) throw new UsageError(`one receipt at a time; unexpected ${second}`);
+    if (second !== undefined) throw unexpectedWords(words, 1);
     return { command: "verify", target: first };
   }
-  if (second !== "check" || third === undefined || rest.length > 0)
+  if (second !== "check" || third === undefined)
     throw new UsageError("the log command is: log check <base url>");
+  if (rest.length > 0) throw unexpectedWords(words, 3);
   return { command: "log-check", target: third };
-}
-
-/** An option that makes sense once. */
-export function single({ values }: Arguments, name: Valued): string | undefined {
-  const [value, more] = values[name] ?? [];
-  if (more !== undefined) throw new UsageError(`--${name} is given twice`);
-  return value;
 }

@@ -1,5 +1,6 @@
 /** What the command line does to the world, as functions, so that tests run it without a process. */
 import { isJsonObject } from "#lib/domain/canonical-json";
+import { readAtMost, readTextAtMost } from "#lib/domain/read-stream";
 import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
 import { UnreadableError } from "./read-json";
 
@@ -19,6 +20,10 @@ export interface CommandIo {
 }
 
 const timeoutMs = 30_000;
+/** The server is not trusted to end its answer; the log's largest files have some megabytes. */
+const maxAnswerBytes = 64 * 1024 * 1024;
+const maxNodeAnswerBytes = 1024 * 1024;
+const maxReasonBytes = 64 * 1024;
 const maxTries = 6;
 
 /** A GET that waits where the service asks for patience. Throws {@link UnreadableError} for every other failure. */
@@ -29,7 +34,7 @@ export async function fetchBytes(
 ): Promise<Uint8Array> {
   const response = await fetchPatiently(io, url, headers);
   if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}${await readReason(response)}`);
-  return new Uint8Array(await response.arrayBuffer());
+  return readBody(url, response);
 }
 
 /** Undefined for 404. */
@@ -37,7 +42,15 @@ export async function fetchBytesIfThere(io: CommandIo, url: string): Promise<Uin
   const response = await fetchPatiently(io, url, {});
   if (response.status === 404) return undefined;
   if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}`);
-  return new Uint8Array(await response.arrayBuffer());
+  return readBody(url, response);
+}
+
+async function readBody(url: string, response: Response): Promise<Uint8Array> {
+  const bytes = await readAtMost(response.body, maxAnswerBytes).catch(() => {
+    throw new UnreadableError(`${url}: the answer broke off`);
+  });
+  if (bytes === null) throw new UnreadableError(`${url}: the answer has more than ${maxAnswerBytes} bytes`);
+  return bytes;
 }
 
 async function fetchPatiently(
@@ -62,7 +75,8 @@ async function fetchPatiently(
 /** The problem's own words; they are the server's and shown as such. */
 async function readReason(response: Response): Promise<string> {
   try {
-    const problem = (await response.json()) as { detail?: unknown };
+    const text = await readTextAtMost(response, maxReasonBytes);
+    const problem = JSON.parse(text ?? "{}") as { detail?: unknown };
     return typeof problem.detail === "string" ? ` (${problem.detail.slice(0, 200)})` : "";
   } catch {
     return "";
@@ -80,7 +94,7 @@ export function callNode(io: Pick<CommandIo, "fetch">, url: string): WorldChainC
         body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
         signal: AbortSignal.timeout(timeoutMs),
       });
-      body = await response.json();
+      body = JSON.parse((await readTextAtMost(response, maxNodeAnswerBytes)) ?? "");
     } catch {
       throw new WorldChainError("is out of reach or answered with no JSON");
     }

@@ -1,8 +1,10 @@
 /** Where the command line takes the receipt and the keys from. */
+
 import { utf8Decode } from "#lib/domain/bytes";
 import { isJsonObject } from "#lib/domain/canonical-json";
+import { single, UsageError } from "#lib/domain/command-words";
 import { parseVerificationKey } from "#lib/domain/groth16";
-import { type Arguments, single, UsageError } from "./command-arguments";
+import type { Arguments } from "./command-arguments";
 import { type CommandIo, fetchBytes } from "./command-io";
 import { readObject, UnreadableError } from "./read-json";
 import { applyPins, parseTrust, type VerifierTrust } from "./trust";

@@ -1,5 +1,4 @@
 /** dist/verify.mjs as people run it: a process of its own, against a service on a port, and the lines of our answers. */
-import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,13 +7,9 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { makeVerifierKey } from "#lib/domain/signed-note";
+import { expectExit, runProgram } from "#lib/http/command-testing";
 import { serveDirectly } from "#lib/http/serve";
 import { startTestApp, type TestApp } from "#lib/http/testing";
-
-interface Run {
-  code: number;
-  out: string;
-}
 
 const program = path.resolve("dist/verify.mjs");
 
@@ -32,13 +27,8 @@ describe("verify.mjs", () => {
   let hidden: Answer;
 
   const inFolder = (name: string) => path.join(folder, name);
-  const run = (file: string, args: string[], env: Record<string, string> = {}): Promise<Run> =>
-    new Promise((done) => {
-      const options = { cwd: folder, env: { NODE_ENV: "test" as const, PATH: process.env["PATH"], ...env } };
-      execFile(file, args, options, (error, stdout, stderr) => {
-        done({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, out: stdout + stderr });
-      });
-    });
+  const run = (file: string, args: string[], env: Record<string, string> = {}) =>
+    runProgram(file, args, { cwd: folder, env: { PATH: process.env["PATH"], ...env } });
   const verify = (...args: string[]) => run(process.execPath, [program, ...args]);
   const shell = (lines: string, env: Record<string, string> = {}) =>
     run("/bin/bash", ["--norc", "-e", "-o", "pipefail", "-c", lines], env);
@@ -68,10 +58,10 @@ describe("verify.mjs", () => {
   });
 
   it("is what verify_command fetches and runs, as it stands, and has the SHA-256 that is served beside it", async () => {
-    const { code, out } = await shell(plain.verify_command);
-    expect(out).toContain("Authentic record. Every check passed.");
-    expect(out).toContain("Keys: NOT pinned.");
-    expect(code).toBe(0);
+    const fetched = await shell(plain.verify_command);
+    expect(fetched.out).toContain("Authentic record. Every check passed.");
+    expect(fetched.out).toContain("Keys: NOT pinned.");
+    expectExit(fetched, 0);
     expect(await readFile(inFolder("verify.mjs"))).toEqual(await readFile(program));
     const sum = await shell(`curl -fsSO ${base}/verify.mjs.sha256 && sha256sum -c verify.mjs.sha256`);
     expect(sum).toEqual({ code: 0, out: "verify.mjs: OK\n" });
@@ -81,13 +71,13 @@ describe("verify.mjs", () => {
     const { body } = await test.call("GET", `/v1/verify/${plain.attestation_id}`);
     const lines = body.independent_verification.verify_signature;
     expect(await shell(lines)).toEqual({ code: 0, out: "Signature Verified Successfully\n" });
-    expect((await shell(body.independent_verification.curl_pubkey)).code).toBe(0);
+    expectExit(await shell(body.independent_verification.curl_pubkey), 0);
     const forged = lines.replace("jq -j .payload", `jq -j '.payload | sub("Paid 12"; "Paid 99")'`);
     expect(forged).not.toBe(lines);
-    expect((await shell(forged)).code).not.toBe(0);
+    expectExit(await shell(forged), 1);
     const own = await test.call("GET", `/v1/verify/${hidden.attestation_id}`, { key });
     const ownLines = own.body.independent_verification.verify_signature;
-    expect(await shell(ownLines, { COUNTERSIGN_API_KEY: key })).toMatchObject({ code: 0 });
+    expectExit(await shell(ownLines, { COUNTERSIGN_API_KEY: key }), 0);
   });
 
   it("takes an id, an address, a page's address, a file and standard input", async () => {
@@ -108,7 +98,7 @@ describe("verify.mjs", () => {
       );
     }
     const piped = await shell(`"${process.execPath}" "${program}" - --keys keys.json < receipt.json`);
-    expect(piped).toMatchObject({ code: 0 });
+    expectExit(piped, 0);
   });
 
   it("says what the keys are worth", async () => {
@@ -117,11 +107,11 @@ describe("verify.mjs", () => {
     await writeFile(inFolder("key.pem"), pubkey.public_key_pem);
     const files = await verify("receipt.json", "--key", "key.pem", "--log-vkey", logVkey);
     expect(files.out).toContain("Keys: pinned by --key and --log-vkey.");
-    expect(files.code).toBe(0);
+    expectExit(files, 0);
     const online = await verify(plain.attestation_id, "--base", base, "--key", pubkey.public_key, "--json");
     expect(JSON.parse(online.out)).toMatchObject({ verdict: "valid", keys: { pinned: true } });
     const other = Buffer.from(new Uint8Array(32).fill(9)).toString("base64");
-    expect((await verify("receipt.json", "--key", other, "--log-vkey", logVkey)).code).not.toBe(0);
+    expectExit(await verify("receipt.json", "--key", other, "--log-vkey", logVkey), 2);
     expect((await verify("receipt.json")).out).toContain("no keys to trust");
   });
 
@@ -133,10 +123,10 @@ describe("verify.mjs", () => {
     await writeJson("receipt.json", plain);
     await writeJson("foreign.json", foreign);
     const swapped = await verify("receipt.json", "--keys", "foreign.json", "--json");
-    expect(swapped.code).toBe(1);
+    expectExit(swapped, 1);
     expect(JSON.parse(swapped.out).verdict).toBe("invalid");
     await writeJson("mixed.json", { ...pubkey, log: foreign.log, logs: foreign.logs });
-    expect((await verify("receipt.json", "--keys", "mixed.json")).code).toBe(1);
+    expectExit(await verify("receipt.json", "--keys", "mixed.json"), 1);
   });
 
   it("holds a presentation to --audience, --nonce and --payload, and prints what it shows", async () => {
@@ -154,11 +144,11 @@ describe("verify.mjs", () => {
     const good = await check(...rightly, "--payload", "payload.json");
     expect(good.out).toMatch(/made for +bank.*action +"Paid 12 €".*Valid presentation\./s);
     expect(good.out).not.toContain("Not compared");
-    expect(good.code).toBe(0);
+    expectExit(good, 0);
     expect((await check()).out).toContain("Not compared: audience, nonce.");
-    expect((await check("--audience", "shop", "--nonce", "n-1")).code).toBe(1);
-    expect((await check("--audience", "bank", "--nonce", "n-2")).code).toBe(1);
-    expect((await check(...rightly, "--payload", "other.json")).code).toBe(1);
+    expectExit(await check("--audience", "shop", "--nonce", "n-1"), 1);
+    expectExit(await check("--audience", "bank", "--nonce", "n-2"), 1);
+    expectExit(await check(...rightly, "--payload", "other.json"), 1);
     await present("action");
     const loose = await check(...rightly, "--payload", "payload.json");
     expect([loose.code, loose.out.includes("nothing binds this payload")]).toEqual([1, true]);
@@ -180,28 +170,34 @@ describe("verify.mjs", () => {
     const { body: shown } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
     const check = async (value: unknown) => {
       await writeJson("zk.json", value);
-      return (await verify("zk.json", "--keys", "keys.json")).code;
+      return verify("zk.json", "--keys", "keys.json");
     };
-    expect([await check(made), await check(shown)]).toEqual([0, 0]);
-    expect(await check({ ...shown, zk: { proof: shown.zk_proof } })).toBe(2);
-    expect(await check({ ...shown, zk_proof: undefined, zk: {} })).toBe(2);
+    expectExit(await check(made), 0);
+    expectExit(await check(shown), 0);
+    expectExit(await check({ ...shown, zk: { proof: shown.zk_proof } }), 2);
+    expectExit(await check({ ...shown, zk_proof: undefined, zk: {} }), 2);
     const messages = made.zk.credential.messages.with(9, '["action","Paid 99 €"]');
     const credential = { ...made.zk.credential, messages };
-    expect(await check({ ...made, zk: { ...made.zk, credential } })).toBe(1);
+    expectExit(await check({ ...made, zk: { ...made.zk, credential } }), 1);
   });
 
   it("tells valid, invalid, incomplete and unreadable apart by its exit code", async () => {
     const answer = (await test.call("GET", `/v1/verify/${plain.attestation_id}`)).body;
     await writeJson("lie.json", { ...answer, payload: answer.payload.replace("Paid 12", "Paid 99") });
     const lie = await verify("lie.json", "--keys", "keys.json");
-    expect(lie).toMatchObject({ code: 1 });
+    expectExit(lie, 1);
     expect(lie.out).toContain("The file says valid: true. This verifier says otherwise.");
     const address = `${base}/v1/verify/${hidden.attestation_id}`;
-    expect(await verify(address)).toMatchObject({ code: 3 });
+    expectExit(await verify(address), 3);
     const owner = await run(process.execPath, [program, address, "--as-owner"], { COUNTERSIGN_API_KEY: key });
-    expect(owner).toMatchObject({ code: 0 });
+    expectExit(owner, 0);
     expect(owner.out).toContain("Paid in private");
     const unknown = `${base}/v1/verify/01999999-9999-7999-8999-999999999999`;
+    await writeJson("--receipt.json", plain);
+    await writeJson("-5.json", plain);
+    for (const args of [["--", "--receipt.json"], ["-5.json"], ["--receipt.json"]])
+      expectExit(await verify("--keys", "keys.json", ...args), 0);
+    expect((await verify("--jsn", "receipt.json")).out).toContain("unknown option --jsn");
     for (const args of [
       [],
       ["--nonsense"],
@@ -210,7 +206,7 @@ describe("verify.mjs", () => {
       ["keys.json", "--keys", "keys.json"],
       ["log", "check"],
     ])
-      expect(await verify(...args), args.join(" ")).toMatchObject({ code: 2 });
+      expectExit(await verify(...args), 2);
   });
 
   it("prints each warning beside the authenticity, and fails on them where it is told to", async () => {
@@ -257,31 +253,32 @@ describe("verify.mjs", () => {
     });
     await new Promise<void>((done) => liar.listen(0, "127.0.0.1", done));
     const target = `http://127.0.0.1:${(liar.address() as AddressInfo).port}/v1/verify/`;
-    expect(await verify(target + plain.attestation_id)).toMatchObject({ code: 0 });
+    expectExit(await verify(target + plain.attestation_id), 0);
     lie = (body) => body.replaceAll("Paid 12", "Paid 99");
-    expect(await verify(target + plain.attestation_id)).toMatchObject({ code: 1 });
+    expectExit(await verify(target + plain.attestation_id), 1);
     lie = (body) => (body.includes('"valid"') ? JSON.stringify({ ...other, valid: true }) : body);
     const swapped = await verify(target + plain.attestation_id);
-    expect(swapped).toMatchObject({ code: 1 });
+    expectExit(swapped, 1);
     expect(swapped.out).toContain("not the attestation that was asked for");
     liar.close();
   });
 
   it("shows terminal escapes instead of sending them", async () => {
     const made = await attest({ action: "Paid \u001b[2J\u202e 12" });
-    const { code, out } = await verify(`${base}/v1/verify/${made.attestation_id}`);
-    expect(code).toBe(0);
+    const shown = await verify(`${base}/v1/verify/${made.attestation_id}`);
+    const { out } = shown;
+    expectExit(shown, 0);
     expect(out).not.toContain("\u001b");
     expect(out).toContain("U+001B");
   });
 
   it("follows the log: remembers a checkpoint, demands that it is extended, reads every entry", async () => {
     const check = (...args: string[]) => verify("log", "check", base, ...args);
-    expect(await check("--remember", "seen.txt")).toMatchObject({ code: 0 });
+    expectExit(await check("--remember", "seen.txt"), 0);
     const first = await readFile(inFolder("seen.txt"), "utf8");
     await attest({ action: "One more" });
     const again = await check("--remember", "seen.txt", "--all", "--json", "--keys", "keys.json");
-    expect(again.code).toBe(0);
+    expectExit(again, 0);
     expect(JSON.parse(again.out).checks.map(({ status }: { status: string }) => status)).toEqual([
       "pass",
       "pass",
@@ -294,13 +291,13 @@ describe("verify.mjs", () => {
     const fork = await makeFork(test, size);
     await writeFile(inFolder("seen.txt"), fork);
     const forked = await check("--remember", "seen.txt");
-    expect(forked).toMatchObject({ code: 1 });
+    expectExit(forked, 1);
     expect(forked.out).toContain("forked or rewritten");
     expect(await readFile(inFolder("seen.txt"), "utf8")).toBe(fork);
     await writeFile(inFolder("seen.txt"), await makeFork(test, size + 5));
     expect((await check("--remember", "seen.txt")).out).toContain("taken back");
     await writeFile(inFolder("seen.txt"), second.replace("\n", "x\n"));
-    expect(await check("--remember", "seen.txt")).toMatchObject({ code: 1 });
+    expectExit(await check("--remember", "seen.txt"), 1);
   });
 });
 

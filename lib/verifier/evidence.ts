@@ -1,7 +1,9 @@
 /** The kinds of files that the verifier takes, told apart by their shape; the shape decides nothing else. */
+
+import type { ShownContent } from "#lib/domain/approval";
 import { type LogBundle, parseBundle } from "#lib/domain/bundle";
 import { sha256 } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import type { Receipt } from "#lib/domain/receipt";
 import { parseActionStatement } from "#lib/domain/statement";
 import { parseTlogProof } from "#lib/domain/tlog-proof";
@@ -11,7 +13,7 @@ import { readObject, UnreadableError } from "./read-json";
 export type Evidence =
   | { kind: "attestation"; object: JsonObject; receipt: Receipt }
   | { kind: "bundle"; receipt: Receipt; bundle: LogBundle }
-  | { kind: "human_authorization"; object: JsonObject }
+  | { kind: "human_authorization"; object: JsonObject; shown?: ShownContent }
   | { kind: "presentation"; object: JsonObject }
   | { kind: "tlog_proof"; file: string };
 
@@ -26,10 +28,19 @@ export function parseEvidence(input: unknown): Evidence {
   if ("presentation_header" in object && "disclosed" in object) return { kind: "presentation", object };
   if (isAttestationAnswer(object)) return { kind: "attestation", object, receipt: parseReceipt(object) };
   const inner = object["human_authorization"];
-  if (typeof inner === "object" && inner !== null && "request_id" in object) return parseEvidence(inner);
+  if (isJsonObject(inner) && "request_id" in object) return readAuthorizationAnswer(object, inner);
   throw new UnreadableError(
     "neither an attestation, a Sigstore bundle, a human_authorization, a zero-knowledge presentation nor a tlog-proof",
   );
+}
+
+/** The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed. */
+function readAuthorizationAnswer(answer: JsonObject, object: JsonObject): Evidence {
+  const evidence = parseEvidence(object);
+  if (evidence.kind !== "human_authorization" || !("context" in answer || "context_salt" in answer))
+    return evidence;
+  const { context = null, context_salt = null, agent_name = null, organization_name = null } = answer;
+  return { ...evidence, shown: { context, context_salt, agent_name, organization_name } };
 }
 
 function readTlogProof(file: string): Evidence {

@@ -110,7 +110,7 @@ const withoutEvidence: Record<string, string[]> = {
   erased: [...sayings, "warnings.*", "signature", "attestation_id", "agent_slug", "is_public"],
   "human-authorization": [],
   presentation: [],
-  bundle: [],
+  bundle: ["verificationMaterial.tlogEntries.0.integratedTime"],
 };
 
 const isListed = (path: Path, list: string[]) => {

@@ -59,12 +59,22 @@ export function checkRestatedFields(
     : fail(`${misfit} differs from the payload`);
 }
 
-/** A bundle repeats only which key and which log to look for. */
+/** How far the clocks of the service and of its database may be apart. */
+const clockSlackSeconds = 600;
+
+/**
+ * A bundle repeats which key and which log to look for, and says when the log took the entry in. Nothing signs that
+ * time: it proves nothing, and is only held against the signed timestamp and, where it is known, the time now.
+ */
 export function checkBundleHints(
   { bundle, receipt }: Extract<Evidence, { kind: "bundle" }>,
+  { statement }: AttestationReport,
   keys: readonly TrustedKey[],
   logKey: VerifierKey,
-  asked: string | undefined,
+  {
+    attestationId: asked,
+    nowSeconds = Number.POSITIVE_INFINITY,
+  }: { attestationId?: string; nowSeconds?: number },
 ): Restatement {
   const key = keys.find(({ keyId }) => keyId === receipt.keyId);
   const fits =
@@ -73,9 +83,15 @@ export function checkBundleHints(
     bundle.envelope.keyId === computeDsseKeyId(key.publicKey) &&
     bytesEqual(bundle.logId, computeLogId(logKey)) &&
     (asked === undefined || receipt.attestationId === asked);
-  return fits
-    ? pass("the bundle names this key and this log")
-    : fail("the bundle names another key, log or attestation");
+  if (!fits) return fail("the bundle names another key, log or attestation");
+  const named = pass("the bundle names this key and this log");
+  const at = bundle.integratedAtSeconds;
+  if (at === null) return named;
+  const madeAtSeconds = statement === null ? 0 : Date.parse(statement.predicate.timestamp) / 1000;
+  if (at < madeAtSeconds - clockSlackSeconds)
+    return fail("the bundle's integratedTime is before the attestation was made");
+  if (at > nowSeconds + clockSlackSeconds) return fail("the bundle's integratedTime lies in the future");
+  return { ...named, unproven: ["integratedTime"] };
 }
 
 /** The fields of an answer that follow from the payload. */

@@ -1,7 +1,8 @@
 /** The command line without its process: arguments → exit code. */
+import { single, UsageError } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
 import { addAnchorCheck } from "./check-anchors";
-import { type Arguments, parseArguments, single, UsageError, usage } from "./command-arguments";
+import { type Arguments, parseArguments, usage } from "./command-arguments";
 import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere } from "./command-io";
 import { formatChecks, formatReport } from "./command-print";
 import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";

@@ -39,6 +39,27 @@ describe("the answers of a running service", () => {
     expect(report).toMatchObject({ verdict: "invalid", claimed: true, disagrees: true, statement: null });
   });
 
+  it("are not read where a number means another value than the one it would be compared as", async () => {
+    const made = await attest({ metadata: { amount: 1234567890123456.8, whole: 1 } });
+    const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+    const text = JSON.stringify(body);
+    const spell = (amount: string, whole = "1") =>
+      text.replace(
+        '"metadata":{"amount":1234567890123456.8,"whole":1}',
+        `"metadata":{"amount":${amount},"whole":${whole}}`,
+      );
+    expect(spell("7")).not.toBe(text);
+    expect((await verifyInBrowser(spell("1234567890123456.80", "10e-1"), trust)).verdict).toBe("valid");
+    for (const amount of ["1234567890123456.78", "1234567890123456.7999999999", "1e400"])
+      await expect(verifyInBrowser(spell(amount), trust)).rejects.toThrow(
+        `the number ${amount} would become`,
+      );
+    await expect(
+      verifyInBrowser(spell("1234567890123456.8", "1.00000000000000001"), trust),
+    ).rejects.toThrow();
+    expect((await verifyInBrowser(spell("1234567890123456.5"), trust)).verdict).toBe("invalid");
+  });
+
   it("of a private attestation are incomplete for a stranger and valid for its owner", async () => {
     const made = await attest({ is_public: false });
     const path = `/v1/verify/${made.attestation_id}`;

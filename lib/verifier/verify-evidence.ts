@@ -2,6 +2,7 @@
  * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict that
  * stands in the file is believed. The pairing checks (BBS, Groth16) are loaded only where one of them runs.
  */
+import type { ShownContent } from "#lib/domain/approval";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
@@ -49,7 +50,7 @@ export async function verifyParsed(
     case "bundle":
       return verifyReceipt(evidence, trust, expected);
     case "human_authorization":
-      return verifyAuthorization(evidence.object, trust);
+      return verifyAuthorization(evidence.object, trust, evidence.shown);
     case "presentation":
       return verifyZkPresentation(evidence.object, trust, expected);
     case "tlog_proof":
@@ -69,7 +70,7 @@ async function verifyReceipt(
   const restated =
     kind === "attestation"
       ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
-      : checkBundleHints(evidence, trust.keys, logKey, expected.attestationId);
+      : checkBundleHints(evidence, report, trust.keys, logKey, expected);
   const { unproven, disclosed, ...outcome } = restated;
   const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
   const warned = await compareWarnings(evidence, report, disclosed);
@@ -146,9 +147,13 @@ function loadCostlyChecks(trust: VerifierTrust) {
   return { checks, authorization: () => authorization };
 }
 
-async function verifyAuthorization(object: JsonObject, trust: VerifierTrust): Promise<VerifierReport> {
+async function verifyAuthorization(
+  object: JsonObject,
+  trust: VerifierTrust,
+  shown: ShownContent | undefined,
+): Promise<VerifierReport> {
   const { checkAuthorization } = await import("./check-authorization");
-  const checked = checkAuthorization(object, trust);
+  const checked = checkAuthorization(object, trust, shown);
   if (checked === null) throw new UnreadableError("a malformed human_authorization");
   const checks: VerifierCheck[] = [...checked.report.checks, ...checked.logChecks];
   return finish("human_authorization", checks, { authorization: checked.report });

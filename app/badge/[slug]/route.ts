@@ -1,6 +1,6 @@
 /**
  * GET /badge/<slug>.svg: the state of the agent's latest public attestation, or with ?attestation=<id> of that one,
- * in words. Verified anew for each answer, and cached for a minute only: a badge must not outlive its truth.
+ * in words. Verified anew for each answer, and kept by nobody: a badge must not outlive its truth.
  */
 import { makeBadge } from "badge-maker";
 import { verdictOf } from "#components/verify/facts";
@@ -8,7 +8,9 @@ import type { VerdictKind } from "#components/verify/verdict";
 import { isUuid } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import { getApp } from "#lib/http/context";
+import { forOwnHosts } from "#lib/http/next-door";
 import { countPage } from "#lib/http/page-limits";
+import { requestAddress } from "#lib/http/request-address";
 import { verifyForPage } from "#lib/http/verification-page";
 import { readAgentFeed } from "#lib/services/agent-feed";
 
@@ -31,13 +33,14 @@ const colors: Record<VerdictKind, string> = {
 };
 const grey = "#474e59";
 
-async function describeState(slug: string, asked: string | null): Promise<Badge> {
-  const { context } = await getApp();
-  const feed = await readAgentFeed(context, slug, { limit: 1 });
+async function describeState(slug: string, request: Request): Promise<Badge> {
+  const app = await getApp();
+  const asked = new URL(request.url).searchParams.get("attestation");
+  const feed = await readAgentFeed(app.context, slug, { limit: 1 });
   const id = asked ?? feed.attestations[0]?.attestation_id;
   if (id === undefined) return { status: 200, message: "no public attestation", color: grey };
   if (!isUuid(id)) return { status: 404, message: "unknown attestation", color: grey };
-  const verification = await verifyForPage(context, id);
+  const verification = await verifyForPage(app.context, id, requestAddress(app, request.headers));
   if (verification.answer.agent_slug.toLowerCase() !== slug.toLowerCase())
     return { status: 404, message: "unknown attestation", color: grey };
   const { kind, short } = verdictOf(verification);
@@ -61,13 +64,13 @@ function describeFailure(error: unknown): Badge {
 async function makeAnswer(request: Request, slug: string): Promise<Badge> {
   try {
     await countPage(request.headers, "verify");
-    return await describeState(slug, new URL(request.url).searchParams.get("attestation"));
+    return await describeState(slug, request);
   } catch (error) {
     return describeFailure(error);
   }
 }
 
-export async function GET(request: Request, { params }: { params: Promise<{ slug: string }> }) {
+async function answerBadge(request: Request, { params }: { params: Promise<{ slug: string }> }) {
   const { slug: file } = await params;
   if (!file.endsWith(".svg")) return new Response(null, { status: 404 });
   const { status, message, color } = await makeAnswer(request, file.slice(0, -".svg".length));
@@ -76,9 +79,11 @@ export async function GET(request: Request, { params }: { params: Promise<{ slug
     status,
     headers: {
       "Content-Type": "image/svg+xml; charset=utf-8",
-      "Cache-Control": status === 200 ? "public, max-age=60, s-maxage=60" : "no-store",
+      "Cache-Control": status === 200 ? "no-cache" : "no-store",
       "Access-Control-Allow-Origin": "*",
       "Cross-Origin-Resource-Policy": "cross-origin",
     },
   });
 }
+
+export const GET = forOwnHosts(answerBadge);

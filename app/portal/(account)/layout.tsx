@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { OrganizationSwitcher } from "#components/portal/organization-switcher";
 import { PortalNav } from "#components/portal/portal-nav";
+import { PortalFrame } from "#components/portal/shown-organization";
 import { SubmitButton } from "#components/portal/submit-button";
 import { readPortal } from "#lib/http/portal-request";
 import { signOut, switchOrganization } from "./actions";
@@ -12,35 +13,37 @@ export default async function PortalLayout({ children }: { readonly children: Re
   if (portal === null) return children;
   const { person, membership, memberships } = portal;
   return (
-    <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6">
-      <div className="no-print flex flex-wrap items-center justify-between gap-x-6 gap-y-2 pb-4">
-        <div className="min-w-0">
-          <p className="font-medium">
-            <AgentText value={membership.name} isName hideWarnings />
-          </p>
-          <p className="text-muted text-sm [overflow-wrap:anywhere]">
-            {person.email} · {membership.role}
-          </p>
+    <PortalFrame organizationId={person.organizationId}>
+      <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6">
+        <div className="no-print flex flex-wrap items-center justify-between gap-x-6 gap-y-2 pb-4">
+          <div className="min-w-0">
+            <p className="font-medium">
+              <AgentText value={membership.name} isName hideWarnings />
+            </p>
+            <p className="text-muted text-sm [overflow-wrap:anywhere]">
+              {person.email} · {membership.role}
+            </p>
+          </div>
+          <div className="flex flex-wrap items-center gap-2">
+            {memberships.length > 1 ? (
+              <OrganizationSwitcher
+                action={switchOrganization}
+                organizations={memberships}
+                currentId={membership.organizationId}
+              />
+            ) : null}
+            <form action={signOut}>
+              <SubmitButton variant="secondary" size="small">
+                Sign out
+              </SubmitButton>
+            </form>
+          </div>
         </div>
-        <div className="flex flex-wrap items-center gap-2">
-          {memberships.length > 1 ? (
-            <OrganizationSwitcher
-              action={switchOrganization}
-              organizations={memberships}
-              currentId={membership.organizationId}
-            />
-          ) : null}
-          <form action={signOut}>
-            <SubmitButton variant="secondary" size="small">
-              Sign out
-            </SubmitButton>
-          </form>
+        <div className="lg:grid lg:grid-cols-[11rem_minmax(0,1fr)] lg:gap-8">
+          <PortalNav />
+          <div className="min-w-0 pt-6 lg:pt-0">{children}</div>
         </div>
       </div>
-      <div className="lg:grid lg:grid-cols-[11rem_minmax(0,1fr)] lg:gap-8">
-        <PortalNav />
-        <div className="min-w-0 pt-6 lg:pt-0">{children}</div>
-      </div>
-    </div>
+    </PortalFrame>
   );
 }

@@ -2,6 +2,7 @@
 import type { Metadata } from "next";
 import { AttestationTable } from "#components/portal/attestation-table";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { UsageChart } from "#components/portal/usage-chart";
 import { UsageTable } from "#components/portal/usage-table";
 import { ButtonLink } from "#components/ui/button-link";
@@ -77,7 +78,7 @@ export default async function OverviewPage() {
   const { context, person, app } = await requirePortal("/portal");
   const overview = await readOverview(context, person);
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading title="Overview" />
       <div className="grid gap-5 md:grid-cols-2 lg:grid-cols-3">
         <TodayCard used={overview.attestationsToday} limit={overview.attestationsPerDay} />
@@ -108,6 +109,6 @@ export default async function OverviewPage() {
           </p>
         ) : null}
       </Card>
-    </>
+    </PortalPage>
   );
 }

@@ -1,7 +1,8 @@
 /** The /v1 operations in Next (`next dev`, `next start`, any Next host): the same table, the same handlers. */
+import { forOwnHosts } from "#lib/http/next-door";
 import { dispatch } from "#lib/http/operations";
 
-const handle = (request: Request) => dispatch(request);
+const handle = forOwnHosts(dispatch);
 
 export {
   handle as DELETE,

@@ -12,6 +12,9 @@ import { type LocalLevel, treeRoot } from "./test-humans";
 
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_NULLIFIERS = 10_000;
+const MAX_ACTION_LENGTH = 128;
+/** Each costs a pairing, on the thread that answers requests. */
+const MAX_RESPONSES = 8;
 const EMPTY_SIGNAL_HASH = "0x00c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a4";
 
 const hex = z.string().regex(/^0x[0-9a-fA-F]+$/);
@@ -25,9 +28,9 @@ const itemV3 = z.object({
 const body = z.object({
   protocol_version: z.enum(["3.0", "4.0"]),
   nonce: z.string(),
-  action: z.string().min(1),
+  action: z.string().min(1).max(MAX_ACTION_LENGTH),
   environment: z.enum(["production", "staging"]).default("production"),
-  responses: z.array(z.unknown()).min(1),
+  responses: z.array(z.unknown()).min(1).max(MAX_RESPONSES),
 });
 
 export interface PortalStubSettings {

@@ -57,15 +57,30 @@ describe("the wallet bridge", () => {
     expect((await bridge.putResponse(post(sealed), { id })).status).toBe(400);
   });
 
-  it("is bounded: the oldest of too many go, and 5 MiB is too much", async () => {
+  it("is bounded in bytes, of requests and responses together", async () => {
+    const bridge = createWalletBridge();
+    const large = { ...sealed, payload: "A".repeat(60 * 1024) };
+    const ids: string[] = [];
+    for (let i = 0; i < 400; i += 1) {
+      const id = await idOf(await bridge.createRequest(post(large)));
+      expect((await bridge.putResponse(post(large), { id })).status).toBe(201);
+      ids.push(id);
+    }
+    const kept = await Promise.all(ids.map((id) => bridge.hasRequest(get, { id })));
+    const bytes = kept.filter(({ status }) => status === 200).length * 2 * 60 * 1024;
+    expect(bytes).toBeGreaterThan(8 * 1024 * 1024);
+    expect(bytes).toBeLessThanOrEqual(16 * 1024 * 1024);
+  });
+
+  it("is bounded: the oldest of too many go, and 64 KiB are too much", async () => {
     const bridge = createWalletBridge();
     const first = await idOf(await bridge.createRequest(post(sealed)));
     let last = first;
     for (let i = 0; i < 1000; i += 1) last = await idOf(await bridge.createRequest(post(sealed)));
     expect((await bridge.hasRequest(get, { id: first })).status).toBe(404);
     expect((await bridge.hasRequest(get, { id: last })).status).toBe(200);
-    expect(
-      (await bridge.createRequest(post({ ...sealed, payload: "A".repeat(5 * 1024 * 1024) }))).status,
-    ).toBe(400);
+    expect((await bridge.createRequest(post({ ...sealed, payload: "A".repeat(64 * 1024) }))).status).toBe(
+      400,
+    );
   });
 });

@@ -8,8 +8,8 @@ import { z } from "zod";
 import { type Sealed, sealedSchema } from "./bridge-cipher";
 
 const TTL_MS = 900_000;
-const MAX_BODY_BYTES = 5 * 1024 * 1024;
-const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
+const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
 const MAX_ENTRIES = 1000;
 
 const cors = {
@@ -93,23 +93,28 @@ function createStore(now: () => number) {
     return entries.get(id);
   };
   /** Oldest first, which a Map keeps in order. */
-  const makeRoom = () => {
+  const makeRoom = (places: number, bytes: number) => {
     for (const [id, entry] of entries) {
-      const isFull = entries.size >= MAX_ENTRIES || totalBytes > MAX_TOTAL_BYTES;
+      const isFull = entries.size + places > MAX_ENTRIES || totalBytes + bytes > MAX_TOTAL_BYTES;
       if (entry.expiresAtMs > now() && !isFull) return;
       remove(id);
     }
   };
   const add = (id: string, request: Sealed, bytes: number) => {
-    makeRoom();
+    makeRoom(1, bytes);
     entries.set(id, { status: "initialized", request, bytes, expiresAtMs: now() + TTL_MS });
     totalBytes += bytes;
   };
-  const complete = (entry: Entry, response: Sealed, bytes: number) => {
+  /** False where the entry had to go for others. */
+  const complete = (id: string, response: Sealed, bytes: number) => {
+    makeRoom(0, bytes);
+    const entry = entries.get(id);
+    if (entry === undefined) return false;
     entry.response = response;
     entry.status = "completed";
     entry.bytes += bytes;
     totalBytes += bytes;
+    return true;
   };
   return { add, complete, find, remove };
 }
@@ -128,8 +133,7 @@ async function putResponse(store: Store, request: Request, id: string): Promise<
   const entry = store.find(id);
   if (body === undefined || entry === undefined) return answer(400);
   if (entry.response !== undefined) return answer(409);
-  store.complete(entry, body.value, body.bytes);
-  return answer(201);
+  return answer(store.complete(id, body.value, body.bytes) ? 201 : 400);
 }
 
 async function readBody<T>(
@@ -141,7 +145,7 @@ async function readBody<T>(
   if (text.length > MAX_BODY_BYTES) return undefined;
   try {
     const parsed = schema.safeParse(JSON.parse(text));
-    return parsed.success ? { value: parsed.data, bytes: text.length } : undefined;
+    return parsed.success ? { value: parsed.data, bytes: Buffer.byteLength(text) } : undefined;
   } catch {
     return undefined;
   }

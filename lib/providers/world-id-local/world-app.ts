@@ -1,6 +1,8 @@
 /**
  * The World App's part for test humans: takes the connector link's `i` and `k`, fetches and decrypts what is asked
- * from the bridge, and answers it with a real v3 proof or a refusal. Behind the page /dev/world-app.
+ * from the bridge, and answers it with a real v3 proof or a refusal. Behind the page /dev/world-app. There is no prover
+ * for v4 outside of World's own wallet, so it is that of somebody who has v3 alone: a request for `proofOfHuman` gets
+ * the Orb credential that the request accepts in its place.
  */
 import { z } from "zod";
 import { base64Decode } from "#lib/domain/bytes";

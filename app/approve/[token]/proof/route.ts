@@ -1,3 +1,4 @@
+import { forOwnHosts } from "#lib/http/next-door";
 import { dispatch } from "#lib/http/operations";
 
-export const POST = (request: Request) => dispatch(request);
+export const POST = forOwnHosts(dispatch);

@@ -1,10 +1,11 @@
 /** The Markdown twin of a guide, reached as /docs/<slug>.md (next.config.ts, rewrites). */
 
 import { findGuide } from "#components/guides/guides";
+import { forOwnHosts } from "#lib/http/next-door";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { readVerifierSha256 } from "#lib/http/verifier-file";
 
-export async function GET(_request: Request, context: { params: Promise<{ slug: string }> }) {
+async function answerGuide(_request: Request, context: { params: Promise<{ slug: string }> }) {
   const guide = findGuide((await context.params).slug, publicBaseUrl(), await readVerifierSha256());
   if (guide === null) {
     return new Response("Not found\n", {
@@ -20,3 +21,5 @@ export async function GET(_request: Request, context: { params: Promise<{ slug: 
     },
   });
 }
+
+export const GET = forOwnHosts(answerGuide);

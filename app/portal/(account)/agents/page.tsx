@@ -2,6 +2,7 @@
 import type { Metadata } from "next";
 import { AgentTable } from "#components/portal/agent-table";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
@@ -30,7 +31,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listOwnAgents(context, person, { cursor, limit: pageSize });
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Agents"
         lead="Who acts. The first attestation under a slug claims it for your organization; registering adds a key, a code hash and tools to compare with."
@@ -54,6 +55,6 @@ export default async function AgentsPage({ searchParams }: PageProps) {
           {...(nextCursor === null ? {} : { nextHref: `/portal/agents?cursor=${nextCursor}` })}
         />
       </Card>
-    </>
+    </PortalPage>
   );
 }

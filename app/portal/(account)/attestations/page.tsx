@@ -3,11 +3,13 @@ import type { Metadata } from "next";
 import { AttestationFilterForm } from "#components/portal/attestation-filters";
 import { AttestationTable } from "#components/portal/attestation-table";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { ButtonLink } from "#components/ui/button-link";
 import { buttonClass } from "#components/ui/button-style";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
+import { shownOrganizationField } from "#lib/contract/portal";
 import { type AttestationFilters, attestationFilters, cursorId } from "#lib/contract/portal-attestations";
 import { requirePortal } from "#lib/http/portal-request";
 import { listAgentSlugs, listOwnAttestations } from "#lib/services/own-attestations";
@@ -26,13 +28,21 @@ function linkOf(path: string, filters: AttestationFilters, more: Record<string, 
   return query === "" ? path : `${path}?${query}`;
 }
 
-function ExportLinks({ filters }: { readonly filters: AttestationFilters }) {
+interface ExportLinksProps {
+  readonly filters: AttestationFilters;
+  readonly organizationId: string;
+}
+
+function ExportLinks({ filters, organizationId }: ExportLinksProps) {
   return (
     <div className="flex flex-wrap gap-2">
       {(["csv", "ndjson"] as const).map((format) => (
         <a
           key={format}
-          href={linkOf("/portal/attestations/export", filters, { format })}
+          href={linkOf("/portal/attestations/export", filters, {
+            format,
+            [shownOrganizationField]: organizationId,
+          })}
           download
           className={buttonClass("secondary", "small")}
         >
@@ -77,11 +87,11 @@ export default async function AttestationsPage({ searchParams }: PageProps) {
     limit: pageSize,
   });
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Attestations"
         lead="Everything that your agents recorded, private attestations included."
-        action={<ExportLinks filters={filters} />}
+        action={<ExportLinks filters={filters} organizationId={person.organizationId} />}
       />
       <Card>
         <AttestationFilterForm filters={filters} slugs={slugs} isFiltered={isFiltered} />
@@ -100,6 +110,6 @@ export default async function AttestationsPage({ searchParams }: PageProps) {
             : { nextHref: linkOf("/portal/attestations", filters, { cursor: nextCursor }) })}
         />
       </Card>
-    </>
+    </PortalPage>
   );
 }

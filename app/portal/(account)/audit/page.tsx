@@ -2,6 +2,7 @@
 import type { Metadata } from "next";
 import { AuditTable, actorWords } from "#components/portal/audit-table";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
@@ -29,7 +30,7 @@ export default async function AuditPage({ searchParams }: PageProps) {
   const filter: Record<string, string> = kind === undefined ? {} : { kind };
   const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ ...filter, ...more })}`;
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Audit log"
         lead="Who did what in your organization, when, and from which key or session. Nobody can change it here."
@@ -59,6 +60,6 @@ export default async function AuditPage({ searchParams }: PageProps) {
           {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
         />
       </Card>
-    </>
+    </PortalPage>
   );
 }

@@ -4,6 +4,7 @@ import { AuthorizationTable } from "#components/portal/authorization-table";
 import { CancelAuthorizationDialog } from "#components/portal/cancel-authorization-dialog";
 import { LiveRefresh } from "#components/portal/live-refresh";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CopyButton } from "#components/ui/copy-button";
@@ -63,7 +64,7 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
   const filter: Record<string, string> = status === undefined ? {} : { status };
   const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ ...filter, ...more })}`;
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       {isPending ? <LiveRefresh /> : null}
       <PageHeading
         title="Authorizations"
@@ -103,6 +104,6 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
           <p className="mt-4 text-muted text-sm">The list shows changes by itself while a request waits.</p>
         ) : null}
       </Card>
-    </>
+    </PortalPage>
   );
 }

@@ -4,6 +4,7 @@ import { CreateKeyForm } from "#components/portal/create-key-form";
 import { RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
 import { KeyTable } from "#components/portal/key-table";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
@@ -27,24 +28,27 @@ function keyByApi(baseUrl: string, email: string): string {
 }
 
 export default async function KeysPage({ searchParams }: PageProps) {
-  const { context, person, app } = await requirePortal("/portal/keys");
+  const { context, person, app, membership } = await requirePortal("/portal/keys");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
+  const isOwner = membership.role === "owner";
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Keys"
         lead="What your agents send as their bearer token. Keys got through the API with an address of a member are here too."
       />
       <Card title="New key">
-        <CreateKeyForm action={createKey} />
+        <CreateKeyForm action={createKey} isOwner={isOwner} />
       </Card>
       <Card title="All keys" className="mt-5">
         <KeyTable
           rows={rows}
-          actions={({ id, name }) => (
+          actions={({ id, name, scopes }) => (
             <span className="flex flex-wrap gap-2">
-              <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+              {isOwner || !scopes.includes("erase") ? (
+                <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+              ) : null}
               <RevokeKeyDialog action={revokeKey} keyId={id} name={name} />
             </span>
           )}
@@ -63,6 +67,6 @@ export default async function KeysPage({ searchParams }: PageProps) {
           {...(nextCursor === null ? {} : { nextHref: `/portal/keys?cursor=${nextCursor}` })}
         />
       </Card>
-    </>
+    </PortalPage>
   );
 }

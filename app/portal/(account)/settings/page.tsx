@@ -5,6 +5,7 @@ import { InviteForm } from "#components/portal/invite-form";
 import { InvitationTable, MemberTable } from "#components/portal/member-table";
 import { OrganizationForm } from "#components/portal/organization-form";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { requirePortal } from "#lib/http/portal-request";
@@ -24,7 +25,7 @@ function limitsOf(attestationsPerDay: number): Definition[] {
       id: "attestations",
       name: "Attestations",
       value:
-        "Kept for ever: their leaves are in an append-only log. The content of one can be erased on its page or through the API; that something was recorded stays proven.",
+        "Kept for ever: their leaves are in an append-only log. An owner can erase the content of one, on its page or with a key that has the scope erase; that something was recorded stays proven.",
     },
     {
       id: "keys",
@@ -49,7 +50,7 @@ export default async function SettingsPage() {
   const organization = await readOrganization(context, person);
   const isOwner = membership.role === "owner";
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading title="Settings" />
       <Card title="Organization">
         <OrganizationForm
@@ -87,6 +88,6 @@ export default async function SettingsPage() {
           <DeleteAccount action={deleteAccount} name={organization.name} />
         </Card>
       ) : null}
-    </>
+    </PortalPage>
   );
 }

@@ -1,20 +1,17 @@
 /** What a chat or a timeline shows of the link: the verdict in words, agent and action, never more than is public or holds. */
-import { ImageResponse } from "next/og";
+import { headers as requestHeaders } from "next/headers";
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
-import { readImageFonts } from "#lib/http/image-fonts";
+import { AppError, describeError } from "#lib/errors";
+import { getApp } from "#lib/http/context";
+import type { Card } from "#lib/http/picture-worker";
+import { requestAddress } from "#lib/http/request-address";
 import { loadVerification } from "#lib/http/verification-page";
+import { shareOf } from "#lib/services/fair-share";
 
 export const size = { width: 1200, height: 630 };
 export const contentType = "image/png";
 export const alt = "The verdict on this attestation";
-
-interface Picture {
-  color: string;
-  title: string;
-  sentence: string;
-  subject: string;
-}
 
 const colors: Record<VerdictKind, string> = {
   authentic: "#14603c",
@@ -36,7 +33,7 @@ function drawable(text: string): string | null {
   return text.length <= actionLength ? text : `${text.slice(0, actionLength)}…`;
 }
 
-async function describe(id: string): Promise<Picture | number> {
+async function describe(id: string): Promise<Card | number> {
   const loaded = await loadVerification(id);
   if (loaded.kind === "unknown") return 404;
   if (loaded.kind === "limited") return 429;
@@ -47,44 +44,30 @@ async function describe(id: string): Promise<Picture | number> {
     color: colors[verdict.kind],
     title: verdict.title,
     sentence: verdict.sentence,
-    subject: `${loaded.answer.agent_slug}${action === null ? "" : `: ${action}`}`,
+    subject: `${drawable(loaded.answer.agent_slug) ?? "An agent"}${action === null ? "" : `: ${action}`}`,
   };
 }
 
-function Card({ color, title, sentence, subject }: Picture) {
-  return (
-    <div
-      style={{
-        width: "100%",
-        height: "100%",
-        display: "flex",
-        flexDirection: "column",
-        justifyContent: "space-between",
-        padding: 64,
-        background: "#fafaf8",
-        borderTop: `24px solid ${color}`,
-        color: "#14181f",
-        fontFamily: "Geist",
-      }}
-    >
-      <div style={{ display: "flex", flexDirection: "column" }}>
-        <div style={{ display: "flex", fontSize: 30, fontWeight: 600 }}>Countersign</div>
-        <div style={{ display: "flex", marginTop: 28, fontSize: 60, fontWeight: 600, color }}>{title}</div>
-        <div style={{ display: "flex", marginTop: 18, fontSize: 33, lineHeight: 1.35 }}>{sentence}</div>
-      </div>
-      <div style={{ display: "flex", fontSize: 31, color: "#565d68", lineHeight: 1.3 }}>{subject}</div>
-    </div>
-  );
+/** Not shown again without asking: a copy would outlive an erasure and a change of the verdict. */
+const headers = { "Cache-Control": "no-cache" };
+
+async function draw(card: Card): Promise<Response> {
+  const app = await getApp();
+  const client = requestAddress(app, await requestHeaders());
+  try {
+    const png = await app.pictures.run("drawCard", card, shareOf("other", { client }));
+    return new Response(png, { headers: { ...headers, "Content-Type": contentType } });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return new Response(null, {
+      status: describeError(error.errorName).status,
+      headers: { ...headers, ...error.headers },
+    });
+  }
 }
 
 export default async function VerificationImage({ params }: { params: Promise<{ id: string }> }) {
   const { id } = await params;
-  const picture = await describe(id);
-  if (typeof picture === "number") return new Response(null, { status: picture });
-  return new ImageResponse(<Card {...picture} />, {
-    ...size,
-    fonts: await readImageFonts(),
-    // A kept copy would outlive an erasure and a change of the verdict.
-    headers: { "Cache-Control": "no-cache" },
-  });
+  const card = await describe(id);
+  return typeof card === "number" ? new Response(null, { status: card, headers }) : draw(card);
 }

@@ -5,6 +5,7 @@ import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/port
 import { AgentKeyHistory } from "#components/portal/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agent-table";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
@@ -66,7 +67,7 @@ export default async function AgentPage({ params }: PageProps) {
   const { context, person } = await requirePortal(`/portal/agents/${slug}`);
   const agent = await orNotFound(readOwnAgent(context, person, slug));
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title={agent.slug}
         lead={
@@ -90,8 +91,13 @@ export default async function AgentPage({ params }: PageProps) {
       <KeyCard agent={agent} />
       <Card title="Key history" className="mt-5">
         <AgentKeyHistory rows={agent.key_history} />
+        {agent.key_history_cursor === null ? null : (
+          <p className="mt-3 text-[15px]">
+            <TextLink href={`/agent/${agent.slug}/keys`}>All keys</TextLink>
+          </p>
+        )}
       </Card>
       <ToolsCard agent={agent} />
-    </>
+    </PortalPage>
   );
 }

@@ -2,6 +2,7 @@
 import type { Metadata } from "next";
 import { PageHeading } from "#components/portal/page-heading";
 import { RegisterAgentForm } from "#components/portal/register-agent-form";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { requirePortal } from "#lib/http/portal-request";
 import { registerAgent } from "./actions";
@@ -9,9 +10,9 @@ import { registerAgent } from "./actions";
 export const metadata: Metadata = { title: "Register an agent" };
 
 export default async function NewAgentPage() {
-  await requirePortal("/portal/agents/new");
+  const { person } = await requirePortal("/portal/agents/new");
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Register an agent"
         lead="Only the slug is needed. Everything but the slug can be changed later; each attestation is judged by what was registered when it was made."
@@ -19,6 +20,6 @@ export default async function NewAgentPage() {
       <Card>
         <RegisterAgentForm action={registerAgent} />
       </Card>
-    </>
+    </PortalPage>
   );
 }

@@ -9,6 +9,7 @@ import {
 } from "#components/portal/attestation-facts";
 import { PageHeading } from "#components/portal/page-heading";
 import { PresentationForm } from "#components/portal/presentation-form";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
@@ -74,7 +75,7 @@ export default async function AttestationPage({ params }: PageProps) {
   const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
   const { verification, messages } = await orNotFound(readOwnAttestation(context, person, id));
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Attestation"
         lead={
@@ -105,6 +106,6 @@ export default async function AttestationPage({ params }: PageProps) {
         </Card>
       )}
       {verification.payload !== null && membership.role === "owner" ? <EraseCard id={id} /> : null}
-    </>
+    </PortalPage>
   );
 }

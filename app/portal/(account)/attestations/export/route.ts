@@ -1,6 +1,7 @@
-/** GET /portal/attestations/export?format=csv|ndjson: the list's filters, all pages, as a file. */
+/** GET /portal/attestations/export?format=csv|ndjson&shown_organization=…: the list's filters, all pages, as a file. */
+import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
 import { attestationFilters, exportFormat } from "#lib/contract/portal-attestations";
-import { readPortal } from "#lib/http/portal-request";
+import { isShown, readPortal } from "#lib/http/portal-request";
 import { exportOwnAttestations } from "#lib/services/export-attestations";
 
 const types = { csv: "text/csv; charset=utf-8", ndjson: "application/x-ndjson; charset=utf-8" } as const;
@@ -24,6 +25,8 @@ export async function GET(request: Request): Promise<Response> {
   if (portal === null) return new Response("Sign in to the portal first.\n", { status: 401 });
   const { context, person } = portal;
   const query = Object.fromEntries(new URL(request.url).searchParams);
+  if (!isShown(portal, query[shownOrganizationField]))
+    return new Response(`${switchedOrganization}\n`, { status: 409 });
   const format = exportFormat.parse(query["format"]);
   const parts = await exportOwnAttestations(context, person, format, attestationFilters.parse(query));
   const day = context.clock().toISOString().slice(0, 10);

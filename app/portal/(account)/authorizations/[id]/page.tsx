@@ -5,6 +5,7 @@ import { AuthorizationStatusPill } from "#components/portal/authorization-status
 import { CancelAuthorizationDialog } from "#components/portal/cancel-authorization-dialog";
 import { LiveRefresh } from "#components/portal/live-refresh";
 import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
@@ -24,7 +25,7 @@ export default async function AuthorizationPage({ params }: PageProps) {
   const { context, person } = await requirePortal(`/portal/authorizations/${id}`);
   const state = await orNotFound(readOwnAuthorization(context, person, id));
   return (
-    <>
+    <PortalPage organizationId={person.organizationId}>
       {state.status === "pending" ? <LiveRefresh /> : null}
       <PageHeading
         title="Authorization"
@@ -60,6 +61,6 @@ export default async function AuthorizationPage({ params }: PageProps) {
           </div>
         </Card>
       )}
-    </>
+    </PortalPage>
   );
 }

@@ -1,5 +1,6 @@
+import { forOwnHosts } from "#lib/http/next-door";
 import { serveStandIn } from "#lib/http/world-id-stand-in";
 
-const handle = (request: Request) => serveStandIn(request);
+const handle = forOwnHosts(serveStandIn);
 
 export { handle as POST };

@@ -1,0 +1,34 @@
+/** Every key that an agent has had, in pages. */
+import type { Metadata } from "next";
+import { notFound, permanentRedirect } from "next/navigation";
+import { AgentKeysView } from "#components/agent/agent-keys-view";
+import { Callout } from "#components/ui/callout";
+import { loadAgentKeys } from "#lib/http/agent-page";
+
+interface PageProps {
+  readonly params: Promise<{ slug: string }>;
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
+  return { title: `Keys of ${decodeURIComponent((await params).slug)}` };
+}
+
+export default async function AgentKeysPage({ params, searchParams }: PageProps) {
+  const slug = decodeURIComponent((await params).slug);
+  const { cursor: given } = await searchParams;
+  const cursor = typeof given === "string" && given !== "" ? given : undefined;
+  const loaded = await loadAgentKeys(slug, cursor);
+  if (loaded.kind === "unknown") notFound();
+  if (loaded.kind === "refused") {
+    return (
+      <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
+        <Callout tone="warn" title="This page cannot be shown">
+          Nothing is wrong with the agent: {loaded.detail}.
+        </Callout>
+      </div>
+    );
+  }
+  if (slug !== loaded.history.slug) permanentRedirect(`/agent/${loaded.history.slug}/keys`);
+  return <AgentKeysView history={loaded.history} isFirstPage={cursor === undefined} />;
+}

@@ -1,0 +1,159 @@
+/**
+ * Guarantee: what is done on a page is done for the organization that the page shows. Every server action and every
+ * route of the portal is found by itself, so that a new one cannot forget it.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
+import { startTestApp, type TestApp } from "#lib/http/testing";
+import { acceptInvitation, inviteMember } from "#lib/services/invitations";
+import { listMailbox } from "#lib/services/mailbox";
+import type { Person } from "#lib/services/members";
+import { signInPerson } from "#lib/services/portal-testing";
+
+const browser = vi.hoisted(() => ({
+  cookies: new Map<string, string>(),
+  session: null as { userId: string; email: string; label: string } | null,
+}));
+vi.mock("next/headers", () => ({
+  headers: async () => new Headers({ origin: "http://localhost:3000" }),
+  cookies: async () => ({
+    get: (name: string) => ({ name, value: browser.cookies.get(name) }),
+    set: (name: string, value: string) => browser.cookies.set(name, value),
+  }),
+}));
+vi.mock("next/navigation", () => ({
+  redirect: (to: string) => {
+    throw new Error(`redirected to ${to}`);
+  },
+  notFound: () => {
+    throw new Error("not found");
+  },
+}));
+vi.mock("next/cache", () => ({ revalidatePath: () => {} }));
+vi.mock("#lib/http/session", () => ({
+  readSession: async () => browser.session,
+  endSession: async () => {},
+  requestSignInLink: async () => {},
+  completeSignIn: async () => new Response(),
+}));
+
+type Action = (state: FormState<unknown>, form: FormData) => Promise<FormState<unknown>>;
+
+/** For nobody's organization, or for one that the form itself names. */
+const elsewhere = new Set([
+  "(account)/actions.ts signOut",
+  "(account)/actions.ts switchOrganization",
+  "invitations/[token]/actions.ts requestLink",
+  "invitations/[token]/actions.ts accept",
+  "invitations/[token]/actions.ts signOut",
+  "sign-in/actions.ts requestLink",
+  "sign-in/verify/route.ts POST",
+]);
+
+const folder = import.meta.dirname;
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+  /\.tsx?$/.test(file),
+);
+const isAction = (file: string) =>
+  readFileSync(path.join(folder, file), "utf8").trimStart().startsWith('"use server"');
+
+async function exportsOf(wanted: string[]): Promise<[string, Action][]> {
+  const modules = wanted.map(async (file) => {
+    const module = (await import(path.join(folder, file))) as Record<string, Action>;
+    return Object.entries(module).map(([name, run]): [string, Action] => [`${file} ${name}`, run]);
+  });
+  return (await Promise.all(modules)).flat().filter(([name]) => !elsewhere.has(name));
+}
+
+const actions = await exportsOf(files.filter(isAction));
+const routes = await exportsOf(files.filter((file) => path.basename(file) === "route.ts"));
+
+let test: TestApp;
+let person: Person;
+let invitedTo: string;
+
+beforeAll(async () => {
+  test = await startTestApp("embedded");
+  const { context } = test.app;
+  person = await signInPerson(context, "both@example.com");
+  const other = await signInPerson(context, "other@example.com");
+  await inviteMember(context, other, { email: person.email, role: "owner" });
+  const [mail] = await listMailbox(context.database);
+  await acceptInvitation(context, person, /invitations\/(\S+)/.exec(mail?.text ?? "")?.[1] ?? "");
+  invitedTo = other.organizationId;
+});
+afterAll(() => test.close());
+beforeEach(() => {
+  browser.session = { userId: person.userId, email: person.email, label: "sess_test" };
+  browser.cookies.set("countersign-organization", invitedTo);
+});
+
+function formOf(fields: Record<string, string>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  return form;
+}
+const idle = { status: "idle", message: "", errors: {}, values: {}, result: null } as const;
+
+it("finds the portal's actions and routes, and no action inside a page", () => {
+  expect(actions.map(([name]) => name)).toContain("(account)/settings/actions.ts deleteAccount");
+  expect(actions.length).toBeGreaterThanOrEqual(18);
+  expect(routes.map(([name]) => name)).toEqual(["(account)/attestations/export/route.ts GET"]);
+  const inline = files.filter(
+    (file) =>
+      !isAction(file) && /^\s+["']use server["']/m.test(readFileSync(path.join(folder, file), "utf8")),
+  );
+  expect(inline).toEqual([]);
+});
+
+describe.each(actions)("%s", (_name, action) => {
+  it("does nothing for a page of another organization, or for one that names none", async () => {
+    for (const shown of [
+      { [shownOrganizationField]: person.organizationId },
+      { [shownOrganizationField]: "" },
+      {},
+    ]) {
+      const state = await action(idle, formOf({ ...shown, name: "typed" }));
+      expect(state).toMatchObject({ status: "failed", message: switchedOrganization, result: null });
+      expect(state.values["name"]).toBe("typed");
+    }
+  });
+
+  it("looks at the form of a page of the chosen organization", async () => {
+    const state = await action(idle, formOf({ [shownOrganizationField]: invitedTo }));
+    expect([state.status, state.message]).toEqual(["failed", "Some fields were not accepted."]);
+  });
+});
+
+it("deletes the organization that the page shows, and not the one chosen since in another tab", async () => {
+  const deleteAccount = actions.find(([name]) => name.endsWith(" deleteAccount"))?.[1];
+  const names = async () =>
+    (
+      await test.app.context.database.query(
+        "SELECT name FROM organizations WHERE deleted_at IS NULL ORDER BY name",
+        [],
+      )
+    ).rows.map((row) => row["name"]);
+  const form = formOf({ [shownOrganizationField]: person.organizationId, confirmation: "other" });
+  expect(await deleteAccount?.(idle, form)).toMatchObject({ message: switchedOrganization });
+  expect(await names()).toEqual(["both", "other"]);
+  form.set(shownOrganizationField, invitedTo);
+  await expect(deleteAccount?.(idle, form)).rejects.toThrow("redirected to /portal/sign-in");
+  expect(await names()).toEqual(["both"]);
+});
+
+describe.each(routes)("%s", (_name, handler) => {
+  it("answers for the organization that the page shows, or in words", async () => {
+    const get = handler as unknown as (request: Request) => Promise<Response>;
+    browser.cookies.set("countersign-organization", person.organizationId);
+    const ask = async (query: string) => {
+      const answer = await get(new Request(`http://localhost:3000/portal/x?format=csv${query}`));
+      return [answer.status, await answer.text()];
+    };
+    for (const query of ["", `&${shownOrganizationField}=${invitedTo}`])
+      expect(await ask(query)).toEqual([409, `${switchedOrganization}\n`]);
+    expect((await ask(`&${shownOrganizationField}=${person.organizationId}`))[0]).toBe(200);
+  });
+});

@@ -1,0 +1,45 @@
+"use client";
+/**
+ * Which organization a page shows. One cookie chooses it for all tabs, so a page can be older than the choice, and the
+ * frame around it older than the page. Every form tells the server which organization it was made for; where that is
+ * no longer the chosen one, the server does nothing.
+ */
+import { useRouter } from "next/navigation";
+import { type ComponentProps, createContext, type ReactNode, useContext, useEffect } from "react";
+import { shownOrganizationField } from "#lib/contract/portal";
+
+interface ShownOrganizationProps {
+  readonly organizationId: string;
+  readonly children: ReactNode;
+}
+
+const InFrame = createContext<string | null>(null);
+const OnPage = createContext<string | null>(null);
+
+/** Around what the layout renders, which stays when only the page changes. */
+export function PortalFrame({ organizationId, children }: ShownOrganizationProps) {
+  return <InFrame value={organizationId}>{children}</InFrame>;
+}
+
+/** Around every page. A frame that names another organization is rendered anew. */
+export function PortalPage({ organizationId, children }: ShownOrganizationProps) {
+  const isFrameStale = useContext(InFrame) !== organizationId;
+  const router = useRouter();
+  useEffect(() => {
+    if (isFrameStale) router.refresh();
+  }, [isFrameStale, router]);
+  return <OnPage value={organizationId}>{children}</OnPage>;
+}
+
+/** The form of everything that is done for an organization. While frame and page differ it is for neither. */
+export function PortalForm({ children, ...rest }: ComponentProps<"form">) {
+  const inFrame = useContext(InFrame);
+  const onPage = useContext(OnPage);
+  if (onPage === null) throw new Error("a form of the portal must be on a PortalPage");
+  return (
+    <form {...rest}>
+      <input type="hidden" name={shownOrganizationField} value={inFrame === onPage ? onPage : ""} />
+      {children}
+    </form>
+  );
+}

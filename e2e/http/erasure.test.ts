@@ -1,0 +1,196 @@
+/**
+ * What is erased is nowhere any more, and a verdict that changed is shown changed: every address about a record is
+ * fetched before and after, through both ways in, pictures, feeds and Next's own addresses included.
+ */
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createTestDatabase, databaseKinds } from "#lib/db/testing";
+import { callServer, type ServerProcess, startServer } from "./server-process";
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+
+const canRun = databaseKinds.includes("postgres");
+const secret = "Zanzibar4711";
+
+interface Fetched {
+  status: number;
+  cacheControl: string;
+  bytes: Buffer;
+}
+
+async function fetchOne(
+  base: string,
+  target: string,
+  headers: Record<string, string> = {},
+): Promise<Fetched> {
+  const answer = await fetch(base + target, { headers });
+  const cacheControl = answer.headers.get("cache-control") ?? "";
+  return { status: answer.status, cacheControl, bytes: Buffer.from(await answer.arrayBuffer()) };
+}
+
+/** Addresses of a record: those we know of, and those that its page names. */
+async function listAddresses(base: string, slug: string, id: string): Promise<string[]> {
+  const page = `/verify/${slug}/${id}`;
+  const html = (await fetchOne(base, page)).bytes.toString();
+  const named = [...html.matchAll(/(?:href|src|content)="([^"]+)"/g)].map(([, url = ""]) => url);
+  const own = named
+    .map((url) => url.replaceAll("&amp;", "&").replace(/^https?:\/\/[^/]+/, ""))
+    .filter((url) => url.startsWith("/") && (url.includes(id) || url.includes(`/${slug}`)));
+  const pictures = [
+    `${page}/opengraph-image`,
+    `/badge/${slug}.svg`,
+    ...own.filter((url) => url.includes("image")),
+  ];
+  const optimized = pictures.flatMap((url) =>
+    [640, 1200].map((width) => `/_next/image?url=${encodeURIComponent(url)}&w=${width}&q=75`),
+  );
+  const build = (await readFile(".next/BUILD_ID", "utf8")).trim();
+  const all = [
+    page,
+    ...pictures,
+    ...optimized,
+    `/_next/data/${build}${page}.json`,
+    `${page}.rsc`,
+    `/badge/${slug}.svg?attestation=${id}`,
+    `/agent/${slug}`,
+    `/agent/${slug}/feed.json`,
+    `/agent/${slug}/feed.atom`,
+    "/",
+    "/sitemap.xml",
+    `/verify?q=${id}`,
+    `/v1/agent/${slug}`,
+    `/v1/verify/${id}`,
+    ...["bundle", "envelope", "tlog-proof"].map((file) => `/v1/verify/${id}/${file}`),
+    ...own,
+  ];
+  return [...new Set(all)];
+}
+
+/** Each as a page and as what Next's own links ask for. */
+async function fetchAll(base: string, targets: readonly string[]): Promise<Map<string, Fetched>> {
+  const all = new Map<string, Fetched>();
+  for (const target of targets) {
+    all.set(target, await fetchOne(base, target));
+    all.set(`RSC ${target}`, await fetchOne(base, target, { rsc: "1" }));
+    all.set(`prefetch ${target}`, await fetchOne(base, target, { rsc: "1", "next-router-prefetch": "1" }));
+  }
+  return all;
+}
+
+async function findOnDisk(folder: string, needles: readonly Buffer[]): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const found: string[] = [];
+  for (const entry of entries.filter((one) => one.isFile())) {
+    const file = path.join(entry.parentPath, entry.name);
+    const content = await readFile(file);
+    if (needles.some((needle) => content.includes(needle))) found.push(file);
+  }
+  return found;
+}
+
+describe.skipIf(!canRun).each(["server", "next"] as const)("a record's addresses (%s)", (door) => {
+  let dataDir: string;
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let sql: postgres.Sql;
+  let server: ServerProcess;
+  let key: string;
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(path.join(tmpdir(), "countersign-erasure-"));
+    database = await createTestDatabase();
+    server = await startServer(door, dataDir, {
+      DATABASE_URL: database.url,
+      LIMIT_PUBLIC_READ_PER_MINUTE: "100000",
+      LIMIT_VERIFY_PER_MINUTE: "100000",
+      LIMIT_FEED_PER_MINUTE: "100000",
+    });
+    sql = postgres(database.url, { max: 1, onnotice: () => {} });
+    key = await obtainErasingKey();
+  });
+  afterAll(async () => {
+    await server.stop();
+    await sql.end();
+    await database.drop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  async function obtainErasingKey(): Promise<string> {
+    const email = "owner@example.com";
+    await callServer(server.base, "POST", "/v1/keys/request", { body: { email } });
+    const { body } = await callServer(server.base, "GET", "/dev/mailbox/messages", {
+      headers: { accept: "application/json" },
+    });
+    const code = body.messages[0].subject.slice(0, 6);
+    const made = await callServer(server.base, "POST", "/v1/keys/verify", { body: { email, code } });
+    await sql`UPDATE api_keys SET scopes = array_append(scopes, 'erase') WHERE NOT 'erase' = ANY(scopes)`;
+    return made.body.api_key;
+  }
+
+  async function attest(slug: string): Promise<string> {
+    const body = { agent_slug: slug, action: `Paid ${secret}`, inputs_hash: "x", metadata: { note: secret } };
+    return (await callServer(server.base, "POST", "/v1/attest", { key, body })).body.attestation_id;
+  }
+
+  it("show nothing of an erased record, nor does Next's cache on disk", async () => {
+    const id = await attest("eraser");
+    const targets = await listAddresses(server.base, "eraser", id);
+    const before = await fetchAll(server.base, targets);
+    const showing = [...before].filter(([, { bytes }]) => bytes.includes(secret)).map(([target]) => target);
+    expect(showing).toEqual(
+      expect.arrayContaining([`/verify/eraser/${id}`, "/", "/agent/eraser/feed.json", `/v1/verify/${id}`]),
+    );
+    const picture = `/verify/eraser/${id}/opengraph-image`;
+    expect(before.get(picture)?.status).toBe(200);
+
+    const erased = await callServer(server.base, "DELETE", `/v1/attestations/${id}/content`, { key });
+    expect(erased.status).toBe(200);
+    const after = await fetchAll(server.base, targets);
+    const pictures = [...before].filter(([, { bytes }]) => bytes.subarray(1, 4).toString() === "PNG");
+    expect(pictures.length).toBeGreaterThan(0);
+    for (const [target, { bytes, status }] of after) {
+      expect([target, bytes.includes(secret)]).toEqual([target, false]);
+      expect([target, pictures.some(([, old]) => old.bytes.equals(bytes))]).toEqual([target, false]);
+      // Next alone makes a page of /_next/data/, anew each time; the production server has no such address.
+      if (target.includes(door === "server" ? "/_next/" : "/_next/image"))
+        expect([target, status]).toEqual([target, 404]);
+    }
+    const needles = [Buffer.from(secret), ...pictures.map(([, { bytes }]) => bytes.subarray(100, 400))];
+    expect(await findOnDisk(".next/cache", needles)).toEqual([]);
+    expect(await findOnDisk(".next/server", needles)).toEqual([]);
+    // Not one picture of any kind: every file contains the empty string.
+    expect(await findOnDisk(".next/cache/images", [Buffer.of()])).toEqual([]);
+  });
+
+  it("show the new verdict when it has changed", async () => {
+    const id = await attest("turncoat");
+    const targets = await listAddresses(server.base, "turncoat", id);
+    const before = await fetchAll(server.base, targets);
+    const text = (all: Map<string, Fetched>, target: string) => all.get(target)?.bytes.toString() ?? "";
+    const badge = `/badge/turncoat.svg?attestation=${id}`;
+    expect(text(before, badge)).toContain("valid");
+    expect(text(before, badge)).not.toContain("INVALID");
+
+    const changed = await sql`
+      UPDATE attestations SET payload = convert_to(replace(convert_from(payload, 'UTF8'), 'Paid', 'Sent'), 'UTF8')
+      WHERE id = ${id}`;
+    expect(changed.count).toBe(1);
+    const after = await fetchAll(server.base, targets);
+    expect(text(after, badge)).toContain("INVALID");
+    expect(text(after, `/verify/turncoat/${id}`)).toMatch(/<h1[^>]*>Invalid/);
+    expect(text(after, `/agent/turncoat/feed.json`)).not.toContain(`Paid ${secret}`);
+    const picture = `/verify/turncoat/${id}/opengraph-image`;
+    expect(after.get(picture)?.bytes.equals(before.get(picture)?.bytes ?? Buffer.of())).toBe(false);
+  });
+
+  it("let no cache in between answer without asking", async () => {
+    const id = await attest("uncached");
+    const targets = await listAddresses(server.base, "uncached", id);
+    for (const [target, { cacheControl, status }] of await fetchAll(server.base, targets)) {
+      if (status === 404 || target.endsWith("sitemap.xml")) continue;
+      expect([target, cacheControl]).toEqual([target, expect.stringMatching(/no-store|no-cache/)]);
+    }
+  });
+});

@@ -1,0 +1,119 @@
+/** Two tabs and two organizations: what is done in a tab is done for the organization that the tab shows, or not at all. */
+import { expect, type Page, test } from "@playwright/test";
+import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+
+const refusal = "You switched to another organization in another tab";
+
+/** A person who belongs to an organization of their own and to one that they were invited to, which is chosen. */
+async function joinSecond(page: Page, owner: Page): Promise<{ own: string; invited: string }> {
+  const [own, invited] = [newAddress("tabs"), newAddress("host")];
+  await signIn(owner, invited);
+  await owner.goto("/portal/settings");
+  await owner.getByLabel("E-mail address of a colleague").fill(own);
+  await owner.getByLabel("As", { exact: true }).selectOption("owner");
+  await owner.getByRole("button", { name: "Send the invitation" }).click();
+  await expect(owner.getByText(`on its way to ${own}`)).toBeVisible();
+  await signIn(page, own);
+  await page.goto(await readLink(page.request, own, "/portal/invitations/"));
+  await page.getByRole("button", { name: "Join the organization" }).click();
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+  return { own: own.split("@")[0] ?? "", invited: invited.split("@")[0] ?? "" };
+}
+
+const shown = (page: Page) => page.locator("p.font-medium").first();
+
+async function switchTo(page: Page, name: string): Promise<void> {
+  await page.getByLabel("Organization", { exact: true }).selectOption({ label: name });
+  await page.getByRole("button", { name: "Switch" }).click();
+  await expect(shown(page)).toHaveText(name);
+}
+
+test("a form of one tab is refused after a switch in another, and works after a reload", async ({
+  page,
+  browser,
+}) => {
+  const other = await browser.newContext();
+  const names = await joinSecond(page, await other.newPage());
+  await makeKey(page, "of the host");
+  await page.goto("/portal/settings");
+  await expect(shown(page)).toHaveText(names.invited);
+
+  const second = await page.context().newPage();
+  await second.goto("/portal");
+  await switchTo(second, names.own);
+
+  await page.getByLabel("Name of the organization").fill("Renamed");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText(refusal)).toBeVisible();
+  await page.getByRole("button", { name: "Delete the account" }).click();
+  await page.getByLabel(/^Type the name of the organization/).fill(names.own);
+  await page.getByRole("button", { name: "Delete it for ever" }).click();
+  await expect(page.getByRole("dialog").getByText(refusal)).toBeVisible();
+  await second.goto("/portal/settings");
+  await expect(second.getByLabel("Name of the organization")).toHaveValue(names.own);
+
+  await page.reload();
+  await expect(shown(page)).toHaveText(names.own);
+  await page.getByLabel("Name of the organization").fill("Renamed");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("The settings are saved.")).toBeVisible();
+  await switchTo(second, names.invited);
+  await second.goto("/portal/keys");
+  await expect(second.getByText("of the host")).toBeVisible();
+  await other.close();
+});
+
+test("dialogs, downloads and a page that was reached by a link follow the same rule", async ({
+  page,
+  browser,
+}) => {
+  const other = await browser.newContext();
+  const names = await joinSecond(page, await other.newPage());
+  await makeKey(page, "worker");
+  await page.reload();
+  await page.getByRole("button", { name: "Revoke worker" }).click();
+  const third = await page.context().newPage();
+  await third.goto("/portal/attestations");
+  const file = await third.getByRole("link", { name: "Export CSV" }).getAttribute("href");
+
+  const second = await page.context().newPage();
+  await second.goto("/portal");
+  await switchTo(second, names.own);
+  await page.getByRole("button", { name: "Revoke the key" }).click();
+  await expect(page.getByRole("dialog").getByText(refusal)).toBeVisible();
+  await page.keyboard.press("Escape");
+  const refused = await third.request.get(file ?? "");
+  expect([refused.status(), await refused.text()]).toEqual([409, expect.stringContaining(refusal)]);
+
+  await expect(shown(third)).toHaveText(names.invited);
+  await third.getByRole("link", { name: "Settings" }).click();
+  await expect(third.getByLabel("Name of the organization")).toHaveValue(names.own);
+  await expect(shown(third)).toHaveText(names.own);
+  await third.getByLabel("New attestations are").selectOption("private");
+  await third.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(third.getByText("The settings are saved.")).toBeVisible();
+  await other.close();
+});
+
+test("a member is not offered keys that erase; an owner is, with a warning", async ({ page, browser }) => {
+  const other = await browser.newContext();
+  const host = await other.newPage();
+  const [owner, member] = [newAddress("owner"), newAddress("member")];
+  await signIn(host, owner);
+  await makeKey(host, "eraser", "erase");
+  await expect(host.getByText("Don't give it to an agent")).toBeVisible();
+  await host.goto("/portal/settings");
+  await host.getByLabel("E-mail address of a colleague").fill(member);
+  await host.getByRole("button", { name: "Send the invitation" }).click();
+  await expect(host.getByText(`on its way to ${member}`)).toBeVisible();
+  await signIn(page, member);
+  await page.goto(await readLink(page.request, member, "/portal/invitations/"));
+  await page.getByRole("button", { name: "Join the organization" }).click();
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+  await page.goto("/portal/keys");
+  await expect(page.getByRole("checkbox", { name: /^attest/ })).toBeVisible();
+  await expect(page.getByRole("checkbox", { name: /^erase/ })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Revoke eraser" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Rotate eraser" })).toHaveCount(0);
+  await other.close();
+});

@@ -1,0 +1,71 @@
+/**
+ * Databases that were migrated once, for tests to copy: a migration costs more than most tests, and making an embedded
+ * database costs ten times that. A template belongs to the migrations and the version that it was made of.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import type { Sql } from "postgres";
+import { openDatabase } from "./client";
+
+const cacheFolder = path.resolve("node_modules/.cache/countersign");
+const manifest = path.resolve("node_modules/@electric-sql/pglite/package.json");
+
+let fingerprint: Promise<string> | undefined;
+
+async function computeFingerprint(): Promise<string> {
+  const names = (await readdir("drizzle", { recursive: true })).filter((name) => /\.(sql|json)$/.test(name));
+  const hash = createHash("sha256");
+  for (const file of [...names.sort().map((name) => path.join("drizzle", name)), manifest])
+    hash.update(`${file}\0`).update(await readFile(file));
+  return hash.digest("hex").slice(0, 16);
+}
+
+function getFingerprint(): Promise<string> {
+  fingerprint ??= computeFingerprint();
+  return fingerprint;
+}
+
+/** The name of the migrated database on this server. It is made once, stays for the next run, and takes no connection. */
+export async function ensurePostgresTemplate(admin: Sql, adminUrl: string): Promise<string> {
+  const name = `countersign_template_${await getFingerprint()}`;
+  const isThere = async () => (await admin`SELECT 1 FROM pg_database WHERE datname = ${name}`).length > 0;
+  if (await isThere()) return name;
+  await admin`SELECT pg_advisory_lock(hashtext(${name}))`;
+  try {
+    if (await isThere()) return name;
+    const unfinished = `t_${randomBytes(8).toString("hex")}`;
+    await admin.unsafe(`CREATE DATABASE ${unfinished}`);
+    const url = Object.assign(new URL(adminUrl), { pathname: `/${unfinished}` });
+    await (await openDatabase({ databaseUrl: url.href, dataDir: null })).close();
+    await admin.unsafe(`ALTER DATABASE ${unfinished} ALLOW_CONNECTIONS false`);
+    await admin.unsafe(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
+  } finally {
+    await admin`SELECT pg_advisory_unlock(hashtext(${name}))`;
+  }
+  return name;
+}
+
+/** Two that make it at once make the same one; the first to be done gives it its name. */
+async function makeEmbeddedTemplate(template: string): Promise<void> {
+  await mkdir(cacheFolder, { recursive: true });
+  const folder = await mkdtemp(path.join(cacheFolder, "unfinished-"));
+  try {
+    await (await openDatabase({ dataDir: folder })).close();
+    await rename(path.join(folder, "pglite"), template).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Puts a migrated embedded database where the service will look for it, unless one is there. */
+export async function copyEmbeddedTemplate(dataDir: string): Promise<void> {
+  const place = path.join(dataDir, "pglite");
+  if (existsSync(place)) return;
+  const template = path.join(cacheFolder, `pglite-${await getFingerprint()}`);
+  if (!existsSync(template)) await makeEmbeddedTemplate(template);
+  await cp(template, place, { recursive: true });
+}

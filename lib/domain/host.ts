@@ -1,0 +1,41 @@
+/** Hosts as requests and addresses name them: `uri-host [":" port]` (RFC 9110 section 7.2, RFC 3986 section 3.2). */
+
+export interface Host {
+  /** Lower case, without the dot of the DNS root; IPv6 in brackets and shortened. */
+  name: string;
+  port: number;
+}
+
+const ipv4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
+const pattern = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{0,5}))?$/i;
+
+/** One spelling for each IPv6 address; undefined where it is none. */
+function shortenIpv6(name: string): string | undefined {
+  try {
+    return new URL(`http://${name}`).hostname;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Null where the text is no host: user information, white space, several hosts, a port out of range. */
+export function parseHost(text: string, defaultPort: number): Host | null {
+  const [, written, digits = ""] = pattern.exec(text) ?? [];
+  if (written === undefined) return null;
+  const name = written.startsWith("[") ? shortenIpv6(written) : written.toLowerCase().replace(/\.$/, "");
+  const port = digits === "" ? defaultPort : Number(digits);
+  return name === undefined || name === "" || port > 65_535 ? null : { name, port };
+}
+
+/** An address needs no name service, so that no name service can lead to it. */
+export function isIpAddress(name: string): boolean {
+  return name.startsWith("[") || ipv4.test(name);
+}
+
+export function isLoopbackName(name: string): boolean {
+  return /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(name);
+}
+
+export function isLoopbackUrl(url: string): boolean {
+  return isLoopbackName(new URL(url).hostname);
+}

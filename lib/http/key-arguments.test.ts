@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { UsageError } from "#lib/domain/command-words";
+import { parseKeyArguments } from "./key-arguments";
+
+const parse = (line: string) => parseKeyArguments(line.split(" ").filter((word) => word !== ""));
+
+describe("npm run keys", () => {
+  it.each(["-abc", "--abc", "-5", "--", "--from-indexes", "-", "_x"].map((start) => start.padEnd(43, "k")))(
+    "revokes %s",
+    (keyId) => {
+      const whole = { name: "revoke", purpose: "zk", keyId, file: "-f", fromIndex: 12 };
+      expect(parse(`revoke zk ${keyId} --from-index 12 --new-key-file -f`)).toEqual(whole);
+      expect(parse(`--new-key-file=-f revoke --from-index=12 zk ${keyId}`)).toEqual(whole);
+      expect(parse(`revoke zk -- ${keyId}`)).toMatchObject({ keyId, fromIndex: undefined });
+    },
+  );
+
+  it("rotates and lists", () => {
+    expect(parse("list")).toEqual({ name: "list" });
+    expect(parse("rotate zk")).toEqual({ name: "rotate", purpose: "zk", file: undefined, isLost: false });
+    expect(parse("rotate attestation --lost")).toMatchObject({ isLost: true });
+  });
+
+  it.each([
+    ["", /list, rotate or revoke/],
+    ["destroy zk x", /list, rotate or revoke/],
+    ["list zk", /unexpected zk/],
+    ["list --lost", /list takes no --lost/],
+    ["rotate", /attestation\|zk is missing/],
+    ["rotate log", /not log/],
+    ["rotate zk --lots", /unknown option --lots/],
+    ["rotate zk --from-index 5", /rotate takes no --from-index/],
+    ["revoke zk", /KEY_ID is missing/],
+    ["revoke zk k --lost", /revoke takes no --lost/],
+    ["revoke zk k --form-index 5", /unknown option --form-index/],
+    ["revoke zk k --from-index -5", /must be a number/],
+    ["revoke zk k --from-index", /needs a value/],
+    ["revoke zk k --from-index 1 --from-index 2", /given twice/],
+    ["revoke zk k l", /unexpected l/],
+  ])("refuses: %s", (line, message) => {
+    expect(() => parse(line)).toThrow(UsageError);
+    expect(() => parse(line)).toThrow(message);
+  });
+});

@@ -1,0 +1,54 @@
+/** What is asked of `npm run keys`. An option that the command has no use for is refused, not ignored. */
+import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/domain/command-words";
+import type { RotatedPurpose } from "#lib/services/rotate-keys";
+
+export type KeyCommand =
+  | { name: "list" }
+  | { name: "rotate"; purpose: RotatedPurpose; file: string | undefined; isLost: boolean }
+  | {
+      name: "revoke";
+      purpose: RotatedPurpose;
+      keyId: string;
+      file: string | undefined;
+      fromIndex: number | undefined;
+    };
+
+const known = { valued: ["new-key-file", "from-index"], flags: ["lost"] } as const;
+
+/** By command: what it must be given, and the options that it takes. */
+const grammar: Record<KeyCommand["name"], { places: string[]; options: string[] }> = {
+  list: { places: [], options: [] },
+  rotate: { places: ["attestation|zk"], options: ["new-key-file", "lost"] },
+  revoke: { places: ["attestation|zk", "KEY_ID"], options: ["new-key-file", "from-index"] },
+};
+
+const isCommand = (word: string): word is KeyCommand["name"] => Object.hasOwn(grammar, word);
+
+/** Throws UsageError. */
+export function parseKeyArguments(argv: readonly string[]): KeyCommand {
+  const line = readCommandLine(argv, known);
+  const [name = "", ...words] = line.words;
+  if (!isCommand(name)) throw new UsageError(`list, rotate or revoke is expected, not ${name || "nothing"}`);
+  const { places, options } = grammar[name];
+  if (words.length > places.length) throw unexpectedWords(words, places.length);
+  if (words.length < places.length) throw new UsageError(`${places[words.length]} is missing`);
+  const foreign = [...Object.keys(line.values), ...line.flags].find((option) => !options.includes(option));
+  if (foreign !== undefined) throw new UsageError(`${name} takes no --${foreign}`);
+  if (name === "list") return { name };
+  const [purposeWord, keyId = ""] = words;
+  const purpose = parsePurpose(purposeWord);
+  const file = single(line, "new-key-file");
+  if (name === "rotate") return { name, purpose, file, isLost: line.flags.has("lost") };
+  return { name, purpose, keyId, file, fromIndex: parseIndex(single(line, "from-index")) };
+}
+
+function parsePurpose(word: string | undefined): RotatedPurpose {
+  if (word === "attestation" || word === "zk") return word;
+  throw new UsageError(`attestation or zk is expected, not ${word}`);
+}
+
+function parseIndex(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError("--from-index: must be a number");
+  return Number(text);
+}

@@ -1,0 +1,127 @@
+/** What the production server does with a request before Next sees it; Next is a stand-in here that notes what it gets. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createPageGate } from "./page-gate";
+import { COUNTED_HEADER } from "./page-limits";
+import { serveInTurn, serveMalformed, serveRefusal, vouchForPeer } from "./serve";
+import { startTestApp, type TestApp } from "./testing";
+
+describe("the door of pages", () => {
+  let test: TestApp;
+  let base: string;
+  let seen: string[] = [];
+  const files = new Set(["/_next/static/chunks/a.js"]);
+  const gate = createPageGate({ maxWaitingPerAddress: 1, maxActive: 1 });
+  let held: (() => void)[] = [];
+  const server = createServer(async (incoming, outgoing) => {
+    const { peerSecret } = test.app;
+    if (await serveMalformed(incoming, outgoing, files)) return;
+    vouchForPeer(incoming, peerSecret);
+    if (await serveRefusal(incoming, outgoing, peerSecret)) return;
+    await serveInTurn(gate, incoming, outgoing, async () => {
+      const isCounted = incoming.headers[COUNTED_HEADER] === peerSecret;
+      seen.push(`${incoming.method} ${incoming.url} ${isCounted ? "counted" : "not counted"}`);
+      if (incoming.url === "/hold") await new Promise<void>((resolve) => held.push(resolve));
+      const body = await incoming.toArray();
+      outgoing.end(Buffer.concat(body));
+    });
+  });
+  const ask = (method: string, target: string, init: RequestInit = {}) =>
+    fetch(`${base}${target}`, { method, redirect: "manual", ...init });
+
+  beforeAll(async () => {
+    test = await startTestApp("embedded", {
+      LIMIT_PUBLIC_READ_PER_MINUTE: "30",
+      LIMIT_VERIFY_PER_MINUTE: "2",
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(async () => {
+    server.close();
+    await test.close();
+  });
+
+  it("lets nothing of Next's own addresses through but the build's files, however they are spelled", async () => {
+    const image = "image?url=%2Fverify%2Fa%2Fb%2Fopengraph-image&w=640&q=75";
+    for (const target of [
+      `/_next/${image}`,
+      `//_next//${image}`,
+      `/%5fnext/${image}`,
+      `/_next/%69mage`,
+      "/_next/data/build/verify/a/b.json",
+      "/_next/static/nope.js",
+      "/_next",
+    ]) {
+      const answer = await ask("GET", target);
+      expect([target, answer.status]).toEqual([target, 404]);
+    }
+    expect(seen).toEqual([]);
+    expect((await ask("GET", "/_next/static/chunks/a.js")).status).toBe(200);
+  });
+
+  it("takes a form in the portal alone", async () => {
+    for (const [method, target, allow] of [
+      ["POST", "/", "GET, HEAD"],
+      ["POST", "/docs/api", "GET, HEAD"],
+      ["POST", "/approve/token", "GET, HEAD"],
+      ["POST", "/portals", "GET, HEAD"],
+      ["PUT", "/portal", "GET, HEAD, POST"],
+      ["DELETE", "/portal/keys", "GET, HEAD, POST"],
+    ] as const) {
+      const answer = await ask(method, target, { headers: { "next-action": "00" } });
+      expect([method, target, answer.status]).toEqual([method, target, 405]);
+      expect(answer.headers.get("allow")).toBe(allow);
+    }
+    seen = [];
+    const posted = await ask("POST", "/portal/sign-in", { body: "email=a" });
+    expect([posted.status, await posted.text()]).toEqual([200, "email=a"]);
+    expect(seen).toEqual(["POST /portal/sign-in counted"]);
+  });
+
+  it("counts another spelling of an address with the address", async () => {
+    const record = "verify/a/01990000-0000-7000-8000-000000000000";
+    expect((await ask("GET", `/${record}`)).status).toBe(200);
+    expect((await ask("HEAD", `/%76erify/${record.slice(7)}/opengraph-image`)).status).toBe(200);
+    for (const target of [`/${record}`, `//${record}`, `/%76erify/${record.slice(7)}`]) {
+      const refused = await ask("GET", target);
+      expect([target, refused.status]).toEqual([target, 429]);
+      expect(refused.headers.get("ratelimit")).toContain('"verify";r=0');
+    }
+  });
+
+  it("says that it is busy when an address asks for too much at once", async () => {
+    const first = ask("GET", "/hold");
+    while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const second = ask("GET", "/second");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const third = await ask("GET", "/third");
+    expect([third.status, third.headers.get("retry-after")]).toEqual([429, "2"]);
+    expect(await third.text()).toContain("Too many requests");
+    for (const go of held) go();
+    held = [];
+    expect([(await first).status, (await second).status]).toEqual([200, 200]);
+  });
+
+  it("counts every method and every path, those that are not there too", async () => {
+    const kinds = [
+      ["GET", "/"],
+      ["HEAD", "/nothing"],
+      ["OPTIONS", "/docs"],
+      ["POST", "/portal/sign-in"],
+      ["GET", "/approve/token"],
+    ] as const;
+    let answered = 0;
+    for (; answered < 60; answered += 1) {
+      const [method, target] = kinds[answered % kinds.length] ?? kinds[0];
+      if ((await ask(method, target)).status === 429) break;
+    }
+    expect(answered).toBeLessThan(31);
+    for (const [method, target] of kinds) {
+      const refused = await ask(method, target);
+      expect([method, target, refused.status]).toEqual([method, target, 429]);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+  });
+});

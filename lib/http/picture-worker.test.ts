@@ -1,0 +1,16 @@
+import { expect, it } from "vitest";
+import { drawCard } from "./picture-worker";
+
+it("draws a card of the size that links ask for, with what it is told alone", async () => {
+  const card = {
+    color: "#14603c",
+    title: "Valid",
+    sentence: "A sentence.",
+    subject: "bot: Paid invoice 12 €",
+  };
+  const png = Buffer.from(await drawCard(card));
+  expect(png.subarray(1, 4).toString()).toBe("PNG");
+  expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
+  expect(Buffer.from(await drawCard(card)).equals(png)).toBe(true);
+  expect(Buffer.from(await drawCard({ ...card, title: "Invalid" })).equals(png)).toBe(false);
+});

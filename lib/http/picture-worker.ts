@@ -1,0 +1,52 @@
+/**
+ * What runs in the pictures' worker thread: drawing the card of a link, a tenth of a second each. Bundled to
+ * dist/picture-worker.mjs; every exported function is a job that the pool can run under its name.
+ */
+import { setPriority } from "node:os";
+import { isMainThread } from "node:worker_threads";
+import { ImageResponse } from "next/og";
+import { type CSSProperties, createElement, type ReactNode } from "react";
+import { readImageFonts } from "./image-fonts";
+
+// Linux gives each thread a priority of its own: where processors are scarce, requests go before pictures.
+if (!isMainThread && process.platform === "linux") setPriority(10);
+
+export interface Card {
+  color: string;
+  title: string;
+  sentence: string;
+  subject: string;
+}
+
+const size = { width: 1200, height: 630 };
+
+const box = (style: CSSProperties, ...children: ReactNode[]) =>
+  createElement("div", { style: { display: "flex", ...style } }, ...children);
+
+const layOut = ({ color, title, sentence, subject }: Card) =>
+  box(
+    {
+      width: "100%",
+      height: "100%",
+      flexDirection: "column",
+      justifyContent: "space-between",
+      padding: 64,
+      background: "#fafaf8",
+      borderTop: `24px solid ${color}`,
+      color: "#14181f",
+      fontFamily: "Geist",
+    },
+    box(
+      { flexDirection: "column" },
+      box({ fontSize: 30, fontWeight: 600 }, "Countersign"),
+      box({ marginTop: 28, fontSize: 60, fontWeight: 600, color }, title),
+      box({ marginTop: 18, fontSize: 33, lineHeight: 1.35 }, sentence),
+    ),
+    box({ fontSize: 31, color: "#565d68", lineHeight: 1.3 }, subject),
+  );
+
+/** The card as PNG. */
+export async function drawCard(card: Card): Promise<Uint8Array<ArrayBuffer>> {
+  const picture = new ImageResponse(layOut(card), { ...size, fonts: await readImageFonts() });
+  return new Uint8Array(await picture.arrayBuffer());
+}

@@ -1,0 +1,127 @@
+/** The keys that an agent has had: replaced one by one, only so often a day, and read in pages. */
+import { and, count, desc, eq, gte, isNull, lt } from "drizzle-orm";
+import type { KeyHistoryEntry, KeyHistoryResponse } from "#lib/contract/identity";
+import { isCalendarTime } from "#lib/contract/primitives";
+import type { Executor } from "#lib/db/client";
+import { agentKeys } from "#lib/db/schema";
+import { base64Encode, base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import { AppError } from "#lib/errors";
+import { agentNotFound, findAgent } from "./agents";
+import { secondsToMidnight, utcDay } from "./api-keys";
+import type { Context } from "./context";
+
+type KeyRow = typeof agentKeys.$inferSelect;
+
+/** How many keys an agent's record itself shows. */
+const newestShown = 10;
+
+/** The place of the last key shown: no two keys of an agent are registered at the same time. */
+function encodeCursor(row: KeyRow): string {
+  return base64UrlEncode(utf8Encode(String(row.registered_at.getTime())));
+}
+
+function decodeCursor(cursor: string): Date {
+  try {
+    const text = utf8Decode(base64UrlDecode(cursor));
+    const registeredAt = new Date(/^\d{1,15}$/.test(text) ? Number(text) : Number.NaN);
+    if (isCalendarTime(registeredAt)) return registeredAt;
+  } catch {
+    // answered below
+  }
+  throw new AppError("bad_request", "cursor: is not one that this service gave out");
+}
+
+function describeKey(key: KeyRow): KeyHistoryEntry {
+  return {
+    public_key: base64Encode(key.public_key),
+    status: key.proven_at === null ? "unproven" : "proven",
+    registered_at: key.registered_at.toISOString(),
+    proven_at: key.proven_at?.toISOString() ?? null,
+    retired_at: key.retired_at?.toISOString() ?? null,
+  };
+}
+
+/** Newest first. */
+async function readPage(executor: Executor, agentId: string, limit: number, before?: Date) {
+  const rows = await executor
+    .select()
+    .from(agentKeys)
+    .where(
+      and(
+        eq(agentKeys.agent_id, agentId),
+        before === undefined ? undefined : lt(agentKeys.registered_at, before),
+      ),
+    )
+    .orderBy(desc(agentKeys.registered_at))
+    .limit(limit + 1);
+  const last = rows[limit - 1];
+  return {
+    keys: rows.slice(0, limit).map(describeKey),
+    cursor: rows.length > limit && last ? encodeCursor(last) : null,
+  };
+}
+
+/** The newest keys in the order in which they were registered, and where the older ones begin. */
+export async function readNewestKeys(executor: Executor, agentId: string) {
+  const { keys, cursor } = await readPage(executor, agentId, newestShown);
+  return { key_history: keys.reverse(), key_history_cursor: cursor };
+}
+
+/** GET /v1/identity/{slug}/keys */
+export async function listAgentKeys(
+  executor: Executor,
+  slug: string,
+  query: { limit: number; cursor?: string | undefined },
+): Promise<KeyHistoryResponse> {
+  const agent = await findAgent(executor, slug);
+  if (agent === null) throw agentNotFound();
+  const before = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+  const { keys, cursor } = await readPage(executor, agent.id, query.limit, before);
+  return { slug: agent.slug, keys, next_cursor: cursor };
+}
+
+async function requireChangesLeft(context: Context, tx: Executor, agentId: string, now: Date): Promise<void> {
+  const limit = context.settings.LIMIT_KEY_CHANGES_PER_DAY;
+  const midnight = new Date(`${utcDay(now)}T00:00:00.000Z`);
+  const [today] = await tx
+    .select({ keys: count() })
+    .from(agentKeys)
+    .where(and(eq(agentKeys.agent_id, agentId), gte(agentKeys.registered_at, midnight)));
+  if ((today?.keys ?? 0) < limit) return;
+  throw new AppError(
+    "rate_limit_exceeded",
+    `an agent may have ${limit} new keys per UTC day; try again after the time in Retry-After`,
+    { headers: { "retry-after": secondsToMidnight(now) } },
+  );
+}
+
+/** The caller holds the lock of the agent's row, so that changes are counted one after another. */
+export async function replaceKey(
+  context: Context,
+  tx: Executor,
+  agentId: string,
+  publicKey: Uint8Array | null,
+  isProven: boolean,
+): Promise<void> {
+  const now = context.clock();
+  if (publicKey !== null) await requireChangesLeft(context, tx, agentId, now);
+  await tx
+    .update(agentKeys)
+    .set({ retired_at: now })
+    .where(and(eq(agentKeys.agent_id, agentId), isNull(agentKeys.retired_at)));
+  if (publicKey === null) return;
+  const [newest] = await tx
+    .select()
+    .from(agentKeys)
+    .where(eq(agentKeys.agent_id, agentId))
+    .orderBy(desc(agentKeys.registered_at))
+    .limit(1);
+  // Two changes in one millisecond, or a clock that was set back, must not share or swap their places.
+  const registeredAt = new Date(Math.max(now.getTime(), (newest?.registered_at.getTime() ?? 0) + 1));
+  await tx.insert(agentKeys).values({
+    agent_id: agentId,
+    public_key: publicKey,
+    registered_at: registeredAt,
+    proven_at: isProven ? registeredAt : null,
+  });
+}

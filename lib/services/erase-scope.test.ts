@@ -1,0 +1,150 @@
+/** Guarantee: an agent cannot destroy the evidence against itself. Erasing is an owner's, and the audit log says whose. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { operations } from "#lib/contract/operations";
+import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
+import { memberships } from "#lib/db/schema";
+import { databaseKinds } from "#lib/db/testing";
+import { startTestApp, type TestApp } from "#lib/http/testing";
+import type { Context } from "./context";
+import type { Person } from "./members";
+import { changeRole, removeMember } from "./organization-members";
+import { eraseOwnAttestation } from "./own-attestations";
+import { listAuditEvents } from "./portal-audit";
+import { makeApiKey, rotateApiKey } from "./portal-keys";
+import { signInPerson } from "./portal-testing";
+
+const forbidden = { errorName: "forbidden" };
+let counter = 0;
+
+/** What each operation that changes something needs; null: whoever holds the key, about that key alone. */
+const needed: Record<string, Scope | null> = {
+  attest: "attest",
+  authorize: "authorize",
+  cancelAuthorization: "authorize",
+  registerIdentity: "identity",
+  updateIdentity: "identity",
+  putTools: "identity",
+  createPresentation: "read",
+  eraseContent: "erase",
+  deleteKey: null,
+};
+
+it("gives no scope more than its own operations", () => {
+  const changing = Object.entries(operations).filter(
+    ([, { method, auth }]) => method !== "GET" && auth.kind === "key",
+  );
+  const found = changing.map(([id, { auth }]) => [id, auth.kind === "key" ? auth.scope : undefined]);
+  expect(Object.fromEntries(found)).toEqual(needed);
+});
+
+describe.each(databaseKinds)("the scope erase (%s)", (kind) => {
+  let test: TestApp;
+  let context: Context;
+  let owner: Person;
+  let member: Person;
+  beforeAll(async () => {
+    test = await startTestApp(kind, { LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000" });
+    ({ context } = test.app);
+  });
+  afterAll(() => test.close());
+  beforeEach(async () => {
+    counter += 1;
+    owner = await signInPerson(context, `owner${counter}@example.com`);
+    member = await signInPerson(context, `member${counter}@example.com`, owner.organizationId);
+    await context.database.db
+      .insert(memberships)
+      .values({ organization_id: owner.organizationId, user_id: member.userId, role: "member" });
+  });
+
+  const wish = (...scopes: Scope[]) => ({ name: "k", scopes, lifetimeDays: null });
+  const scopesOf = async (key: string) => (await test.call("GET", "/v1/keys/info", { key })).body.scopes;
+  const erase = (key: string, id: string) => test.call("DELETE", `/v1/attestations/${id}/content`, { key });
+  const attest = async (key: string): Promise<string> => {
+    const body = { agent_slug: `agent-${counter}`, action: "did harm", inputs_hash: "x" };
+    return (await test.call("POST", "/v1/attest", { key, body })).body.attestation_id;
+  };
+  const isErased = async (id: string) =>
+    (await test.call("GET", `/v1/verify/${id}`)).body.status === "erased";
+
+  it("is not in a key got by e-mail, which cannot erase", async () => {
+    const email = owner.email;
+    await test.call("POST", "/v1/keys/request", { body: { email } });
+    const { body: mailbox } = await test.call("GET", "/dev/mailbox");
+    const mail = mailbox.messages.find(({ to }: { to: string }) => to === email);
+    const code = mail.subject.slice(0, 6);
+    const { body } = await test.call("POST", "/v1/keys/verify", { body: { email, code } });
+    expect(await scopesOf(body.api_key)).toEqual(["attest", "authorize", "identity", "read"]);
+    const id = await attest(body.api_key);
+    expect((await erase(body.api_key, id)).body).toMatchObject({ status: 403, code: "insufficient_scope" });
+    expect(await isErased(id)).toBe(false);
+  });
+
+  it("is not in what a key made before this scope existed could do", async () => {
+    const { key } = await test.createKey(owner.email, ["attest", "authorize", "identity", "read"]);
+    const id = await attest(key);
+    expect((await erase(key, id)).status).toBe(403);
+  });
+
+  it("is made by owners, and never by, for or through a member", async () => {
+    await expect(makeApiKey(context, member, wish("erase"))).rejects.toMatchObject(forbidden);
+    await expect(makeApiKey(context, member, wish(...scopeNames))).rejects.toMatchObject(forbidden);
+    const made = await makeApiKey(context, owner, wish("attest", "erase"));
+    for (const overlapHours of [0, 24])
+      await expect(rotateApiKey(context, member, { keyId: made.id, overlapHours })).rejects.toMatchObject(
+        forbidden,
+      );
+    expect(await scopesOf(made.text)).toEqual(["attest", "erase"]);
+    const rotated = await rotateApiKey(context, owner, { keyId: made.id, overlapHours: 0 });
+    expect(await scopesOf(rotated.text)).toEqual(["attest", "erase"]);
+    const own = await makeApiKey(context, member, wish(...usualScopes));
+    const again = await rotateApiKey(context, member, { keyId: own.id, overlapHours: 0 });
+    expect(await scopesOf(again.text)).toEqual(usualScopes);
+  });
+
+  it("does not outlive its maker's role", async () => {
+    await changeRole(context, owner, { userId: member.userId, role: "owner" });
+    const [demoted, left] = await Promise.all([
+      makeApiKey(context, member, wish("read", "erase")),
+      makeApiKey(context, owner, wish("read", "erase")),
+    ]);
+    const id = await attest((await makeApiKey(context, owner, wish("attest"))).text);
+    await changeRole(context, owner, { userId: member.userId, role: "member" });
+    expect(await scopesOf(demoted.text)).toEqual(["read"]);
+    expect((await erase(demoted.text, id)).status).toBe(403);
+    await changeRole(context, owner, { userId: member.userId, role: "owner" });
+    await removeMember(context, member, { userId: owner.userId, revokeKeys: false });
+    expect(await scopesOf(left.text)).toEqual(["read"]);
+    expect((await erase(left.text, id)).status).toBe(403);
+    expect(await isErased(id)).toBe(false);
+  });
+
+  it("is not won by making a key while one loses the role", async () => {
+    await changeRole(context, owner, { userId: member.userId, role: "owner" });
+    const [, ...made] = await Promise.allSettled([
+      changeRole(context, owner, { userId: member.userId, role: "member" }),
+      ...Array.from({ length: 8 }, () => makeApiKey(context, member, wish("read", "erase"))),
+    ]);
+    for (const one of made)
+      if (one.status === "fulfilled") expect(await scopesOf(one.value.text)).toEqual(["read"]);
+  });
+
+  it("leaves who made the key and who erased in the audit log, by the key or in the portal", async () => {
+    const { id: keyId, text } = await makeApiKey(context, owner, wish("attest", "erase"));
+    const [first, second] = [await attest(text), await attest(text)];
+    expect((await erase(text, first)).status).toBe(200);
+    await expect(eraseOwnAttestation(context, member, second)).rejects.toMatchObject(forbidden);
+    await eraseOwnAttestation(context, owner, second);
+    const { rows } = await listAuditEvents(context, owner, { kind: undefined, cursor: undefined, limit: 50 });
+    const shown = (action: string) =>
+      rows
+        .filter((row) => row.action === action)
+        .map(({ actorKind, detail }) => [actorKind, JSON.parse(detail ?? "{}")]);
+    expect(shown("api_key.created")).toEqual([["user", { name: "k", scopes: ["attest", "erase"] }]]);
+    expect(rows.find(({ action }) => action === "api_key.created")?.actor).toBe(owner.email);
+    expect(shown("attestation.erased")).toEqual([
+      ["user", {}],
+      ["key", { key_id: keyId, key_name: "k", key_made_by: owner.email }],
+    ]);
+    expect(rows.find(({ action }) => action === "attestation.erased")?.actor).toBe(owner.email);
+  });
+});

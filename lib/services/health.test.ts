@@ -1,0 +1,83 @@
+/** Many who ask whether the service lives, and a database that dies or falls silent. */
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { createHealthCheck } from "./health";
+
+let asked: { resolve: (answer: { rows: [] }) => void; reject: (error: Error) => void }[] = [];
+const query = () =>
+  new Promise<{ rows: [] }>((resolve, reject) => {
+    asked.push({ resolve, reject });
+  });
+const create = (kind: "postgres" | "embedded" = "postgres") =>
+  createHealthCheck({ kind, query }, () => Date.now());
+const outcome = (answer: Promise<void>) =>
+  answer.then(
+    () => "up",
+    (error: { errorName?: string; message: string }) => error.errorName ?? error.message,
+  );
+
+beforeEach(() => {
+  asked = [];
+  vi.useFakeTimers();
+});
+afterEach(() => vi.useRealTimers());
+
+it("asks the database once for all who ask within a second of the answer", async () => {
+  const health = create();
+  const first = Array.from({ length: 100 }, () => outcome(health.check()));
+  expect(asked).toHaveLength(1);
+  asked[0]?.resolve({ rows: [] });
+  expect(new Set(await Promise.all(first))).toEqual(new Set(["up"]));
+  vi.advanceTimersByTime(999);
+  expect(await outcome(health.check())).toBe("up");
+  expect(asked).toHaveLength(1);
+  vi.advanceTimersByTime(1);
+  const later = outcome(health.check());
+  expect(asked).toHaveLength(2);
+  asked[1]?.reject(new Error("gone"));
+  expect(await later).toBe("gone");
+});
+
+it("tells a failure on for no longer than a second either", async () => {
+  const health = create();
+  const first = outcome(health.check());
+  asked[0]?.reject(new Error("gone"));
+  expect([await first, await outcome(health.check())]).toEqual(["gone", "gone"]);
+  vi.advanceTimersByTime(1000);
+  const later = outcome(health.check());
+  asked[1]?.resolve({ rows: [] });
+  expect(await later).toBe("up");
+});
+
+it("waits a second and a half for a silent database, asks nothing on top, and is well when it answers", async () => {
+  const health = create();
+  const first = outcome(health.check());
+  await vi.advanceTimersByTimeAsync(1400);
+  const second = outcome(health.check());
+  await vi.advanceTimersByTimeAsync(100);
+  expect([await first, await second]).toEqual(["service_unavailable", "service_unavailable"]);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(await outcome(health.check())).toBe("service_unavailable");
+  expect(asked).toHaveLength(1);
+  asked[0]?.resolve({ rows: [] });
+  await vi.advanceTimersByTimeAsync(1000);
+  const after = outcome(health.check());
+  asked[1]?.resolve({ rows: [] });
+  expect([await after, asked.length]).toEqual(["up", 2]);
+});
+
+it("gives a question up that is never answered", async () => {
+  const health = create();
+  expect(await Promise.all([outcome(health.check()), vi.advanceTimersByTimeAsync(30_000)])).toContain(
+    "service_unavailable",
+  );
+  const again = outcome(health.check());
+  asked[1]?.resolve({ rows: [] });
+  expect(await again).toBe("up");
+});
+
+it("has patience with the embedded database, which cannot go away", async () => {
+  const answer = outcome(create("embedded").check());
+  await vi.advanceTimersByTimeAsync(9000);
+  asked[0]?.resolve({ rows: [] });
+  expect(await answer).toBe("up");
+});

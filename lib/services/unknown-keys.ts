@@ -1,0 +1,96 @@
+/**
+ * API keys that nobody has. A key's checksum is public, so anyone can make well-formed keys without end, and each would
+ * cost the database a look-up: the misses of each client are counted, and when its limit is reached it waits.
+ *
+ * Whoever shares that client's address with a valid key must not wait with it:
+ * - A key that was found before is looked up at once, whatever the count. It is remembered as "worth a look-up" and
+ *   nothing else: the database still answers each time, so a revoked key is refused at the next request.
+ * - A key that was missed a moment ago is not looked up or counted again: keys are drawn at random and a dead one never
+ *   comes back, so a client that goes on with a revoked key costs nothing and uses nobody's count up.
+ * All others pass a gate, a few at a time: a thousand at once would be looked up before the first miss is counted, and
+ * a flood from a thousand addresses would leave the database no connection for the keys that are known.
+ * What is left: a key that this process has never found waits while strangers use up its address's count.
+ */
+import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import type { LimitPolicy, LimitState, RateLimiter } from "./rate-limit";
+
+/** Look-ups of keys that were never found, at a time. */
+const gateWidth = 4;
+const maxRemembered = 20_000;
+const missLifetimeMs = 60_000;
+
+export interface UnknownKeys {
+  /** `lookUp` answers null for a key that nobody has; the refusal comes instead of it, or of its null. */
+  find<Found>(
+    text: string,
+    client: string,
+    lookUp: () => Promise<Found | null>,
+  ): Promise<{ found: Found | null; refusal: LimitState | null }>;
+}
+
+/** Resolves to the function that lets the next one in. */
+function createGate(): () => Promise<() => void> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  const leave = () => {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  };
+  return async () => {
+    if (running < gateWidth) running += 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    return leave;
+  };
+}
+
+/** The oldest goes first. */
+function createMemory<Value>() {
+  const entries = new Map<string, Value>();
+  return {
+    get: (name: string) => entries.get(name),
+    delete: (name: string) => void entries.delete(name),
+    set: (name: string, value: Value) => {
+      entries.delete(name);
+      entries.set(name, value);
+      if (entries.size > maxRemembered) entries.delete(entries.keys().next().value ?? "");
+    },
+  };
+}
+
+export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clock: () => Date): UnknownKeys {
+  /** By hash: this is no second place that holds keys. */
+  const found = createMemory<true>();
+  const missedMs = createMemory<number>();
+  const enter = createGate();
+
+  const wasJustMissed = (name: string) =>
+    (missedMs.get(name) ?? Number.NEGATIVE_INFINITY) > clock().getTime() - missLifetimeMs;
+
+  async function ask<Found>(name: string, client: string, lookUp: () => Promise<Found | null>) {
+    const answer = await lookUp();
+    if (answer !== null) {
+      found.set(name, true);
+      return { found: answer, refusal: null };
+    }
+    found.delete(name);
+    missedMs.set(name, clock().getTime());
+    const state = await limiter.consume(policy, client);
+    return { found: null, refusal: state.allowed ? null : state };
+  }
+
+  return {
+    find: async (text, client, lookUp) => {
+      const name = hexEncode(sha256(utf8Encode(text)));
+      if (found.get(name)) return ask(name, client, lookUp);
+      const leave = await enter();
+      try {
+        if (wasJustMissed(name)) return { found: null, refusal: null };
+        const refusal = limiter.spent(policy, client);
+        return refusal === null ? await ask(name, client, lookUp) : { found: null, refusal };
+      } finally {
+        leave();
+      }
+    },
+  };
+}

@@ -1,0 +1,14 @@
+/**
+ * For tests only: vectors from elsewhere, where a folder of them is at hand. What is held to them is held to vectors of
+ * our own too, so that nothing is skipped without the folder.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+const folder = process.env["COUNTERSIGN_VECTORS"] ?? path.resolve(process.cwd(), "../shared/vectors");
+
+/** For `it.each`: the file's name and text, or no row at all. */
+export function listVectors(name: string): [string, string][] {
+  const file = path.join(folder, name);
+  return existsSync(file) ? [[name, readFileSync(file, "utf8")]] : [];
+}

@@ -1,0 +1,55 @@
+/** Whoever holds what the page showed can check it against the public object: the owner's answer, kept as a file. */
+import { describe, expect, it } from "vitest";
+import {
+  makeTestAuthorization,
+  testKeyId,
+  testShown,
+  testVerifyOptions,
+} from "#lib/domain/human-authorization-testing";
+import type { VerifierTrust } from "./trust";
+import { verifyEvidence } from "./verify-evidence";
+
+const trust: VerifierTrust = {
+  keys: [
+    {
+      keyId: testKeyId,
+      publicKey: testVerifyOptions.serviceKeys(testKeyId) ?? new Uint8Array(),
+      validFromIndex: 0,
+      validToIndex: null,
+    },
+  ],
+  logKeys: [],
+  zkKeys: [],
+  revokedZkKeys: [],
+  ...(testVerifyOptions.v4Key && { worldV4Key: testVerifyOptions.v4Key }),
+};
+const human_authorization = makeTestAuthorization();
+
+async function check(answer: object) {
+  const file = JSON.stringify({ request_id: "areq_test", human_authorization, ...answer });
+  const { verdict, checks } = await verifyEvidence(file, trust);
+  return [verdict, checks.find(({ name }) => name === "shown_content")?.status];
+}
+
+describe("the answer of GET /v1/authorize/{id}", () => {
+  it("is checked with the details and names beside the object", async () => {
+    expect(await check(testShown)).toEqual(["valid", "pass"]);
+  });
+
+  it.each([
+    { agent_name: "Another agent" },
+    { agent_name: null },
+    { organization_name: "Another organization" },
+    { context: { invoice: "2026-115" } },
+    { context_salt: "AAAA" },
+    { context_salt: undefined },
+    { context: undefined },
+    { context: "2026-114" },
+  ])("fails with others: %j", async (other) => {
+    expect(await check({ ...testShown, ...other })).toEqual(["invalid", "fail"]);
+  });
+
+  it("says that it could not look where the file has none of them", async () => {
+    expect(await check({})).toEqual(["valid", "not_applicable"]);
+  });
+});
