@@ -51,7 +51,7 @@ test("retired and revoked keys have words of their own, and both sides hold to t
   await server.start();
   await open(page, early.public_url);
   await expect(verdict(page)).toHaveText("Authentic record, 1 warning");
-  await expect(page.getByText("was revoked later")).toBeVisible();
+  await expect(page.getByText("was revoked later").first()).toBeVisible();
   await expect(page.getByText("and agrees.")).toBeVisible();
   await open(page, late.public_url);
   await expect(verdict(page)).toHaveText("Not authentic");

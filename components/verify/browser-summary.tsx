@@ -1,8 +1,9 @@
 "use client";
 /** What the visitor's browser found, in one sentence below the verdict. A disagreement is loud. */
-import { CircleCheck, CircleX, Clock } from "lucide-react";
+import { CircleCheck, CircleX, Clock, TriangleAlert } from "lucide-react";
 import { Callout } from "#components/ui/callout";
 import { countWarnings } from "#lib/domain/count-warnings";
+import { findRowWarning } from "#lib/domain/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 
 type Done = Extract<BrowserCheck, { phase: "done" }>;
@@ -10,13 +11,25 @@ type Done = Extract<BrowserCheck, { phase: "done" }>;
 function agreement({ report }: Done): string {
   const { checks, missing, verdict, warnings, statedWarnings } = report;
   if (verdict === "invalid") return "Your browser repeated the checks and does not find it authentic either.";
-  const ran = checks.filter(({ status }) => status === "pass").length;
+  const passed = checks.filter(
+    ({ name, status }) => status === "pass" && findRowWarning(name, warnings) === undefined,
+  );
   const count = warnings.length + statedWarnings.length;
   const warned = count === 0 || verdict === "erased" ? "" : `, ${countWarnings(count)}`;
-  const repeated = `Your browser repeated the checks by itself (${ran} passed, none failed${warned}) and agrees.`;
+  const repeated = `Your browser repeated the checks by itself (${passed.length} passed, none failed${warned}) and agrees.`;
   return missing.length === 0
     ? repeated
     : `${repeated} ${missing.length} need the content, which ${verdict === "erased" ? "is gone" : "is not public"}.`;
+}
+
+function Mark({ report }: Pick<Done, "report">) {
+  const size = "mt-0.5 size-5 shrink-0";
+  if (report.verdict === "invalid") return <CircleX aria-hidden="true" className={`${size} text-fail`} />;
+  return report.warnings.length + report.statedWarnings.length > 0 && report.verdict !== "erased" ? (
+    <TriangleAlert aria-hidden="true" className={`${size} text-warn`} />
+  ) : (
+    <CircleCheck aria-hidden="true" className={`${size} text-pass`} />
+  );
 }
 
 export function BrowserSummary() {
@@ -31,11 +44,7 @@ export function BrowserSummary() {
       <div role="status">
         {check.phase === "done" && check.disagreements.length === 0 ? (
           <p className="flex items-start gap-2">
-            {check.report.verdict === "invalid" ? (
-              <CircleX aria-hidden="true" className="mt-0.5 size-5 shrink-0 text-fail" />
-            ) : (
-              <CircleCheck aria-hidden="true" className="mt-0.5 size-5 shrink-0 text-pass" />
-            )}
+            <Mark report={check.report} />
             {agreement(check)}
           </p>
         ) : null}

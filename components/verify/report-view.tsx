@@ -148,7 +148,7 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
               <CheckAnswer report={report} check={check} />
             </div>
             <p className="mt-1 text-[15px] text-muted [overflow-wrap:anywhere]">
-              <bdi>{toVisibleText(check.detail)}</bdi>
+              <bdi>{toVisibleText(findRowWarning(check.name, report.warnings)?.message ?? check.detail)}</bdi>
             </p>
           </li>
         ))}

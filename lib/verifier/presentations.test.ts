@@ -58,7 +58,8 @@ describe("a presentation by itself", () => {
       isTest: true,
       presentationHeader: { audience: "bank" },
     });
-    expect(wordsFor(report).sentence).toContain("TEST");
+    expect(wordsFor(report).title).toBe("Valid presentation, 1 warning");
+    expect(report.warnings).toMatchObject([{ code: "approval_test" }]);
     expect(report.disclosed).toEqual([
       { name: "human_approved", value: true },
       { name: "human_approval_environment", value: "local" },

@@ -85,8 +85,11 @@ function titleFor({ kind, verdict, warnings, statedWarnings }: VerifierReport): 
 
 /** A few words and a sentence, for people. */
 export function wordsFor(report: VerifierReport): { title: string; sentence: string } {
+  const isWarned = report.warnings.length + report.statedWarnings.length > 0;
   const sentences: Record<Verdict, string> = {
-    valid: report.isTest ? "Its TEST approval says nothing about a person." : "Every check passed.",
+    valid: isWarned
+      ? "No check failed; what it says is to be read with the warnings."
+      : "Every check passed.",
     invalid: "A check failed: do not rely on anything in it.",
     incomplete: "No check failed, but this file does not carry everything that the checks read.",
     erased: "The owner erased the content; the log proves that it was recorded.",
