@@ -51,7 +51,7 @@ async function start(): Promise<void> {
   const handlePage = await preparePages(env.PORT);
   const serveAsset = await loadStaticAssets(".next/static");
   const files = await listStaticFiles(".next/static");
-  const keptPages = createKeptPages();
+  const keptPages = createKeptPages(new URL(env.baseUrl).host);
   const gate = createPageGate();
   const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (await serveMalformed(incoming, outgoing, files)) return;

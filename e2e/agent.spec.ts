@@ -29,7 +29,7 @@ test("shows the newest keys, and all of them on a page of their own", async ({ p
     await expect(await request.post("/v1/identity/register", { headers, data })).toBeOK();
   }
   await page.goto(`/agent/${keyed}`);
-  await expect(page.locator("#keys li")).toHaveCount(10);
+  await expect(page.getByRole("region", { name: "Key history" }).getByRole("listitem")).toHaveCount(10);
   await page.getByRole("link", { name: "All keys" }).click();
   await expect(page.getByRole("heading", { name: "Key history", level: 1 })).toBeVisible();
   await expect(page.locator("main ol > li")).toHaveCount(13);

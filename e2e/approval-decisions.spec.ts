@@ -203,7 +203,7 @@ test("the service out of reach: the proof stays on the page and is sent again", 
   const asked = await ask(request, key, { action: "Sent twice" });
   await page.goto(asked.approval_url);
   await page.route("**/proof", (route) => route.abort(), { times: 1 });
-  await approveAs(await openWallet(page, context), "Hedy", "Device");
+  await approveAs(await openWallet(page, context), "Hedy", "Orb");
   await expect(page.getByText("The service cannot be reached")).toBeVisible({ timeout: 20_000 });
   expect((await poll(request, asked)).status).toBe("pending");
   await page.getByRole("button", { name: "Send the proof again" }).click();

@@ -81,6 +81,7 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   for (const cell of [`"'=1+1 formula"`, `"'+plus"`, `"'-minus"`, `"'@at"`]) expect(csv).toContain(cell);
   expect(csv.trimEnd().split("\r\n")).toHaveLength(5);
   await page.getByRole("link", { name: "Show all" }).click();
+  await expect(page.getByRole("row")).toHaveCount(6);
   const exported = await page.getByRole("link", { name: "Export NDJSON" }).getAttribute("href");
   const lines = await page.request.get(exported ?? "");
   const actions = (await lines.text())

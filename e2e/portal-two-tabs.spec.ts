@@ -59,7 +59,9 @@ test("a form of one tab is refused after a switch in another, and works after a 
   await expect(page.getByText("The settings are saved.")).toBeVisible();
   await switchTo(second, names.invited);
   await second.goto("/portal/keys");
-  await expect(second.getByText("of the host")).toBeVisible();
+  await expect(
+    second.getByRole("table", { name: "API keys" }).getByRole("row", { name: /of the host/ }),
+  ).toBeVisible();
   await other.close();
 });
 

@@ -170,16 +170,16 @@ describe.skipIf(!canRun).each(["server", "next"] as const)("a record's addresses
     const before = await fetchAll(server.base, targets);
     const text = (all: Map<string, Fetched>, target: string) => all.get(target)?.bytes.toString() ?? "";
     const badge = `/badge/turncoat.svg?attestation=${id}`;
-    expect(text(before, badge)).toContain("valid");
-    expect(text(before, badge)).not.toContain("INVALID");
+    expect(text(before, badge)).toContain("authentic");
+    expect(text(before, badge)).not.toContain("NOT AUTHENTIC");
 
     const changed = await sql`
       UPDATE attestations SET payload = convert_to(replace(convert_from(payload, 'UTF8'), 'Paid', 'Sent'), 'UTF8')
       WHERE id = ${id}`;
     expect(changed.count).toBe(1);
     const after = await fetchAll(server.base, targets);
-    expect(text(after, badge)).toContain("INVALID");
-    expect(text(after, `/verify/turncoat/${id}`)).toMatch(/<h1[^>]*>Invalid/);
+    expect(text(after, badge)).toContain("NOT AUTHENTIC");
+    expect(text(after, `/verify/turncoat/${id}`)).toMatch(/<h1[^>]*>Not authentic/);
     expect(text(after, `/agent/turncoat/feed.json`)).not.toContain(`Paid ${secret}`);
     const picture = `/verify/turncoat/${id}/opengraph-image`;
     expect(after.get(picture)?.bytes.equals(before.get(picture)?.bytes ?? Buffer.of())).toBe(false);

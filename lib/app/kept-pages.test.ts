@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createKeptPages } from "./kept-pages";
 import { createNonceTemplate } from "./nonce-template";
 
-const pages = createKeptPages();
+const pages = createKeptPages("localhost:3000");
 const seen: string[] = [];
 let made = 0;
 /** In Next's place: a page with everything that a visitor sends in it, if it sees any. */

@@ -48,9 +48,9 @@ function answer(kept: KeptPage, incoming: IncomingMessage, outgoing: ServerRespo
 }
 
 /** What Next sees of the request that the kept page is made from: nothing in which visitors differ but the theme. */
-function makeImpersonal(incoming: IncomingMessage, path: string, theme: string): void {
+function makeImpersonal(incoming: IncomingMessage, host: string, path: string, theme: string): void {
   const own = Object.entries(incoming.headers).filter(([name]) => name.startsWith("x-countersign-"));
-  incoming.headers = { ...Object.fromEntries(own), host: "localhost" };
+  incoming.headers = { ...Object.fromEntries(own), host };
   if (theme !== "system") incoming.headers.cookie = `theme=${theme}`;
   incoming.url = path;
   incoming.method = "GET";
@@ -91,7 +91,8 @@ function readKept(outgoing: ServerResponse, body: string): KeptPage | null {
   return { headers: Object.fromEntries(headers), nonce, template: createNonceTemplate(body, nonce) };
 }
 
-export function createKeptPages(): KeptPages {
+/** `host`: that of PUBLIC_BASE_URL, under which every kept page is made. */
+export function createKeptPages(host: string): KeptPages {
   const pages = new Map<string, KeptPage>();
   return {
     serve(incoming, outgoing) {
@@ -104,7 +105,7 @@ export function createKeptPages(): KeptPages {
         answer(known, incoming, outgoing);
         return true;
       }
-      makeImpersonal(incoming, path, theme);
+      makeImpersonal(incoming, host, path, theme);
       collect(outgoing, (body) => {
         const kept = readKept(outgoing, body);
         if (kept !== null && pages.size < maxKept) pages.set(key, kept);
