@@ -138,7 +138,8 @@ test("the portal counts them, marks them in red and finds them by a filter", asy
   for (const mark of ["Agent's signature wrong", "Code not as registered", "Tool not registered"])
     await expect(table.getByText(mark)).toHaveClass(/text-fail/);
   await expectGoodPage(page);
-  const csv = await (await page.request.get("/portal/attestations/export?format=csv&warnings=true")).text();
+  const exported = await page.getByRole("link", { name: "Export CSV" }).getAttribute("href");
+  const csv = await (await page.request.get(exported ?? "")).text();
   expect(csv).toContain("agent_signature_invalid code_hash_mismatch tools_not_registered");
   expect(csv).not.toContain("Read a file");
 
