@@ -12,7 +12,6 @@ const inputs = [
   "drizzle",
   "lib",
   "public",
-  "docs",
   "instrumentation.ts",
   "next.config.ts",
   "package-lock.json",

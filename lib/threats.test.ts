@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 
 const rows = readFileSync("docs/threats.md", "utf8")
   .split("\n")
-  .filter((line) => line.startsWith("| ") && !/^\| (?:threat|---)/.test(line))
-  .map((line) => line.split(" | "));
+  .filter((line) => line.startsWith("| ") && !/^\| (?:threat\b|-)/.test(line))
+  .map((line) => line.split(" | ").map((cell) => cell.trim()));
 
 describe("the table of threats", () => {
   it("has its rows", () => expect(rows.length).toBeGreaterThan(40));
