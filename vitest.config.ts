@@ -11,9 +11,11 @@ const tests = folders.flatMap((folder) =>
     .map((name) => `${folder}/${name.replaceAll(path.sep, "/")}`),
 );
 
-/** A test that puts a mock in a module's place needs that module for itself alone. */
-const mocking = tests.filter((file) =>
-  /\bvi\.(mock|doMock)\(/.test(readFileSync(path.resolve(import.meta.dirname, file), "utf8")),
+/** A test that puts something in the place of a module, of timers or of globals has a worker of its own. */
+const replacing = tests.filter((file) =>
+  /\bvi\.(mock|doMock|useFakeTimers|stubGlobal)\(/.test(
+    readFileSync(path.resolve(import.meta.dirname, file), "utf8"),
+  ),
 );
 
 export default defineConfig({
@@ -23,18 +25,18 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     // The others share what they import: to load the service takes longer than most of their files run. So each puts
-    // back what it stubs (globals, timers, the working folder), or the next file in the worker finds it.
+    // back what it changes (spies, the working folder), or the next file in the worker finds it.
     projects: [
       {
         extends: true,
         test: {
           name: "sharing modules",
           include: folders.map((folder) => `${folder}/**/*.test.{ts,tsx}`),
-          exclude: mocking,
+          exclude: replacing,
           isolate: false,
         },
       },
-      { extends: true, test: { name: "mocking modules", include: mocking, isolate: true } },
+      { extends: true, test: { name: "replacing modules or timers", include: replacing, isolate: true } },
     ],
   },
 });
