@@ -78,7 +78,8 @@ describe("a lockfile entry without integrity", () => {
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text) => (output += text));
-    const code = await new Promise<number | null>((resolve) => child.on("exit", resolve));
+    // "close" comes after the last output; "exit" may come before it.
+    const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
     await rm(folder, { recursive: true, force: true });
     return { code, output };
   }
