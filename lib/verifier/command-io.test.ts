@@ -1,0 +1,52 @@
+/** The verifier reads from servers that it does not trust to end their answers. */
+import { describe, expect, it } from "vitest";
+import { WorldChainError } from "#lib/domain/world-chain-calls";
+import { type CommandIo, callNode, fetchBytes } from "./command-io";
+import { UnreadableError } from "./read-json";
+
+/** Answers without end, in chunks of a megabyte; `read` is how many were asked for. */
+function serveEndlessly(status: number) {
+  const chunk = new Uint8Array(1024 * 1024).fill(0x20);
+  const served = { read: 0, isCancelled: false };
+  const body = () =>
+    new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        served.read += 1;
+        if (served.read > 100) controller.error(new Error("read without a bound"));
+        else controller.enqueue(chunk);
+      },
+      cancel: () => {
+        served.isCancelled = true;
+      },
+    });
+  const io = { fetch: async () => new Response(body(), { status }) } as unknown as CommandIo;
+  return { io, served };
+}
+
+describe("an answer without end", () => {
+  it("of the service is refused at 64 MiB", async () => {
+    const { io, served } = serveEndlessly(200);
+    const reading = fetchBytes(io, "https://log.example/checkpoint");
+    await expect(reading).rejects.toThrow(
+      new UnreadableError("https://log.example/checkpoint: the answer has more than 67108864 bytes"),
+    );
+    expect(served).toMatchObject({ isCancelled: true });
+  });
+
+  it("that explains an error is left out", async () => {
+    const { io, served } = serveEndlessly(500);
+    const reading = fetchBytes(io, "https://log.example/checkpoint");
+    await expect(reading).rejects.toThrow(new UnreadableError("https://log.example/checkpoint: HTTP 500"));
+    expect(served.isCancelled).toBe(true);
+    expect(served.read).toBeLessThan(4);
+  });
+
+  it("of a node is no answer", async () => {
+    const { io, served } = serveEndlessly(200);
+    await expect(callNode(io, "https://node.example")("eth_chainId", [])).rejects.toBeInstanceOf(
+      WorldChainError,
+    );
+    expect(served.isCancelled).toBe(true);
+    expect(served.read).toBeLessThan(5);
+  });
+});
