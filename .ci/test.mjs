@@ -9,8 +9,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { findChromium } from "./chromium.mjs";
+import { findPgbouncer, findRedis } from "./daemon.mjs";
 import { findFreePort, startPostgres } from "./postgres.mjs";
-import { findRedis } from "./redis.mjs";
 import { root, seconds } from "./step.mjs";
 
 const parts = ["checks", "unit", "e2e"];
@@ -101,6 +101,7 @@ function countUnit(report) {
 
 async function runUnit(filters) {
   const redis = findRedis();
+  const pgbouncer = findPgbouncer();
   const postgres = await startPostgres();
   try {
     const file = path.join(scratch, "unit.json");
@@ -108,6 +109,7 @@ async function runUnit(filters) {
     const code = await run(bin("vitest"), ["run", ...reporters, ...filters], {
       TEST_DATABASE_URL: postgres.url,
       TEST_REDIS_SERVER: redis,
+      TEST_PGBOUNCER: pgbouncer,
     });
     const report = readReport(file);
     return judge(report ? countUnit(report) : { passed: 0, failed: 0 }, code);

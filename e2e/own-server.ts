@@ -6,8 +6,8 @@ import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "@playwright/test";
-import { findPort } from "./http/server-process";
 import { copyEmbeddedTemplate } from "./support/databases";
+import { findPort } from "./support/ports";
 
 export interface OwnServer {
   readonly base: string;

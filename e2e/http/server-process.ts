@@ -1,15 +1,7 @@
 /** A built server in a process of its own, for tests over HTTP. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createServer } from "node:net";
-
-export async function findPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+import { findPort } from "#support/ports";
 
 export interface ServerProcess {
   base: string;

@@ -3,6 +3,7 @@ import path from "node:path";
 import { type Database, openDatabase } from "#lib/db/client";
 import type { Env } from "#lib/env";
 import { type ForkGuard, openForkGuard } from "#lib/log/fork-guard";
+import { logger } from "#lib/logger";
 import { type KeySource, readFirstOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles, type SecretFiles } from "#lib/signing/key-files";
 import { createKeySource } from "#lib/signing/key-source";
@@ -16,8 +17,13 @@ export interface LogRoom {
   firstOrigin: string;
 }
 
+/** Everything works there; who wonders why it is slow finds this line. */
+const poolerAdvice =
+  "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower: no statement is prepared, and waiting requests look for a change once a second. Give it the server's own address if you can.";
+
 export async function openLogRoom(env: Env): Promise<LogRoom> {
   const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  if (database.isPooled) logger.warn(poolerAdvice);
   try {
     const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));
     const durable = database.kind === "embedded";

@@ -1,0 +1,152 @@
+/**
+ * PostgreSQL, reached directly or through a pooler that gives each transaction a server connection of its own
+ * (PgBouncer's transaction mode and its like). Behind such a pooler nothing that belongs to a session holds: settings
+ * come with each transaction, statements have no names, and nobody can listen.
+ */
+import { drizzle } from "drizzle-orm/postgres-js";
+import { migrate } from "drizzle-orm/postgres-js/migrator";
+import postgres from "postgres";
+import type { Database } from "./client";
+import { createNaming, nameStatements } from "./named-statements";
+import * as schema from "./schema";
+
+/** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
+export const startLockKey = 7_267_140_221;
+
+/** No request waits longer than this for a statement or a lock: the answer is 503, and the pool stays free. */
+const statementTimeoutMs = 15_000;
+
+const quiet = { onnotice: () => {}, connect_timeout: 10 };
+
+function cannotStart(cause: Error & { code?: string }): Error {
+  const problem = cause.code ?? cause.message;
+  return new Error(`Countersign cannot start: the database of DATABASE_URL does not answer (${problem})`, {
+    cause,
+  });
+}
+
+/**
+ * Whether a pooler answers for the server: it sends process ids of its own making when a connection opens, and the
+ * server knows better. One that keeps a server connection for a whole session is taken for the other kind, which is
+ * slower and as correct.
+ */
+async function detectPooler(url: string): Promise<boolean> {
+  const client = postgres(url, { ...quiet, max: 1, prepare: false, fetch_types: false });
+  try {
+    const rows = await client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    return rows[0]?.pid !== rows.state.pid;
+  } catch (cause) {
+    throw cannotStart(cause as Error);
+  } finally {
+    await client.end({ timeout: 5 });
+  }
+}
+
+/**
+ * Migrations are applied under an advisory lock: drizzle's own run is not safe when processes start at once. The lock
+ * belongs to a transaction, which has one server connection through any pooler.
+ */
+async function migrateUnderLock(url: string, migrationsFolder: string): Promise<void> {
+  const holder = postgres(url, { ...quiet, max: 1, prepare: false });
+  const client = postgres(url, { ...quiet, max: 1, prepare: false });
+  try {
+    await holder.begin(async (tx) => {
+      await tx`SELECT pg_advisory_xact_lock(${startLockKey})`;
+      await migrate(drizzle(client), { migrationsFolder });
+    });
+  } finally {
+    await Promise.all([holder.end({ timeout: 5 }), client.end({ timeout: 5 })]);
+  }
+}
+
+/** What a session has from its start, where sessions are ours. */
+const sessionSettings = {
+  statement_timeout: statementTimeoutMs,
+  idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
+};
+
+/** What each transaction has instead, where they are not. */
+const transactionSettings = Object.entries(sessionSettings)
+  .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
+  .join("; ");
+
+type Work = (tx: postgres.TransactionSql) => Promise<unknown>;
+
+/** Runs `work` in a transaction that has the time limits. */
+const inLimits = (client: postgres.Sql, work: Work, mode = "") =>
+  client.begin(mode, async (tx) => {
+    await tx.unsafe(transactionSettings);
+    return work(tx);
+  });
+
+/** What drizzle asks of a client, each statement within the time limits: one that is alone is a transaction too. */
+function limitTransactions(client: postgres.Sql): postgres.Sql {
+  const unsafe = (...statement: Parameters<postgres.Sql["unsafe"]>) => ({
+    // biome-ignore lint/suspicious/noThenProperty: as the driver's own query, which runs when it is awaited
+    then: (...settle: Parameters<Promise<unknown>["then"]>) =>
+      inLimits(client, async (tx) => tx.unsafe(...statement)).then(...settle),
+    values: () => inLimits(client, async (tx) => tx.unsafe(...statement).values()),
+  });
+  const begin = (...given: [Work] | [string, Work]) =>
+    given.length === 1 ? inLimits(client, given[0]) : inLimits(client, given[1], given[0]);
+  return new Proxy(client, {
+    get: (target, name, receiver) =>
+      name === "begin" ? begin : name === "unsafe" ? unsafe : Reflect.get(target, name, receiver),
+  });
+}
+
+const connectionOptions = {
+  max: 10,
+  onnotice: () => {},
+  connect_timeout: 5,
+  idle_timeout: 300,
+  connection: { application_name: "countersign" },
+} satisfies postgres.Options<Record<string, never>>;
+
+/** drizzle changes the serializers of the client it is given, so plain statements have one of their own. */
+function openDirectly(url: string): Database {
+  const options = {
+    ...connectionOptions,
+    connection: { ...connectionOptions.connection, ...sessionSettings },
+  };
+  const client = postgres(url, options);
+  const plain = postgres(url, { ...options, max: 4 });
+  return {
+    kind: "postgres",
+    isPooled: false,
+    db: drizzle(nameStatements(client, createNaming()), { schema }),
+    query: async (text, values) => ({ rows: await plain.unsafe(text, values as never[]) }),
+    listen: async (channel, onPayload) => {
+      await plain.listen(channel, onPayload);
+    },
+    close: async () => {
+      await Promise.all([client.end({ timeout: 5 }), plain.end({ timeout: 5 })]);
+    },
+  };
+}
+
+function openThroughPooler(url: string): Database {
+  const options = { ...connectionOptions, prepare: false };
+  const client = postgres(url, options);
+  const plain = postgres(url, { ...options, max: 4 });
+  return {
+    kind: "postgres",
+    isPooled: true,
+    db: drizzle(limitTransactions(client), { schema }),
+    query: async (text, values) => {
+      const rows = await inLimits(plain, async (tx) => tx.unsafe(text, values as never[]));
+      return { rows: rows as Record<string, unknown>[] };
+    },
+    listen: null,
+    close: async () => {
+      await Promise.all([client.end({ timeout: 5 }), plain.end({ timeout: 5 })]);
+    },
+  };
+}
+
+/** Migrates first. Rejects with a message for the operator where the database does not answer. */
+export async function openPostgres(url: string, migrationsFolder: string): Promise<Database> {
+  const isPooled = await detectPooler(url);
+  await migrateUnderLock(url, migrationsFolder);
+  return isPooled ? openThroughPooler(url) : openDirectly(url);
+}
