@@ -1,7 +1,7 @@
 /**
- * The one way that a string supplied by an agent reaches a page (pages.md): plain text in its own left-to-right
- * isolate, white space kept, nothing cut, hidden characters as ⟨U+202E⟩ (a run of them as one mark), and a warning
- * in words where letters of several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
+ * Every string that an agent supplied is shown by this component: plain text in its own left-to-right isolate, white
+ * space kept, nothing cut, hidden characters as ⟨U+202E⟩ (a run of them as one mark), and a warning if letters of
+ * several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
  */
 import { TriangleAlert } from "lucide-react";
 import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/domain/display-text";

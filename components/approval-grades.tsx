@@ -1,4 +1,4 @@
-/** The three grades of human approval, which no answer may blur, and the one way to say each (api.md, section 2). */
+/** The three grades of human approval, and the only wording for each, so that no page can blur them. */
 import { StatusPill, TestMark } from "./ui/status-pill";
 
 export type ApprovalMethod = "none" | "hash" | "proof_of_personhood";

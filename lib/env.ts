@@ -1,7 +1,7 @@
 /**
- * The settings (api.md section 13), read once at start and checked with messages that name the variable.
- * The local World ID stand-in and the development mailbox exist only while nothing is configured and the
- * public address is loopback.
+ * The settings (.env.example), read once at start. Messages about wrong values name the variable.
+ * The local World ID stand-in and the development mailbox run only if nothing else is configured and the public
+ * address is loopback.
  */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";

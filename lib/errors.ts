@@ -1,4 +1,4 @@
-/** The closed table of errors (api.md section 1): what may leave the service, under which status, title and code. */
+/** The closed table of errors that may leave the service (docs/wire.md, Errors). */
 
 const table = {
   bad_request: { status: 400, title: "Bad request" },

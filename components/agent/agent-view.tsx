@@ -1,4 +1,4 @@
-/** The public page of one agent (pages.md, "/agent/<slug>"). */
+/** The public page of one agent. */
 import { AgentText } from "#components/agent-text";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";

@@ -1,6 +1,6 @@
 "use client";
 /**
- * The approval page's body (pages.md, /approve): one object, `view`, is rendered, hashed by the browser and approved,
+ * The approval page's body. One object, `view`, is rendered, hashed by the browser and approved,
  * in this order: who asks → what → context → conditions → confirmation code → decision. Rendered on the server too,
  * so that all of it can be read, and denied, without JavaScript.
  */

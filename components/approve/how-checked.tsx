@@ -1,4 +1,4 @@
-/** Who checked each proof, and whether anybody can check it again without World (issue 3, items 3 and 4). */
+/** Who checked each proof, and whether anyone can check it again without World. */
 import type { ApprovalView } from "#lib/contract/approval-view";
 
 type Proof = ApprovalView["proofs"][number];

@@ -1,4 +1,4 @@
-/** What a presentation that verifies proves, and what it does not (facts: BBS selective disclosure). */
+/** What a valid presentation proves, and what it doesn't. */
 
 const proves = [
   "This service's key signed one attestation that has exactly the values shown.",

@@ -1,4 +1,4 @@
-/** The human approval of an attestation, by its grade; no grade may look like another (api.md, section 2). */
+/** An attestation's human approval by its grade. No grade may look like another. */
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
 import { CodeBlock, HashText } from "#components/ui/code-block";

@@ -1,4 +1,4 @@
-/** The public page of one attestation (pages.md, "/verify/<slug>/<id>"). Readable as it comes from the server. */
+/** The public page of one attestation. Readable without JavaScript. */
 import { NotProven } from "#components/not-proven";
 import { CodeBlock } from "#components/ui/code-block";
 import { BrowserCheckProvider } from "./browser-check";

@@ -1,4 +1,4 @@
-/** Agents' registered identities (api.md section 11). A change applies to later attestations only. */
+/** Agents' registered identities (docs/wire.md, Agents). A change applies to later attestations only. */
 
 import { and, eq, isNull } from "drizzle-orm";
 import type { z } from "zod";

@@ -1,4 +1,4 @@
-/** What holds for every operation: paths, methods, headers, errors, other organizations' data (api.md section 1). */
+/** What holds for every operation: paths, methods, headers, errors, other organizations' data (docs/wire.md, Conventions and Errors). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/contract/operations";
 import { problem } from "#lib/contract/problem";

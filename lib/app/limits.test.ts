@@ -1,4 +1,4 @@
-/** Limits across processes and restarts (api.md section 9), and whose requests they count. */
+/** Limits across processes and restarts (docs/wire.md, Limits), and whose requests they count. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";

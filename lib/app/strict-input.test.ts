@@ -1,4 +1,4 @@
-/** What may come in (api.md section 1, facts: "JSON that must be refused at the door"), also over a real socket. */
+/** JSON that must be refused (docs/wire.md, Conventions), also over a real socket. */
 import { createServer, request as httpRequest, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

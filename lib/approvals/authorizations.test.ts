@@ -1,4 +1,4 @@
-/** Authorization requests through the operations: asked, read, denied, cancelled, expired (api.md section 10). */
+/** Authorization requests created, read, denied, cancelled and expired through the API (docs/wire.md). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { authorizationState, authorizeResponse, guidanceTexts } from "#lib/contract/authorize";
 import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";

@@ -1,4 +1,4 @@
-/** Decisions: signed as a statement, logged as a leaf, each by one atomic change of state (api.md section 10). */
+/** Decisions: each is one atomic change of state, a signed statement and a leaf of the log. */
 
 import { and, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";

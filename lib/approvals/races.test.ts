@@ -1,4 +1,4 @@
-/** Approve, deny, cancel, expire and attest in any order and at once: one end, one use (security.md, races). */
+/** Approve, deny, cancel, expire and attest in any order and at once: one outcome, used once. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wordHex } from "#lib/domain/world-id-proof";

@@ -1,4 +1,4 @@
-/** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read (api.md section 10). */
+/** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
 
 import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";

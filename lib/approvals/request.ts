@@ -1,4 +1,4 @@
-/** POST /v1/authorize: a request is made once, and its canonical bytes are what humans approve (api.md section 10). */
+/** POST /v1/authorize: a request is built once, and its canonical bytes are what humans approve. */
 
 import { eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";

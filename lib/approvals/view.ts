@@ -1,4 +1,4 @@
-/** What the approval page shows of a request (pages.md, /approve/<token>): everything that its link's holder may see. */
+/** What the approval page shows of a request: everything that whoever has the link may see. */
 
 import { and, desc, eq } from "drizzle-orm";
 import type { ApprovalView } from "#lib/contract/approval-view";

@@ -1,4 +1,4 @@
-/** Real proofs of the stand-in against a service that believes nobody, World's portal included (security.md, World proof misuse). */
+/** Real proofs by the stand-in, misused, against a service that trusts nobody, not even World's portal. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import { wordHex } from "#lib/domain/world-id-proof";

@@ -1,4 +1,4 @@
-/** POST /v1/attest and what GET /v1/verify tells of it, on both databases (api.md sections 2 to 4). */
+/** POST /v1/attest and GET /v1/verify on both databases (docs/wire.md, Attestations). */
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
@@ -43,7 +43,7 @@ describe.each(databaseKinds)("attest (%s)", (kind) => {
   });
   afterAll(() => test.close());
 
-  it("answers 201 with every field of section 2, and null where nothing was compared", async () => {
+  it("answers 201 with every field, and null if there was nothing to compare", async () => {
     const { status, body } = await attest(base({ metadata: { n: 1 }, model_id: "m" }));
     expect(status).toBe(201);
     expect(body).toMatchObject({
@@ -325,7 +325,7 @@ describe.each(databaseKinds)("attest (%s)", (kind) => {
     expect([feed.total_attestations, feed.attestations.length]).toEqual([1, 1]);
   });
 
-  it("hides of a private attestation exactly what section 4 lists, and shows its owner all", async () => {
+  it("hides exactly the private fields of a private attestation, and shows its owner everything", async () => {
     const marks = {
       action: "SECRET-A",
       inputs_hash: "SECRET-B",

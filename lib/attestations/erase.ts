@@ -1,7 +1,7 @@
 /**
- * DELETE /v1/attestations/:id/content (api.md section 4). Everything that says or lets anyone guess what was
- * attested goes, in one transaction: the payload with its salt, the authorization with what was asked, every kept
- * answer that repeats them, the BBS signature and the proof. Hashes of salted bytes stay, so the log stays whole.
+ * DELETE /v1/attestations/:id/content. One transaction deletes everything that says, or helps to guess, what was
+ * attested: the payload with its salt, the authorization with its request, every stored answer that repeats them,
+ * the BBS signature and the proof. Hashes of salted bytes stay, so the log stays valid.
  */
 
 import { and, eq, sql } from "drizzle-orm";

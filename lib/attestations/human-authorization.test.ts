@@ -1,4 +1,4 @@
-/** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again at every reading (api.md sections 2 and 4). */
+/** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again on every read. */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** Idempotency-Key on both databases (api.md section 2). */
+/** Idempotency-Key on both databases (docs/wire.md, Idempotency). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { beginIdempotent } from "#lib/door/idempotency";
 import { startTestApp, type TestApp } from "#support/app";

@@ -1,4 +1,4 @@
-/** How an attestation is told on the wire (api.md section 2), drawn from its signed bytes alone. */
+/** An attestation as the API returns it, taken from its signed bytes alone. */
 
 import { isHumanApproved } from "#lib/approvals/embed";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";

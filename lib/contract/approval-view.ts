@@ -1,4 +1,4 @@
-/** What the approval page shows and sends (pages.md, /approve/<token>). Internal: not part of the public contract. */
+/** What the approval page shows and sends. Not part of the public contract. */
 import { z } from "zod";
 import type {
   ApprovalBinding,

@@ -1,4 +1,4 @@
-/** POST /v1/attest (api.md section 2). */
+/** POST /v1/attest (docs/wire.md, Attest). */
 import { z } from "zod";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import {

@@ -1,4 +1,4 @@
-/** POST and GET /v1/authorize (api.md section 10). */
+/** POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
 import { action, agentSlug, anyObject, cursorQuery, inputsHash, textOf, timestamp } from "./primitives";
 

@@ -1,4 +1,4 @@
-/** The `human_authorization` object on the wire (api.md section 10). Strict: an unknown field is refused. */
+/** The `human_authorization` object (docs/wire.md, What an approval covers). Strict: an unknown field is refused. */
 import { z } from "zod";
 import type {
   Anchor,

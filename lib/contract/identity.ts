@@ -1,4 +1,4 @@
-/** Agents' registered identities (api.md section 11) and their public feed (section 5). */
+/** Agents' registered identities and public feeds (docs/wire.md, Agents and Lists). */
 import { z } from "zod";
 import { agentSlug, base64Text, cursorQuery, signatureText, textOf, timestamp, verdict } from "./primitives";
 import { warnings, warningsFilter } from "./warnings";

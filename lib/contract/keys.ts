@@ -1,4 +1,4 @@
-/** API keys got by e-mail (api.md section 8), and the service's own public keys (section 6). */
+/** API keys by e-mail, and the service's own public keys (docs/wire.md, API keys and Service). */
 import { z } from "zod";
 import { anyObject, base64Text, scopeNames, textOf, timestamp } from "./primitives";
 

@@ -1,4 +1,4 @@
-/** Agents: feed and registered identity (api.md sections 5 and 11). */
+/** Agents: feed and registered identity. */
 import {
   feedQuery,
   feedResponse,

@@ -1,4 +1,4 @@
-/** Attestations: made by agents, verified by anyone (api.md sections 2 to 4). */
+/** Attestations: created by agents, verified by anyone. */
 import { attestBody, attestResponse } from "./attest";
 import { type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { verifyResponse } from "./verify";

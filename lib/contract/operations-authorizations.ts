@@ -1,4 +1,4 @@
-/** Authorization requests: made and read by agents, decided by humans on the approval page (api.md section 10). */
+/** Authorization requests: created and read by agents, decided by humans on the approval page. */
 import {
   authorizationList,
   authorizationState,

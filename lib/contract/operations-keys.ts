@@ -1,4 +1,4 @@
-/** API keys by e-mail (api.md section 8). */
+/** API keys by e-mail. */
 import {
   keyDeleteResponse,
   keyInfoResponse,

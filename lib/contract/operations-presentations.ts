@@ -1,4 +1,4 @@
-/** Presentations of a zero-knowledge credential (facts: BBS selective disclosure). */
+/** Presentations of a zero-knowledge credential. */
 import { type OperationSpec, withKey } from "./operation";
 import { presentationRequest } from "./presentation";
 import { zkProof } from "./zk";

@@ -1,4 +1,4 @@
-/** Receipts as files, one's own attestations, erasure, and the offline verifier (api.md sections 4 and 12). */
+/** Receipts as files, the caller's attestations, erasure, and the offline verifier. */
 import { bundleFile, bytesFile, envelopeFile, payloadFile, scriptFile, textFile } from "./files";
 import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "./receipts";

@@ -1,4 +1,4 @@
-/** The service itself: public keys, health, the development mailbox (api.md sections 6 and 12). */
+/** The service itself: public keys, health, the development mailbox. */
 import { z } from "zod";
 import { pubkeyResponse } from "./keys";
 import { anyone, type OperationSpec } from "./operation";

@@ -1,4 +1,4 @@
-/** POST /v1/attestations/:id/presentations: which messages to disclose, and to whom (facts: BBS selective disclosure). */
+/** POST /v1/attestations/:id/presentations: which messages to disclose, and to whom. */
 import { z } from "zod";
 import { MESSAGE_NAMES, type MessageName } from "#lib/domain/disclosure";
 import { MAX_AUDIENCE_LENGTH, MAX_NONCE_LENGTH, PUBLIC_AUDIENCE } from "#lib/domain/presentation-header";

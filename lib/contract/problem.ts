@@ -1,4 +1,4 @@
-/** RFC 9457 problem documents (api.md section 1). */
+/** RFC 9457 problem documents (docs/wire.md, Errors). */
 import { z } from "zod";
 
 export const problem = z

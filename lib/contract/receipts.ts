@@ -1,4 +1,4 @@
-/** One's own attestations, and erasing their content (api.md sections 4 and 12). */
+/** The caller's attestations, and erasing their content. */
 import { z } from "zod";
 import { feedEntry } from "./identity";
 import { agentSlug, cursorQuery, hexHash, isCalendarTime, timestamp } from "./primitives";

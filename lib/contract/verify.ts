@@ -1,4 +1,4 @@
-/** GET /v1/verify/:id (api.md section 4). */
+/** GET /v1/verify/:id (docs/wire.md, Verify). */
 import { z } from "zod";
 import { attestationChecks } from "#lib/domain/verify";
 import { attestationFields } from "./attest";

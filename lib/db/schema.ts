@@ -420,7 +420,7 @@ export const authorizationRequests = pgTable(
     /** As the page shows them, bound by the hash of the context; version 1 has none. */
     agent_name: text(),
     organization_name: text(),
-    /** SHA-256 of what makes two requests equal (api.md section 10). */
+    /** SHA-256 of what makes two requests equal. */
     fingerprint: bytea().notNull(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
     approvals_required: integer().notNull(),

@@ -1,6 +1,6 @@
 /**
  * An agent's own key pair, as an agent or a browser makes it: the private half as PKCS #8 PEM (RFC 8410), and the
- * proof that the registrant holds it. The seed comes from the caller's random source and never leaves him.
+ * proof that the registrant holds it. The seed comes from the caller's random source and never leaves it.
  */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { base64Encode, concatBytes, hexDecode, utf8Encode } from "./bytes";
@@ -10,7 +10,7 @@ import { encodePublicKeyPem } from "./ed25519-key";
 const PKCS8_PREFIX = hexDecode("302e020100300506032b657004220420");
 export const SEED_BYTES = 32;
 
-/** The text that `proof_of_possession` signs (api.md section 11). */
+/** The text that `proof_of_possession` signs. */
 export function possessionText(slug: string, publicKey: Uint8Array): string {
   return `countersign-key-possession:${slug}:${base64Encode(publicKey)}`;
 }

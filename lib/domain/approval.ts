@@ -1,7 +1,7 @@
 /**
- * Human authorization (api.md section 10): from what is asked to what a World ID proof covers, and the signed
- * object that stands alone. request → request_hash → world_action and signal → public inputs of the proof, so
- * that the proof covers exactly what the human saw.
+ * What an approval covers (docs/wire.md): from the request to the inputs of a World ID proof, and the self-contained
+ * signed object. request → request_hash → world_action and signal → public inputs, so that the proof covers exactly
+ * what the human saw.
  */
 import { hexDecode, hexEncode, sha256, utf8Encode } from "./bytes";
 import { canonicalBytes, type JsonObject, type JsonValue } from "./canonical-json";

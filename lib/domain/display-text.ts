@@ -1,6 +1,6 @@
 /**
- * What a person must see of a string that an agent supplied (pages.md, "one display component"): characters that a
- * font would hide, merge or reorder become segments of their own, and names that mix scripts are reported.
+ * What a person must see of a string that an agent supplied: characters that a font would hide, merge or reorder
+ * become segments of their own, and names that mix scripts are reported.
  * The signed hash covers the raw characters; nothing here changes them.
  */
 

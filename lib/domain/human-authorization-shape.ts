@@ -1,6 +1,6 @@
 /**
- * The shape of a `human_authorization` (api.md section 10), exactly: every field known, typed and bounded before
- * anything is computed from it. Written out without a schema library, because the offline verifier is one file
+ * The exact shape of a `human_authorization`: every field is known, typed and bounded before anything is computed
+ * from it. Written out without a schema library, because the offline verifier is one file
  * that people read before they run it; a test holds it against the schema of lib/contract.
  */
 import type { HumanAuthorization } from "./approval";

@@ -1,6 +1,6 @@
 /**
- * The three checks of api.md section 2, as pure functions of what was asked and what was registered: the
- * service draws its verdicts with them and every verifier draws them again from the signed bytes.
+ * The three verdicts (docs/wire.md, Attest) as pure functions of the request and the registration. The service
+ * computes them, and every verifier computes them again from the signed bytes.
  */
 import { base64Decode, hexEncode, sha256 } from "./bytes";
 import { canonicalBytes, type JsonObject } from "./canonical-json";

@@ -1,4 +1,4 @@
-/** The signed payload (api.md section 3): every field of it is bound, and its canonical form has a second opinion. */
+/** The signed payload: every field is bound, and a second implementation agrees on its canonical form. */
 import { generateKeyPairSync, sign, verify } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * What is signed (api.md section 3): an in-toto Statement v1 in RFC 8785 form.
+ * What is signed (docs/wire.md, Signed payload): an in-toto Statement v1 in RFC 8785 form.
  * `predicate.request` is what the agent asked and what its own signature covers.
  */
 import { hexEncode, sha256, utf8Decode } from "./bytes";

@@ -1,6 +1,5 @@
 /**
- * The whole chain of a `human_authorization` again from its own bytes (api.md section 10), by the service and by
- * any outsider: request → request_hash → world_action and signal → public inputs → pairing, and the service's
+ * Verifies the whole chain of a `human_authorization` from its own bytes, for the service and any outsider: request → request_hash → world_action and signal → public inputs → pairing, and the service's
  * signature. The list of checks is fixed; a check that does not apply says so instead of being left out.
  *
  * What it cannot see: whether the root is World's. The service's signature vouches for what it asked World at

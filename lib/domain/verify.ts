@@ -1,7 +1,7 @@
 /**
- * The verifier's straight list: a receipt and the keys that the verifier trusts → a report with the ten checks
- * of api.md section 4. No I/O, no trust in any verdict that stands in the receipt. The server, the command line
- * and the visitor's browser all run this.
+ * The verifier as a straight list: a receipt and the trusted keys → a report of the ten checks (docs/wire.md, Verify).
+ * No I/O, and no verdict in the receipt is trusted. The server, the command line and the visitor's browser all run
+ * this.
  */
 import { checkAgent, checkCode, checkHumanAuthorization, checkToolsUsed, checkZkProof } from "./claim-checks";
 import { verifyEd25519Strict } from "./ed25519";

@@ -1,8 +1,8 @@
 /**
  * World ID proofs, versions 3 and 4: the hashes that bind them to a request, their one canonical spelling,
- * and the check of the zero-knowledge proof itself (api.md section 10).
+ * and the check of the zero-knowledge proof itself.
  *
- * A valid pairing alone is not personhood: anyone can grow a tree of his own under the real key. Whether the
+ * A valid pairing alone is not personhood: anyone can grow a tree of their own under the real key. Whether the
  * root is World's is answered elsewhere (World's portal, the chain), and for v3 the root also decides the level.
  */
 import { keccak_256 } from "@noble/hashes/sha3.js";

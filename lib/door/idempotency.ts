@@ -1,6 +1,6 @@
 /**
- * Idempotency-Key (api.md section 2): a row is reserved before the work; the answer is written into it in the
- * work's own transaction, so a crash between commit and answer replays and a failure leaves nothing.
+ * Idempotency-Key (docs/wire.md, Idempotency). A row is reserved before the work, and the answer is written into it
+ * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
 
 import { and, eq, isNull, lt, sql } from "drizzle-orm";

@@ -1,4 +1,4 @@
-/** The table of limits (api.md section 9) and the headers that tell of them. */
+/** The limits (docs/wire.md, Limits) and the headers that announce them. */
 
 import type { LimitName } from "#lib/contract/operation";
 import type { Env } from "#lib/env";

@@ -1,4 +1,4 @@
-/** `{base}` of api.md: the address that the service prints in links and commands, without a trailing slash. */
+/** The address that the service prints in links and commands, without a trailing slash. */
 
 /** PUBLIC_BASE_URL, or http://localhost:PORT. Read at each call: one build serves any address. */
 export function publicBaseUrl(): string {

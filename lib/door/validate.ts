@@ -1,4 +1,4 @@
-/** zod's findings as the field errors of api.md section 1. */
+/** zod's issues as the field errors of a problem document (docs/wire.md, Errors). */
 import type { z } from "zod";
 import type { OperationSpec } from "#lib/contract/operation";
 import { AppError, type FieldError } from "#lib/errors";

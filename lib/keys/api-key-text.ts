@@ -1,6 +1,5 @@
 /**
- * The text of an API key (api.md section 8): `cs_live_` or `cs_test_`, 30 base62 characters of a CSPRNG and
- * 6 of CRC-32 over what stands before them, so that a typo is refused without a database look-up.
+ * The text of an API key: `cs_live_` or `cs_test_`, 30 base62 characters of a CSPRNG and 6 of the CRC-32 over both, so that a typo is refused without a database look-up.
  */
 import { crc32 } from "node:zlib";
 

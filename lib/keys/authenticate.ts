@@ -1,4 +1,4 @@
-/** Bearer keys (api.md section 1): absent is one answer; unknown, malformed, expired and deleted are another. */
+/** Bearer keys. A missing one gets one answer; unknown, malformed, expired and deleted ones all get the other. */
 
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";

@@ -1,4 +1,4 @@
-/** API keys by e-mail on both databases (api.md section 8, security.md "code guessing" and "key theft"). */
+/** API keys by e-mail on both databases: code guessing, enumeration of addresses, keys in the wrong places. */
 import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";

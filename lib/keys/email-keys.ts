@@ -1,6 +1,6 @@
 /**
- * API keys by e-mail verification (api.md section 8). One live code an address, stored as HMAC; 5 wrong tries
- * void it, 10 on one UTC day end the address's tries until the next.
+ * API keys by e-mail (docs/wire.md, API keys). An address has one live code, stored as HMAC. 5 wrong tries void it,
+ * and after 10 on one UTC day no code for the address works until the next.
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * Login by e-mail link (pages.md, /portal): next-auth with sessions in the database. The mailed link leads to a
- * page of ours that only shows a button; its POST ends in `completeSignIn`, and next-auth's own routes are not
+ * Sign-in by e-mail link: next-auth with sessions in the database. The mailed link leads to a page of ours that only
+ * shows a button; its POST ends in `completeSignIn`, and next-auth's own routes are not
  * exposed at all. This file reaches Next: nothing that server.ts bundles may import it.
  */
 

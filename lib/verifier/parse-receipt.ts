@@ -1,7 +1,7 @@
 /**
- * From the answer of POST /v1/attest or GET /v1/verify/:id (api.md sections 2 and 4) to what the verifier reads.
- * Only fields that carry evidence are taken; `valid`, `checks` and `independent_verification` are not.
- * No schema of the contract is used, so that a receipt of any release is read for ever.
+ * From the answer of POST /v1/attest or GET /v1/verify/:id to what the verifier reads. Only fields that carry evidence
+ * are taken; `valid`, `checks` and `independent_verification` are not. No schema of the contract is used, so that
+ * later releases still read the receipts of every earlier one.
  */
 import { utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";

@@ -1,8 +1,7 @@
 /**
- * Whom the verifier trusts: the keys of GET /v1/pubkey (api.md section 6), fetched or kept in a file, or keys
- * that the user pins by himself. Pinning means that the key came to the verifier over another way than the
- * receipt, at an earlier time: keys that the same server sends along with the receipt show only that the server
- * agrees with itself.
+ * Whom the verifier trusts: the keys of GET /v1/pubkey, fetched or kept in a file, or keys that the user pins.
+ * Pinning means that the key reached the verifier another way, or earlier, than the receipt. Keys that the same
+ * server sends along with the receipt only show that the server agrees with itself.
  */
 import { base64UrlDecode, bytesEqual, utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";

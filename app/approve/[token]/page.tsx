@@ -1,6 +1,6 @@
 /**
- * The page on which a human decides (pages.md, /approve/<token>). Opening it changes nothing: mail scanners and
- * previews open links too. Its headers are in next.config.ts.
+ * The page on which a human decides. Opening it changes nothing, because mail scanners and link previews open
+ * links too. Its headers are in next.config.ts.
  */
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";

@@ -1,4 +1,4 @@
-/** The stand-in's wallet for people (pages.md, Development). Not there when a World app is configured. */
+/** The local World ID stand-in's wallet. 404 once a World app is configured. */
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { TestWallet } from "#components/dev/test-wallet";
