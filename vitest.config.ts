@@ -22,6 +22,7 @@ export default defineConfig({
   test: {
     testTimeout: 120_000,
     hookTimeout: 300_000,
+    globalSetup: "e2e/support/bundle-testing-server.ts",
     pool: "forks",
     maxWorkers: 2,
     // The others share what they import: to load the service takes longer than most of their files run. So each puts

@@ -1,29 +1,26 @@
 /**
  * Bundles what runs outside Next into dist/: the server, the workers for proofs and pictures, the command lines (packages
- * stay in node_modules), and the offline verifier as one file that needs nothing but Node.
+ * stay in node_modules), and the offline verifier as one file that needs nothing but Node. What several of them use is in
+ * shared chunks; the World ID stand-in is a file of its own, which the server imports only if World is not configured.
  */
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { root } from "./step.mjs";
 
 const inRoot = (file) => path.join(root, file);
 
-function listEntries() {
-  const commands = existsSync(inRoot("lib/cli")) ? readdirSync(inRoot("lib/cli")) : [];
-  const entries = [
-    ["server", "server.ts"],
-    ["zk-worker", "lib/workers/zk-worker.ts"],
-    ["picture-worker", "lib/workers/picture-worker.ts"],
-    ["testing-server", "e2e/support/testing-server.ts"],
-    ...commands
-      .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
-      .map((file) => [`cli/${path.basename(file, ".ts")}`, `lib/cli/${file}`]),
-  ];
-  return Object.fromEntries(
-    entries.filter(([, file]) => existsSync(inRoot(file))).map(([to, file]) => [to, inRoot(file)]),
-  );
-}
+const commands = readdirSync(inRoot("lib/cli")).filter((file) => /(?<!\.test)\.ts$/.test(file));
+
+const entryPoints = {
+  server: inRoot("server.ts"),
+  "stand-in": inRoot("lib/stand-in/world-id.ts"),
+  "zk-worker": inRoot("lib/workers/zk-worker.ts"),
+  "picture-worker": inRoot("lib/workers/picture-worker.ts"),
+  ...Object.fromEntries(
+    commands.map((file) => [`cli/${path.basename(file, ".ts")}`, inRoot(`lib/cli/${file}`)]),
+  ),
+};
 
 /** Next has no `exports` map, so Node's ESM loader needs the ending that bundlers guess: next/headers → next/headers.js. */
 const nextSubpaths = {
@@ -45,15 +42,21 @@ const common = {
   logLevel: "warning",
 };
 
-await build({ ...common, entryPoints: listEntries(), packages: "external", plugins: [nextSubpaths] });
-if (existsSync(inRoot("lib/verifier/command.ts"))) {
-  await build({
-    ...common,
-    entryPoints: { verify: inRoot("lib/verifier/command.ts") },
-    sourcemap: false,
-    // CommonJS dependencies bundled into an ES module still call require for Node's own modules.
-    banner: {
-      js: '#!/usr/bin/env node\nimport { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
-    },
-  });
-}
+rmSync(common.outdir, { recursive: true, force: true });
+await build({
+  ...common,
+  entryPoints,
+  splitting: true,
+  chunkNames: "shared/[hash]",
+  packages: "external",
+  plugins: [nextSubpaths],
+});
+await build({
+  ...common,
+  entryPoints: { verify: inRoot("lib/verifier/command.ts") },
+  sourcemap: false,
+  // CommonJS dependencies bundled into an ES module still call require for Node's own modules.
+  banner: {
+    js: '#!/usr/bin/env node\nimport { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
+  },
+});

@@ -10,12 +10,15 @@ export interface ServerProcess {
   kill(): Promise<void>;
 }
 
+/** Below node_modules, so that it finds the packages. */
+export const testingServerFile = path.resolve("node_modules/.cache/countersign/testing-server.mjs");
+
 const started = new Set<ChildProcess>();
 
 /** `settings`: environment variables; nothing of this process's own environment reaches it. */
 export async function startServerProcess(settings: Record<string, string>): Promise<ServerProcess> {
   const env = { NODE_ENV: "test" as const, LOG_LEVEL: "silent", ...settings };
-  const child = spawn(process.execPath, [path.resolve("dist/testing-server.mjs")], {
+  const child = spawn(process.execPath, [testingServerFile], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -6,7 +6,7 @@ import type { WorldIdProvider } from "#lib/approvals/world-id/provider";
 import { readV4VerifyingKey } from "#lib/approvals/world-id/v4-key";
 import type { Env } from "#lib/env";
 import type { SecretFiles } from "#lib/signing/key-files";
-import { createLocalWorldId, type LocalWorldId } from "#lib/stand-in/world-id";
+import type { LocalWorldId } from "#lib/stand-in/world-id";
 
 interface OpenedWorldId {
   provider: WorldIdProvider;
@@ -31,6 +31,7 @@ export async function openWorldId(
 ): Promise<OpenedWorldId> {
   const { WORLD_APP_ID: appId, WORLD_RP_ID: rpId, WORLD_RP_SIGNING_KEY: rpSigningKeyHex } = env;
   if (appId === undefined || rpId === undefined || rpSigningKeyHex === undefined) {
+    const { createLocalWorldId } = await import("#lib/stand-in/world-id");
     const rpKey = await readLocalRpKey(files, random);
     const local = createLocalWorldId({ baseUrl: env.baseUrl, rpSigningKeyHex: rpKey });
     return { provider: local.provider, local };
