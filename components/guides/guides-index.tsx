@@ -9,6 +9,7 @@ export type GuideSlug =
   | "security"
   | "limits"
   | "errors"
+  | "reasons"
   | "run-your-own"
   | "changelog";
 
@@ -73,6 +74,11 @@ export const guideGroups: readonly GuideGroup[] = [
         description: "Rate limits, sizes, and the headers that announce them.",
       },
       { slug: "errors", title: "Errors", description: "Every error code: when it comes and what to do." },
+      {
+        slug: "reasons",
+        title: "Reasons",
+        description: "Why a check did not pass: every code and its meaning.",
+      },
       {
         slug: "run-your-own",
         title: "Run your own",

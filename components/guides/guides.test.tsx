@@ -3,8 +3,10 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { headingId } from "#components/heading-id";
 import { quickStartSteps } from "#components/quick-start-commands";
+import { reasonCodes } from "#lib/domain/reasons";
 import { describeError, errorNames } from "#lib/errors";
 import { guideEntries } from "./guides-index";
+import { listReasons } from "./reason-table";
 
 const read = (slug: string) =>
   readFileSync(path.join(process.cwd(), "components/guides/content", `${slug}.md`), "utf8");
@@ -41,6 +43,15 @@ describe("the guides", () => {
     expect(codes.size).toBeGreaterThan(20);
     const explained = [...read("errors").matchAll(/^### (.+)$/gm)].map((match) => headingId(match[1] ?? ""));
     expect(explained.sort()).toEqual([...codes].sort());
+  });
+
+  it("lists every reason of a check once, and names no other", () => {
+    const text = read("reasons");
+    expect(text.match(/^\{reasons\}$/gm)).toHaveLength(1);
+    const listed = [...listReasons().matchAll(/^\| `(\w+)` \| (.+) \|$/gm)];
+    expect(listed.map(([, code]) => code)).toEqual(reasonCodes);
+    for (const [, code, meaning] of listed) expect(meaning, code).not.toMatch(/[{}|]/);
+    for (const [, code] of text.matchAll(/"reason": "(\w+)"/g)) expect(reasonCodes).toContain(code);
   });
 
   it("prints each step of the quick start once, in order", () => {

@@ -6,11 +6,13 @@ import changelog from "./content/changelog.md";
 import errors from "./content/errors.md";
 import limits from "./content/limits.md";
 import quickStart from "./content/quick-start.md";
+import reasons from "./content/reasons.md";
 import runYourOwn from "./content/run-your-own.md";
 import security from "./content/security.md";
 import verifyOffline from "./content/verify-offline.md";
 import zeroKnowledge from "./content/zero-knowledge.md";
 import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
+import { listReasons } from "./reason-table";
 
 const texts: Record<GuideSlug, string> = {
   "quick-start": quickStart,
@@ -21,13 +23,14 @@ const texts: Record<GuideSlug, string> = {
   security,
   limits,
   errors,
+  reasons,
   "run-your-own": runYourOwn,
   changelog,
 };
 
 /**
  * `{base}` becomes the public address, `{verify_sha256}` the checksum of the verifier that is served here,
- * `{step:<id>}` on a line of its own the quick start's command in a fence.
+ * `{step:<id>}` on a line of its own the quick start's command in a fence, `{reasons}` the table of reasons.
  */
 function fillIn(text: string, base: string, verifierSha256: string | null): string {
   const commands = new Map<string, string>(quickStartSteps(base).map((step) => [step.id, step.command]));
@@ -37,6 +40,7 @@ function fillIn(text: string, base: string, verifierSha256: string | null): stri
       if (command === undefined) throw new Error(`guides: no quick start step "${id}"`);
       return `\`\`\`sh\n${command}\n\`\`\``;
     })
+    .replace("{reasons}", listReasons)
     .replaceAll("{verify_sha256}", verifierSha256 ?? "(not built here)")
     .replaceAll("{base}", base);
 }

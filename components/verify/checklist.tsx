@@ -2,8 +2,8 @@
 /** The ten checks, each with the server's and the browser's result side by side. */
 import { ChecklistRow } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
+import type { VerifyResponse } from "#lib/contract/verify";
 import { toVisibleText } from "#lib/domain/display-text";
-import type { AttestationCheck } from "#lib/domain/verify";
 import { findRowWarning } from "#lib/domain/warning-rows";
 import type { Warning } from "#lib/domain/warnings";
 import { useBrowserCheck } from "./browser-check";
@@ -12,7 +12,7 @@ import { checkTitles } from "./check-titles";
 import { browserStatus } from "./compare";
 
 interface ChecklistProps {
-  readonly checks: readonly (AttestationCheck & CheckText)[];
+  readonly checks: readonly (VerifyResponse["checks"][number] & CheckText)[];
   readonly warnings: readonly Warning[];
 }
 

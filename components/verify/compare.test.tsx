@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { pass, skip } from "#lib/domain/outcome";
 import { warningOf } from "#lib/domain/warnings";
-import type { VerifierReport } from "#lib/verifier/report";
+import type { VerifierCheck, VerifierReport } from "#lib/verifier/report";
 import { browserStatus, claimsOf, compareWithServer } from "./compare";
 import type { Verification } from "./facts";
 
 const names = ["payload_hash", "signature", "log_inclusion", "zk_proof"] as const;
-type Status = VerifierReport["checks"][number]["status"];
 
 function makeAnswer(changes: object = {}): VerifyResponse {
   return {
@@ -37,7 +37,7 @@ function makeReport(
   verdict: VerifierReport["verdict"],
   changes: Partial<VerifierReport> = {},
 ): VerifierReport {
-  const checks = names.map((name) => ({ name, status: "pass" as Status, detail: "" }));
+  const checks = names.map((name) => ({ name, ...pass("") }));
   const report = {
     kind: "attestation",
     verdict,
@@ -60,9 +60,10 @@ const hiddenContent = { action: null, inputs_hash: null, payload: null, human_ap
 const hidden = makeAnswer({ ...hiddenContent, is_public: false });
 const erased = makeAnswer({ ...hiddenContent, valid: null, status: "erased", timestamp: null });
 const missing = ["payload_hash", "signature"];
-const without = (status: Status) =>
-  names.map((name) => ({ name, status: missing.includes(name) ? status : ("pass" as const), detail: "" }));
-const incomplete = makeReport("incomplete", { missing, checks: without("not_applicable") });
+const withoutContent: VerifierCheck[] = names.map((name) =>
+  missing.includes(name) ? { name, ...skip("payload_private") } : { name, ...pass("") },
+);
+const incomplete = makeReport("incomplete", { missing, checks: withoutContent });
 
 describe("this server against this browser", () => {
   it("finds nothing where all agree", () => {
@@ -99,6 +100,25 @@ describe("this server against this browser", () => {
         compareWithServer(page, makeAnswer(change), makeReport("valid")),
         JSON.stringify(change),
       ).not.toEqual([]);
+  });
+
+  it("catches a server that gives another reason than the browser finds, or withholds it of a public record", () => {
+    const checksWith = (outcome: object) => [{ name: "zk_proof", ...outcome }];
+    const judge = (server: object, browser: VerifierCheck, changes: object = {}) => {
+      const answer = makeAnswer({ ...changes, checks: checksWith(server) });
+      const verdict = answer.is_public ? "valid" : "incomplete";
+      return compareWithServer(makePage(answer), answer, makeReport(verdict, { checks: [browser] }));
+    };
+    const own: VerifierCheck = { name: "zk_proof", ...skip("zk_not_enabled") };
+    expect(judge(skip("zk_not_enabled"), own)).toEqual([]);
+    expect(judge(skip("zk_proof_not_shown"), own)).toEqual(["Different reasons: Zero-knowledge proof."]);
+    expect(judge(skip("owner_only"), own)).toEqual(["Different reasons: Zero-knowledge proof."]);
+    expect(judge(skip("owner_only"), own, { ...hiddenContent, is_public: false })).toEqual([]);
+    const page = makePage(makeAnswer({ checks: checksWith(skip("zk_not_enabled")) }));
+    const answer = makeAnswer({ checks: checksWith(skip("zk_proof_not_shown")) });
+    expect(compareWithServer(page, answer, makeReport("valid", { checks: [own] }))).toEqual([
+      "The page and the API of this server name different results of the checks.",
+    ]);
   });
 
   it("catches an answer that hides what the page shows", () => {
@@ -155,7 +175,7 @@ describe("this server against this browser", () => {
     const answer = makeAnswer({ ...hidden, human_approved: true, warnings });
     const report = makeReport("incomplete", {
       missing,
-      checks: without("not_applicable"),
+      checks: withoutContent,
       statedWarnings: ["approval_asserted_only"],
     });
     const page = makePage(answer, { approvalMethod: "hash" });
@@ -164,9 +184,7 @@ describe("this server against this browser", () => {
   });
 
   it("does not say that a check without its bytes does not apply", () => {
-    const check = [
-      { name: "signature", status: "not_applicable" as const, detail: "the payload is private" },
-    ];
+    const check = [{ name: "signature", ...skip("payload_private") }];
     const status = (verdict: VerifierReport["verdict"], name = "signature") =>
       browserStatus(makeReport(verdict, { checks: check, missing: ["signature"] }), name).status;
     expect(status("incomplete")).toBe("unavailable");

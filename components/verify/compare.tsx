@@ -4,6 +4,7 @@
  */
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
 import type { VerifyResponse } from "#lib/contract/verify";
+import type { Reason } from "#lib/domain/reasons";
 import type { AttestationCheckName } from "#lib/domain/verify";
 import type { Warning } from "#lib/domain/warnings";
 import type { VerifierReport } from "#lib/verifier/report";
@@ -27,12 +28,14 @@ const shownFields = [
   "tools_authorized",
 ] as const;
 
+type Result = Pick<VerifyResponse["checks"][number], "name" | "status" | "reason">;
+
 export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest"> {
   readonly valid: boolean | null;
   readonly title: string;
   readonly sentence: string;
   readonly shown: Readonly<Record<(typeof shownFields)[number], unknown>>;
-  readonly checks: readonly { readonly name: AttestationCheckName; readonly status: string }[];
+  readonly checks: readonly Result[];
   /** Codes. */
   readonly warnings: string;
 }
@@ -42,7 +45,7 @@ export function claimsOf(verification: Verification): ServedClaims {
   const { answer, keyStatus, isTest } = verification;
   const { title, sentence } = verdictOf(verification);
   const shown = Object.fromEntries(shownFields.map((name) => [name, answer[name]])) as ServedClaims["shown"];
-  const checks = answer.checks.map(({ name, status }) => ({ name, status }));
+  const checks = answer.checks.map(({ detail: _words, ...result }) => result);
   const warnings = listCodes(answer.warnings);
   return { valid: answer.valid, title, sentence, keyStatus, isTest, shown, checks, warnings };
 }
@@ -52,8 +55,8 @@ const listCodes = (warnings: readonly Warning[]) => warnings.map(({ code }) => c
 const words = (valid: unknown) =>
   valid === true ? "authentic" : valid === false ? "not authentic" : valid === null ? "erased" : "nothing";
 
-function listResults(checks: VerifyResponse["checks"]): string {
-  return checks.map(({ name, status }) => `${name} ${status}`).join();
+function listResults(checks: readonly Result[]): string {
+  return checks.map(({ name, status, reason = "" }) => `${name} ${status} ${reason}`).join();
 }
 
 /** The one outcome that fits the page: only of a private attestation may a part be missing. */
@@ -82,13 +85,15 @@ const needsContent: readonly AttestationCheckName[] = [
 
 function findDifferentChecks(page: ServedClaims, report: VerifierReport): string[] {
   const isHidden = page.shown.is_public === false || page.valid === null;
-  return page.checks.flatMap(({ name, status }) => {
-    const own = browserStatus(report, name).status;
+  return page.checks.flatMap(({ name, status, reason }) => {
+    const { status: own, reason: ownReason } = browserStatus(report, name);
     const title = checkTitles[name];
     const mayBeOpen = isHidden && (needsContent.includes(name) || status === "not_applicable");
     if (own === "unavailable")
       return mayBeOpen ? [] : [`Your browser was not given what it needs for: ${title}.`];
-    return isDisagreement(status as "pass", own) ? [`Different results: ${title}.`] : [];
+    if (isDisagreement(status, own)) return [`Different results: ${title}.`];
+    const isWithheld = page.shown.is_public === false && reason === "owner_only";
+    return isWithheld || reason === ownReason ? [] : [`Different reasons: ${title}.`];
   });
 }
 
@@ -147,7 +152,7 @@ function compareAll(page: ServedClaims, answer: VerifyResponse, report: Verifier
     ...(answer.valid === page.valid
       ? []
       : [`This page says ${words(page.valid)}, the same server's API says ${words(answer.valid)}.`]),
-    ...(listResults(answer.checks) === listResults(page.checks as VerifyResponse["checks"])
+    ...(listResults(answer.checks) === listResults(page.checks)
       ? []
       : ["The page and the API of this server name different results of the checks."]),
     ...(report.verdict === wanted ? findDifferentChecks(page, report) : []),
@@ -168,11 +173,12 @@ export function compareWithServer(page: ServedClaims, answer: unknown, report: V
 export function browserStatus(
   report: VerifierReport,
   name: string,
-): { status: BrowserStatus; detail: string } {
+): { status: BrowserStatus; reason?: Reason; detail: string } {
   const check = report.checks.find((one) => one.name === name);
   if (check === undefined || check.status === "not_run") return { status: "unavailable", detail: "" };
   // Of erased content there is nothing to check, for the server neither.
   if (report.missing.includes(name) && report.verdict !== "erased")
     return { status: "unavailable", detail: check.detail };
-  return { status: check.status, detail: check.detail };
+  const { status, reason, detail } = check;
+  return { status, detail, ...(reason !== undefined && { reason }) };
 }

@@ -12,13 +12,13 @@ import {
   type UnsignedAuthorization,
 } from "#lib/domain/approval";
 import { buildDecisionStatement } from "#lib/domain/approval-decision";
+import type { AuthorizationVerifyOptions } from "#lib/domain/authorization-checks";
 import { base64Encode, hexEncode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { preAuthEncoding } from "#lib/domain/dsse";
 import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
-import type { AuthorizationVerifyOptions } from "#lib/domain/verify-human-authorization";
 import { publicInputsV4, type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 

@@ -385,6 +385,8 @@ describe.each(databaseKinds)("attest (%s)", (kind) => {
       expect(body.valid).toBe(true);
       expect(body.independent_verification).toMatchObject({ recreate_payload: null, verify_signature: null });
       expect(new Set(body.checks.map(({ detail }: { detail: string }) => detail)).size).toBe(1);
+      for (const { status, reason } of body.checks)
+        expect(reason).toBe(status === "pass" ? undefined : "owner_only");
     }
   });
 });

@@ -3,6 +3,7 @@
 import { eq } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";
 import { signingKeys } from "#lib/db/schema";
+import { fail, firstFailure, pass } from "#lib/domain/outcome";
 import { summarizePublicProof } from "#lib/domain/presentation-verify";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { Share } from "#lib/workers/fair-share";
@@ -15,9 +16,9 @@ export function createCostlyChecks(context: Context, isPayloadShown: boolean, sh
       const serviceKeys = published.map(({ keyId, publicKey }) => ({ keyId, publicKey }));
       const input = { object, serviceKeys, v4KeyJson: context.worldId.v4KeyJson };
       const report = await context.pool.runRemembered("verifyHumanAuthorization", input, share);
-      if (report === null) return { ok: false, detail: "the authorization is malformed" };
-      const failed = report.checks.find(({ status }) => status === "fail");
-      return { ok: report.ok, detail: failed ? `${failed.name}: ${failed.detail}` : report.grade_text };
+      return report === null
+        ? fail("authorization_malformed")
+        : (firstFailure(report.checks) ?? pass(report.grade_text));
     },
     verifyZkProof: async (zkProof, { attestationId, payload }) => {
       const rows = await context.database.db

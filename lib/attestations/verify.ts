@@ -14,6 +14,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canon
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { isUuid } from "#lib/domain/ids";
 import { parseZkProof } from "#lib/domain/presentation-shape";
+import { reasons } from "#lib/domain/reasons";
 import type { Receipt } from "#lib/domain/receipt";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
@@ -159,13 +160,15 @@ function shownProof(zkProof: unknown): VerifyResponse["zk_proof"] {
   return typeof parsed === "string" ? null : parsed;
 }
 
-/** Strangers learn which checks passed, and nothing that a check's words could give away. */
-const hiddenDetail = "checked by the service; the particulars are the owner's";
+/** Strangers learn which checks passed, and nothing that a check's words or reason could give away. */
+const hidden = { reason: "owner_only", detail: reasons.owner_only } as const;
 
 function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyResponse["checks"] {
   return isVisible
     ? report.checks
-    : report.checks.map(({ name, status }) => ({ name, status, detail: hiddenDetail }));
+    : report.checks.map(({ name, status }) =>
+        status === "pass" ? { name, status, detail: hidden.detail } : { name, status, ...hidden },
+      );
 }
 
 /** `client`: the address that asks; costly checks are done as its share. Null for a signed-in person. */

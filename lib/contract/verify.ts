@@ -1,5 +1,6 @@
 /** GET /v1/verify/:id (docs/wire.md, Verify). */
 import { z } from "zod";
+import { reasonCodes } from "#lib/domain/reasons";
 import { attestationChecks } from "#lib/domain/verify";
 import { attestationFields } from "./attest";
 import { anyObject } from "./primitives";
@@ -9,7 +10,11 @@ import { zkProof } from "./zk";
 export const check = z.strictObject({
   name: z.enum(attestationChecks),
   status: z.enum(["pass", "fail", "not_applicable"]),
-  detail: z.string(),
+  reason: z
+    .enum(reasonCodes)
+    .exactOptional()
+    .meta({ description: "why the check did not pass, for programs; absent if it passed" }),
+  detail: z.string().meta({ description: "a sentence for people; it may change" }),
 });
 
 export const verifyResponse = z

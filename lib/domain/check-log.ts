@@ -4,6 +4,7 @@
  */
 import { bytesEqual, hexEncode } from "./bytes";
 import { HASH_BYTES, leafHash } from "./merkle";
+import { type Fault, fault } from "./outcome";
 import { TILE_WIDTH, tileWidth } from "./tile-path";
 import type { TileReader } from "./tile-proofs";
 import { appendLeafHashes, emptyRightEdge, type Tile } from "./tiles";
@@ -11,7 +12,7 @@ import { appendLeafHashes, emptyRightEdge, type Tile } from "./tiles";
 /** Entries [index·256, index·256 + width), in order; more than asked for count by their prefix. */
 export type EntriesReader = (bundleIndex: number, width: number) => Promise<readonly Uint8Array[]>;
 
-export type LogCheck = { ok: true; root: Uint8Array; tiles: number } | { ok: false; problem: string };
+export type LogCheck = { ok: true; root: Uint8Array; tiles: number } | Fault;
 
 export type LogCheckOptions = {
   /** The root that the head or a checkpoint claims. */
@@ -30,33 +31,28 @@ export async function checkLog(
   for (let bundle = 0; edge.size < size; bundle++) {
     const width = tileWidth(0, bundle, size);
     const entries = (await readEntries(bundle, width)).slice(0, width);
-    if (entries.length < width) {
-      return { ok: false, problem: `entry ${bundle * TILE_WIDTH + entries.length} of ${size} is missing` };
-    }
+    if (entries.length < width)
+      return fault("entry_missing", { index: bundle * TILE_WIDTH + entries.length, size });
     const batch = appendLeafHashes(edge, entries.map(leafHash));
     edge = batch.edge;
     for (const tile of batch.changedTiles) {
       // A tile that a later bundle makes longer is compared then.
       if (tile.hashes.length !== tileWidth(tile.level, tile.index, size) * HASH_BYTES) continue;
-      const problem = compareTile(tile, await readTile(tile.level, tile.index));
-      if (problem !== undefined) return { ok: false, problem };
+      const wrong = compareTile(tile, await readTile(tile.level, tile.index));
+      if (wrong !== undefined) return wrong;
       tiles++;
     }
     options.onProgress?.(edge.size);
   }
-  if (options.root !== undefined && !bytesEqual(options.root, edge.root)) {
-    return {
-      ok: false,
-      problem: `the root of ${size} entries is ${hexEncode(edge.root)}, not the one claimed`,
-    };
-  }
+  if (options.root !== undefined && !bytesEqual(options.root, edge.root))
+    return fault("log_root_mismatch", { size, root: hexEncode(edge.root) });
   return { ok: true, root: edge.root, tiles };
 }
 
-function compareTile({ level, index, hashes }: Tile, stored: Uint8Array | undefined): string | undefined {
-  const name = `tile ${level}/${index}`;
-  if (stored === undefined) return `${name} is missing`;
-  if (stored.length < hashes.length) return `${name} is too short`;
-  if (!bytesEqual(stored.subarray(0, hashes.length), hashes)) return `${name} differs from the entries`;
+function compareTile({ level, index, hashes }: Tile, stored: Uint8Array | undefined): Fault | undefined {
+  const tile = `${level}/${index}`;
+  if (stored === undefined) return fault("tile_missing", { tile });
+  if (stored.length < hashes.length) return fault("tile_too_short", { tile });
+  if (!bytesEqual(stored.subarray(0, hashes.length), hashes)) return fault("tile_mismatch", { tile });
   return undefined;
 }

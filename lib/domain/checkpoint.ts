@@ -8,6 +8,7 @@
 import { base64Decode, base64Encode } from "./bytes";
 import type { SignEd25519, VerifyEd25519 } from "./ed25519";
 import { HASH_BYTES, isTreeSize } from "./merkle";
+import { type Fault, fault } from "./outcome";
 import {
   encodeNote,
   encodeSignatureLine,
@@ -27,9 +28,7 @@ export type Checkpoint = {
   extensions?: readonly string[];
 };
 
-export type CheckpointVerdict =
-  | { ok: true; checkpoint: Checkpoint; note: SignedNote }
-  | { ok: false; problem: string };
+export type CheckpointVerdict = { ok: true; checkpoint: Checkpoint; note: SignedNote } | Fault;
 
 /** The note's text. Throws RangeError for what a checkpoint cannot hold. */
 export function encodeCheckpoint({ origin, size, root, extensions = [] }: Checkpoint): string {
@@ -78,12 +77,10 @@ export function verifyCheckpoint(
     parsed = parseNote(note);
     checkpoint = parseCheckpoint(parsed.text);
   } catch {
-    return { ok: false, problem: "not a signed checkpoint" };
+    return fault("checkpoint_malformed");
   }
-  if (checkpoint.origin !== logKey.name) return { ok: false, problem: "a checkpoint of another log" };
-  if (!verifyNoteSignature(parsed, logKey, verify)) {
-    return { ok: false, problem: "the log's key did not sign this checkpoint" };
-  }
+  if (checkpoint.origin !== logKey.name) return fault("checkpoint_of_another_log");
+  if (!verifyNoteSignature(parsed, logKey, verify)) return fault("checkpoint_signature_invalid");
   return { ok: true, checkpoint, note: parsed };
 }
 

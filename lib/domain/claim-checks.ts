@@ -3,26 +3,32 @@ import { judgeApprovalKey } from "./approval-key";
 import { isJsonObject, type JsonObject } from "./canonical-json";
 import { verifyEd25519Strict } from "./ed25519";
 import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
+import { fail, pass, skip } from "./outcome";
 import type { CostlyChecks } from "./receipt";
-import { fail, miss, type Outcome, pass, type Subject, skip, withoutPayload } from "./record-checks";
-import { type ActionStatement, canonicalHash, type Verdict } from "./statement";
+import { miss, type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
+import { type ActionStatement, canonicalHash, type HumanApproval, type Verdict } from "./statement";
 
 const verdictWords = { true: "true", false: "false", null: "nothing to compare" } as const;
 
 /** A recorded false that is still false passes: the record is honest about it. */
-function compareVerdict(signed: Verdict, recomputed: Verdict): Outcome {
-  if (signed !== recomputed)
-    return fail(`recorded ${verdictWords[`${signed}`]}, recomputed ${verdictWords[`${recomputed}`]}`);
-  return signed === null ? skip("nothing to compare") : pass(`recorded ${signed}, recomputed ${signed}`);
+function compareVerdict(signed: Verdict, recomputed: Verdict): RecordOutcome {
+  if (signed !== recomputed) {
+    const values = { recorded: verdictWords[`${signed}`], recomputed: verdictWords[`${recomputed}`] };
+    return fail("verdict_mismatch", values);
+  }
+  return signed === null ? skip("nothing_to_compare") : pass(`recorded ${signed}, recomputed ${signed}`);
 }
 
-function recheckIdentity(subject: Subject, recheck: (statement: ActionStatement) => Outcome): Outcome {
+function recheckIdentity(
+  subject: Subject,
+  recheck: (statement: ActionStatement) => RecordOutcome,
+): RecordOutcome {
   if (subject.payload === null) return withoutPayload(subject);
-  return subject.statement === null ? fail("the payload is not a statement") : recheck(subject.statement);
+  return subject.statement === null ? fail("statement_malformed") : recheck(subject.statement);
 }
 
 /** `agent_signature` is of a key that anyone may have registered, so only the strict verifier judges it. */
-export function checkAgent(subject: Subject): Outcome {
+export function checkAgent(subject: Subject): RecordOutcome {
   return recheckIdentity(subject, ({ predicate }) => {
     const { request, agent_signature, registered, verdicts } = predicate;
     const recomputed = checkAgentSignature(
@@ -35,30 +41,30 @@ export function checkAgent(subject: Subject): Outcome {
   });
 }
 
-export function checkCode(subject: Subject): Outcome {
+export function checkCode(subject: Subject): RecordOutcome {
   return recheckIdentity(subject, ({ predicate: { request, registered, verdicts } }) =>
     compareVerdict(verdicts.code_hash_verified, checkCodeHash(request, registered.code_hash)),
   );
 }
 
-export function checkToolsUsed(subject: Subject): Outcome {
+export function checkToolsUsed(subject: Subject): RecordOutcome {
   return recheckIdentity(subject, ({ predicate: { request, registered, verdicts } }) => {
     const { toolManifest } = subject.receipt;
     const manifest = toolManifest === "absent" ? null : toolManifest;
     const recomputed = checkTools(request, registered.tool_manifest_hash, manifest);
-    if (recomputed !== null && toolManifest === "absent")
-      return miss("the registered tool manifest is not in this file");
+    if (recomputed !== null && toolManifest === "absent") return miss("tool_manifest_absent");
     return compareVerdict(verdicts.tools_authorized, recomputed);
   });
 }
 
-/** What the payload says of the authorization against the embedded object; null where they fit. */
-function findMisfit(statement: ActionStatement, object: JsonObject): string | null {
-  const { request, human_approval: approval } = statement.predicate;
-  if (approval.method !== "proof_of_personhood") return "the payload records no authorization";
+type ProvenApproval = Extract<HumanApproval, { method: "proof_of_personhood" }>;
+
+/** What the payload says of the authorization against the embedded object; undefined if they fit. */
+function findMisfit(statement: ActionStatement, approval: ProvenApproval, object: JsonObject) {
+  const { request } = statement.predicate;
   const { request: asked, binding, approvals } = object;
   if (!isJsonObject(asked) || !isJsonObject(binding) || !Array.isArray(approvals))
-    return "the authorization is malformed";
+    return fail("authorization_malformed");
   const given = approvals.filter(isJsonObject);
   const hash = canonicalHash(object);
   const facts: [string, boolean][] = [
@@ -75,7 +81,7 @@ function findMisfit(statement: ActionStatement, object: JsonObject): string | nu
     ["level", approval.level === weakestLevel(given)],
   ];
   const misfit = facts.find(([, fits]) => !fits);
-  return misfit ? `the authorization does not fit the attestation: ${misfit[0]}` : null;
+  return misfit && fail("authorization_mismatch", { field: misfit[0] });
 }
 
 /** The level that all of the approvals reach. */
@@ -83,41 +89,36 @@ export function weakestLevel(approvals: readonly JsonObject[]): string {
   return approvals.every(({ level }) => level === "orb" || level === "proof_of_human") ? "orb" : "device";
 }
 
-export async function checkHumanAuthorization(subject: Subject, costly: CostlyChecks): Promise<Outcome> {
+export async function checkHumanAuthorization(
+  subject: Subject,
+  costly: CostlyChecks,
+): Promise<RecordOutcome> {
   const { receipt, statement } = subject;
   if (subject.payload === null) return withoutPayload(subject);
-  if (statement === null) return fail("the payload is not a statement");
+  if (statement === null) return fail("statement_malformed");
   const approval = statement.predicate.human_approval;
   const object = receipt.humanAuthorization;
   if (approval.method !== "proof_of_personhood") {
-    if (object !== null && object !== "absent")
-      return fail("an authorization stands beside a payload that records none");
-    return skip(
-      approval.method === "hash" ? "asserted by the caller, not proven" : "no human approval was recorded",
-    );
+    if (object !== null && object !== "absent") return fail("authorization_unexpected");
+    return skip(approval.method === "hash" ? "approval_asserted_only" : "approval_not_recorded");
   }
-  if (object === "absent") return miss("the authorization that the payload names is not in this file");
-  if (object === null) return fail("the authorization that the payload names is missing");
-  const misfit = findMisfit(statement, object);
-  if (misfit !== null) return fail(misfit);
-  const { ok, detail } = await costly.verifyHumanAuthorization(object);
-  return ok ? pass(detail) : fail(detail);
+  if (object === "absent") return miss("authorization_absent");
+  if (object === null) return fail("authorization_missing");
+  return findMisfit(statement, approval, object) ?? costly.verifyHumanAuthorization(object);
 }
 
-export async function checkZkProof(subject: Subject, costly: CostlyChecks): Promise<Outcome> {
+export async function checkZkProof(subject: Subject, costly: CostlyChecks): Promise<RecordOutcome> {
   const { receipt, payload, statement } = subject;
   const isNamed = statement?.predicate.zk !== undefined;
-  if (receipt.zkProof === "absent" && isNamed) return miss("the zero-knowledge proof is not in this file");
+  if (receipt.zkProof === "absent" && isNamed) return miss("zk_proof_absent");
   if (receipt.zkProof === "absent" || receipt.zkProof === null || receipt.zkProof === undefined) {
     if (receipt.payload === "erased") return withoutPayload(subject);
     return isNamed
-      ? fail("the zero-knowledge proof that the payload names is missing")
-      : skip(payload === null ? "no zero-knowledge proof is shown" : "no zero-knowledge proof was asked for");
+      ? fail("zk_proof_missing")
+      : skip(payload === null ? "zk_proof_not_shown" : "zk_not_enabled");
   }
-  if (statement !== null && !isNamed)
-    return fail("a zero-knowledge proof stands beside a payload that names none");
+  if (statement !== null && !isNamed) return fail("zk_proof_unexpected");
   const expected = { attestationId: receipt.attestationId, payload };
-  const { ok, detail } = await costly.verifyZkProof(receipt.zkProof, expected);
-  if (ok === null) return payload === null ? miss(detail) : skip(detail);
-  return ok ? pass(detail) : fail(detail);
+  const { outcome } = await costly.verifyZkProof(receipt.zkProof, expected);
+  return outcome.status === "not_applicable" && payload === null ? { ...outcome, isMissing: true } : outcome;
 }

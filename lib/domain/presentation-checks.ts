@@ -20,6 +20,7 @@ import {
   zkKeyId,
 } from "./disclosure";
 import { disclosureMessages, parseMessage } from "./disclosure-messages";
+import { fail, type Outcome, pass, skip } from "./outcome";
 import type { ZkProof } from "./presentation";
 import { decodePresentationHeader, type PresentationHeader } from "./presentation-header";
 import { decodeOrNull, parseZkProof } from "./presentation-shape";
@@ -45,11 +46,8 @@ export interface DisclosedMessage {
   value: JsonValue;
 }
 
-/** `not_run`: an earlier check failed. */
-export interface Outcome {
-  status: "pass" | "fail" | "not_applicable" | "not_run";
-  detail: string;
-}
+export type PresentationOutcome = Outcome<"fail" | "not_applicable" | "not_run">;
+
 /** A step reads only what the steps before it have put here. */
 export interface State {
   value: unknown;
@@ -68,13 +66,9 @@ export interface State {
 /** Seconds that the clock of an honest prover may be ahead. */
 const CLOCK_SKEW_SECONDS = 60;
 
-const pass = (detail: string): Outcome => ({ status: "pass", detail });
-const fail = (detail: string): Outcome => ({ status: "fail", detail });
-const notApplicable = (detail: string): Outcome => ({ status: "not_applicable", detail });
-
 export function checkShape(state: State): Outcome {
   const parsed = parseZkProof(state.value);
-  if (typeof parsed === "string") return fail(parsed);
+  if (typeof parsed === "string") return fail("zk_proof_malformed", { problem: parsed });
   state.zkProof = parsed;
   return pass("every field is known and within its bounds");
 }
@@ -84,9 +78,7 @@ export function checkSuite({ zkProof }: State): Outcome {
     zkProof.type === ZK_PROOF_TYPE &&
     zkProof.ciphersuite === BBS_CIPHERSUITE &&
     zkProof.schema === DISCLOSURE_SCHEMA;
-  return known
-    ? pass(`${BBS_CIPHERSUITE}, ${DISCLOSURE_SCHEMA}`)
-    : fail("unknown type, ciphersuite or schema");
+  return known ? pass(`${BBS_CIPHERSUITE}, ${DISCLOSURE_SCHEMA}`) : fail("zk_suite_unknown");
 }
 
 /** Whoever found a revoked key can sign any values with it: beside the payload alone it still says something. */
@@ -95,11 +87,10 @@ export function checkPinnedKey(state: State): Outcome {
   const isNamed = (key: Uint8Array) => zkKeyId(key) === kid;
   const revoked = state.revokedKeys.find(isNamed);
   state.isKeyRevoked = revoked !== undefined;
-  if (revoked !== undefined && state.expected.payload === undefined)
-    return fail("the key was revoked: whoever has it can sign any values");
+  if (revoked !== undefined && state.expected.payload === undefined) return fail("zk_key_revoked");
   const pinned = revoked ?? state.pinnedKeys.find(isNamed);
-  if (pinned?.length !== BBS_PUBLIC_KEY_BYTES) return fail("the key is none of the pinned keys");
-  if (base64UrlEncode(pinned) !== publicKeyText) return fail("public_key is not the key that kid names");
+  if (pinned?.length !== BBS_PUBLIC_KEY_BYTES) return fail("key_unknown", { key: kid });
+  if (base64UrlEncode(pinned) !== publicKeyText) return fail("key_id_mismatch");
   state.publicKey = Uint8Array.from(pinned);
   return revoked === undefined
     ? pass(`made under the pinned key ${kid}`)
@@ -108,10 +99,10 @@ export function checkPinnedKey(state: State): Outcome {
 
 export function checkHeaders(state: State): Outcome {
   const header = decodeOrNull(state.zkProof.header);
-  if (header === null || !bytesEqual(header, DISCLOSURE_HEADER)) return fail("not the header of this schema");
+  if (header === null || !bytesEqual(header, DISCLOSURE_HEADER)) return fail("zk_header_mismatch");
   const bytes = decodeOrNull(state.zkProof.presentation_header);
   const presentationHeader = bytes && decodePresentationHeader(bytes);
-  if (!presentationHeader) return fail("not a presentation header");
+  if (!presentationHeader) return fail("presentation_header_malformed");
   state.presentationHeaderBytes = bytes;
   state.presentationHeader = presentationHeader;
   return pass("the header is the constant of this schema");
@@ -119,29 +110,27 @@ export function checkHeaders(state: State): Outcome {
 
 export function checkLength(state: State): Outcome {
   const { total_messages: total, disclosed, proof: text } = state.zkProof;
-  if (total !== MESSAGE_COUNT) return fail(`not ${MESSAGE_COUNT} messages in total`);
+  if (total !== MESSAGE_COUNT) return fail("message_count_mismatch", { count: MESSAGE_COUNT });
   const proof = decodeOrNull(text);
   const wanted = proofLengthBytes(Object.keys(disclosed).length);
-  if (proof?.length !== wanted) return fail(`the proof does not have ${wanted} bytes`);
+  if (proof?.length !== wanted) return fail("proof_length_mismatch", { bytes: wanted });
   state.proof = proof;
   return pass(`${wanted} bytes for ${MESSAGE_COUNT} messages`);
 }
 
 export function checkIndexes(state: State): Outcome {
-  let previous = -1;
   for (const [key, text] of Object.entries(state.zkProof.disclosed)) {
     const index = Number(key);
     const name = MESSAGE_NAMES[index];
-    // One spelling for each index: "01" and "1.0" would be a second entry for the same message.
-    if (name === undefined || String(index) !== key) return fail("an index is not one of 0 to 23");
-    if (index <= previous) return fail("the indexes do not ascend strictly");
-    if (index === BLINDING_INDEX) return fail("the blinding message is never disclosed");
-    previous = index;
+    // One spelling for each index: "01" and "1.0" would be a second entry for the same message. An object lists such
+    // keys once and in ascending order.
+    if (name === undefined || String(index) !== key) return fail("index_out_of_range");
+    if (index === BLINDING_INDEX) return fail("blinding_disclosed");
     state.disclosed.push({ index, name, value: null, text });
   }
   if (state.presentationHeader.kind === "public") {
     const names = state.disclosed.map(({ name }) => name).join();
-    if (names !== PUBLIC_MESSAGE_NAMES.join()) return fail("not exactly the messages of a public proof");
+    if (names !== PUBLIC_MESSAGE_NAMES.join()) return fail("public_messages_mismatch");
   }
   return pass(`${state.disclosed.length} of ${MESSAGE_COUNT} messages are disclosed`);
 }
@@ -149,8 +138,7 @@ export function checkIndexes(state: State): Outcome {
 export function checkMessages(state: State): Outcome {
   for (const message of state.disclosed) {
     const value = parseMessage(message.index, message.text);
-    if (value === undefined)
-      return fail(`message ${message.index} is not the canonical ["${message.name}",value]`);
+    if (value === undefined) return fail("message_malformed", { index: message.index, name: message.name });
     message.value = value;
   }
   return pass("every message is canonical and stands at its index");
@@ -158,26 +146,26 @@ export function checkMessages(state: State): Outcome {
 
 export function checkAudience({ presentationHeader: header, expected }: State): Outcome {
   const audience = header.kind === "public" ? "public" : header.audience;
-  if (expected.audience === undefined) return notApplicable(`made for "${audience}"; none was asked for`);
-  return audience === expected.audience ? pass("made for this audience") : fail("made for another audience");
+  if (expected.audience === undefined) return skip("audience_not_given", { audience });
+  return audience === expected.audience ? pass("made for this audience") : fail("audience_mismatch");
 }
 
 export function checkNonce({ presentationHeader: header, expected }: State): Outcome {
-  if (expected.nonce === undefined) return notApplicable("no nonce was asked for");
+  if (expected.nonce === undefined) return skip("nonce_not_given");
   const matches = header.kind === "audience" && header.nonce === expected.nonce;
-  return matches ? pass("answers this nonce") : fail("does not answer this nonce");
+  return matches ? pass("answers this nonce") : fail("nonce_mismatch");
 }
 
 export function checkValidityPeriod({ presentationHeader: header, expected }: State): Outcome {
-  if (header.kind === "public") return notApplicable("a public proof does not expire");
+  if (header.kind === "public") return skip("never_expires");
   const { nowSeconds } = expected;
-  if (nowSeconds === undefined) return notApplicable("no time was given to judge by");
-  if (header.issuedAtSeconds > nowSeconds + CLOCK_SKEW_SECONDS) return fail("made in the future");
+  if (nowSeconds === undefined) return skip("time_not_given");
+  if (header.issuedAtSeconds > nowSeconds + CLOCK_SKEW_SECONDS) return fail("issued_in_future");
   return nowSeconds < header.expiresAtSeconds ? pass("not expired") : fail("expired");
 }
 
 export async function checkProof(state: State): Promise<Outcome> {
-  if (hasZeroScalar(state.proof)) return fail("the proof does not verify");
+  if (hasZeroScalar(state.proof)) return fail("zk_proof_invalid");
   const verified = await verifyProof({
     publicKey: state.publicKey,
     proof: state.proof,
@@ -187,7 +175,7 @@ export async function checkProof(state: State): Promise<Outcome> {
     disclosedMessageIndexes: state.disclosed.map(({ index }) => index),
     ciphersuite: BBS_CIPHERSUITE,
   });
-  return verified ? pass("the proof verifies") : fail("the proof does not verify");
+  return verified ? pass("the proof verifies") : fail("zk_proof_invalid");
 }
 
 /** The draft refuses scalars of zero; the library means to, but compares a BigInt with a Number. */
@@ -200,20 +188,18 @@ function hasZeroScalar(proof: Uint8Array): boolean {
 
 export function checkAttestationId({ disclosed, presentationHeader: header, expected }: State): Outcome {
   const value = disclosed.find(({ name }) => name === "attestation_id")?.value;
-  if (header.kind === "public" && header.attestationId !== value) return fail("made for another attestation");
-  if (expected.attestationId === undefined) return notApplicable("no attestation was asked for");
-  return value === expected.attestationId
-    ? pass("about this attestation")
-    : fail("not about the attestation that was asked for");
+  if (header.kind === "public" && header.attestationId !== value) return fail("attestation_mismatch");
+  if (expected.attestationId === undefined) return skip("attestation_not_given");
+  return value === expected.attestationId ? pass("about this attestation") : fail("attestation_mismatch");
 }
 
 export function checkPayload({ disclosed, zkProof, expected }: State): Outcome {
-  if (expected.payload === undefined) return notApplicable("the payload is not shown here");
+  if (expected.payload === undefined) return skip("payload_not_given");
   const messages = disclosureMessages(expected.payload);
   if (parseActionStatement(expected.payload)?.predicate.zk?.kid !== zkProof.kid)
-    return fail("the payload names another BBS key");
+    return fail("zk_key_mismatch");
   const differing = disclosed.find(({ index, text }) => messages[index] !== text);
   return differing
-    ? fail(`${differing.name} differs from the payload`)
+    ? fail("field_mismatch", { field: differing.name })
     : pass("every message follows from the payload");
 }

@@ -6,6 +6,7 @@
  * values. Not that the action happened, not who presents it (a credential is bearer).
  */
 import { hexEncode, sha256 } from "./bytes";
+import { fail, firstFailure, pass, skip } from "./outcome";
 import {
   checkAttestationId,
   checkAudience,
@@ -21,11 +22,12 @@ import {
   checkSuite,
   checkValidityPeriod,
   type DisclosedMessage,
-  type Outcome,
   type PresentationExpectation,
+  type PresentationOutcome,
   type State,
 } from "./presentation-checks";
 import type { PresentationHeader } from "./presentation-header";
+import { explain } from "./reasons";
 import type { ZkReport } from "./receipt";
 
 export const PRESENTATION_CHECKS = [
@@ -46,9 +48,7 @@ export const PRESENTATION_CHECKS = [
 
 type CheckName = (typeof PRESENTATION_CHECKS)[number];
 
-export interface PresentationCheck extends Outcome {
-  name: CheckName;
-}
+export type PresentationCheck = PresentationOutcome & { name: CheckName };
 
 export interface VerifyPresentationOptions {
   /** Raw public keys that the verifier trusts, old ones too. The key inside the proof is never believed. */
@@ -68,7 +68,7 @@ export interface PresentationReport {
   presentationHeader: PresentationHeader | null;
 }
 
-const STEPS: Record<CheckName, (state: State) => Outcome | Promise<Outcome>> = {
+const STEPS: Record<CheckName, (state: State) => PresentationOutcome | Promise<PresentationOutcome>> = {
   shape: checkShape,
   suite: checkSuite,
   pinned_key: checkPinnedKey,
@@ -82,6 +82,12 @@ const STEPS: Record<CheckName, (state: State) => Outcome | Promise<Outcome>> = {
   proof: checkProof,
   attestation_id: checkAttestationId,
   payload: checkPayload,
+};
+
+const notRun: PresentationOutcome = {
+  status: "not_run",
+  reason: "earlier_check_failed",
+  detail: explain("earlier_check_failed"),
 };
 
 export async function verifyPresentation(
@@ -99,9 +105,7 @@ export async function verifyPresentation(
   const checks: PresentationCheck[] = [];
   let failed = false;
   for (const name of PRESENTATION_CHECKS) {
-    const outcome: Outcome = failed
-      ? { status: "not_run", detail: "an earlier check failed" }
-      : await runStep(name, state);
+    const outcome: PresentationOutcome = failed ? notRun : await runStep(name, state);
     failed ||= outcome.status === "fail";
     checks.push({ name, ...outcome });
   }
@@ -115,39 +119,34 @@ export async function verifyPresentation(
  * Whether a presentation is about these bytes, which nobody has vouched for: only a disclosed `payload_hash` binds it to
  * them, as all its other values could be those of another payload too.
  */
-export function checkPayloadBinding({ ok, disclosed }: PresentationReport, payload: Uint8Array): Outcome {
-  if (!ok) return { status: "not_run", detail: "an earlier check failed" };
+export function checkPayloadBinding(
+  { ok, disclosed }: PresentationReport,
+  payload: Uint8Array,
+): PresentationOutcome {
+  if (!ok) return notRun;
   const hash = disclosed.find(({ name }) => name === "payload_hash")?.value;
-  if (hash === undefined)
-    return { status: "fail", detail: "payload_hash is not disclosed, so nothing binds this payload to it" };
+  if (hash === undefined) return fail("payload_hash_not_disclosed");
   return hash === hexEncode(sha256(payload))
-    ? { status: "pass", detail: "its payload_hash is the hash of this payload" }
-    : { status: "fail", detail: "it is about another payload" };
+    ? pass("its payload_hash is the hash of this payload")
+    : fail("payload_mismatch");
 }
 
 /**
- * What the report of a public proof says of its attestation, in one line. `ok` is null for a reader without the payload
- * (`isPayloadShown`) where the key was revoked: to him the proof says nothing any more, whatever the service knows.
+ * What the report of a public proof says of its attestation, in one line. To a reader without the payload
+ * (`isPayloadShown`) the proof of a revoked key says nothing any more, whatever the service knows.
  */
 export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean): ZkReport {
   const { isKeyRevoked } = report;
-  if (isKeyRevoked && !isPayloadShown)
-    return {
-      ok: null,
-      detail: "its key was revoked since: without the payload it shows nothing any more",
-      isKeyRevoked,
-    };
-  const failed = report.checks.find(({ status }) => status === "fail");
-  return failed === undefined
-    ? { ok: true, detail: "the service's BBS key signed these disclosed values", isKeyRevoked }
-    : { ok: false, detail: `${failed.name}: ${failed.detail}`, isKeyRevoked };
+  if (isKeyRevoked && !isPayloadShown) return { outcome: skip("zk_key_revoked"), isKeyRevoked };
+  const signed = pass("the service's BBS key signed these disclosed values");
+  return { outcome: firstFailure(report.checks) ?? signed, isKeyRevoked };
 }
 
-async function runStep(name: CheckName, state: State): Promise<Outcome> {
+async function runStep(name: CheckName, state: State): Promise<PresentationOutcome> {
   try {
     return await STEPS[name](state);
   } catch {
     // The library throws on points off the curve, zero points and scalars out of range.
-    return { status: "fail", detail: "malformed" };
+    return fail("malformed_proof");
   }
 }

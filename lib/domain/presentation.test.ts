@@ -383,16 +383,20 @@ describe("a hostile presentation", () => {
     const revokedKeys = [keyPair.publicKey];
     const check = (expected: PresentationExpectation) =>
       verifyPresentation(publicProof, { pinnedKeys: revokedKeys, revokedKeys, expected });
+    const nothing = { status: "not_applicable", reason: "zk_key_revoked" };
     const bare = await check({});
     expect([bare.ok, bare.isKeyRevoked, bare.disclosed]).toEqual([false, true, []]);
-    expect(summarizePublicProof(bare, false).ok).toBeNull();
+    expect(summarizePublicProof(bare, false).outcome).toMatchObject(nothing);
     const beside = await check({ payload });
-    expect([beside.ok, summarizePublicProof(beside, true).ok]).toEqual([true, true]);
-    expect(summarizePublicProof(beside, false).ok).toBeNull();
+    expect([beside.ok, summarizePublicProof(beside, true).outcome.status]).toEqual([true, "pass"]);
+    expect(summarizePublicProof(beside, false).outcome).toMatchObject(nothing);
     const other = testPayload(keyPair.publicKey, {
       timestamp: "2026-10-21T03:04:05.678Z",
     });
-    expect(summarizePublicProof(await check({ payload: other }), true).ok).toBe(false);
+    expect(summarizePublicProof(await check({ payload: other }), true).outcome).toMatchObject({
+      status: "fail",
+      reason: "field_mismatch",
+    });
   });
 
   it("of another suite, schema, header or count fails", async () => {

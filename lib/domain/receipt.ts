@@ -1,6 +1,7 @@
 /** What the verifier is given: a receipt, which nobody vouches for, and the keys and costly checks that it trusts. */
 import type { JsonObject } from "./canonical-json";
 import type { VerifyEd25519 } from "./ed25519";
+import type { Outcome } from "./outcome";
 import type { VerifierKey } from "./signed-note";
 
 /** Everything in here comes from the one who is to be checked. */
@@ -50,21 +51,15 @@ export interface Trust {
   verifySignature?: VerifyEd25519;
 }
 
-export interface SubReport {
-  ok: boolean;
-  detail: string;
-}
-
 export interface ZkReport {
-  /** Null: the proof says nothing to this reader. */
-  ok: boolean | null;
-  detail: string;
+  /** Not applicable: the proof says nothing to this reader. */
+  outcome: Outcome;
   isKeyRevoked: boolean;
 }
 
 /** The checks that cost a pairing, injected: a worker pool on the server, loaded on demand in the browser. */
 export interface CostlyChecks {
-  verifyHumanAuthorization(object: JsonObject): Promise<SubReport>;
+  verifyHumanAuthorization(object: JsonObject): Promise<Outcome>;
   verifyZkProof(
     zkProof: unknown,
     expected: { attestationId: string; payload: Uint8Array | null },

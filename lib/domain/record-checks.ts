@@ -6,19 +6,17 @@ import type { VerifyEd25519 } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
 import { leafMatchesEnvelope, parseLogLeaf } from "./log-leaf";
 import { leafHash, verifyInclusion } from "./merkle";
+import { fail, failBy, type Outcome, pass, skip } from "./outcome";
+import type { Reason, ValuesOf } from "./reasons";
 import type { Receipt, Trust, TrustedKey } from "./receipt";
 import { type ActionStatement, STATEMENT_MEDIA_TYPE } from "./statement";
 
-export interface Outcome {
-  status: "pass" | "fail" | "not_applicable";
-  detail: string;
-  /** The receipt does not carry what the check reads. */
-  isMissing?: true;
+/** `isMissing`: the receipt does not carry what the check reads. */
+export type RecordOutcome = Outcome & { isMissing?: true };
+
+export function miss<Code extends Reason>(reason: Code, ...values: ValuesOf<Code>): RecordOutcome {
+  return { ...skip(reason, ...values), isMissing: true };
 }
-export const pass = (detail: string): Outcome => ({ status: "pass", detail });
-export const fail = (detail: string): Outcome => ({ status: "fail", detail });
-export const skip = (detail: string): Outcome => ({ status: "not_applicable", detail });
-export const miss = (detail: string): Outcome => ({ status: "not_applicable", detail, isMissing: true });
 
 export interface Subject {
   receipt: Receipt;
@@ -29,44 +27,37 @@ export interface Subject {
   verify: VerifyEd25519;
 }
 
-const whyWithout = {
-  erased: "the payload was erased",
-  lost: "the payload is gone",
-  hidden: "the payload is private",
-} as const;
+const whyWithout = { erased: "payload_erased", lost: "payload_lost", hidden: "payload_private" } as const;
 
-export function withoutPayload({ receipt: { payload } }: Subject): Outcome {
+export function withoutPayload({ receipt: { payload } }: Subject): RecordOutcome {
   return miss(whyWithout[typeof payload === "string" ? payload : "hidden"]);
 }
 
-export function checkPayloadHash(subject: Subject): Outcome {
+export function checkPayloadHash(subject: Subject): RecordOutcome {
   const { receipt, payload, statement } = subject;
-  if (receipt.payload === "lost") return fail("the payload is gone, and no erasure is recorded");
-  if (receipt.isErased && receipt.payload !== "erased")
-    return fail("an erasure is recorded, and yet the payload is there");
+  if (receipt.payload === "lost") return fail("payload_lost");
+  if (receipt.isErased && receipt.payload !== "erased") return fail("payload_not_erased");
   if (payload === null) return withoutPayload(subject);
-  if (!bytesEqual(sha256(payload), receipt.payloadHash))
-    return fail("the payload does not have the hash that was recorded");
-  if (statement === null) return fail("the payload is not a canonical statement about an agent's action");
+  if (!bytesEqual(sha256(payload), receipt.payloadHash)) return fail("payload_hash_mismatch");
+  if (statement === null) return fail("statement_malformed");
   const { predicate } = statement;
-  if (predicate.attestation_id !== receipt.attestationId)
-    return fail("the payload is that of another attestation");
+  if (predicate.attestation_id !== receipt.attestationId) return fail("attestation_mismatch");
   if (String(predicate.request["agent_slug"]).toLowerCase() !== receipt.agentSlug.toLowerCase()) {
-    return fail("the payload is about another agent");
+    return fail("agent_mismatch");
   }
-  if (predicate.key_id !== receipt.keyId) return fail("the payload names another signing key");
-  if (predicate.is_public !== receipt.isPublic) return fail("the payload has another visibility");
+  if (predicate.key_id !== receipt.keyId) return fail("key_mismatch");
+  if (predicate.is_public !== receipt.isPublic) return fail("visibility_mismatch");
   return pass("SHA-256 of the signed bytes is payload_hash, and they are this attestation's statement");
 }
 
-export function checkSignature(subject: Subject): Outcome {
+export function checkSignature(subject: Subject): RecordOutcome {
   const { receipt, payload, key, verify } = subject;
   if (payload === null) return withoutPayload(subject);
-  if (key === undefined) return fail(`key ${receipt.keyId} is not one of the service's keys`);
+  if (key === undefined) return fail("key_unknown", { key: receipt.keyId });
   if (receipt.signature !== "absent" && !verify(receipt.signature, payload, key.publicKey))
-    return fail("the Ed25519 signature does not verify");
+    return fail("signature_invalid");
   if (!verifyEnvelope(envelopeOf(payload, receipt, key), key.publicKey, verify))
-    return fail("the envelope's signature does not verify");
+    return fail("envelope_signature_invalid");
   const over = receipt.signature === "absent" ? ", over the envelope" : "";
   return pass(`Ed25519 by key ${key.keyId}${over}`);
 }
@@ -80,46 +71,39 @@ function envelopeOf(payload: Uint8Array, receipt: Receipt, key: TrustedKey) {
   };
 }
 
-export function checkKeyValidity({ receipt, key }: Subject): Outcome {
-  if (key === undefined) return fail(`key ${receipt.keyId} is not one of the service's keys`);
+export function checkKeyValidity({ receipt, key }: Subject): RecordOutcome {
+  if (key === undefined) return fail("key_unknown", { key: receipt.keyId });
   const { index } = receipt.log;
   const isWithin = index >= key.validFromIndex && (key.validToIndex === null || index < key.validToIndex);
   const range = `log indexes ${key.validFromIndex} to ${key.validToIndex === null ? "now" : key.validToIndex - 1}`;
-  return isWithin
-    ? pass(`key ${key.keyId} signs for ${range}`)
-    : fail(`index ${index} is outside the key's ${range}`);
+  return isWithin ? pass(`key ${key.keyId} signs for ${range}`) : fail("key_out_of_range", { index, range });
 }
 
-export function checkLogInclusion({ receipt, trust, payload, key }: Subject): Outcome {
+export function checkLogInclusion({ receipt, trust, payload, key }: Subject): RecordOutcome {
   const { log } = receipt;
   const checkpoint = verifyCheckpoint(log.checkpoint, trust.logKey, trust.verifySignature);
-  if (!checkpoint.ok) return fail(checkpoint.problem);
+  if (!checkpoint.ok) return failBy(checkpoint);
   const { size, root } = checkpoint.checkpoint;
-  if (size !== log.treeSize) return fail("the checkpoint is of another size than the proof");
+  if (size !== log.treeSize) return fail("checkpoint_mismatch");
   let entry: ReturnType<typeof parseLogLeaf>;
   try {
     entry = parseLogLeaf(log.entry);
   } catch {
-    return fail("the log entry is malformed");
+    return fail("entry_malformed");
   }
-  if (!bytesEqual(entry.payloadHash, receipt.payloadHash))
-    return fail("the log entry is about another payload");
-  if (!bytesEqual(entry.signature, receipt.envelopeSignature))
-    return fail("the log entry has another signature");
-  if (key === undefined || !bytesEqual(entry.publicKey, key.publicKey))
-    return fail("the log entry names another key");
+  if (!bytesEqual(entry.payloadHash, receipt.payloadHash)) return fail("entry_payload_mismatch");
+  if (!bytesEqual(entry.signature, receipt.envelopeSignature)) return fail("entry_signature_mismatch");
+  if (key === undefined || !bytesEqual(entry.publicKey, key.publicKey)) return fail("entry_key_mismatch");
   if (payload !== null && !leafMatchesEnvelope(log.entry, envelopeOf(payload, receipt, key), key.publicKey)) {
-    return fail("the log entry is not that of the signed envelope");
+    return fail("entry_envelope_mismatch");
   }
   const claim = { leafHash: leafHash(log.entry), index: log.index, size, proof: log.inclusionProof, root };
-  return verifyInclusion(claim)
-    ? pass(`leaf ${log.index} of ${size}`)
-    : fail("the inclusion proof does not lead to the root");
+  return verifyInclusion(claim) ? pass(`leaf ${log.index} of ${size}`) : fail("inclusion_proof_invalid");
 }
 
-export function checkCheckpointSignature({ receipt, trust }: Subject): Outcome {
+export function checkCheckpointSignature({ receipt, trust }: Subject): RecordOutcome {
   const verdict = verifyCheckpoint(receipt.log.checkpoint, trust.logKey, trust.verifySignature);
   return verdict.ok
     ? pass(`checkpoint of ${verdict.checkpoint.origin} at size ${verdict.checkpoint.size}`)
-    : fail(verdict.problem);
+    : failBy(verdict);
 }

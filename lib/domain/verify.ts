@@ -5,6 +5,7 @@
  */
 import { checkAgent, checkCode, checkHumanAuthorization, checkToolsUsed, checkZkProof } from "./claim-checks";
 import { verifyEd25519Strict } from "./ed25519";
+import type { Outcome } from "./outcome";
 import type { CostlyChecks, Receipt, Trust } from "./receipt";
 import {
   checkCheckpointSignature,
@@ -12,7 +13,7 @@ import {
   checkLogInclusion,
   checkPayloadHash,
   checkSignature,
-  type Outcome,
+  type RecordOutcome,
   type Subject,
 } from "./record-checks";
 import { type ActionStatement, parseActionStatement } from "./statement";
@@ -32,9 +33,7 @@ export const attestationChecks = [
 ] as const;
 export type AttestationCheckName = (typeof attestationChecks)[number];
 
-export interface AttestationCheck extends Omit<Outcome, "isMissing"> {
-  name: AttestationCheckName;
-}
+export type AttestationCheck = Outcome & { name: AttestationCheckName };
 
 export interface AttestationReport {
   /** False where a check failed; null where none did but some had nothing to read; true only where all held. */
@@ -67,7 +66,7 @@ export async function verifyAttestation(
     verify: trust.verifySignature ?? verifyEd25519Strict,
   };
   const zk = watchZkKey(costly);
-  const run: Record<AttestationCheckName, () => Outcome | Promise<Outcome>> = {
+  const run: Record<AttestationCheckName, () => RecordOutcome | Promise<RecordOutcome>> = {
     payload_hash: () => checkPayloadHash(subject),
     signature: () => checkSignature(subject),
     key_validity: () => checkKeyValidity(subject),

@@ -17,11 +17,14 @@ export async function requireOwnHistory(executor: Executor, guard: ForkGuard): P
   await loadEdge(executor, head);
 }
 
+/** The head is no outsider's business, so a fault here has no reason code. */
+type StoredVerdict = LogCheck | { ok: false; problem: string };
+
 export interface StoredLogCheck {
   logId: number;
   origin: string;
   size: number;
-  check: LogCheck;
+  check: StoredVerdict;
 }
 
 /** Everything again from the entries alone: leaf hashes, tiles, root, and the newest checkpoint's signature. */
@@ -34,7 +37,7 @@ export async function checkStoredLogs(
     const signed = verifyCheckpoint(checkpoint, key);
     const isOfHead =
       signed.ok && signed.checkpoint.size === size && hexEncode(signed.checkpoint.root) === hexEncode(root);
-    const check: LogCheck = isOfHead
+    const check: StoredVerdict = isOfHead
       ? await checkLog(
           size,
           tileReader(executor, id),

@@ -3,9 +3,10 @@ import type { Anchor, Approval } from "#lib/domain/approval";
 import { bytesEqual } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
+import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { anchorOrbV3, anchorV4, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
 import type { Evidence } from "./evidence";
-import type { Verdict, VerifierCheck, VerifierReport } from "./report";
+import type { Verdict, VerifierReport } from "./report";
 
 const name = "anchors_on_chain";
 type Anchored = Approval & { anchor: Anchor };
@@ -17,7 +18,7 @@ export async function addAnchorCheck(
 ): Promise<VerifierReport> {
   const anchored = findAnchored(evidence);
   if (anchored.length === 0 && call === undefined) return report;
-  const check = await checkAnchors(anchored, call);
+  const check = { name, ...(await checkAnchors(anchored, call)) };
   const isUnanswered = call !== undefined && anchored.length > 0 && check.status === "not_applicable";
   const whole: Verdict = isUnanswered && report.verdict === "valid" ? "incomplete" : report.verdict;
   const verdict: Verdict = check.status === "fail" ? "invalid" : whole;
@@ -45,41 +46,37 @@ function findAnchored(evidence: Evidence): Anchored[] {
 async function checkAnchors(
   anchored: readonly Anchored[],
   call: WorldChainCall | undefined,
-): Promise<VerifierCheck> {
-  if (anchored.length === 0) return { name, status: "not_applicable", detail: "no approval names a block" };
-  if (call === undefined)
-    return { name, status: "not_applicable", detail: "not asked; pass --world-chain-rpc to read it again" };
+): Promise<Outcome> {
+  if (anchored.length === 0) return skip("anchor_absent");
+  if (call === undefined) return skip("not_requested", { option: "--world-chain-rpc" });
   let unanswered: string | undefined;
   for (const approval of anchored) {
     try {
       const misfit = await findMisfit(approval, call);
-      if (misfit !== null) return { name, status: "fail", detail: misfit };
+      if (misfit !== null) return misfit;
     } catch (error) {
       if (!(error instanceof WorldChainError)) throw error;
-      unanswered = `World Chain ${error.message}`;
+      unanswered = error.message;
     }
   }
-  if (unanswered !== undefined) return { name, status: "not_applicable", detail: unanswered };
-  return {
-    name,
-    status: "pass",
-    detail: `World's contracts say so at the block of ${anchored.length} approval(s)`,
-  };
+  if (unanswered !== undefined) return skip("chain_unreachable", { problem: unanswered });
+  return pass(`World's contracts say so at the block of ${anchored.length} approval(s)`);
 }
 
 /** The registry is found from World's published addresses, never believed from the file. */
-async function findMisfit(approval: Anchored, call: WorldChainCall): Promise<string | null> {
+async function findMisfit(approval: Anchored, call: WorldChainCall): Promise<Outcome<"fail"> | null> {
   const { anchor } = approval;
   const verdict =
     approval.protocol_version === "3.0"
       ? await anchorOrbV3(call, approval, anchor.block_number)
       : await anchorV4(call, approval, anchor.block_number);
-  if (verdict.status === "not_on_chain") return `at block ${anchor.block_number}: ${verdict.detail}`;
+  if (verdict.status === "not_on_chain")
+    return fail("not_on_chain", { block: anchor.block_number, problem: verdict.detail });
   const onChain = { ...verdict.anchor } as unknown as JsonObject;
   const stated = { ...anchor } as unknown as JsonObject;
   const differs = [...new Set([...Object.keys(onChain), ...Object.keys(stated)])].filter((key) => {
     const [a, b] = [onChain[key], stated[key]];
     return a === undefined || b === undefined || !bytesEqual(canonicalBytes([a]), canonicalBytes([b]));
   });
-  return differs.length === 0 ? null : `the chain says another ${differs.join(", ")}`;
+  return differs.length === 0 ? null : fail("anchor_differs", { field: differs.join(", ") });
 }

@@ -4,7 +4,8 @@
  */
 import type { HumanAuthorization } from "#lib/domain/approval";
 import { isJsonObject } from "#lib/domain/canonical-json";
-import { checkLogEntry, failed, passed } from "./check-log-entry";
+import { fail, pass, skip } from "#lib/domain/outcome";
+import { checkLogEntry } from "./check-log-entry";
 import { readLogReceipt } from "./parse-receipt";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
@@ -15,18 +16,16 @@ export function checkDecisionLog(authorization: HumanAuthorization, trust: Verif
   if (!isJsonObject(log)) {
     // A key that was retired or revoked signs nothing any more; only a place in the log could tell when it did.
     const isOpen = trust.keys.some(({ keyId, validToIndex }) => keyId === signer && validToIndex === null);
-    const detail = isOpen
-      ? "no log entry stands beside this authorization"
-      : "its key does not sign any more, and no log entry shows that it did so in time";
-    return [{ name: "decision_log", status: isOpen ? "not_applicable" : "fail", detail }];
+    return [{ name: "decision_log", ...(isOpen ? skip("entry_absent") : fail("key_retired_without_entry")) }];
   }
   const receipt = readLogReceipt(log);
   const { checks, checkpoint } = checkLogEntry(receipt, trust);
   const fits = checkpoint?.size === receipt.treeSize && checkpoint.origin === log["origin"];
   return [
     ...checks,
-    fits
-      ? passed("decision_log", "origin and size are those of the checkpoint")
-      : failed("decision_log", "origin or size differs from the checkpoint"),
+    {
+      name: "decision_log",
+      ...(fits ? pass("origin and size are those of the checkpoint") : fail("checkpoint_mismatch")),
+    },
   ];
 }

@@ -4,6 +4,7 @@ import { bytesEqual } from "#lib/domain/bytes";
 import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
 import { type LogLeaf, parseLogLeaf } from "#lib/domain/log-leaf";
 import { leafHash, verifyInclusion } from "#lib/domain/merkle";
+import { fail, failBy, pass } from "#lib/domain/outcome";
 import type { Receipt } from "#lib/domain/receipt";
 import type { VerifierCheck } from "./report";
 import { chooseLogKey, type VerifierTrust } from "./trust";
@@ -30,15 +31,20 @@ export function checkLogEntry(
         (to === null || index < to),
     );
   const checks: VerifierCheck[] = [
-    signed.ok
-      ? passed("checkpoint_signature", `checkpoint of ${origin} at size ${size}`)
-      : failed("checkpoint_signature", signed.problem),
-    isIn
-      ? passed("log_inclusion", `leaf ${index} of ${size}`)
-      : failed("log_inclusion", "the inclusion proof does not lead to the root"),
-    key
-      ? passed("entry_key", `the entry names key ${key.keyId}, which signs for this index`)
-      : failed("entry_key", "the entry names no key that is trusted for this index"),
+    {
+      name: "checkpoint_signature",
+      ...(signed.ok ? pass(`checkpoint of ${origin} at size ${size}`) : failBy(signed)),
+    },
+    {
+      name: "log_inclusion",
+      ...(isIn ? pass(`leaf ${index} of ${size}`) : fail("inclusion_proof_invalid")),
+    },
+    {
+      name: "entry_key",
+      ...(key
+        ? pass(`the entry names key ${key.keyId}, which signs for this index`)
+        : fail("entry_key_unknown")),
+    },
   ];
   return { checks, leaf, checkpoint: signed.ok ? signed.checkpoint : null };
 }
@@ -49,12 +55,4 @@ function parseOrNull(entry: Uint8Array): LogLeaf | null {
   } catch {
     return null;
   }
-}
-
-export function passed(name: string, detail: string): VerifierCheck {
-  return { name, status: "pass", detail };
-}
-
-export function failed(name: string, detail: string): VerifierCheck {
-  return { name, status: "fail", detail };
 }

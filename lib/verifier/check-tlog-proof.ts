@@ -3,8 +3,9 @@
  * alone: they are the attacker's until the inclusion proof has led from them to the signed root.
  */
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
+import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { parseTlogProof } from "#lib/domain/tlog-proof";
-import { checkLogEntry, failed, passed } from "./check-log-entry";
+import { checkLogEntry } from "./check-log-entry";
 import { UnreadableError } from "./read-json";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
@@ -19,17 +20,12 @@ export function checkTlogProof(
   if (extra === undefined) throw new UnreadableError("a tlog-proof without the leaf in its extra line");
   const evidence = { index, entry: extra, inclusionProof: [...proof], checkpoint };
   const { checks, leaf } = checkLogEntry(evidence, trust);
-  return [...checks, checkPayload(leaf?.payloadHash, payload)];
+  return [...checks, { name: "payload_hash", ...checkPayload(leaf?.payloadHash, payload) }];
 }
 
-function checkPayload(payloadHash: Uint8Array | undefined, payload: Uint8Array | undefined): VerifierCheck {
-  if (payload === undefined)
-    return {
-      name: "payload_hash",
-      status: "not_applicable",
-      detail: "no payload was given: what was logged is shown by its hash only",
-    };
+function checkPayload(payloadHash: Uint8Array | undefined, payload: Uint8Array | undefined): Outcome {
+  if (payload === undefined) return skip("payload_not_given");
   return payloadHash !== undefined && bytesEqual(payloadHash, sha256(payload))
-    ? passed("payload_hash", "the leaf is about this payload")
-    : failed("payload_hash", "the leaf is about another payload");
+    ? pass("the leaf is about this payload")
+    : fail("entry_payload_mismatch");
 }

@@ -7,6 +7,7 @@ import { checkLog } from "#lib/domain/check-log";
 import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
 import { decodeEntryBundle } from "#lib/domain/entry-bundle";
 import { verifyConsistency } from "#lib/domain/merkle";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { encodeTilePath, TILE_WIDTH, type TilePath, tileWidth } from "#lib/domain/tile-path";
 import { proveConsistency } from "#lib/domain/tile-proofs";
 import type { VerifierCheck } from "./report";
@@ -32,13 +33,15 @@ export async function checkWholeLog(
 ): Promise<VerifierCheck[]> {
   const key = chooseLogKey(source.checkpoint, trust);
   const signed = verifyCheckpoint(source.checkpoint, key);
-  if (!signed.ok) return [{ name: "checkpoint_signature", status: "fail", detail: signed.problem }];
+  if (!signed.ok) return [{ name: "checkpoint_signature", ...failBy(signed) }];
   const { checkpoint } = signed;
-  const detail = `checkpoint of ${checkpoint.origin} at size ${checkpoint.size}`;
   return [
-    { name: "checkpoint_signature", status: "pass", detail },
-    await checkConsistency(source, trust, checkpoint, request.remembered),
-    await checkEntries(source, checkpoint, request),
+    {
+      name: "checkpoint_signature",
+      ...pass(`checkpoint of ${checkpoint.origin} at size ${checkpoint.size}`),
+    },
+    { name: "consistency", ...(await checkConsistency(source, trust, checkpoint, request.remembered)) },
+    { name: "entries", ...(await checkEntries(source, checkpoint, request)) },
   ];
 }
 
@@ -47,23 +50,21 @@ async function checkConsistency(
   trust: VerifierTrust,
   checkpoint: Checkpoint,
   remembered: string | null,
-): Promise<VerifierCheck> {
-  const name = "consistency";
-  if (remembered === null) return { name, status: "not_applicable", detail: "no checkpoint was remembered" };
-  const fail = (detail: string): VerifierCheck => ({ name, status: "fail", detail });
+): Promise<Outcome> {
+  if (remembered === null) return skip("nothing_remembered");
   const before = verifyCheckpoint(remembered, chooseLogKey(remembered, trust));
-  if (!before.ok) return fail(`the remembered checkpoint: ${before.problem}`);
+  if (!before.ok) return fail("remembered_checkpoint_invalid", { problem: before.problem });
   const { origin, size: oldSize, root: oldRoot } = before.checkpoint;
   const { size: newSize, root: newRoot } = checkpoint;
-  if (origin !== checkpoint.origin) return fail(`another log than the remembered one, ${origin}`);
-  if (oldSize > newSize) return fail(`smaller than the remembered size ${oldSize}: entries were taken back`);
+  if (origin !== checkpoint.origin) return fail("another_log", { origin });
+  if (oldSize > newSize) return fail("log_shrunk", { size: oldSize });
   try {
     const proof = await proveConsistency(oldSize, newSize, tileReader(source, newSize));
     return verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof })
-      ? { name, status: "pass", detail: `extends the remembered tree of ${oldSize}` }
-      : fail(`does not extend the remembered tree of ${oldSize}: the log was forked or rewritten`);
+      ? pass(`extends the remembered tree of ${oldSize}`)
+      : fail("log_forked", { size: oldSize });
   } catch (error) {
-    if (error instanceof RangeError) return fail(`the log's tiles do not hold the tree: ${error.message}`);
+    if (error instanceof RangeError) return fail("log_unreadable", { problem: error.message });
     throw error;
   }
 }
@@ -72,19 +73,16 @@ async function checkEntries(
   source: LogSource,
   { size, root }: Checkpoint,
   { isWhole, onProgress }: LogCheckRequest,
-): Promise<VerifierCheck> {
-  const name = "entries";
-  if (!isWhole) return { name, status: "not_applicable", detail: "not asked for (--all)" };
+): Promise<Outcome> {
+  if (!isWhole) return skip("not_requested", { option: "--all" });
   try {
     const verdict = await checkLog(size, tileReader(source, size), entriesReader(source), {
       root,
       onProgress: (checked) => onProgress?.(checked, size),
     });
-    return verdict.ok
-      ? { name, status: "pass", detail: `${size} entries and ${verdict.tiles} tiles have this root` }
-      : { name, status: "fail", detail: verdict.problem };
+    return verdict.ok ? pass(`${size} entries and ${verdict.tiles} tiles have this root`) : failBy(verdict);
   } catch (error) {
-    if (error instanceof RangeError) return { name, status: "fail", detail: error.message };
+    if (error instanceof RangeError) return fail("log_unreadable", { problem: error.message });
     throw error;
   }
 }

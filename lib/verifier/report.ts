@@ -1,17 +1,14 @@
 /** What a verification says, for the command line and the verify page alike. */
 import type { JsonValue } from "#lib/domain/canonical-json";
 import { countWarnings } from "#lib/domain/count-warnings";
+import type { Outcome } from "#lib/domain/outcome";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
 import type { Warning, WarningCode } from "#lib/domain/warnings";
 import type { EvidenceKind } from "./evidence";
 
-export interface VerifierCheck {
-  name: string;
-  status: "pass" | "fail" | "not_applicable" | "not_run";
-  detail: string;
-}
+export type VerifierCheck = Outcome<"fail" | "not_applicable" | "not_run"> & { name: string };
 
 /**
  * `valid`: every check of the kind's fixed list ran and held. `invalid`: one failed. `incomplete`: none failed,

@@ -8,6 +8,7 @@ import { bytesEqual, hexEncode, sha256 } from "#lib/domain/bytes";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { parseCheckpoint } from "#lib/domain/checkpoint";
 import { computeDsseKeyId, encodePublicKeyPem } from "#lib/domain/ed25519-key";
+import { fail, type Outcome, pass } from "#lib/domain/outcome";
 import type { Receipt, TrustedKey } from "#lib/domain/receipt";
 import { parseNote, type VerifierKey } from "#lib/domain/signed-note";
 import { type ActionPredicate, type ActionStatement, STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
@@ -15,12 +16,11 @@ import type { AttestationReport } from "#lib/domain/verify";
 import type { Evidence } from "./evidence";
 
 export interface Restatement {
-  status: "pass" | "fail";
-  detail: string;
+  outcome: Outcome<"fail">;
   /** Fields that the answer shows and nothing in it proves. */
-  unproven: string[];
+  unproven?: string[];
   /** What the public proof shows of a payload that is not there. */
-  disclosed: { name: string; value: JsonValue }[];
+  disclosed?: { name: string; value: JsonValue }[];
 }
 
 /** What a private attestation keeps to itself, and what is gone after erasure. */
@@ -36,9 +36,6 @@ const contentFields = [
   "tool_manifest",
 ];
 
-const pass = (detail: string): Restatement => ({ status: "pass", detail, unproven: [], disclosed: [] });
-const fail = (detail: string): Restatement => ({ status: "fail", detail, unproven: [], disclosed: [] });
-
 /** `asked`: the id that the verifier asked the service for. */
 export function checkRestatedFields(
   object: JsonObject,
@@ -48,15 +45,18 @@ export function checkRestatedFields(
   asked: string | undefined,
 ): Restatement {
   if (asked !== undefined && receipt.attestationId !== asked)
-    return fail("this is not the attestation that was asked for");
+    return { outcome: fail("attestation_mismatch") };
   const wrong = findWrongSurroundings(object, receipt, keys);
-  if (wrong !== null) return fail(wrong);
+  if (wrong !== null) return { outcome: wrong };
   const { statement } = report;
   if (statement === null) return checkWithoutPayload(object, receipt, report);
   const misfit = findMisfit(object, restate(statement.predicate)) ?? findForeignManifest(receipt, statement);
-  return misfit === null
-    ? pass("the fields beside the payload say what the payload says")
-    : fail(`${misfit} differs from the payload`);
+  return {
+    outcome:
+      misfit === null
+        ? pass("the fields beside the payload say what the payload says")
+        : fail("field_mismatch", { field: misfit }),
+  };
 }
 
 /** How far the clocks of the service and of its database may be apart. */
@@ -83,15 +83,14 @@ export function checkBundleHints(
     bundle.envelope.keyId === computeDsseKeyId(key.publicKey) &&
     bytesEqual(bundle.logId, computeLogId(logKey)) &&
     (asked === undefined || receipt.attestationId === asked);
-  if (!fits) return fail("the bundle names another key, log or attestation");
-  const named = pass("the bundle names this key and this log");
+  if (!fits) return { outcome: fail("bundle_hint_mismatch") };
+  const outcome = pass("the bundle names this key and this log");
   const at = bundle.integratedAtSeconds;
-  if (at === null) return named;
+  if (at === null) return { outcome };
   const madeAtSeconds = statement === null ? 0 : Date.parse(statement.predicate.timestamp) / 1000;
-  if (at < madeAtSeconds - clockSlackSeconds)
-    return fail("the bundle's integratedTime is before the attestation was made");
-  if (at > nowSeconds + clockSlackSeconds) return fail("the bundle's integratedTime lies in the future");
-  return { ...named, unproven: ["integratedTime"] };
+  if (at < madeAtSeconds - clockSlackSeconds) return { outcome: fail("bundle_time_too_early") };
+  if (at > nowSeconds + clockSlackSeconds) return { outcome: fail("bundle_time_in_future") };
+  return { outcome, unproven: ["integratedTime"] };
 }
 
 /** The fields of an answer that follow from the payload. */
@@ -129,24 +128,23 @@ function findForeignManifest({ toolManifest }: Receipt, { predicate }: ActionSta
   return isNamed ? null : "tool_manifest";
 }
 
-/** What stands beside log, key and proof, whether the payload is there or not. */
-function findWrongSurroundings(
-  object: JsonObject,
-  receipt: Receipt,
-  keys: readonly TrustedKey[],
-): string | null {
+const contradicts = (field: string, source: string) => fail("field_contradicted", { field, source });
+
+/** What is beside log, key and proof, whether the payload is there or not. */
+function findWrongSurroundings(object: JsonObject, receipt: Receipt, keys: readonly TrustedKey[]) {
   const { log, has_zk_proof: hasProof, independent_verification: repeat } = object;
   if (isJsonObject(log) && log["origin"] !== undefined && log["origin"] !== originOf(receipt.log.checkpoint))
-    return "log.origin differs from the checkpoint";
+    return contradicts("log.origin", "the checkpoint");
   if (hasProof !== undefined && receipt.zkProof !== "absent" && hasProof !== (receipt.zkProof !== null))
-    return "has_zk_proof differs from what is there";
+    return contradicts("has_zk_proof", "what is there");
   if (!isJsonObject(repeat)) return null;
   const { recreate_payload: payload, public_key_pem: pem } = repeat;
   const shown = object["payload"] ?? null;
-  if (payload !== undefined && payload !== shown) return "independent_verification.recreate_payload differs";
+  if (payload !== undefined && payload !== shown)
+    return fail("field_mismatch", { field: "independent_verification.recreate_payload" });
   const key = keys.find(({ keyId }) => keyId === receipt.keyId);
   if (key !== undefined && pem !== undefined && pem !== encodePublicKeyPem(key.publicKey))
-    return "independent_verification.public_key_pem is another key";
+    return contradicts("independent_verification.public_key_pem", "the key");
   return null;
 }
 
@@ -162,19 +160,20 @@ function originOf(checkpoint: string): string | null {
 function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: AttestationReport): Restatement {
   const gone = receipt.payload === "hidden" ? contentFields : [...contentFields, ...claimFields];
   const shown = gone.find((name) => (object[name] ?? null) !== null);
-  if (shown !== undefined) return fail(`${shown} is shown without a payload that holds it`);
+  if (shown !== undefined) return { outcome: fail("field_unbacked", { field: shown }) };
   const isProofGood = report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
   const disclosed = isProofGood ? readDisclosed(receipt.zkProof) : {};
   const misfit = findMisfit(object, disclosed);
-  if (misfit !== null) return fail(`${misfit} differs from the zero-knowledge proof`);
+  const contradicted = (field: string) => ({ outcome: contradicts(field, "the zero-knowledge proof") });
+  if (misfit !== null) return contradicted(misfit);
   const month = disclosed["issued_month"];
   const { timestamp } = object;
   if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
-    return fail("timestamp differs from the zero-knowledge proof");
+    return contradicted("timestamp");
   const claims = ["attestation_id", "agent_slug", "is_public", ...claimFields];
   const unproven = claims.filter((name) => (object[name] ?? null) !== null && !(name in disclosed));
   return {
-    ...pass("nothing is claimed beyond what is listed as unproven"),
+    outcome: pass("nothing is claimed beyond what is listed as unproven"),
     unproven,
     disclosed: Object.entries(disclosed).map(([name, value]) => ({ name, value })),
   };

@@ -4,6 +4,7 @@
  */
 import type { ShownContent } from "#lib/domain/approval";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { fail, firstFailure, pass } from "#lib/domain/outcome";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
@@ -71,7 +72,7 @@ async function verifyReceipt(
     kind === "attestation"
       ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
       : checkBundleHints(evidence, report, trust.keys, logKey, expected);
-  const { unproven, disclosed, ...outcome } = restated;
+  const { unproven = [], disclosed = [], outcome } = restated;
   const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
   const warned = await compareWarnings(evidence, report, disclosed);
   const misfit = isForeign ? "zk.credential" : warned.differs && `warnings (${warned.differs})`;
@@ -79,7 +80,7 @@ async function verifyReceipt(
     ...report.checks,
     misfit === undefined || outcome.status === "fail"
       ? { name: "restated_fields", ...outcome }
-      : { name: "restated_fields", status: "fail", detail: `${misfit} differs from the payload` },
+      : { name: "restated_fields", ...fail("field_mismatch", { field: misfit }) },
   ];
   return finish(kind, checks, {
     missing: report.missing,
@@ -130,14 +131,11 @@ function loadCostlyChecks(trust: VerifierTrust) {
     verifyHumanAuthorization: async (object) => {
       const { checkAuthorization } = await import("./check-authorization");
       const checked = checkAuthorization(object, trust);
-      if (checked === null) return { ok: false, detail: "the authorization is malformed" };
+      if (checked === null) return fail("authorization_malformed");
       authorization = checked.report;
-      const { ok, grade_text: gradeText } = checked.report;
-      const failed = [...checked.report.checks, ...checked.logChecks].find(({ status }) => status === "fail");
-      return {
-        ok: ok && failed === undefined,
-        detail: failed ? `${failed.name}: ${failed.detail}` : gradeText,
-      };
+      return (
+        firstFailure([...checked.report.checks, ...checked.logChecks]) ?? pass(checked.report.grade_text)
+      );
     },
     verifyZkProof: async (zkProof, expected) => {
       const { checkPublicProof } = await import("./check-presentation");

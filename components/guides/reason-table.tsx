@@ -1,0 +1,10 @@
+/** The reasons of checks as a Markdown table, from the list that the checks use. */
+import { reasonCodes, reasons } from "#lib/domain/reasons";
+
+/** What a sentence says of the case at hand. */
+const values = /\{\w+\}/g;
+
+export function listReasons(): string {
+  const rows = reasonCodes.map((code) => `| \`${code}\` | ${reasons[code].replace(values, "…")} |`);
+  return ["| Reason | Meaning |", "| --- | --- |", ...rows].join("\n");
+}

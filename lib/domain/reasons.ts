@@ -1,0 +1,147 @@
+/**
+ * Why a check did not pass: one closed list of codes for programs, each with its words for people. A code names what
+ * was found, the check's own name says where. Codes are part of the wire; words may change.
+ */
+
+export const reasons = {
+  // What there is to check
+  payload_private: "the payload is private",
+  payload_erased: "the payload was erased",
+  payload_lost: "the payload is gone, and no erasure is recorded",
+  payload_not_erased: "an erasure is recorded, and yet the payload is there",
+  owner_only: "checked by the service; the particulars are the owner's",
+  nothing_to_compare: "nothing to compare",
+  not_requested: "not asked for; {option} asks for it",
+  earlier_check_failed: "an earlier check failed",
+
+  // The signed statement
+  payload_hash_mismatch: "the payload does not have the hash that was recorded",
+  statement_malformed: "the payload is not a canonical statement about an agent's action",
+  attestation_mismatch: "this is not the attestation that was asked for",
+  agent_mismatch: "the payload is about another agent",
+  key_mismatch: "the payload names another signing key",
+  visibility_mismatch: "the payload has another visibility",
+  key_unknown: "key {key} is not one of the service's keys",
+  key_id_mismatch: "the key id is of another key",
+  key_out_of_range: "index {index} is outside the key's {range}",
+  signature_invalid: "the Ed25519 signature does not verify",
+  envelope_signature_invalid: "the envelope's signature does not verify",
+  verdict_mismatch: "recorded {recorded}, recomputed {recomputed}",
+  tool_manifest_absent: "the registered tool manifest is not in this file",
+
+  // The log
+  checkpoint_malformed: "not a signed checkpoint",
+  checkpoint_of_another_log: "a checkpoint of another log",
+  checkpoint_signature_invalid: "the log's key did not sign this checkpoint",
+  checkpoint_mismatch: "origin or size differs from the checkpoint",
+  entry_absent: "no log entry is in this file",
+  entry_malformed: "the log entry is malformed",
+  entry_payload_mismatch: "the log entry is about another payload",
+  entry_signature_mismatch: "the log entry has another signature",
+  entry_key_mismatch: "the log entry names another key",
+  entry_key_unknown: "the log entry names no key that is trusted for this index",
+  entry_envelope_mismatch: "the log entry is not that of the signed envelope",
+  entry_decision_mismatch: "the log entry is not that of this approval",
+  entry_missing: "entry {index} of {size} is missing",
+  inclusion_proof_invalid: "the inclusion proof does not lead to the root",
+  key_retired_without_entry: "its key does not sign any more, and no log entry shows that it did so in time",
+  nothing_remembered: "no checkpoint was remembered",
+  remembered_checkpoint_invalid: "the remembered checkpoint: {problem}",
+  another_log: "another log than the remembered one, {origin}",
+  log_shrunk: "smaller than the remembered size {size}: entries were taken back",
+  log_forked: "does not extend the remembered tree of {size}: the log was forked or rewritten",
+  log_unreadable: "the log's files do not hold the tree: {problem}",
+  tile_missing: "tile {tile} is missing",
+  tile_too_short: "tile {tile} is too short",
+  tile_mismatch: "tile {tile} differs from the entries",
+  log_root_mismatch: "the root of {size} entries is {root}, not the one claimed",
+
+  // The human's approval
+  approval_not_recorded: "no human approval was recorded",
+  approval_asserted_only: "asserted by the caller, not proven",
+  authorization_absent: "the authorization that the payload names is not in this file",
+  authorization_missing: "the authorization that the payload names is missing",
+  authorization_unexpected: "an authorization is there, but the payload records none",
+  authorization_malformed: "the authorization is malformed",
+  authorization_mismatch: "the authorization does not fit the attestation: {field}",
+  binding_mismatch: "does not follow from the request",
+  shown_content_absent: "the details and names on the approval page are not in this file",
+  shown_content_mismatch: "the details or names are not those that the approval covers",
+  approval_count_mismatch: "{given} approvals where {required} are required",
+  versions_mixed: "approvals of different protocol versions cannot be told apart by human",
+  human_repeated: "one human counts twice",
+  environments_mixed: "approvals from different environments or apps",
+  level_too_low: "less than {required}",
+  not_in_time: "not approved while the request was open",
+  credential_expired: "a credential need not have been valid when the request was made",
+  checked_by_world_only:
+    "checked by World, cannot be checked again independently: World's v4 key or the anchor is missing",
+  anchor_absent: "not every root has a recorded place on chain",
+  anchor_mismatch: "an anchor is of another root",
+  anchor_differs: "the chain says another {field}",
+  not_on_chain: "at block {block}: {problem}",
+  chain_unreachable: "World Chain {problem}",
+  malformed_proof: "the proof is malformed",
+  nullifier_out_of_range: "the nullifier is out of range",
+  root_mismatch: "the proof and its root do not belong together",
+  wrong_issuer: "the credential is not a proof of human",
+  pairing_failed: "the zero-knowledge proof does not verify over this request",
+
+  // Zero-knowledge proofs of attestations
+  zk_proof_absent: "the zero-knowledge proof is not in this file",
+  zk_proof_missing: "the zero-knowledge proof that the payload names is missing",
+  zk_proof_not_shown: "no zero-knowledge proof is shown",
+  zk_not_enabled: "no zero-knowledge proof was asked for",
+  zk_proof_unexpected: "a zero-knowledge proof is there, but the payload names none",
+  zk_proof_malformed: "malformed: {problem}",
+  zk_proof_invalid: "the proof does not verify",
+  zk_suite_unknown: "unknown type, ciphersuite or schema",
+  zk_key_revoked: "the BBS key was revoked: without the payload, the proof shows nothing",
+  zk_key_mismatch: "the payload names another BBS key",
+  zk_header_mismatch: "not the header of this schema",
+  presentation_header_malformed: "not a presentation header",
+  message_count_mismatch: "not {count} messages in total",
+  proof_length_mismatch: "the proof does not have {bytes} bytes",
+  index_out_of_range: "an index is not one of 0 to 23",
+  blinding_disclosed: "the blinding message is never disclosed",
+  public_messages_mismatch: "not exactly the messages of a public proof",
+  message_malformed: 'message {index} is not the canonical ["{name}",value]',
+  audience_not_given: 'made for "{audience}"; no audience was given to compare with',
+  audience_mismatch: "made for another audience",
+  nonce_not_given: "no nonce was given to compare with",
+  nonce_mismatch: "does not answer this nonce",
+  attestation_not_given: "no attestation was given to compare with",
+  payload_not_given: "no payload was given to compare with",
+  payload_hash_not_disclosed: "payload_hash is not disclosed, so nothing binds this payload to it",
+  payload_mismatch: "it is about another payload",
+  never_expires: "a public proof does not expire",
+  time_not_given: "no time was given to judge by",
+  issued_in_future: "made in the future",
+  expired: "expired",
+
+  // What a file repeats
+  field_mismatch: "{field} differs from the payload",
+  field_unbacked: "{field} is shown without a payload that holds it",
+  field_contradicted: "{field} differs from {source}",
+  bundle_hint_mismatch: "the bundle names another key, log or attestation",
+  bundle_time_too_early: "the bundle's integratedTime is before the attestation was made",
+  bundle_time_in_future: "the bundle's integratedTime is in the future",
+} as const;
+
+export type Reason = keyof typeof reasons;
+
+export const reasonCodes = Object.keys(reasons) as [Reason, ...Reason[]];
+
+type NamesIn<Words extends string> = Words extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : never;
+
+/** Nothing for words without a `{name}` in them. */
+export type ValuesOf<Code extends Reason> = [NamesIn<(typeof reasons)[Code]>] extends [never]
+  ? []
+  : [values: Record<NamesIn<(typeof reasons)[Code]>, string | number>];
+
+export function explain<Code extends Reason>(code: Code, ...[values]: ValuesOf<Code>): string {
+  const known: Record<string, string | number> = values ?? {};
+  return reasons[code].replace(/\{(\w+)\}/g, (_, name: string) => String(known[name]));
+}
