@@ -1,4 +1,5 @@
 /** The database goes and comes back: what is in flight gets 503, nothing is half-written, no restart is needed. */
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkStoredLogs } from "#lib/log/history";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
@@ -9,6 +10,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   let wire: Wire;
   let test: TestApp;
   let key: string;
+  let directUrl: string;
   let drop = async () => {};
   const attest = (action: string, headers: Record<string, string> = {}) =>
     test.call("POST", "/v1/attest", {
@@ -23,10 +25,18 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     );
     return rows[0]?.["n"];
   };
+  /** Past the wire. */
+  const countDirectly = async (table: string, condition: string) => {
+    const direct = postgres(directUrl, { max: 1 });
+    const [row] = await direct.unsafe(`SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`);
+    await direct.end();
+    return row?.["n"];
+  };
 
   beforeAll(async () => {
     const database = await createTestDatabase();
-    wire = await layWire(database.url);
+    directUrl = database.url;
+    wire = await layWire(directUrl);
     test = await startTestApp("postgres", { DATABASE_URL: wire.url, LIMIT_ATTEST_PER_MINUTE: "100000" });
     ({ key } = await test.createKey());
     drop = async () => {
@@ -118,5 +128,41 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     expect(body.valid).toBe(true);
     const [log] = await checkStoredLogs(test.app.context.database.db);
     expect(log?.check).toMatchObject({ ok: true });
+  }, 60_000);
+
+  /** An attestation that waits for the log's head when the database goes; resolves with its 503. */
+  async function failUnderway(action: string, headers: Record<string, string>): Promise<TestAnswer> {
+    const direct = postgres(directUrl, { max: 2 });
+    const head = await direct.reserve();
+    await head`BEGIN`;
+    await head`SELECT id FROM logs FOR UPDATE`;
+    const failing = attest(action, headers);
+    const waiting = () =>
+      direct`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%logs%'`;
+    await vi.waitFor(async () => expect((await waiting()).length).toBeGreaterThan(0), { timeout: 10_000 });
+    wire.cut();
+    const failed = await failing;
+    await head`ROLLBACK`;
+    head.release();
+    await direct.end();
+    return failed;
+  }
+
+  it("holds no Idempotency-Key of work that it ended: sent again, it is answered at once", async () => {
+    const headers = { "idempotency-key": "ended-1" };
+    expect((await failUnderway("sent twice", headers)).status).toBe(503);
+    wire.mend();
+    await vi.waitFor(async () => expect((await test.call("GET", "/v1/health")).status).toBe(200));
+    expect((await attest("sent twice", headers)).status).toBe(201);
+    expect(await count("attestations", "action = 'sent twice'")).toBe(1);
+  }, 60_000);
+
+  it("gives such a key back for other processes too, as soon as the database answers", async () => {
+    expect((await failUnderway("sent once", { "idempotency-key": "ended-2" })).status).toBe(503);
+    expect(await countDirectly("idempotency_keys", "key = 'ended-2'")).toBe(1);
+    wire.mend();
+    await vi.waitFor(async () => expect(await countDirectly("idempotency_keys", "key = 'ended-2'")).toBe(0), {
+      timeout: 20_000,
+    });
   }, 60_000);
 });

@@ -3,7 +3,8 @@
  * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
 
-import { and, eq, isNull, lt, sql } from "drizzle-orm";
+import { setTimeout as sleep } from "node:timers/promises";
+import { and, eq, inArray, isNull, lt, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
@@ -33,6 +34,19 @@ function isRow(hold: Omit<IdempotencyHold, "holder">) {
 /** Longer than any attest takes; after a crash the key is free again by then. */
 const lockSeconds = 60;
 
+/**
+ * This process's reservations whose work has failed and that could not be given back yet, because the database was out
+ * of reach. They hold nobody up: whoever sends the key again takes over, or finds the answer of a commit that succeeded.
+ */
+const abandoned = new Map<string, IdempotencyHold>();
+const retryReleaseMs = 1_000;
+
+function abandonedHolders({ organizationId, route, key }: IdempotencyHold): string[] {
+  return [...abandoned.values()]
+    .filter((one) => one.organizationId === organizationId && one.route === route && one.key === key)
+    .map(({ holder }) => holder);
+}
+
 /** Reserves the row, or takes over one whose holder has crashed; false where somebody else has it. */
 async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
   const { db } = context.database;
@@ -42,6 +56,9 @@ async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Ui
     holder: hold.holder,
     locked_until: sql`now() + make_interval(secs => ${lockSeconds})`,
   };
+  const dead = abandonedHolders(hold);
+  const isOver = sql`${idempotencyKeys.locked_until} < now()`;
+  const isFree = dead.length === 0 ? isOver : sql`(${isOver} OR ${inArray(holderColumn, dead)})`;
   const reserved = await db
     .insert(idempotencyKeys)
     .values({
@@ -54,9 +71,11 @@ async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Ui
     .onConflictDoUpdate({
       target: [organization_id, routeColumn, keyColumn],
       set: reservation,
-      setWhere: sql`${idempotencyKeys.response} IS NULL AND ${idempotencyKeys.locked_until} < now()`,
+      // The row is locked before it is judged, so a commit that is still under way is waited for.
+      setWhere: sql`${idempotencyKeys.response} IS NULL AND ${isFree}`,
     })
     .returning({ holder: idempotencyKeys.holder });
+  if (reserved.length === 1) for (const holder of dead) abandoned.delete(holder);
   return reserved.length === 1;
 }
 
@@ -117,9 +136,31 @@ export async function completeIdempotent(
     throw new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
 }
 
-/** Failures are not kept. */
-export async function releaseIdempotent(context: DoorContext, hold: IdempotencyHold): Promise<void> {
+async function release(context: DoorContext, hold: IdempotencyHold): Promise<void> {
   await context.database.db
     .delete(idempotencyKeys)
     .where(and(isRow(hold), eq(holderColumn, hold.holder), isNull(idempotencyKeys.response)));
+}
+
+async function releaseLater(context: DoorContext, hold: IdempotencyHold): Promise<void> {
+  for (let seconds = 0; seconds < lockSeconds && abandoned.has(hold.holder); seconds += 1) {
+    await sleep(retryReleaseMs, undefined, { ref: false });
+    const isReleased = await release(context, hold).then(
+      () => true,
+      () => false,
+    );
+    if (isReleased) break;
+  }
+  abandoned.delete(hold.holder);
+}
+
+/** Failures are not kept. Never rejects: what cannot be given back now is given back later. */
+export async function releaseIdempotent(context: DoorContext, hold: IdempotencyHold): Promise<void> {
+  try {
+    await release(context, hold);
+  } catch (error) {
+    context.logger.warn({ err: error }, "an idempotency key could not be given back and is tried again");
+    abandoned.set(hold.holder, hold);
+    void releaseLater(context, hold);
+  }
 }

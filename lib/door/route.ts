@@ -125,9 +125,7 @@ async function runIdempotent<Spec extends OperationSpec, Context extends DoorCon
   try {
     return toResponse(await run({ ...call, hold: start.hold }), headers);
   } catch (error) {
-    await releaseIdempotent(call.context, start.hold).catch((cause: unknown) =>
-      call.context.logger.warn({ err: cause }, "an idempotency key stays reserved until its lock ends"),
-    );
+    await releaseIdempotent(call.context, start.hold);
     throw error;
   }
 }
