@@ -35,7 +35,7 @@ test("shows the newest keys, and all of them on a page of their own", async ({ p
   await expect(page.locator("main ol > li")).toHaveCount(13);
   await expectAccessibleInBothThemes(page);
   expect((await page.goto(`/agent/${keyed}/keys?cursor=x`))?.status()).toBe(200);
-  await expect(page.getByText("This page cannot be shown")).toBeVisible();
+  await expect(page.getByText("This page can't be shown right now")).toBeVisible();
   expect((await page.goto(`/agent/nobody-${run}/keys`))?.status()).toBe(404);
 });
 
@@ -131,7 +131,7 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   const result = page.locator("[data-outcome]");
   await page.goto("/verify");
   const paste = async (text: string) => {
-    await page.getByLabel("Paste it here, or drop a file on this box").fill(text);
+    await page.getByLabel("Paste it here, or drop a file").fill(text);
     await page.getByRole("button", { name: "Verify in this browser" }).click();
   };
   await paste(answer);
@@ -140,7 +140,7 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   await expectAccessibleInBothThemes(page);
   await paste(answer.replaceAll("Sent 100 %", "Sent 900 %"));
   await expect(result).toContainText("Not authentic");
-  await expect(result).toContainText("The file says something else about itself");
+  await expect(result).toContainText("The file contradicts this result");
   await paste('{"hello":"world"}');
   await expect(result).toContainText("So nothing is known about it");
   const bundle = await (await request.get(`${api}/bundle`)).body();

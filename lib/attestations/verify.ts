@@ -160,7 +160,7 @@ function shownProof(zkProof: unknown): VerifyResponse["zk_proof"] {
 }
 
 /** Strangers learn which checks passed, and nothing that a check's words could give away. */
-const hiddenDetail = "checked by the service; the particulars are the owner's";
+const hiddenDetail = "checked by the service; details are visible to the owner only";
 
 function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyResponse["checks"] {
   return isVisible
