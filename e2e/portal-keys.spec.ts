@@ -6,7 +6,7 @@ import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
 test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, request }) => {
   await signIn(page, newAddress("keys"));
   await page.goto("/portal/keys");
-  await expect(page.getByText("No key yet")).toBeVisible();
+  await expect(page.getByText("No keys yet")).toBeVisible();
   await expectGoodPage(page);
   const statusOf = async (key: string) =>
     (await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } })).status();
@@ -28,7 +28,7 @@ test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, re
 
   await page.getByRole("button", { name: "Revoke worker" }).first().click();
   await page.getByRole("button", { name: "Revoke key" }).click();
-  await expect(page.getByText("refused from now on")).toBeVisible();
+  await expect(page.getByText("Key revoked.")).toBeVisible();
   expect([await statusOf(first), await statusOf(second)]).toEqual([200, 401]);
   await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
   await expect(page.getByText("Revoked", { exact: true })).toBeVisible();
@@ -65,7 +65,7 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await expectGoodPage(page);
   await page.getByLabel("E-mail address").fill(colleagueAddress);
   await page.getByRole("button", { name: "Send invitation" }).click();
-  await expect(page.getByText(`on its way to ${colleagueAddress}`)).toBeVisible();
+  await expect(page.getByText(`Invitation sent to ${colleagueAddress}`)).toBeVisible();
 
   const context = await browser.newContext();
   const colleague = await context.newPage();
@@ -111,10 +111,10 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await page.goto("/portal/settings");
   await page.getByRole("button", { name: "Delete account" }).click();
   await expectGoodPage(page);
-  await page.getByLabel("Type the name of the organization: Acme Agents").fill("Acme");
+  await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme");
   await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page.getByText("is not the name of the organization")).toBeVisible();
-  await page.getByLabel("Type the name of the organization: Acme Agents").fill("Acme Agents");
+  await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme Agents");
   await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page.getByRole("heading", { name: "Sign in to the portal" })).toBeVisible();
   const info = await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } });

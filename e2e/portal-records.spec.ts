@@ -21,7 +21,7 @@ test("registers an agent with a key from this browser, which never leaves it", a
   const privateKey = pem.replaceAll(/-----[^-]+-----|\s/g, "");
   expect(privateKey).toHaveLength(64);
   await expectGoodPage(page);
-  await page.getByLabel("I have stored the private key").check();
+  await page.getByLabel("I've stored the private key").check();
   await page.getByRole("button", { name: "Register agent" }).click();
   await expect(page.getByRole("heading", { name: slug })).toBeVisible();
   await expect(page.getByText("Key proven")).toBeVisible();
@@ -95,8 +95,8 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   await expect(page.getByText("Authentic record", { exact: true })).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("checkbox", { name: /^action/ }).check();
-  await page.getByLabel("For whom").fill("https://bank.example");
-  await page.getByLabel("The verifier's nonce").fill("n-1");
+  await page.getByLabel("Audience").fill("https://bank.example");
+  await page.getByLabel("Nonce").fill("n-1");
   await page.getByRole("button", { name: "Create presentation" }).click();
   await expect(page.getByText("Presentation created.")).toBeVisible();
   const presentation = await page.getByRole("group", { name: "presentation" }).textContent();

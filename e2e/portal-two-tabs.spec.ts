@@ -12,7 +12,7 @@ async function joinSecond(page: Page, owner: Page): Promise<{ own: string; invit
   await owner.getByLabel("E-mail address").fill(own);
   await owner.getByLabel("As", { exact: true }).selectOption("owner");
   await owner.getByRole("button", { name: "Send invitation" }).click();
-  await expect(owner.getByText(`on its way to ${own}`)).toBeVisible();
+  await expect(owner.getByText(`Invitation sent to ${own}`)).toBeVisible();
   await signIn(page, own);
   await page.goto(await readLink(page.request, own, "/portal/invitations/"));
   await page.getByRole("button", { name: "Join organization" }).click();
@@ -46,7 +46,7 @@ test("a form of one tab is refused after a switch in another, and works after a 
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText(refusal)).toBeVisible();
   await page.getByRole("button", { name: "Delete account" }).click();
-  await page.getByLabel(/^Type the name of the organization/).fill(names.own);
+  await page.getByLabel(/^Type the organization's name/).fill(names.own);
   await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page.getByRole("dialog").getByText(refusal)).toBeVisible();
   await second.goto("/portal/settings");
@@ -107,7 +107,7 @@ test("a member is not offered keys that erase; an owner is, with a warning", asy
   await host.goto("/portal/settings");
   await host.getByLabel("E-mail address").fill(member);
   await host.getByRole("button", { name: "Send invitation" }).click();
-  await expect(host.getByText(`on its way to ${member}`)).toBeVisible();
+  await expect(host.getByText(`Invitation sent to ${member}`)).toBeVisible();
   await signIn(page, member);
   await page.goto(await readLink(page.request, member, "/portal/invitations/"));
   await page.getByRole("button", { name: "Join organization" }).click();

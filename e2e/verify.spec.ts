@@ -259,9 +259,7 @@ test("a page that says something else than the signed bytes is caught", async ({
     });
     await openVerified(page, made.public_url);
     await expect(page.getByText(to).first()).toBeVisible();
-    await expect(page.locator("main").getByRole("alert").first()).toContainText(
-      "Your browser does not agree",
-    );
+    await expect(page.locator("main").getByRole("alert").first()).toContainText("Your browser disagrees");
     await expect(agrees(page)).toHaveCount(0);
     await page.unrouteAll();
   }

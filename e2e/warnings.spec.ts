@@ -78,7 +78,7 @@ test("the public feed marks it in red, and finds it by its filter", async ({ pag
   const clean = await attest(request, key, { agent_slug: slug, action: "Read a file" });
   expect(clean.public_url).toContain(slug);
   await page.goto(`/agent/${slug}`);
-  await expect(page.getByText("Tool not registered")).toBeVisible();
+  await expect(page.getByText("Unregistered tool")).toBeVisible();
   await page.getByLabel("Warnings", { exact: true }).selectOption("With warnings");
   await page.getByRole("button", { name: "Filter" }).click();
   await expect(page).toHaveURL(/warnings=true/);
@@ -135,7 +135,7 @@ test("the portal counts them, marks them in red and finds them by a filter", asy
   const table = page.getByRole("table");
   await expect(table.getByText("Ran a shell")).toBeVisible();
   await expect(table.getByText("Read a file")).toHaveCount(0);
-  for (const mark of ["Agent's signature wrong", "Code not as registered", "Tool not registered"])
+  for (const mark of ["Agent's signature wrong", "Code not as registered", "Unregistered tool"])
     await expect(table.getByText(mark)).toHaveClass(/text-fail/);
   await expectGoodPage(page);
   const exported = await page.getByRole("link", { name: "Export CSV" }).getAttribute("href");

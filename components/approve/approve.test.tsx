@@ -282,10 +282,10 @@ describe("explainProof", () => {
 
   it("says what stands for the root", () => {
     const device = { level: "device" as const, verified_by: both, is_anchored: false };
-    expect(explainProof(device, "production")).toContain("cannot be anchored again later");
+    expect(explainProof(device, "production")).toContain("can't be anchored again later");
     expect(explainProof({ ...device, level: "orb" }, "production")).toContain("No block");
     expect(explainProof({ ...device, is_anchored: true }, "production")).toContain("Its root is on chain");
-    expect(explainProof(device, "local")).toContain("the stand-in's own");
+    expect(explainProof(device, "local")).toContain("comes from the stand-in");
   });
 });
 

@@ -19,7 +19,7 @@ const worlds: Record<ApprovalView["environment"], string> = {
 function explainRoot({ level, is_anchored }: Proof, environment: ApprovalView["environment"]): string {
   if (environment === "local") return "Its root comes from the stand-in and isn't on chain.";
   if (is_anchored) return "Its root is on chain.";
-  if (level === "device") return "Its root cannot be anchored again later.";
+  if (level === "device") return "Its root can't be anchored again later.";
   return "No block with its root was recorded.";
 }
 
