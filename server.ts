@@ -122,12 +122,12 @@ function announce(env: Env): void {
   logger.info(`Countersign is listening on ${env.baseUrl}`);
   if (env.DATABASE_URL === undefined) {
     logger.info(
-      `The embedded database is in ${env.DATA_DIR}. It survives the death of the process, not of the machine; for evidence that matters set DATABASE_URL.`,
+      `The embedded database is in ${env.DATA_DIR}. It survives a crash of the process, but not of the machine. Set DATABASE_URL for evidence that matters.`,
     );
   }
   if (env.worldId === "local")
-    logger.info("World ID: local stand-in. Approvals made here are marked TEST for ever.");
-  if (env.mail === "mailbox") logger.info(`Mail is not sent; read it at ${env.baseUrl}/dev/mailbox`);
+    logger.info("World ID: local stand-in. Approvals made here are permanently marked TEST.");
+  if (env.mail === "mailbox") logger.info(`Mail isn't sent. Read it at ${env.baseUrl}/dev/mailbox`);
 }
 
 function fail(error: unknown): void {

@@ -11,10 +11,10 @@ interface ErrorPageProps {
 export default function ErrorPage({ error, reset }: ErrorPageProps) {
   return (
     <section className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
-      <h1 className="font-semibold text-3xl">This page could not be made</h1>
+      <h1 className="font-semibold text-3xl">Something went wrong</h1>
       <p className="mt-4 text-lg text-muted">
-        The fault is on our side, and nothing was decided, signed or deleted by it. Try again; if it stays,
-        tell the operator of this instance.
+        This is our fault. Nothing was approved, signed or deleted. Try again, and if the problem continues,
+        contact the operator of this instance.
       </p>
       {error.digest ? (
         <p className="mt-4 text-muted text-sm">
@@ -24,7 +24,7 @@ export default function ErrorPage({ error, reset }: ErrorPageProps) {
       <div className="mt-8 flex flex-wrap gap-3">
         <Button onClick={reset}>Try again</Button>
         <ButtonLink href="/" variant="secondary">
-          Go to the start
+          Go to the home page
         </ButtonLink>
       </div>
     </section>

@@ -10,10 +10,10 @@ export default function GlobalError({ error }: { readonly error: Error & { reado
       </head>
       <body className="bg-canvas font-sans text-ink">
         <main className="mx-auto max-w-2xl px-4 py-20">
-          <h1 className="font-semibold text-3xl">This page could not be made</h1>
+          <h1 className="font-semibold text-3xl">Something went wrong</h1>
           <p className="mt-4 text-lg text-muted">
-            The fault is on our side, and nothing was decided, signed or deleted by it. Load the page again;
-            if this stays, tell the operator of this instance.
+            This is our fault. Nothing was approved, signed or deleted. Reload the page, and if the problem
+            continues, contact the operator of this instance.
           </p>
           {error.digest ? (
             <p className="mt-4 text-muted text-sm">
@@ -22,7 +22,7 @@ export default function GlobalError({ error }: { readonly error: Error & { reado
           ) : null}
           <p className="mt-8">
             <a href="/" className="text-accent underline">
-              Go to the start
+              Go to the home page
             </a>
           </p>
         </main>

@@ -71,7 +71,7 @@ export default async function RootLayout({ children }: { readonly children: Reac
           href="#main"
           className="sr-only focus:not-sr-only focus:fixed focus:top-3 focus:left-3 focus:z-50 focus:rounded-md focus:bg-surface focus:px-4 focus:py-2"
         >
-          Skip to the content
+          Skip to content
         </a>
         <SiteHeader theme={theme} />
         <main id="main" tabIndex={-1} className="w-full flex-1 outline-none">

@@ -29,8 +29,8 @@ const describeMark = ({ label, count }: HiddenMark) =>
 
 function explainMarks([first, ...others]: readonly HiddenMark[]): string {
   if (first !== undefined && others.length === 0 && first.count === 1)
-    return `Character ${first.label}, which would not be seen as itself`;
-  return "Characters that would not be seen as themselves";
+    return `Invisible or confusable character ${first.label}`;
+  return "Invisible or confusable characters";
 }
 
 function HiddenCharacters({ run }: { readonly run: DisplayRun & { kind: "hidden" } }) {
@@ -67,9 +67,9 @@ function explain(warning: TextWarning): string {
     case "mixed-script":
       return `mixes letters of different scripts (${warning.scripts.join(", ").replaceAll("_", " ")}) that can look alike:`;
     case "styled-letters":
-      return "has letters drawn in another style, which are not the ordinary ones:";
+      return "uses stylized letters that aren't the ordinary ones:";
     case "right-to-left":
-      return "has right-to-left letters; digits and signs beside them may be shown in another order than they are stored.";
+      return "contains right-to-left letters, so nearby digits and signs may appear in a different order than they are stored.";
   }
 }
 

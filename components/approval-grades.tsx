@@ -51,14 +51,14 @@ const grades = [
   {
     method: "none",
     title: "None",
-    means: "The record says what the agent reports that it did. Nobody claims that a human was asked.",
-    sent: "Nothing about approval was sent.",
+    means: "The record says what the agent reported. Nobody claims that a human was asked.",
+    sent: "Nothing about an approval.",
   },
   {
     method: "hash",
     title: "Asserted",
     means:
-      "The caller says that a human approved, perhaps with a hash that names the approver. It is the caller's own word.",
+      "The caller says that a human approved, optionally with a hash that identifies the approver. There is no proof.",
     sent: "human_approved: true, with or without human_approver_hash.",
   },
   {

@@ -29,7 +29,7 @@ const words: Record<BrowserStatus, { tone: Tone; text: string }> = {
   fail: { tone: "fail", text: "fails" },
   not_applicable: { tone: "neutral", text: "does not apply" },
   waiting: { tone: "pending", text: "not checked yet" },
-  unavailable: { tone: "unknown", text: "cannot check this" },
+  unavailable: { tone: "unknown", text: "can't check this" },
 };
 
 function Answer(props: {
@@ -65,8 +65,8 @@ export function ChecklistRow(props: ChecklistRowProps) {
       <div className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">{detail}</div>
       {isDisagreement(server, browser) ? (
         <div className="mt-3">
-          <Callout tone="fail" alert title="Your browser does not agree with this server">
-            The same bytes gave two different results. Do not rely on the server's verdict: download the files
+          <Callout tone="fail" alert title="Your browser disagrees with this server">
+            The same bytes gave two different results. Don't rely on the server's verdict. Download the files
             and run the offline verifier.
           </Callout>
         </div>

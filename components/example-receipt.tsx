@@ -60,7 +60,7 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
           ]}
         />
         <p className="py-3">
-          <TextLink href={attestation.publicUrl}>Check this attestation</TextLink>
+          <TextLink href={attestation.publicUrl}>Verify this attestation</TextLink>
         </p>
       </div>
     </figure>

@@ -35,19 +35,19 @@ function Section({ id, title, lead, children }: SectionProps) {
 const stages = [
   {
     title: "The agent reports",
-    text: "Before or after it acts, the agent posts what it does: its name, the action, a hash of the inputs, and if it has a key, its own signature.",
+    text: "Before or after it acts, the agent posts its name, the action, a hash of the inputs and, if it has a key, its own signature.",
   },
   {
-    title: "A human decides, where one is needed",
-    text: "The agent asks for an authorization and shows a link. The page shows the agent, the action and every field of the context; a person approves with World ID there, or denies.",
+    title: "A human decides, if needed",
+    text: "The agent requests approval and shares a link. The page shows the agent, the action and every detail. A person approves with World ID, or denies.",
   },
   {
     title: "Countersign signs and logs",
-    text: "The report becomes a statement in canonical JSON, signed with Ed25519 and appended to a transparency log before the agent gets its answer.",
+    text: "The report becomes a statement in canonical JSON, signed with Ed25519 and added to a transparency log before the agent gets a response.",
   },
   {
-    title: "Anyone checks",
-    text: "The link shows each check twice: what our server says and what your own browser computed from the same bytes. The offline verifier needs neither.",
+    title: "Anyone can check",
+    text: "The link shows every check twice: our server's result, and what your own browser computed from the same bytes. The offline verifier needs neither.",
   },
 ] as const;
 
@@ -74,11 +74,11 @@ function Hero({ example }: { readonly example?: ExampleAttestation | undefined }
     >
       <div>
         <h1 className="max-w-[18ch] font-semibold text-4xl leading-[1.08] tracking-[-0.03em] sm:text-6xl">
-          Check what an agent did, and whether a human approved it.
+          Proof of what your AI agent did, and whether a human approved it.
         </h1>
         <p className="mt-6 max-w-[56ch] text-lg text-muted sm:text-xl">
-          Countersign turns each action of a software agent into a signed, publicly logged attestation, with
-          proof of a human's approval by World ID where there was one. Nobody has to take our word for it.
+          Countersign turns each action of an AI agent into a signed, publicly logged attestation. If a human
+          approved it, World ID proves that too. Nobody has to take our word for it.
         </p>
         <div className="mt-8 flex flex-wrap gap-3">
           <ButtonLink href="/#quick-start">Start in two minutes</ButtonLink>
@@ -98,22 +98,22 @@ export function Home({ base, example }: HomeProps) {
       <Hero example={example} />
       <Section
         id="quick-start"
-        title="Key, attestation, link"
-        lead="Four commands from nothing to a link that a stranger can check. You need curl, jq, openssl and, for the last one, Node."
+        title="Create your first attestation"
+        lead="Four commands to a link anyone can verify. You need curl, jq, openssl and, for the last one, Node."
       >
         <QuickStart base={base} />
       </Section>
       <Section
         id="how-it-works"
         title="How it works"
-        lead="One statement, one signature, one place in a log that cannot be rewritten unnoticed."
+        lead="One statement, one signature, one entry in a log that can't be rewritten unnoticed."
       >
         <HowItWorks />
       </Section>
       <Section
         id="approval"
         title="Three grades of human approval"
-        lead="“A human approved this” can mean very different things. Every answer and every page says which."
+        lead="“A human approved this” can mean very different things. Every response and every page says which."
       >
         <ApprovalGrades />
       </Section>
@@ -122,7 +122,7 @@ export function Home({ base, example }: HomeProps) {
         title="What it does not prove"
         lead={
           <>
-            Evidence is only useful with its limits. The full list is in the{" "}
+            Evidence is only useful if you know its limits. The full list is in the{" "}
             <TextLink href="/docs/security">security model</TextLink>.
           </>
         }

@@ -3,27 +3,27 @@
 export const notProven = [
   {
     id: "happened",
-    claim: "That the action happened as told.",
+    claim: "That the action happened as reported.",
     why: "The receipt proves what the agent reported, when, and under which key. The report itself can be wrong.",
   },
   {
     id: "read",
     claim: "That a person read the approval page.",
-    why: "World ID proves that a key of an enrolled human approved exactly this request. A program can hold such a key, and someone can relay a code to a person who believes it is for something else. The confirmation code on both sides helps, but does not rule this out.",
+    why: "World ID proves that a key of an enrolled human approved exactly this request. A program can hold such a key, and a person can be tricked into scanning a code meant for something else. Comparing the confirmation code helps, but does not rule this out.",
   },
   {
     id: "who",
     claim: "Who the human is.",
-    why: "World ID proves that the key belongs to an enrolled human. It gives no name, and it need not be the human you had in mind.",
+    why: "World ID proves that the key belongs to an enrolled human. It gives no name, and it may not be the human you had in mind.",
   },
   {
     id: "script",
-    claim: "That the JavaScript of this page is honest.",
+    claim: "That this page's JavaScript is honest.",
     why: "We serve it. The offline verifier is one file that you can read, keep and run without us.",
   },
   {
     id: "split-view",
-    claim: "That everybody sees the same log, while its checkpoint has no witness.",
+    claim: "That everyone sees the same log, as long as no witness signs its checkpoints.",
     why: "A witness is a third party that signs only one history. Without one, a dishonest log could show two.",
   },
 ] as const;

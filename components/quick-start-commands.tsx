@@ -20,7 +20,7 @@ export function quickStartSteps(base: string): readonly QuickStartStep[] {
   return [
     {
       id: "request-key",
-      title: "Ask for a key",
+      title: "Request an API key",
       note: "A six-digit code arrives by e-mail. It is valid for ten minutes.",
       command: `curl -fsS ${base}/v1/keys/request \\
   -H 'Content-Type: application/json' \\
@@ -28,16 +28,16 @@ export function quickStartSteps(base: string): readonly QuickStartStep[] {
     },
     {
       id: "get-key",
-      title: "Trade the code for the key",
-      note: "Put the code from the mail in place of the zeros. The key is shown this once; here it goes into a variable.",
+      title: "Exchange the code for an API key",
+      note: "Replace the zeros with the code from the e-mail. The key is shown only once; this command stores it in a variable.",
       command: `API_KEY=$(curl -fsS ${base}/v1/keys/verify \\
   -H 'Content-Type: application/json' \\
   -d '{"email":"${placeholderEmail}","code":"${placeholderCode}"}' | jq -r .api_key)`,
     },
     {
       id: "attest",
-      title: "Attest something",
-      note: "An agent's name belongs to the first account that uses it, so this one gets a random ending.",
+      title: "Create an attestation",
+      note: "An agent's name belongs to the first account that uses it, so this one gets a random suffix. You can choose a permanent name when you're ready.",
       command: `AGENT=invoice-agent-$(openssl rand -hex 4)
 INPUTS_HASH=$(printf 'invoice 1042, 100.00 EUR' | openssl dgst -sha256 -r | cut -d' ' -f1)
 curl -fsS ${base}/v1/attest \\
@@ -49,7 +49,7 @@ jq -r .public_url receipt.json`,
     },
     {
       id: "verify",
-      title: "Open the link, or check it on your own machine",
+      title: "Open the link, or verify it on your own machine",
       note: "The last command printed a link that anyone can open. The offline verifier checks the same receipt without a browser.",
       command: `curl -fsSO ${base}/verify.mjs
 node verify.mjs ${base}/v1/verify/$(jq -r .attestation_id receipt.json)`,

@@ -2,7 +2,7 @@
 
 const columns = [
   {
-    title: "Check it yourself",
+    title: "Verify",
     links: [
       { href: "/verify", label: "Verify an attestation" },
       { href: "/docs/verify-offline", label: "Verify offline" },
@@ -22,7 +22,7 @@ const columns = [
   {
     title: "Know the limits",
     links: [
-      { href: "/docs/security", label: "What this does not prove" },
+      { href: "/docs/security", label: "What this doesn't prove" },
       { href: "/docs/limits", label: "Limits" },
       { href: "/docs/changelog", label: "Changelog" },
     ],

@@ -35,7 +35,7 @@ test("shows the newest keys, and all of them on a page of their own", async ({ p
   await expect(page.locator("main ol > li")).toHaveCount(13);
   await expectAccessibleInBothThemes(page);
   expect((await page.goto(`/agent/${keyed}/keys?cursor=x`))?.status()).toBe(200);
-  await expect(page.getByText("This page cannot be shown")).toBeVisible();
+  await expect(page.getByText("This page can't be shown right now")).toBeVisible();
   expect((await page.goto(`/agent/nobody-${run}/keys`))?.status()).toBe(404);
 });
 
@@ -111,7 +111,7 @@ test("the landing page shows the latest public attestation", async ({ page, requ
   const made = await attest(request, key, { agent_slug: slug, action: "The very latest action" });
   await page.goto("/");
   await expect(page.locator("figure").first()).toContainText("The very latest action");
-  await page.getByRole("link", { name: "Check this attestation" }).click();
+  await page.getByRole("link", { name: "Verify this attestation" }).click();
   await expect(page).toHaveURL(made.public_url);
 });
 
@@ -119,7 +119,7 @@ test("/verify takes an id or a link, and says so when it knows neither", async (
   await page.goto("/verify");
   await expectAccessibleInBothThemes(page);
   await page.getByLabel("Attestation id or link").fill(latest?.public_url ?? "");
-  await page.getByRole("button", { name: "Look it up" }).click();
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
   await expect(page).toHaveURL(latest?.public_url ?? "");
   await page.goto("/verify?q=01990000-0000-7000-8000-000000000000");
   await expect(page.getByText("This instance has no attestation")).toBeVisible();
@@ -131,7 +131,7 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   const result = page.locator("[data-outcome]");
   await page.goto("/verify");
   const paste = async (text: string) => {
-    await page.getByLabel("Paste it here, or drop a file on this box").fill(text);
+    await page.getByLabel("Paste it here, or drop a file").fill(text);
     await page.getByRole("button", { name: "Verify in this browser" }).click();
   };
   await paste(answer);
@@ -140,9 +140,9 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   await expectAccessibleInBothThemes(page);
   await paste(answer.replaceAll("Sent 100 %", "Sent 900 %"));
   await expect(result).toContainText("Not authentic");
-  await expect(result).toContainText("The file says something else about itself");
+  await expect(result).toContainText("The file contradicts this result");
   await paste('{"hello":"world"}');
-  await expect(result).toContainText("So nothing is known about it");
+  await expect(result).toContainText("It couldn't be checked");
   const bundle = await (await request.get(`${api}/bundle`)).body();
   await page.getByLabel("Or choose the file").setInputFiles({
     name: "bundle.json",

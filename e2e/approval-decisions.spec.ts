@@ -103,7 +103,7 @@ test("with the keyboard alone: Enter is bound to neither, Deny comes before Appr
   await page.waitForTimeout(500);
   expect((await poll(request, asked)).status, "no Enter so far has decided").toBe("pending");
   await page.keyboard.press("Tab");
-  await expect(page.getByRole("button", { name: "Deny for good" })).toBeFocused();
+  await expect(page.getByRole("button", { name: "Deny request" })).toBeFocused();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: "This request was denied" })).toBeFocused();
 });
@@ -164,7 +164,7 @@ test("hostile strings in every field run nothing and are shown for what they are
 
   await page.getByRole("button", { name: "Deny", exact: true }).click();
   await page.getByLabel("in your own words").fill(hostile.join(" "));
-  await page.getByRole("button", { name: "Deny for good" }).click();
+  await page.getByRole("button", { name: "Deny request" }).click();
   await expect(page.getByRole("heading", { name: "This request was denied" })).toBeVisible();
   await expectHarmless(page);
   await page.reload();
@@ -204,7 +204,7 @@ test("the service out of reach: the proof stays on the page and is sent again", 
   await page.goto(asked.approval_url);
   await page.route("**/proof", (route) => route.abort(), { times: 1 });
   await approveAs(await openWallet(page, context), "Hedy", "Orb");
-  await expect(page.getByText("The service cannot be reached")).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("The service can't be reached")).toBeVisible({ timeout: 20_000 });
   expect((await poll(request, asked)).status).toBe("pending");
   await page.getByRole("button", { name: "Send the proof again" }).click();
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
@@ -218,7 +218,7 @@ test("World out of reach: said so, and the request is still pending", async ({ p
   const problem = { status: 503, json: { code: "service_unavailable", detail: "World is out of reach" } };
   await page.route("**/proof", (route) => route.fulfill(problem));
   await approveAs(await openWallet(page, context), "Hedy", "Orb");
-  await expect(page.getByText("World cannot be reached to check the proof")).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("World can't be reached to check the proof")).toBeVisible({ timeout: 20_000 });
   await expect(page.getByText("The request is still pending")).toBeVisible();
   await expectAccessibleInBothThemes(page);
   expect((await poll(request, asked)).status).toBe("pending");
@@ -293,6 +293,6 @@ test("the time runs out: announced at ten seconds, then expired in words", async
 test("an unknown link is a clear 404", async ({ page }) => {
   const response = await page.goto("/approve/areq_unknown.token");
   expect(response?.status()).toBe(404);
-  await expect(page.getByRole("heading", { name: "This approval link is not known" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Approval link not found" })).toBeVisible();
   await expectAccessibleInBothThemes(page);
 });

@@ -101,7 +101,7 @@ test("two of two: the same human counts once, another one ends it", async ({ pag
 
   await page.reload();
   await approveAs(await openWallet(page, context), "Grace", "Orb");
-  await expect(page.getByText("You have approved this already")).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("You've already approved this")).toBeVisible({ timeout: 20_000 });
   expect(await poll(request, asked)).toMatchObject({
     status: "pending",
     approvals: { required: 2, given: 1 },
@@ -149,7 +149,7 @@ test("a page altered on its way is found out before anything is asked", async ({
   });
   await page.goto(asked.approval_url);
   await expect(page.getByText("Pay 1.00 EUR to Example").first()).toBeVisible();
-  await expect(page.getByText("Your browser computed another hash")).toBeVisible();
+  await expect(page.getByText("Your browser computed a different hash")).toBeVisible();
   await page.getByRole("button", { name: "Approve with World ID" }).click();
   await expect(page.getByText("Do not approve:").last()).toBeVisible();
   expect(started).toBe(0);
@@ -194,13 +194,13 @@ test("the page's headers keep its address to itself", async ({ request }) => {
     expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
     expect(headers["content-security-policy"]).not.toMatch(/script-src[^;]*'unsafe-(inline|eval)'/);
   }
-  expect(await unknown.text()).toContain("This approval link is not known");
+  expect(await unknown.text()).toContain("Approval link not found");
 });
 
 test("a page opened late says cancelled in words", async ({ page, request }) => {
   const asked: Asked = await ask(request, key, { action: "Taken back" });
   await page.goto(asked.approval_url);
-  await expect(page.getByRole("heading", { name: "An agent asks for your approval" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "An agent is requesting your approval" })).toBeVisible();
   await cancel(request, key, asked);
   await expect(
     page.getByRole("heading", { name: "This request was cancelled" }),

@@ -36,7 +36,7 @@ export async function makeKey(page: Page, name: string, ...more: string[]): Prom
   await page.goto("/portal/keys");
   await page.getByLabel("Name", { exact: true }).fill(name);
   for (const scope of more) await page.getByRole("checkbox", { name: new RegExp(`^${scope}`) }).check();
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   return ((await page.getByTestId("secret").locator("code").textContent()) ?? "").trim();
 }
 

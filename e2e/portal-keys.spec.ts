@@ -6,7 +6,7 @@ import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
 test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, request }) => {
   await signIn(page, newAddress("keys"));
   await page.goto("/portal/keys");
-  await expect(page.getByText("No key yet")).toBeVisible();
+  await expect(page.getByText("No keys yet")).toBeVisible();
   await expectGoodPage(page);
   const statusOf = async (key: string) =>
     (await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } })).status();
@@ -18,17 +18,17 @@ test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, re
 
   await page.getByRole("button", { name: "Rotate worker" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByLabel("The old key works for").selectOption("1");
+  await page.getByLabel("Old key expires").selectOption("1");
   await expectGoodPage(page);
-  await page.getByRole("button", { name: "Make the new key" }).click();
+  await page.getByRole("button", { name: "Create new key" }).click();
   const second = ((await page.getByTestId("secret").locator("code").textContent()) ?? "").trim();
   await page.keyboard.press("Escape");
   expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200]);
   await expect(page.getByRole("button", { name: "Revoke worker" })).toHaveCount(2);
 
   await page.getByRole("button", { name: "Revoke worker" }).first().click();
-  await page.getByRole("button", { name: "Revoke the key" }).click();
-  await expect(page.getByText("refused from now on")).toBeVisible();
+  await page.getByRole("button", { name: "Revoke key" }).click();
+  await expect(page.getByText("Key revoked.")).toBeVisible();
   expect([await statusOf(first), await statusOf(second)]).toEqual([200, 401]);
   await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
   await expect(page.getByText("Revoked", { exact: true })).toBeVisible();
@@ -53,7 +53,7 @@ test("refuses a key without a scope and keeps what was typed", async ({ page }) 
   await page.getByLabel("Name", { exact: true }).fill("no scope");
   for (const scope of ["attest", "authorize", "identity", "read"])
     await page.getByRole("checkbox", { name: new RegExp(`^${scope}`) }).uncheck();
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await expect(page.getByText("Not accepted: choose at least one scope")).toBeVisible();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("no scope");
 });
@@ -63,9 +63,9 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await signIn(page, newAddress("owner"));
   await page.goto("/portal/settings");
   await expectGoodPage(page);
-  await page.getByLabel("E-mail address of a colleague").fill(colleagueAddress);
-  await page.getByRole("button", { name: "Send the invitation" }).click();
-  await expect(page.getByText(`on its way to ${colleagueAddress}`)).toBeVisible();
+  await page.getByLabel("E-mail address").fill(colleagueAddress);
+  await page.getByRole("button", { name: "Send invitation" }).click();
+  await expect(page.getByText(`Invitation sent to ${colleagueAddress}`)).toBeVisible();
 
   const context = await browser.newContext();
   const colleague = await context.newPage();
@@ -75,12 +75,12 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await expect(colleague.getByText("a link is on its way")).toBeVisible();
   await colleague.goto(await readLink(page.request, colleagueAddress, "/portal/sign-in/confirm"));
   await colleague.getByRole("button", { name: "Sign in" }).click();
-  await colleague.getByRole("button", { name: "Join the organization" }).click();
+  await colleague.getByRole("button", { name: "Join organization" }).click();
   await expect(colleague.getByRole("heading", { name: "Overview" })).toBeVisible();
   await expect(colleague.getByText(`${colleagueAddress} · member`)).toBeVisible();
   await colleague.goto("/portal/settings");
-  await expect(colleague.getByText("Only an owner can change this.")).toBeVisible();
-  await expect(colleague.getByRole("button", { name: "Delete the account" })).toHaveCount(0);
+  await expect(colleague.getByText("Only owners can change this.")).toBeVisible();
+  await expect(colleague.getByRole("button", { name: "Delete account" })).toHaveCount(0);
 
   await page.reload();
   await page.getByRole("button", { name: `Remove ${colleagueAddress}` }).click();
@@ -95,10 +95,10 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await signIn(page, newAddress("settings"));
   const key = await makeKey(page, "worker");
   await page.goto("/portal/settings");
-  await page.getByLabel("Name of the organization").fill("Acme Agents");
+  await page.getByLabel("Organization name").fill("Acme Agents");
   await page.getByLabel("New attestations are").selectOption("private");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText("The settings are saved.")).toBeVisible();
+  await expect(page.getByText("Settings saved.")).toBeVisible();
   const made = await request.post("/v1/attest", {
     headers: { authorization: `Bearer ${key}` },
     data: { agent_slug: `acme-${Date.now()}`, action: "did", inputs_hash: "x" },
@@ -109,13 +109,13 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await expect(page.getByText(/^sess_/).first()).toBeVisible();
   await expectGoodPage(page);
   await page.goto("/portal/settings");
-  await page.getByRole("button", { name: "Delete the account" }).click();
+  await page.getByRole("button", { name: "Delete account" }).click();
   await expectGoodPage(page);
-  await page.getByLabel("Type the name of the organization: Acme Agents").fill("Acme");
-  await page.getByRole("button", { name: "Delete it for ever" }).click();
+  await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme");
+  await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page.getByText("is not the name of the organization")).toBeVisible();
-  await page.getByLabel("Type the name of the organization: Acme Agents").fill("Acme Agents");
-  await page.getByRole("button", { name: "Delete it for ever" }).click();
+  await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme Agents");
+  await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page.getByRole("heading", { name: "Sign in to the portal" })).toBeVisible();
   const info = await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } });
   expect(info.status()).toBe(401);

@@ -24,7 +24,7 @@ test("only the button's POST signs in, and the link works once", async ({ page, 
 
   await scannerPage.goto(link);
   await scannerPage.getByRole("button", { name: "Sign in" }).click();
-  await expect(scannerPage.getByText("This link was used before")).toBeVisible();
+  await expect(scannerPage.getByText("This link was already used")).toBeVisible();
   await scanner.close();
 });
 

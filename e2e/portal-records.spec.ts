@@ -9,7 +9,7 @@ test("registers an agent with a key from this browser, which never leaves it", a
   const sent: string[] = [];
   page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
   await page.goto("/portal/agents");
-  await expect(page.getByText("No agent yet")).toBeVisible();
+  await expect(page.getByText("No agents yet")).toBeVisible();
   await expectGoodPage(page);
   await page.goto("/portal/agents/new");
   const slug = `robot-${Date.now()}`;
@@ -21,8 +21,8 @@ test("registers an agent with a key from this browser, which never leaves it", a
   const privateKey = pem.replaceAll(/-----[^-]+-----|\s/g, "");
   expect(privateKey).toHaveLength(64);
   await expectGoodPage(page);
-  await page.getByLabel("I have stored the private key").check();
-  await page.getByRole("button", { name: "Register the agent" }).click();
+  await page.getByLabel("I've stored the private key").check();
+  await page.getByRole("button", { name: "Register agent" }).click();
   await expect(page.getByRole("heading", { name: slug })).toBeVisible();
   await expect(page.getByText("Key proven")).toBeVisible();
   await expectGoodPage(page);
@@ -35,20 +35,20 @@ test("registers an agent with a key from this browser, which never leaves it", a
     );
 
   await page.getByLabel("Display name").fill("");
-  await page.getByRole("button", { name: "Save the profile" }).click();
-  await expect(page.getByText("The profile is saved.")).toBeVisible();
+  await page.getByRole("button", { name: "Save profile" }).click();
+  await expect(page.getByText("Profile saved.")).toBeVisible();
   await page.getByLabel("Tools").fill("http.get\nhttp.get");
-  await page.getByRole("button", { name: "Save the tools" }).click();
+  await page.getByRole("button", { name: "Save tools" }).click();
   await expect(page.getByText("Not accepted: must not name a tool twice")).toBeVisible();
-  await page.getByRole("button", { name: "Remove the key" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Remove the key" }).click();
-  await expect(page.getByText("The agent has no key any more.")).toBeVisible();
+  await page.getByRole("button", { name: "Remove key" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove key" }).click();
+  await expect(page.getByText("Key removed.")).toBeVisible();
 });
 
 test("searches, exports and presents attestations", async ({ page, request }) => {
   await signIn(page, newAddress("attestations"));
   await page.goto("/portal/attestations");
-  await expect(page.getByText("Nothing recorded yet")).toBeVisible();
+  await expect(page.getByText("No attestations yet")).toBeVisible();
   const key = await makeKey(page, "worker");
   const agent_slug = `bot-${Date.now()}`;
   for (const action of ["=1+1 formula", "+plus", "-minus", "@at"])
@@ -95,17 +95,17 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   await expect(page.getByText("Authentic record", { exact: true })).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("checkbox", { name: /^action/ }).check();
-  await page.getByLabel("For whom").fill("https://bank.example");
-  await page.getByLabel("The verifier's nonce").fill("n-1");
-  await page.getByRole("button", { name: "Make the presentation" }).click();
-  await expect(page.getByText("The presentation is made.")).toBeVisible();
+  await page.getByLabel("Audience").fill("https://bank.example");
+  await page.getByLabel("Nonce").fill("n-1");
+  await page.getByRole("button", { name: "Create presentation" }).click();
+  await expect(page.getByText("Presentation created.")).toBeVisible();
   const presentation = await page.getByRole("group", { name: "presentation" }).textContent();
   expect(presentation).toContain("Paid invoice 4711");
   expect(presentation).not.toContain(agent_slug);
 
-  await page.getByRole("button", { name: "Erase the content" }).click();
-  await page.getByRole("button", { name: "Erase it for ever" }).click();
-  await expect(page.getByText("The content is erased. The log entry stays.")).toBeVisible();
+  await page.getByRole("button", { name: "Erase content" }).click();
+  await page.getByRole("button", { name: "Erase permanently" }).click();
+  await expect(page.getByText("Content erased. The log entry stays.")).toBeVisible();
   await page.reload();
   await expect(page.getByText("Content erased")).toBeVisible();
   await expect(page.getByText("Paid invoice 4711")).toHaveCount(0);
@@ -114,7 +114,7 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
 test("follows requests live, shows the link, cancels it", async ({ page, request }) => {
   await signIn(page, newAddress("authorizations"));
   await page.goto("/portal/authorizations");
-  await expect(page.getByText("No human was asked yet")).toBeVisible();
+  await expect(page.getByText("No approval requests yet")).toBeVisible();
   await expectGoodPage(page);
   const key = await makeKey(page, "worker");
   const agent_slug = `bot-${Date.now()}`;
@@ -133,9 +133,9 @@ test("follows requests live, shows the link, cancels it", async ({ page, request
   await expect(page.getByText("1 EUR")).toBeVisible();
   await expect(page.getByText(/\/approve\/areq_/)).toBeVisible();
   await expectGoodPage(page);
-  await page.getByRole("button", { name: "Cancel it" }).click();
-  await page.getByRole("button", { name: "Cancel the request" }).click();
-  await expect(page.getByText("The request is cancelled.")).toBeVisible();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  await page.getByRole("button", { name: "Cancel request" }).click();
+  await expect(page.getByText("Request cancelled.")).toBeVisible();
 });
 
 test("answers a stranger's look at each page as an unknown address", async ({ page, request, browser }) => {
@@ -159,7 +159,7 @@ test("answers a stranger's look at each page as an unknown address", async ({ pa
     expect((await page.goto(theirs))?.status(), theirs).toBe(200);
     for (const path of [theirs, unknown]) {
       expect((await stranger.goto(path))?.status(), path).toBe(404);
-      await expect(stranger.getByText("Nothing is known under this address")).toBeVisible();
+      await expect(stranger.getByText("Page not found")).toBeVisible();
     }
   }
   await stranger.goto("/portal/attestations");

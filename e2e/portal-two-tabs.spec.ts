@@ -9,13 +9,13 @@ async function joinSecond(page: Page, owner: Page): Promise<{ own: string; invit
   const [own, invited] = [newAddress("tabs"), newAddress("host")];
   await signIn(owner, invited);
   await owner.goto("/portal/settings");
-  await owner.getByLabel("E-mail address of a colleague").fill(own);
+  await owner.getByLabel("E-mail address").fill(own);
   await owner.getByLabel("As", { exact: true }).selectOption("owner");
-  await owner.getByRole("button", { name: "Send the invitation" }).click();
-  await expect(owner.getByText(`on its way to ${own}`)).toBeVisible();
+  await owner.getByRole("button", { name: "Send invitation" }).click();
+  await expect(owner.getByText(`Invitation sent to ${own}`)).toBeVisible();
   await signIn(page, own);
   await page.goto(await readLink(page.request, own, "/portal/invitations/"));
-  await page.getByRole("button", { name: "Join the organization" }).click();
+  await page.getByRole("button", { name: "Join organization" }).click();
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
   return { own: own.split("@")[0] ?? "", invited: invited.split("@")[0] ?? "" };
 }
@@ -42,21 +42,21 @@ test("a form of one tab is refused after a switch in another, and works after a 
   await second.goto("/portal");
   await switchTo(second, names.own);
 
-  await page.getByLabel("Name of the organization").fill("Renamed");
+  await page.getByLabel("Organization name").fill("Renamed");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText(refusal)).toBeVisible();
-  await page.getByRole("button", { name: "Delete the account" }).click();
-  await page.getByLabel(/^Type the name of the organization/).fill(names.own);
-  await page.getByRole("button", { name: "Delete it for ever" }).click();
+  await page.getByRole("button", { name: "Delete account" }).click();
+  await page.getByLabel(/^Type the organization's name/).fill(names.own);
+  await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page.getByRole("dialog").getByText(refusal)).toBeVisible();
   await second.goto("/portal/settings");
-  await expect(second.getByLabel("Name of the organization")).toHaveValue(names.own);
+  await expect(second.getByLabel("Organization name")).toHaveValue(names.own);
 
   await page.reload();
   await expect(shown(page)).toHaveText(names.own);
-  await page.getByLabel("Name of the organization").fill("Renamed");
+  await page.getByLabel("Organization name").fill("Renamed");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText("The settings are saved.")).toBeVisible();
+  await expect(page.getByText("Settings saved.")).toBeVisible();
   await switchTo(second, names.invited);
   await second.goto("/portal/keys");
   await expect(
@@ -81,7 +81,7 @@ test("dialogs, downloads and a page that was reached by a link follow the same r
   const second = await page.context().newPage();
   await second.goto("/portal");
   await switchTo(second, names.own);
-  await page.getByRole("button", { name: "Revoke the key" }).click();
+  await page.getByRole("button", { name: "Revoke key" }).click();
   await expect(page.getByRole("dialog").getByText(refusal)).toBeVisible();
   await page.keyboard.press("Escape");
   const refused = await third.request.get(file ?? "");
@@ -89,11 +89,11 @@ test("dialogs, downloads and a page that was reached by a link follow the same r
 
   await expect(shown(third)).toHaveText(names.invited);
   await third.getByRole("link", { name: "Settings" }).click();
-  await expect(third.getByLabel("Name of the organization")).toHaveValue(names.own);
+  await expect(third.getByLabel("Organization name")).toHaveValue(names.own);
   await expect(shown(third)).toHaveText(names.own);
   await third.getByLabel("New attestations are").selectOption("private");
   await third.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(third.getByText("The settings are saved.")).toBeVisible();
+  await expect(third.getByText("Settings saved.")).toBeVisible();
   await other.close();
 });
 
@@ -105,12 +105,12 @@ test("a member is not offered keys that erase; an owner is, with a warning", asy
   await makeKey(host, "eraser", "erase");
   await expect(host.getByText("Don't give it to an agent")).toBeVisible();
   await host.goto("/portal/settings");
-  await host.getByLabel("E-mail address of a colleague").fill(member);
-  await host.getByRole("button", { name: "Send the invitation" }).click();
-  await expect(host.getByText(`on its way to ${member}`)).toBeVisible();
+  await host.getByLabel("E-mail address").fill(member);
+  await host.getByRole("button", { name: "Send invitation" }).click();
+  await expect(host.getByText(`Invitation sent to ${member}`)).toBeVisible();
   await signIn(page, member);
   await page.goto(await readLink(page.request, member, "/portal/invitations/"));
-  await page.getByRole("button", { name: "Join the organization" }).click();
+  await page.getByRole("button", { name: "Join organization" }).click();
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
   await page.goto("/portal/keys");
   await expect(page.getByRole("checkbox", { name: /^attest/ })).toBeVisible();

@@ -131,7 +131,7 @@ test.describe
     test("get no verdict that was asked for before the input changed", async ({ page }) => {
       for (const [url, label, button] of [
         ["/verify/presentation", "Presentation", "Check in this browser"],
-        ["/verify", "Paste it here, or drop a file on this box", "Verify in this browser"],
+        ["/verify", "Paste it here, or drop a file", "Verify in this browser"],
       ] as const) {
         const keys: (() => Promise<void>)[] = [];
         await page.route("**/v1/pubkey", (route) => void keys.push(() => route.continue()));
@@ -154,7 +154,7 @@ test.describe
     }) => {
       const verify = async () => {
         await page.goto("/verify", { waitUntil: "networkidle" });
-        await page.getByLabel("Paste it here, or drop a file on this box").fill(text);
+        await page.getByLabel("Paste it here, or drop a file").fill(text);
         await page.getByRole("button", { name: "Verify in this browser" }).click();
       };
       await verify();

@@ -38,7 +38,9 @@ test("retired and revoked keys have words of their own, and both sides hold to t
 
   await open(page, early.public_url);
   await expect(verdict(page)).toHaveText("Authentic record");
-  await expect(page.getByText("has been retired since. It was valid at this place in the log")).toBeVisible();
+  await expect(
+    page.getByText("has since been retired. It was valid at this position in the log"),
+  ).toBeVisible();
   await expect(keyCheck(page)).toContainText("Server: yes");
   await expect(keyCheck(page)).toContainText("Your browser: yes");
   await expectAccessibleInBothThemes(page);

@@ -45,11 +45,11 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
 
   await page.goto(made.public_url);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Not authentic");
-  await expect(page.getByText("Do not rely on what this record says.")).toBeVisible();
+  await expect(page.getByText("Don't rely on what this record says.")).toBeVisible();
   await expect(page.locator("#check-payload_hash")).toContainText("Server: fails");
   await expect(page.locator("#check-payload_hash")).toContainText("Your browser: fails");
   await expect(
-    page.getByText("Your browser repeated the checks and does not find it authentic either."),
+    page.getByText("Your browser repeated the checks and also found it not authentic."),
   ).toBeVisible();
   await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
   await expectAccessibleInBothThemes(page);

@@ -114,7 +114,7 @@ test("a private attestation shows nothing of its content", async ({ page, reques
   await openVerified(page, made.public_url);
   await expect(verdict(page)).toHaveText("Authentic record, private");
   expect(await page.content()).not.toContain("Jane Doe");
-  await expect(row(page, "payload_hash")).toContainText("Your browser: cannot check this");
+  await expect(row(page, "payload_hash")).toContainText("Your browser: can't check this");
   await expect(row(page, "log_inclusion")).toContainText("Your browser: yes");
   await expect(row(page, "zk_proof")).toContainText("Your browser: yes");
   await expect(agrees(page)).toBeVisible();
@@ -185,7 +185,7 @@ test("a lying server is caught by the browser: a verdict of valid over changed b
   });
   await openVerified(page, made.public_url);
   await expect(page.locator("main").getByRole("alert").first()).toContainText(
-    "Your browser does not agree with this server",
+    "Your browser disagrees with this server",
   );
   await expect(
     page.getByText("This page says authentic; your browser finds it not authentic."),
@@ -205,7 +205,7 @@ test("a server that answers with another valid attestation is caught too", async
   );
   await openVerified(page, asked.public_url);
   await expect(page.locator("main").getByRole("alert").first()).toContainText(
-    "Your browser does not agree with this server",
+    "Your browser disagrees with this server",
   );
 });
 
@@ -259,9 +259,7 @@ test("a page that says something else than the signed bytes is caught", async ({
     });
     await openVerified(page, made.public_url);
     await expect(page.getByText(to).first()).toBeVisible();
-    await expect(page.locator("main").getByRole("alert").first()).toContainText(
-      "Your browser does not agree",
-    );
+    await expect(page.locator("main").getByRole("alert").first()).toContainText("Your browser disagrees");
     await expect(agrees(page)).toHaveCount(0);
     await page.unrouteAll();
   }
@@ -271,6 +269,6 @@ test("where the checks cannot be repeated the page says whose word it is", async
   const made = await attest(request, key);
   await page.route("**/v1/pubkey", (route) => route.abort());
   await openVerified(page, made.public_url);
-  await expect(page.getByText("Your browser could not repeat the checks")).toBeVisible();
-  await expect(row(page, "signature")).toContainText("Your browser: cannot check this");
+  await expect(page.getByText("Your browser couldn't repeat the checks")).toBeVisible();
+  await expect(row(page, "signature")).toContainText("Your browser: can't check this");
 });

@@ -78,7 +78,7 @@ test("the public feed marks it in red, and finds it by its filter", async ({ pag
   const clean = await attest(request, key, { agent_slug: slug, action: "Read a file" });
   expect(clean.public_url).toContain(slug);
   await page.goto(`/agent/${slug}`);
-  await expect(page.getByText("Tool not registered")).toBeVisible();
+  await expect(page.getByText("Unregistered tool")).toBeVisible();
   await page.getByLabel("Warnings", { exact: true }).selectOption("With warnings");
   await page.getByRole("button", { name: "Filter" }).click();
   await expect(page).toHaveURL(/warnings=true/);
@@ -94,7 +94,7 @@ test("a file with warnings does not look valid on /verify", async ({ page, reque
   const made = await attest(request, key, { ...violation, action: "Ran it again" });
   const answer = await (await request.get(`/v1/verify/${made.attestation_id}`)).text();
   await page.goto("/verify");
-  await page.getByLabel("Paste it here, or drop a file on this box").fill(answer);
+  await page.getByLabel("Paste it here, or drop a file").fill(answer);
   await page.getByRole("button", { name: "Verify in this browser" }).click();
   const result = page.locator("[data-outcome]");
   await expect(result).toContainText("Authentic record, 3 warnings");
@@ -113,14 +113,14 @@ test("a server that leaves a warning out of page and answer is caught by the bro
   });
   await openChecked(page, made.public_url);
   await expect(page.locator("main").getByRole("alert").first()).toContainText(
-    "Your browser does not agree with this server",
+    "Your browser disagrees with this server",
   );
 });
 
 test("the portal counts them, marks them in red and finds them by a filter", async ({ page, request }) => {
   test.setTimeout(120_000);
   await signIn(page, newAddress("warned"));
-  await expect(page.getByText("No attestation of the last 30 days has one.")).toBeVisible();
+  await expect(page.getByText("No warnings in the last 30 days.")).toBeVisible();
   const own = await makeKey(page, "ci");
   const agent_slug = `portal-${slug}`;
   await callApi(request, own, "/v1/identity/register", { ...registered, slug: agent_slug });
@@ -130,12 +130,12 @@ test("the portal counts them, marks them in red and finds them by a filter", asy
 
   await page.goto("/portal");
   await expect(page.getByText("record something wrong or unproven")).toBeVisible();
-  await page.getByRole("link", { name: "See them" }).click();
+  await page.getByRole("link", { name: "View them" }).click();
   await expect(page).toHaveURL(/warnings=true/);
   const table = page.getByRole("table");
   await expect(table.getByText("Ran a shell")).toBeVisible();
   await expect(table.getByText("Read a file")).toHaveCount(0);
-  for (const mark of ["Agent's signature wrong", "Code not as registered", "Tool not registered"])
+  for (const mark of ["Agent's signature wrong", "Code not as registered", "Unregistered tool"])
     await expect(table.getByText(mark)).toHaveClass(/text-fail/);
   await expectGoodPage(page);
   const exported = await page.getByRole("link", { name: "Export CSV" }).getAttribute("href");

@@ -5,7 +5,7 @@ import { TextLink } from "#components/ui/text-link";
 
 export const metadata: Metadata = {
   title: "Documentation",
-  description: "Guides for agents' builders, for people who approve, and for those who check.",
+  description: "How to connect your agents, run an instance, and verify attestations.",
 };
 
 export default function DocsPage() {
@@ -13,9 +13,9 @@ export default function DocsPage() {
     <>
       <h1 className="font-semibold text-[2rem] leading-tight">Documentation</h1>
       <p className="mt-3 max-w-[60ch] text-lg text-muted">
-        Guides for those who build agents, for those who run an instance, and for those who check what others
-        did. Each guide is also plain Markdown: add <code className="font-mono text-base">.md</code> to its
-        address. For agents there is <TextLink href="/llms.txt">llms.txt</TextLink>.
+        How to connect your agents, run an instance, and verify what other people's agents did. Every guide is
+        also available as Markdown: add <code className="font-mono text-base">.md</code> to its URL. Agents
+        can start with <TextLink href="/llms.txt">llms.txt</TextLink>.
       </p>
       {docsGroups.map((group) => (
         <section key={group.title} aria-label={group.title} className="mt-10">

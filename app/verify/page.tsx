@@ -13,7 +13,7 @@ export function generateMetadata(): Metadata {
   return {
     title: "Verify an attestation",
     description:
-      "Check an attestation by its id or link, or a receipt, bundle or authorization in your own browser.",
+      "Verify an attestation by its id or link, or a receipt, bundle or authorization in your own browser.",
     alternates: { canonical: `${publicBaseUrl()}/verify` },
   };
 }

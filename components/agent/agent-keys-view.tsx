@@ -22,8 +22,8 @@ export function AgentKeysView({ history, isFirstPage }: AgentKeysViewProps) {
       </p>
       <h1 className="mt-1 mb-3 font-semibold text-3xl sm:text-4xl">Key history</h1>
       <p className="mb-6 max-w-[68ch] text-muted">
-        Every key that was registered for this agent, newest first. An attestation is judged by the key that
-        was registered when it was made.
+        All keys ever registered for this agent, newest first. Each attestation is checked against the key
+        registered when it was created.
       </p>
       <KeyHistory history={keys} />
       <CursorPagination

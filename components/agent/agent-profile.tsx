@@ -42,7 +42,7 @@ function KeyTimes({ entry }: { readonly entry: KeyHistoryEntry }) {
 /** In the order given. */
 export function KeyHistory({ history }: { readonly history: readonly KeyHistoryEntry[] }) {
   if (history.length === 0)
-    return <p className="text-[15px] text-muted">No key was ever registered for this agent.</p>;
+    return <p className="text-[15px] text-muted">This agent has never had a registered key.</p>;
   return (
     <ol className="divide-y divide-line border-line border-y">
       {history.map((entry) => (

@@ -51,8 +51,8 @@ export function AgentView({ agent, query }: AgentViewProps) {
       <div className="mt-6 grid items-start gap-x-12 gap-y-4 lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
         <AgentFacts agent={agent} />
         <p className="text-[15px] text-muted">
-          Name, description, code hash and tools are what the agent's owner registered. An attestation is
-          judged by what was registered when it was made. The same in machine-readable form:{" "}
+          Name, description, code hash and tools are what the agent's owner registered. Each attestation is
+          checked against what was registered when it was created. Machine-readable:{" "}
           <a className="text-accent underline" href={`/v1/agent/${agent.slug}`}>
             JSON
           </a>
@@ -67,7 +67,7 @@ export function AgentView({ agent, query }: AgentViewProps) {
           .
         </p>
       </div>
-      <Section id="attestations" title="Attestations" lead="Newest first. Open one to have it verified.">
+      <Section id="attestations" title="Attestations" lead="Newest first. Open one to verify it.">
         <FeedFilterForm path={path} approval={approval} action={action} warnings={warnings} />
         <div className="mt-5">
           <FeedTable entries={agent.attestations} isFiltered={isFiltered} />
@@ -82,7 +82,7 @@ export function AgentView({ agent, query }: AgentViewProps) {
         <Section
           id="keys"
           title="Key history"
-          lead="The newest first. A key is proven once a signature under it has verified."
+          lead="Newest first. A key is proven once one of its signatures has been verified."
         >
           <KeyHistory history={agent.identity.key_history.toReversed()} />
           {agent.identity.key_history_cursor === null ? null : (
@@ -91,12 +91,12 @@ export function AgentView({ agent, query }: AgentViewProps) {
             </p>
           )}
         </Section>
-        <Section id="tools" title="Tool manifest" lead="The tools that the owner allows this agent.">
+        <Section id="tools" title="Tool manifest" lead="The tools that the owner allows this agent to use.">
           <ToolManifest identity={agent.identity} />
         </Section>
       </div>
       <p className="mt-10 text-[15px]">
-        Badge for a web page:{" "}
+        Badge for your website:{" "}
         <TextLink href={`/badge/${agent.slug}.svg`}>{`/badge/${agent.slug}.svg`}</TextLink>
       </p>
     </div>

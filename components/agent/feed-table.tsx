@@ -65,11 +65,9 @@ interface FeedTableProps {
 
 export function FeedTable({ entries, isFiltered }: FeedTableProps) {
   const empty = isFiltered ? (
-    <EmptyState title="No attestation fits">Take a filter away to see more.</EmptyState>
+    <EmptyState title="No matching attestations">Remove a filter to see more.</EmptyState>
   ) : (
-    <EmptyState title="No public attestation yet">
-      This agent has recorded nothing that the public may see.
-    </EmptyState>
+    <EmptyState title="No public attestation yet">This agent hasn't published any records.</EmptyState>
   );
   return (
     <DataTable

@@ -20,12 +20,12 @@ const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means:
   retired: {
     tone: "warn",
     label: "Identity not verified",
-    means: "The key that this request names has been replaced since.",
+    means: "The agent's key has been replaced since this request was created.",
   },
   none: {
     tone: "warn",
     label: "Identity not verified",
-    means: "This agent has no registered key. Only the organization's API key stands behind the request.",
+    means: "This agent has no registered key. Only the organization's API key backs the request.",
   },
 };
 
@@ -33,7 +33,7 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
   const { agent, organization } = view;
   const { tone, label, means } = keyWords[agent.key_status];
   return (
-    <Card title="Who asks">
+    <Card title="Requested by">
       <div className="flex flex-col gap-3">
         <div>
           <p className="font-semibold text-xl">
@@ -60,7 +60,7 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
             <span className="font-medium">
               <AgentText value={organization.name} isName />
             </span>
-            <span className="text-muted"> (a name that it chose itself)</span>
+            <span className="text-muted"> (self-chosen name)</span>
           </p>
         )}
       </div>

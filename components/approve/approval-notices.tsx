@@ -15,14 +15,15 @@ export function ApprovalNotices({ view }: { readonly view: ApprovalView }) {
               : "TEST: this instance uses a stand-in for World ID"
           }
         >
-          An approval given here is marked TEST for ever. It is not a World ID proof and says nothing about a
-          person.
+          Approvals given here are permanently marked TEST. They aren't World ID proofs and say nothing about
+          a person.
         </Callout>
       ) : null}
       {view.previously_denied ? (
         <Callout tone="warn" title="A request like this one was denied in the last 24 hours">
-          The same agent asked for the same action with the same details, and it was denied at{" "}
-          <Timestamp iso={view.previously_denied.denied_at} />. Approve only if you know why it asks again.
+          The same agent requested the same action with the same details, and was denied at{" "}
+          <Timestamp iso={view.previously_denied.denied_at} />. Approve only if you know why it is asking
+          again.
         </Callout>
       ) : null}
     </>

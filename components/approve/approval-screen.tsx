@@ -22,7 +22,7 @@ interface ApprovalScreenProps {
 }
 
 const headings = {
-  pending: "An agent asks for your approval",
+  pending: "An agent is requesting your approval",
   approved: "This request was approved",
   denied: "This request was denied",
   expired: "This request has expired",
@@ -54,7 +54,7 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
         {isPending ? null : <Outcome view={view} wasOpenedLate={statusAtOpening !== "pending"} />}
         <AgentBlock view={view} />
         {view.is_erased ? (
-          <Callout tone="info" title="What was asked has been erased">
+          <Callout tone="info" title="The content of this request was erased">
             The organization erased the action and its details. The decision stays in the log.
           </Callout>
         ) : (

@@ -258,9 +258,7 @@ describe("words", () => {
     expect(explainProblem(problem(503), true)).toMatchObject({ next: "none" });
     expect(explainProblem(problem(503), true).text).toContain("still pending");
     expect(explainProblem(problem(503), false).next).toBe("start-again");
-    expect(explainProblem(problem(409, "already_approved"), true).title).toBe(
-      "You have approved this already",
-    );
+    expect(explainProblem(problem(409, "already_approved"), true).title).toBe("You've already approved this");
     expect(explainProblem(problem(422, "approval_refused"), true).text).toContain("why");
   });
 
@@ -278,16 +276,16 @@ describe("explainProof", () => {
   it("never claims that a proof which World alone checked can be checked again", () => {
     const alone = { level: "orb" as const, verified_by: [both[1] ?? "world-portal-v4"], is_anchored: false };
     expect(explainProof(alone, "production")).toBe(
-      "Level Orb: checked by World, cannot be checked again independently.",
+      "Level Orb: checked by World. It can't be checked again independently.",
     );
   });
 
   it("says what stands for the root", () => {
     const device = { level: "device" as const, verified_by: both, is_anchored: false };
-    expect(explainProof(device, "production")).toContain("cannot be anchored again later");
+    expect(explainProof(device, "production")).toContain("can't be anchored again later");
     expect(explainProof({ ...device, level: "orb" }, "production")).toContain("No block");
-    expect(explainProof({ ...device, is_anchored: true }, "production")).toContain("stands on chain");
-    expect(explainProof(device, "local")).toContain("the stand-in's own");
+    expect(explainProof({ ...device, is_anchored: true }, "production")).toContain("Its root is on chain");
+    expect(explainProof(device, "local")).toContain("comes from the stand-in");
   });
 });
 

@@ -26,12 +26,12 @@ function useDifferences(view: ApprovalView): string[] | null | undefined {
 
 function BrowserSays({ differences }: { readonly differences: string[] | null | undefined }) {
   if (differences === undefined)
-    return <StatusPill tone="neutral">Your browser has not checked the hash</StatusPill>;
-  if (differences === null) return <StatusPill tone="warn">Your browser could not check the hash</StatusPill>;
+    return <StatusPill tone="neutral">Your browser hasn't checked the hash</StatusPill>;
+  if (differences === null) return <StatusPill tone="warn">Your browser couldn't check the hash</StatusPill>;
   return differences.length === 0 ? (
     <StatusPill tone="pass">Your browser computed the same hash</StatusPill>
   ) : (
-    <StatusPill tone="fail">Your browser computed another hash</StatusPill>
+    <StatusPill tone="fail">Your browser computed a different hash</StatusPill>
   );
 }
 
@@ -68,10 +68,10 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
         </summary>
         <div className="px-4 pb-4 sm:px-5">
           <p className="text-[15px] text-muted">
-            A World ID proof is made for the signal below, which is the SHA-256 of the request. The request
-            holds the agent, its key, the action and a salted hash of the details
-            {view.version === 1 ? "" : " and of the two names above"}, so that a proof for this page fits no
-            other request.
+            The World ID proof covers the signal below, which is the SHA-256 of the request. The request
+            contains the agent, its key, the action and a salted hash of the details
+            {view.version === 1 ? "" : " and of the two names above"}, so a proof for this page fits no other
+            request.
           </p>
           <div className="mt-2">
             <DefinitionList

@@ -28,8 +28,8 @@ function WithoutScript({ token }: { readonly token: string }) {
     <noscript>
       <div className="flex flex-col gap-4">
         <Callout tone="info" title="Approving needs JavaScript">
-          Your browser computes the hash of this page and speaks with your wallet, which cannot be done
-          without JavaScript. You can deny without it.
+          Your browser computes this page's hash and talks to your wallet, which needs JavaScript. You can
+          deny without it.
         </Callout>
         <DenyFormPlain token={token} />
       </div>
@@ -46,7 +46,7 @@ function MoreNeeded({ approvals }: { readonly approvals: ApprovalView["approvals
       title={missing === 1 ? "One more approval is needed" : `${missing} more approvals are needed`}
     >
       {approvals.given === 1 ? "One person has" : `${approvals.given} people have`} approved. Each approval
-      must come from a different person; one denial ends the request.
+      must come from a different person. One denial ends the request.
     </Callout>
   );
 }

@@ -9,8 +9,8 @@ import { type Problem, postJson } from "./post-json";
 const reasons = [
   "I did not expect this request",
   "The amount or the recipient is wrong",
-  "The details do not say enough to decide",
-  "This should not be done by an agent",
+  "The details aren't enough to decide",
+  "An agent shouldn't do this",
 ] as const;
 const maxReasonLength = 800;
 
@@ -60,12 +60,13 @@ function Frame({ token, children, busy, onSubmit }: FrameProps) {
     >
       <h3 className="font-semibold text-[17px]">Deny this request</h3>
       <p className="-mt-2 text-[15px] text-muted">
-        A denial is final. The agent is told to stop and report, and it and its operator see the reason.
+        A denial is final. The agent is instructed to stop and report. The agent and its operator see the
+        reason.
       </p>
       <ReasonFields busy={busy} />
       {children}
       <Button type="submit" variant="danger" disabled={busy}>
-        {busy ? "Sending …" : "Deny for good"}
+        {busy ? "Sending …" : "Deny request"}
       </Button>
     </form>
   );
@@ -84,7 +85,7 @@ export function readReason(form: FormData): string {
 }
 
 function explain({ status, detail }: Problem): string {
-  if (status === 0) return "The service could not be reached. Nothing was decided; try again.";
+  if (status === 0) return "The service can't be reached. Nothing was decided. Try again.";
   return `Nothing was decided. ${detail}`;
 }
 

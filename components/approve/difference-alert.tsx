@@ -8,15 +8,15 @@ interface DifferenceAlertProps {
 }
 
 const found = {
-  page: "Your browser computed the hashes of what stands on this page, and they are not those that came with it.",
-  start: "The server asked World ID to prove something else than what stands on this page.",
+  page: "Your browser computed the hashes of what this page shows, and they don't match the ones sent with it.",
+  start: "The server asked World ID to prove something other than what this page shows.",
 } as const;
 
 export function DifferenceAlert({ differences, where }: DifferenceAlertProps) {
   return (
     <Callout tone="fail" title="Do not approve: this page does not show what would be signed" alert>
-      {found[where]} Different: {differences.join(", ")}. World ID was not started. Tell the operator of this
-      instance.
+      {found[where]} Different: {differences.join(", ")}. World ID was not started. Contact the operator of
+      this instance.
     </Callout>
   );
 }

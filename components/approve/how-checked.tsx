@@ -17,18 +17,18 @@ const worlds: Record<ApprovalView["environment"], string> = {
 
 /** What stands for the root, which alone makes a valid proof one of a person. */
 function explainRoot({ level, is_anchored }: Proof, environment: ApprovalView["environment"]): string {
-  if (environment === "local") return "Its root is the stand-in's own and on no chain.";
-  if (is_anchored) return "Its root stands on chain.";
-  if (level === "device") return "Its root cannot be anchored again later.";
-  return "No block that holds its root was recorded.";
+  if (environment === "local") return "Its root comes from the stand-in and isn't on chain.";
+  if (is_anchored) return "Its root is on chain.";
+  if (level === "device") return "Its root can't be anchored again later.";
+  return "No block with its root was recorded.";
 }
 
 export function explainProof(proof: Proof, environment: ApprovalView["environment"]): string {
   const world = worlds[environment];
   const name = `Level ${levels[proof.level]}: `;
   if (!proof.verified_by.includes("groth16-local"))
-    return `${name}checked by ${world}, cannot be checked again independently.`;
-  return `${name}the zero-knowledge proof was checked by this service and by ${world}, and anybody can check it again. ${explainRoot(proof, environment)}`;
+    return `${name}checked by ${world}. It can't be checked again independently.`;
+  return `${name}the zero-knowledge proof was checked by this service and by ${world}, and anyone can check it again. ${explainRoot(proof, environment)}`;
 }
 
 interface HowCheckedProps {

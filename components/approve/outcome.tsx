@@ -37,8 +37,8 @@ function Approved({ view }: { readonly view: ApprovalView }) {
     <>
       <p>
         {view.is_test ? "The stand-in" : humans} approved it
-        <Decided view={view} />. The agent learns it when it next asks, and may then do exactly what stands
-        below, once.
+        <Decided view={view} />. The agent will see this when it next checks, and may then perform the action
+        below once.
       </p>
       {view.is_test ? (
         <p className="mt-2">
@@ -48,8 +48,7 @@ function Approved({ view }: { readonly view: ApprovalView }) {
       <HowChecked proofs={view.proofs} environment={view.environment} />
       {view.attestation === null ? (
         <p className="mt-2">
-          When the agent records what it did, the link to its receipt appears here. There is nothing more for
-          you to do.
+          You're done. When the agent records what it did, a link to the receipt appears here.
         </p>
       ) : (
         <p className="mt-2">
@@ -57,7 +56,7 @@ function Approved({ view }: { readonly view: ApprovalView }) {
           <TextLink href={new URL(view.attestation.public_url).pathname}>see the receipt</TextLink>
           {view.attestation.is_public
             ? "."
-            : ", which is private: it shows that it is authentic and little else."}
+            : ". It's private, so it shows little more than that it is authentic."}
         </p>
       )}
     </>
@@ -69,8 +68,8 @@ function Denied({ view }: { readonly view: ApprovalView }) {
     <>
       <p>
         It was denied
-        <Decided view={view} />, and this is final. The agent is told to stop and report, and not to ask again
-        by itself. An equal request in the next 24 hours carries a warning.
+        <Decided view={view} />. This is final. The agent is instructed to stop and report, and not to ask
+        again by itself. The same request within 24 hours would carry a warning.
       </p>
       {view.denial_reason === null ? null : (
         <p className="mt-2">
@@ -90,16 +89,16 @@ function Explanation({ view }: { readonly view: ApprovalView }) {
     case "expired":
       return (
         <p>
-          Nobody decided in time, so nothing was approved. The time ended at{" "}
-          <Timestamp iso={view.expires_at} />. If the action is still wanted, the agent has to make a new
+          Nobody decided in time, so nothing was approved. The request expired at{" "}
+          <Timestamp iso={view.expires_at} />. If the action is still needed, the agent must make a new
           request with a new link.
         </p>
       );
     case "cancelled":
       return (
         <p>
-          The organization took the request back
-          <Decided view={view} />. Nothing was approved, and nothing can be decided here any more.
+          The organization cancelled this request
+          <Decided view={view} />. Nothing was approved, and nothing can be decided here anymore.
         </p>
       );
     case "pending":

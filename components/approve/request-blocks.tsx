@@ -50,7 +50,7 @@ export function ContextBlock({ context, inputsHash }: ContextBlockProps) {
       )}
       {inputsHash === undefined ? null : (
         <p className="mt-3 border-line border-t pt-3 text-muted text-sm">
-          Bound to the inputs with the hash{" "}
+          Covers the inputs with the hash{" "}
           <span className="break-all font-mono text-ink">
             <AgentText value={inputsHash} hideWarnings />
           </span>

@@ -22,7 +22,7 @@ function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
       <span className="block text-muted text-sm">
         {levels[level].means}
         {level === "device"
-          ? " A proof of the device level cannot be anchored again later: World keeps what it is checked against for at most seven days."
+          ? " A device-level proof can't be checked against World's records later: World keeps them for at most seven days."
           : null}
       </span>
     </>
@@ -32,7 +32,7 @@ function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
 function listConditions({ view, onElapsed }: RequestConditionsProps): Definition[] {
   const { required, given } = view.approvals;
   const conditions: Definition[] = [
-    { id: "level", name: "Proof needed", value: <Level level={view.required_level} /> },
+    { id: "level", name: "Required proof", value: <Level level={view.required_level} /> },
     {
       id: "approvals",
       name: "Approvals",
@@ -69,7 +69,7 @@ export function RequestConditions(props: RequestConditionsProps) {
         <p className="mt-2 text-[15px] text-muted">
           The agent shows its operator the same code.
           {view.status === "pending"
-            ? " If the two differ, or nobody showed you one, this may not be the request that you expect: deny."
+            ? " If the codes differ, or you weren't given one, deny the request."
             : null}
         </p>
       </Card>

@@ -52,7 +52,7 @@ function Connect({ uri, isStandIn }: ConnectProps) {
       <div className="hidden flex-col items-center gap-3 md:flex">
         <p className="text-center text-[15px]">
           {isStandIn
-            ? "This code leads to the test wallet. Where no phone reaches this machine, use the link below it."
+            ? "Scan this code to open the test wallet. If your phone can't reach this machine, use the link below."
             : "Scan this code with the World App on your phone."}
         </p>
         <QRCodeSVG
@@ -106,7 +106,7 @@ export function WalletRequest(props: WalletRequestProps) {
   }, [isError, errorCode, start, preset, onError]);
 
   const status = request.isAwaitingUserConfirmation
-    ? "Your wallet has the request. Read it there and confirm."
+    ? "Your wallet has received the request. Review and confirm it there."
     : "Waiting for your wallet.";
   return (
     <div>

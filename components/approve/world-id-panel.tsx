@@ -91,7 +91,7 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
       </div>
       {phase.kind === "starting" ? (
         <p role="status" className="text-muted">
-          Your browser checks the hash and asks for a signature …
+          Checking the hash and requesting a signature …
         </p>
       ) : null}
       {phase.kind === "different" ? (
@@ -110,7 +110,7 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
           />
           <div className="mt-3 flex flex-col items-center gap-1">
             <Button variant="quiet" size="small" onClick={() => void start(phase.preset)}>
-              Start again with a fresh code
+              Start again with a new code
             </Button>
             {phase.start.fallback === null || phase.preset === phase.start.fallback ? null : (
               <Button variant="quiet" size="small" onClick={() => void start("device_legacy")}>
@@ -120,14 +120,12 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
           </div>
         </>
       ) : null}
-      {phase.kind === "sending" ? (
-        <p role="status">Your proof arrived and is being checked. This takes a few seconds …</p>
-      ) : null}
+      {phase.kind === "sending" ? <p role="status">Checking your proof. This takes a few seconds …</p> : null}
       {phase.kind === "counted" ? (
         <Callout tone="pass" title="Your approval was counted" alert>
           {view.approvals.given < view.approvals.required
-            ? "More people are needed. Send them this page's link; it shows the decision when there is one."
-            : "This page shows the decision in a moment."}
+            ? "More people need to approve. Send them this page's link. The decision will appear here."
+            : "The decision will appear here shortly."}
         </Callout>
       ) : null}
       {phase.kind === "failed" ? (

@@ -10,7 +10,7 @@ export interface Words {
   next: "start-again" | "proof-of-human" | "device-legacy" | "send-again" | "none";
 }
 
-const stillPending = "Nothing was decided; the request is still pending.";
+const stillPending = "Nothing was decided. The request is still pending.";
 
 /** What the wallet was asked for, and what else it could be asked for. */
 export interface AskedPresets {
@@ -35,11 +35,11 @@ export function explainWalletError(code: string, asked: AskedPresets): Words {
   if (known === undefined) {
     return {
       title: "The wallet could not make the proof",
-      text: `${stillPending} The wallet gave a reason that this page does not know: ${code.replaceAll("_", " ")}.`,
+      text: `${stillPending} The wallet gave an unknown reason: ${code.replaceAll("_", " ")}.`,
       next,
     };
   }
-  const other = next === "device-legacy" ? " A World ID that was verified on a device is enough, too." : "";
+  const other = next === "device-legacy" ? " A World ID verified on a device is also enough." : "";
   return { title: known.title, text: `${stillPending} ${known.text}${other}`, next };
 }
 
@@ -47,19 +47,19 @@ export function explainWalletError(code: string, asked: AskedPresets): Words {
 export function explainProblem({ status, code, detail }: Problem, hasProof: boolean): Words {
   if (status === 503 && hasProof) {
     return {
-      title: "World cannot be reached to check the proof",
-      text: "Your proof is kept and is sent again until the request expires. The request is still pending; this page shows the decision when there is one. You can leave it open or come back.",
+      title: "World can't be reached to check the proof",
+      text: "Your proof is saved and will be sent again until the request expires. The request is still pending. You can leave this page open or come back later.",
       next: "none",
     };
   }
   if (status === 503) {
-    return { title: "World ID cannot be reached", text: `${stillPending} ${detail}`, next: "start-again" };
+    return { title: "World ID can't be reached", text: `${stillPending} ${detail}`, next: "start-again" };
   }
   if (status === 0 || status >= 500) {
     return {
-      title: status === 0 ? "The service cannot be reached" : "The service failed",
+      title: status === 0 ? "The service can't be reached" : "The service failed",
       text: hasProof
-        ? "Your proof is kept on this page. Do not close it, and send it again: a wallet does not make the same proof twice."
+        ? "Your proof exists only on this page. Don't close it. Send it again, because a wallet won't make the same proof twice."
         : stillPending,
       next: hasProof ? "send-again" : "start-again",
     };
@@ -73,15 +73,15 @@ export function explainProblem({ status, code, detail }: Problem, hasProof: bool
   }
   if (code === "authorization_not_pending") {
     return {
-      title: "This request was decided in the meantime",
-      text: "Your approval was not needed or came too late. This page shows how it ended.",
+      title: "This request has already been decided",
+      text: "Your approval wasn't needed or came too late. The outcome is shown here.",
       next: "none",
     };
   }
   if (code === "already_approved") {
     return {
-      title: "You have approved this already",
-      text: "Each person counts once, and nothing was changed. The approvals that are still missing must come from other people: send them this page's link.",
+      title: "You've already approved this",
+      text: "Each person counts once, so nothing changed. The missing approvals must come from other people. Send them this page's link.",
       next: "none",
     };
   }

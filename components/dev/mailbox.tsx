@@ -81,13 +81,13 @@ export function Mailbox({ messages, origin }: MailboxProps) {
     <div className="mx-auto max-w-3xl px-4 pt-8 sm:px-6 sm:pt-12">
       <h1 className="font-semibold text-3xl">Development mailbox</h1>
       <p className="mt-3 text-lg text-muted">
-        Mail that would have been sent. No mail service is configured, so it ends here, where everybody who
-        reaches this instance can read it. The newest 200, newest first.
+        No mail service is configured, so mail isn't sent. It appears here, where everyone who can reach this
+        instance can read it. The latest 200, newest first.
       </p>
       <div className="mt-8 flex flex-col gap-4">
         {messages.length === 0 ? (
           <EmptyState title="No mail yet">
-            Ask for an API key or a login link, and the mail appears here.
+            Request an API key or a sign-in link, and the mail appears here.
           </EmptyState>
         ) : (
           messages.map((message) => (

@@ -31,7 +31,7 @@ export const guideGroups: readonly GuideGroup[] = [
       {
         slug: "quick-start",
         title: "Quick start",
-        description: "From nothing to a checkable link in four commands.",
+        description: "Four commands to a link anyone can verify.",
       },
       {
         slug: "attest",
@@ -41,7 +41,7 @@ export const guideGroups: readonly GuideGroup[] = [
       {
         slug: "approve",
         title: "Human authorization",
-        description: "Ask a person, wait for the decision, and bind it to the attestation.",
+        description: "Ask a person, wait for the decision, and attach it to the attestation.",
       },
     ],
   },
@@ -56,12 +56,12 @@ export const guideGroups: readonly GuideGroup[] = [
       {
         slug: "zero-knowledge",
         title: "Zero-knowledge disclosure",
-        description: "Prove some fields of a private attestation and hide the rest.",
+        description: "Prove selected fields of a private attestation and hide the rest.",
       },
       {
         slug: "security",
         title: "Security model",
-        description: "What an attestation proves, and what it does not.",
+        description: "What an attestation proves, and what it doesn't.",
       },
     ],
   },
@@ -71,9 +71,9 @@ export const guideGroups: readonly GuideGroup[] = [
       {
         slug: "limits",
         title: "Limits",
-        description: "Rate limits, sizes, and the headers that announce them.",
+        description: "Rate limits, sizes, and the headers that report them.",
       },
-      { slug: "errors", title: "Errors", description: "Every error code: when it comes and what to do." },
+      { slug: "errors", title: "Errors", description: "Every error code: what it means and what to do." },
       {
         slug: "reasons",
         title: "Reasons",
@@ -82,9 +82,13 @@ export const guideGroups: readonly GuideGroup[] = [
       {
         slug: "run-your-own",
         title: "Run your own",
-        description: "Start an instance, and the settings for a public one.",
+        description: "Start an instance, and configure a public one.",
       },
-      { slug: "changelog", title: "Changelog", description: "Versions, and where we chose to be stricter." },
+      {
+        slug: "changelog",
+        title: "Changelog",
+        description: "Versions, and where the API is deliberately strict.",
+      },
     ],
   },
 ];
@@ -93,7 +97,7 @@ export const guideGroups: readonly GuideGroup[] = [
 const apiReference = {
   slug: "api",
   title: "API reference",
-  description: "Every operation with its fields and errors, made from the schemas that validate.",
+  description: "Every operation with its fields and errors.",
 } as const;
 
 export const guideEntries: readonly GuideEntry[] = guideGroups.flatMap((group) => group.guides);

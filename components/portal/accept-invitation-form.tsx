@@ -15,7 +15,7 @@ export function AcceptInvitationForm({ action, token }: AcceptInvitationFormProp
   return (
     <form action={submit} className="flex flex-col gap-4">
       <input type="hidden" name="token" value={token} />
-      <SubmitButton size="large">Join the organization</SubmitButton>
+      <SubmitButton size="large">Join organization</SubmitButton>
       <FormStatus state={state} />
     </form>
   );

@@ -1,7 +1,7 @@
 "use client";
 /**
- * A deed behind a confirmation: the button opens a dialog that says what will happen, its form does it, and closing
- * the dialog afterwards shows the page anew.
+ * An action that needs confirmation: the button opens a dialog that says what will happen, and its form does it.
+ * Closing the dialog afterwards refreshes the page.
  */
 import { useRouter } from "next/navigation";
 import { type ReactNode, useActionState, useEffect, useRef, useState } from "react";

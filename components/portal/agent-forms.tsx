@@ -33,7 +33,7 @@ export function AgentProfileForm(props: AgentFormProps & { readonly values: Prof
       />
       <FormStatus state={state} />
       <div>
-        <SubmitButton>Save the profile</SubmitButton>
+        <SubmitButton>Save profile</SubmitButton>
       </div>
     </PortalForm>
   );
@@ -51,7 +51,7 @@ export function AgentKeyForm({ action, slug }: AgentFormProps) {
       />
       <FormStatus state={state} />
       <div>
-        <SubmitButton>Use this key from now on</SubmitButton>
+        <SubmitButton>Save key</SubmitButton>
       </div>
     </PortalForm>
   );
@@ -66,7 +66,7 @@ export function AgentToolsForm(props: AgentFormProps & { readonly tools: readonl
       <AgentToolsField defaultValue={textValue(state, "tools", tools.join("\n"))} errors={state.errors} />
       <FormStatus state={state} />
       <div>
-        <SubmitButton>Save the tools</SubmitButton>
+        <SubmitButton>Save tools</SubmitButton>
       </div>
     </PortalForm>
   );

@@ -37,7 +37,7 @@ export function AgentKeyField({ slug, defaultValue, error }: AgentKeyFieldProps)
       <Field
         id="agent-key"
         label="Public key"
-        hint="Ed25519, as PEM or base64 of its 32 bytes. Later attestations are compared with it."
+        hint="Ed25519, as PEM or base64 of its 32 bytes. New attestations are checked against it."
         {...(error ? { error } : {})}
       >
         <Textarea
@@ -71,9 +71,9 @@ export function AgentKeyField({ slug, defaultValue, error }: AgentKeyFieldProps)
             title="Copy the private key now"
             label="private key of the agent"
             secret={encodePrivateKeyPem(own.seed)}
-            note="It was made in this page and is not sent to us. When you leave the page it is gone. Give it to the agent and nobody else."
+            note="It was generated on this page and isn't sent to us. It's gone when you leave. Give it only to the agent."
           />
-          <Checkbox required label="I have stored the private key where the agent can read it" />
+          <Checkbox required label="I've stored the private key where the agent can read it" />
         </>
       ) : null}
     </div>

@@ -50,7 +50,7 @@ export function AgentKeyHistory({ rows }: { readonly rows: readonly AgentKeyRow[
       rowKey={(row) => row.registered_at}
       empty={
         <p className="text-muted">
-          No key yet. Without one, attestations under this slug show that your organization made them, not
+          No keys yet. Without one, attestations under this slug show that your organization created them, not
           that this agent did.
         </p>
       }

@@ -18,7 +18,7 @@ const fields = [
   {
     name: "code_hash",
     label: "Code hash",
-    hint: "What attestations' code_hash is compared with",
+    hint: "Compared with code_hash in attestations",
     placeholder: "sha256:…",
   },
   { name: "model_id", label: "Model", hint: "Shown on the agent's page", placeholder: "model-name-2026-11" },

@@ -14,7 +14,7 @@ export function AgentToolsField({ defaultValue, errors }: AgentToolsFieldProps) 
     <Field
       id="agent-tools"
       label="Tools"
-      hint="One name a line. An attestation's tools_used are authorized if each of them is here."
+      hint="One name per line. An attestation's tools_used are authorized if all of them are listed here."
       {...(error ? { error } : {})}
     >
       <Textarea

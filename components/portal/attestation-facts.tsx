@@ -32,10 +32,7 @@ export function WarningList({ found: { warnings } }: { readonly found: VerifyRes
   if (warnings.length === 0) return null;
   return (
     <div className="mb-5">
-      <Callout
-        tone="warn"
-        title={warnings.length === 1 ? "Mind this warning" : `Mind these ${warnings.length} warnings`}
-      >
+      <Callout tone="warn" title={warnings.length === 1 ? "Warning" : `${warnings.length} warnings`}>
         <ul className="list-disc pl-5 [overflow-wrap:anywhere]">
           {warnings.map(({ code, message }) => (
             <li key={code} data-warning={code}>
@@ -78,7 +75,7 @@ function toolsUsed({ tools_used: tools }: VerifyResponse): Definition[] {
 
 function Approval({ found }: { readonly found: VerifyResponse }) {
   const approval = found.human_approval;
-  if (approval === null) return <StatusPill tone="unknown">Not known any more</StatusPill>;
+  if (approval === null) return <StatusPill tone="unknown">No longer known</StatusPill>;
   const environment = approval.method === "proof_of_personhood" ? approval.environment : "";
   if (found.valid === false) {
     const isTest = approval.method === "proof_of_personhood" && environment !== "production";
@@ -114,7 +111,7 @@ export function AttestationFacts({ found }: { readonly found: VerifyResponse }) 
     },
     {
       id: "log",
-      name: "Place in the log",
+      name: "Log position",
       value: `leaf ${found.log.index} of ${found.log.origin}`,
     },
     { id: "hash", name: "Payload hash", value: <HashText value={found.payload_hash} label="payload hash" /> },

@@ -60,7 +60,7 @@ export function AttestationFilterForm({ filters, slugs, isFiltered }: Attestatio
             name="q"
             type="search"
             defaultValue={filters.q ?? ""}
-            placeholder="part of the action"
+            placeholder="part of the action, or an id"
           />
         </Field>
         <Field id="filter-agent" label="Agent">

@@ -20,7 +20,7 @@ export interface AuditRow {
 export const actorWords = {
   user: "Person",
   key: "API key",
-  human: "Human with the link",
+  human: "Person with the link",
   system: "The service",
 } as const satisfies Record<ActorKind, string>;
 

@@ -21,7 +21,7 @@ function outcomeOf(state: AuthorizationState): Definition[] {
   if (state.denial_reason)
     items.push({
       id: "reason",
-      name: "Reason, in the human's words",
+      name: "Reason given",
       value: <AgentText value={state.denial_reason} />,
     });
   if (state.attestation_id)

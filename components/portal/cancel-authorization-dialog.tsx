@@ -11,12 +11,12 @@ interface CancelAuthorizationDialogProps {
 export function CancelAuthorizationDialog({ action, requestId }: CancelAuthorizationDialogProps) {
   return (
     <ActionDialog
-      triggerLabel="Cancel it"
+      triggerLabel="Cancel"
       title="Cancel this request"
-      description="Nobody can approve or deny it any more, and the agent is told so. This cannot be undone."
+      description="Nobody will be able to approve or deny it, and the agent will see that it was cancelled. This can't be undone."
       action={action}
       fields={{ request_id: requestId }}
-      confirmLabel="Cancel the request"
+      confirmLabel="Cancel request"
     />
   );
 }

@@ -13,11 +13,11 @@ import { SubmitButton } from "./submit-button";
 
 const scopeHints = {
   attest: "record actions",
-  authorize: "ask a human for approval, and cancel",
+  authorize: "request and cancel approvals",
   identity: "register agents, their keys and tools",
-  read: "list and export, private attestations included",
+  read: "list and export, including private attestations",
   erase:
-    "permanently delete what attestations say. Don't give it to an agent: it could erase the evidence of what it did.",
+    "permanently delete the content of attestations. Don't give it to an agent, which could erase the evidence of what it did.",
 } as const;
 
 interface ScopeFieldsProps {
@@ -29,7 +29,7 @@ interface ScopeFieldsProps {
 function ScopeFields({ offered, chosen, error }: ScopeFieldsProps) {
   return (
     <fieldset {...(error ? { "aria-describedby": "scopes-error" } : {})}>
-      <legend className="font-medium text-[15px]">What it may do</legend>
+      <legend className="font-medium text-[15px]">Permissions</legend>
       <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
         {offered.map((scope) => (
           <Checkbox
@@ -66,7 +66,7 @@ export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
         <Field
           id="key-name"
           label="Name"
-          hint="For you: where the key will live"
+          hint="To help you recognize it, for example where it's used"
           {...(nameError ? { error: nameError } : {})}
         >
           <Input
@@ -99,7 +99,7 @@ export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
         error={state.errors["scopes"]}
       />
       <div>
-        <SubmitButton>Make the key</SubmitButton>
+        <SubmitButton>Create key</SubmitButton>
       </div>
       <FormStatus state={state} />
       {state.result ? (
@@ -107,7 +107,7 @@ export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
           title="Copy the key now"
           label="API key"
           secret={state.result.text}
-          note="It is shown this once. We keep only a hash of it."
+          note="You won't see it again. We store only its hash."
         />
       ) : null}
     </PortalForm>

@@ -5,12 +5,12 @@ import type { FormAction } from "#lib/contract/portal";
 import { ActionDialog } from "./action-dialog";
 
 const consequences = [
-  "Every API key of the organization is refused from the next request on, for every agent that uses one.",
-  "All members lose access. People who belong to no other organization are deleted with their sessions.",
-  "Requests that wait for a human are cancelled.",
-  "Attestations are not deleted: they are signed, in a public log, and others may hold copies. Public ones stay public, private ones stay hidden. To erase the content of single ones, do it first, on their pages or through the API.",
-  "The slugs of your agents stay taken, so that nobody can go on under their names.",
-  "The audit log, with the addresses of those who acted, stays with the operator of this instance.",
+  "All of the organization's API keys stop working immediately.",
+  "All members lose access. Members who belong to no other organization are deleted.",
+  "Pending approval requests are cancelled.",
+  "Attestations aren't deleted. They are signed, in a public log, and others may have copies. Public ones stay public, private ones stay private. To erase the content of an attestation, do that first, on its page or through the API.",
+  "Your agents' slugs stay reserved, so nobody can act under their names.",
+  "The audit log, with e-mail and IP addresses, stays with the operator of this instance.",
 ] as const;
 
 interface DeleteAccountProps {
@@ -27,15 +27,15 @@ export function DeleteAccount({ action, name }: DeleteAccountProps) {
         ))}
       </ul>
       <ActionDialog
-        triggerLabel="Delete the account"
+        triggerLabel="Delete account"
         triggerVariant="danger"
-        title="Delete the account"
-        description="This cannot be undone."
+        title="Delete account"
+        description="This can't be undone."
         action={action}
         fields={{}}
-        confirmLabel="Delete it for ever"
+        confirmLabel="Delete permanently"
       >
-        <Field id="delete-confirmation" label={`Type the name of the organization: ${name}`}>
+        <Field id="delete-confirmation" label={`Type the organization's name: ${name}`}>
           <Input id="delete-confirmation" name="confirmation" required autoComplete="off" />
         </Field>
       </ActionDialog>

@@ -14,7 +14,7 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
       <div className="grid gap-4 sm:grid-cols-[1fr_12rem]">
-        <Field id="invite-email" label="E-mail address of a colleague" {...(error ? { error } : {})}>
+        <Field id="invite-email" label="E-mail address" {...(error ? { error } : {})}>
           <Input
             {...describeControl("invite-email", { error: error !== undefined })}
             name="email"
@@ -33,12 +33,12 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
         </Field>
       </div>
       <p className="text-muted text-sm">
-        Members manage keys, agents and authorizations and see everything. Owners also change settings,
-        members and the account, and can erase attestations.
+        Members can manage keys, agents and authorizations, and see everything. Owners can also change
+        settings and members, erase attestations and delete the account.
       </p>
       <FormStatus state={state} />
       <div>
-        <SubmitButton>Send the invitation</SubmitButton>
+        <SubmitButton>Send invitation</SubmitButton>
       </div>
     </PortalForm>
   );

@@ -24,27 +24,27 @@ export function RotateKeyDialog({ action, keyId, name }: KeyDialogProps<NewKey>)
           Rotate<span className="sr-only"> {name}</span>
         </>
       }
-      title="Rotate this key"
-      description={`A new key takes over the name, scopes and expiry of “${name}”. Put it where the old one is before the overlap ends.`}
+      title="Rotate key"
+      description={`The new key gets the name, scopes and expiry of “${name}”. Replace the old one before it expires.`}
       action={action}
       fields={{ key_id: keyId }}
-      confirmLabel="Make the new key"
+      confirmLabel="Create new key"
       confirmVariant="primary"
       renderResult={({ text }) => (
         <SecretReveal
           title="Copy the new key now"
           label="new API key"
           secret={text}
-          note="It is shown this once. We keep only a hash of it."
+          note="You won't see it again. We store only its hash."
         />
       )}
     >
-      <Field id={id} label="The old key works for">
+      <Field id={id} label="Old key expires">
         <Select id={id} name="overlap_hours" defaultValue="24">
-          <option value="0">not a moment longer</option>
-          <option value="1">1 hour</option>
-          <option value="24">1 day</option>
-          <option value="168">7 days</option>
+          <option value="0">immediately</option>
+          <option value="1">in 1 hour</option>
+          <option value="24">in 1 day</option>
+          <option value="168">in 7 days</option>
         </Select>
       </Field>
     </ActionDialog>
@@ -59,11 +59,11 @@ export function RevokeKeyDialog({ action, keyId, name }: KeyDialogProps<null>) {
           Revoke<span className="sr-only"> {name}</span>
         </>
       }
-      title="Revoke this key"
-      description={`“${name}” is refused from the next request on, everywhere. This cannot be undone. Attestations made with it stay valid.`}
+      title="Revoke key"
+      description={`“${name}” stops working immediately. This can't be undone. Attestations created with it stay valid.`}
       action={action}
       fields={{ key_id: keyId }}
-      confirmLabel="Revoke the key"
+      confirmLabel="Revoke key"
     />
   );
 }

@@ -23,19 +23,19 @@ export function RoleDialog({ action, member }: { readonly action: FormAction; re
     <ActionDialog
       triggerLabel={
         <>
-          Make {role === "owner" ? "an owner" : "a member"}
+          Make {role === "owner" ? "owner" : "member"}
           <span className="sr-only">: {member.email}</span>
         </>
       }
-      title={role === "owner" ? "Make an owner" : "Make a member"}
+      title={role === "owner" ? "Make owner" : "Make member"}
       description={
         role === "owner"
-          ? `${member.email} will be able to change settings and members, to erase attestations, and to delete the account.`
-          : `${member.email} will no longer be able to change settings and members, or to erase attestations. Keys they created that can erase lose that permission.`
+          ? `${member.email} will be able to change settings and members, erase attestations, and delete the account.`
+          : `${member.email} will no longer be able to change settings and members, or erase attestations. Their API keys lose the erase permission.`
       }
       action={action}
       fields={{ user_id: member.userId, role }}
-      confirmLabel={role === "owner" ? "Make an owner" : "Make a member"}
+      confirmLabel={role === "owner" ? "Make owner" : "Make member"}
       confirmVariant="primary"
     />
   );
@@ -59,8 +59,8 @@ export function RemoveDialog({ action, member, isSelf }: RemoveDialogProps) {
           </>
         )
       }
-      title={isSelf ? "Leave the organization" : "Remove a member"}
-      description={`${isSelf ? "You no longer see" : `${member.email} no longer sees`} anything of this organization. What was recorded stays.`}
+      title={isSelf ? "Leave organization" : "Remove member"}
+      description={`${isSelf ? "You will no longer see" : `${member.email} will no longer see`} this organization. Its records stay.`}
       action={action}
       fields={{ user_id: member.userId }}
       confirmLabel={isSelf ? "Leave" : "Remove"}
@@ -68,8 +68,8 @@ export function RemoveDialog({ action, member, isSelf }: RemoveDialogProps) {
       <Checkbox
         name="revoke_keys"
         defaultChecked={!isSelf}
-        label={`Revoke the API keys made with this address (${member.liveKeys} live)`}
-        hint="Agents that use them are refused at once. Without this, whoever has the keys can go on using them."
+        label={`Revoke the API keys created with this address (${member.liveKeys} active)`}
+        hint="Agents that use them stop working immediately. Otherwise anyone who has the keys can keep using them."
       />
     </ActionDialog>
   );
@@ -89,7 +89,7 @@ export function WithdrawDialog({ action, invitationId, email }: WithdrawDialogPr
           Withdraw<span className="sr-only"> the invitation of {email}</span>
         </>
       }
-      title="Withdraw the invitation"
+      title="Withdraw invitation"
       description={`The link in the mail to ${email} no longer works.`}
       action={action}
       fields={{ invitation_id: invitationId }}

@@ -26,7 +26,7 @@ export function MemberTable({ members, selfId, isOwner, actions }: MemberTablePr
     },
     { id: "role", header: "Role", cell: (row) => row.role },
     { id: "since", header: "Since", cell: (row) => <Timestamp iso={row.since} relative={false} /> },
-    { id: "keys", header: "Live keys", numeric: true, cell: (row) => row.liveKeys },
+    { id: "keys", header: "Active keys", numeric: true, cell: (row) => row.liveKeys },
     {
       id: "actions",
       header: "Actions",
@@ -81,7 +81,7 @@ export function InvitationTable({ invitations, withdraw }: InvitationTableProps)
       header: "By",
       cell: (row) => <span className="[overflow-wrap:anywhere]">{row.invitedBy}</span>,
     },
-    { id: "until", header: "Good until", cell: (row) => <Timestamp iso={row.expiresAt} relative={false} /> },
+    { id: "until", header: "Expires", cell: (row) => <Timestamp iso={row.expiresAt} relative={false} /> },
     {
       id: "actions",
       header: "Actions",

@@ -22,8 +22,8 @@ export function OrganizationForm({ action, name, isPublic, canChange }: Organiza
     <PortalForm action={submit} className="flex flex-col gap-5">
       <Field
         id="organization-name"
-        label="Name of the organization"
-        hint="Humans who are asked for approval see it"
+        label="Organization name"
+        hint="Shown to approvers"
         {...(error ? { error } : {})}
       >
         <Input
@@ -38,7 +38,7 @@ export function OrganizationForm({ action, name, isPublic, canChange }: Organiza
       <Field
         id="organization-default"
         label="New attestations are"
-        hint="Where a request does not say is_public itself. Made ones stay as they are: it is in the signed bytes."
+        hint="The default if a request doesn't set is_public. Existing attestations don't change."
       >
         <Select
           {...describeControl("organization-default", { hint: true })}
@@ -56,7 +56,7 @@ export function OrganizationForm({ action, name, isPublic, canChange }: Organiza
           <SubmitButton>Save</SubmitButton>
         </div>
       ) : (
-        <p className="text-muted text-sm">Only an owner can change this.</p>
+        <p className="text-muted text-sm">Only owners can change this.</p>
       )}
     </PortalForm>
   );

@@ -26,7 +26,7 @@ function FieldChoice({ fields, chosen }: { fields: readonly DisclosableField[]; 
   return (
     <fieldset>
       <legend className="font-medium text-[15px]">Fields to show</legend>
-      <p className="text-muted text-sm">Everything that is not ticked stays hidden, its length too.</p>
+      <p className="text-muted text-sm">Unselected fields stay hidden, including their length.</p>
       <div className="mt-1 grid gap-x-6 md:grid-cols-2">
         {fields.map(({ name, value }) => (
           <Checkbox
@@ -46,14 +46,14 @@ function FieldChoice({ fields, chosen }: { fields: readonly DisclosableField[]; 
 const texts = [
   {
     name: "audience",
-    label: "For whom",
-    hint: "The verifier's address or name; the proof is good for nobody else",
+    label: "Audience",
+    hint: "The verifier's address or name. The proof is valid only for them.",
     placeholder: "https://bank.example",
   },
   {
     name: "nonce",
-    label: "The verifier's nonce",
-    hint: "What the verifier gave you, so that an old proof cannot be shown again",
+    label: "Nonce",
+    hint: "Chosen by the verifier, so an old proof can't be reused.",
     placeholder: "",
   },
 ] as const;
@@ -99,7 +99,7 @@ export function PresentationForm({ action, attestationId, fields }: Presentation
         </Field>
       </div>
       <div>
-        <SubmitButton>Make the presentation</SubmitButton>
+        <SubmitButton>Create presentation</SubmitButton>
       </div>
       <FormStatus state={state} />
       {state.result ? <CodeBlock code={state.result.json} label="presentation" wrap /> : null}

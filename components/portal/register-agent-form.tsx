@@ -53,7 +53,7 @@ export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
       <AgentToolsField defaultValue={value("tools")} errors={state.errors} />
       <FormStatus state={state} />
       <div>
-        <SubmitButton>Register the agent</SubmitButton>
+        <SubmitButton>Register agent</SubmitButton>
       </div>
     </PortalForm>
   );

@@ -5,12 +5,12 @@ export function UsageTable({ days }: { readonly days: readonly UsageDay[] }) {
   const used = days.filter(({ attestations }) => attestations > 0);
   return (
     <details className="mt-3 text-sm">
-      <summary className="w-fit py-2 text-muted hover:text-ink">The numbers as a table</summary>
+      <summary className="w-fit py-2 text-muted hover:text-ink">Show as table</summary>
       {used.length === 0 ? (
-        <p>No attestation in the last {days.length} days.</p>
+        <p>No attestations in the last {days.length} days.</p>
       ) : (
         <table className="mt-2">
-          <caption className="sr-only">Attestations for each UTC day; days without any are left out</caption>
+          <caption className="sr-only">Attestations per UTC day. Days without any are left out.</caption>
           <thead>
             <tr className="text-left text-muted">
               <th scope="col" className="py-1 pr-6 font-medium">

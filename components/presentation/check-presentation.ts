@@ -37,7 +37,7 @@ function findPresentation(text: string): JsonObject {
   const object = readObject(text);
   if ("zk" in object || "credential" in object || "messages" in object) {
     throw new UnreadableError(
-      "this holds a credential, which is its owner's secret: do not pass it on. Derive a presentation from it and check that",
+      "this contains a credential, which is its owner's secret: don't share it. Create a presentation from it and check that",
     );
   }
   const inner = object["zk_proof"];

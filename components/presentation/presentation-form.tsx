@@ -81,7 +81,7 @@ export function PresentationForm() {
   return (
     <>
       <form onSubmit={(event) => void submit(event)} className="mt-8 flex flex-col gap-5">
-        <Field id="presentation" label="Presentation" hint="Paste its JSON here, or drop a file on the box.">
+        <Field id="presentation" label="Presentation" hint="Paste the JSON here, or drop a file.">
           <Textarea
             {...describeControl("presentation", { hint: true })}
             rows={9}
@@ -107,11 +107,7 @@ export function PresentationForm() {
           />
         </Field>
         <div className="grid gap-5 sm:grid-cols-2">
-          <Field
-            id="audience"
-            label="Audience you expect"
-            hint="The name that you gave its owner for yourself."
-          >
+          <Field id="audience" label="Audience you expect" hint="The name you gave the owner for yourself.">
             <Input
               {...describeControl("audience", { hint: true })}
               value={fields.audience}
@@ -121,7 +117,7 @@ export function PresentationForm() {
               onChange={(event) => change({ audience: event.target.value })}
             />
           </Field>
-          <Field id="nonce" label="Nonce you chose" hint="Without it, a copy of an old one would pass.">
+          <Field id="nonce" label="Nonce you chose" hint="Without it, a copied presentation would pass.">
             <Input
               {...describeControl("nonce", { hint: true })}
               value={fields.nonce}
@@ -141,7 +137,7 @@ export function PresentationForm() {
       <div aria-live="polite">
         {state.kind === "problem" ? (
           <div className="mt-8">
-            <Callout tone="fail" alert title="This could not be checked">
+            <Callout tone="fail" alert title="This couldn't be checked">
               <span className="[overflow-wrap:anywhere]">{state.message}.</span>
             </Callout>
           </div>

@@ -2,17 +2,17 @@
 
 const proves = [
   "This service's key signed one attestation that has exactly the values shown.",
-  "Whoever made the presentation held that attestation's credential, and chose what to show.",
-  "It was made for the audience and nonce that it names, and nobody has changed them since.",
+  "Whoever created the presentation had that attestation's credential, and chose what to show.",
+  "It was created for the audience and nonce that it names, and they haven't been changed since.",
 ] as const;
 
 const notProves = [
   "That the action happened as the agent reported it.",
-  "That this service is honest: for that there is the public log, in which every attestation stands.",
-  "Who shows it to you. A credential works for whoever holds it.",
-  "Anything about what is hidden, which may be less favourable than what is shown.",
-  "That it was made for you, unless you chose the nonce yourself and checked it above.",
-  "Authenticity against a quantum computer of the future. What is hidden stays hidden even then.",
+  "That this service is honest. The public log, which contains every attestation, is there for that.",
+  "Who is showing it to you. A credential works for whoever has it.",
+  "Anything about the hidden fields, which may be less favourable than what is shown.",
+  "That it was created for you, unless you chose the nonce and checked it above.",
+  "Authenticity against future quantum computers. Hidden fields stay hidden even then.",
 ] as const;
 
 function Points({ title, points }: { readonly title: string; readonly points: readonly string[] }) {

@@ -37,7 +37,7 @@ function Seconds({ value }: { readonly value: number }) {
 
 function listHeader(header: PresentationHeader) {
   if (header.kind === "public") {
-    return [{ id: "aud", name: "Made for", value: "everybody (the attestation's public proof)" }];
+    return [{ id: "aud", name: "Made for", value: "everyone (the attestation's public proof)" }];
   }
   return [
     { id: "aud", name: "Made for", value: <AgentText value={header.audience} /> },
@@ -61,11 +61,11 @@ function describeApproval(report: PresentationReport): string {
   const method = findValue(report, "human_approval_method");
   if (method === "hash") return "yes: asserted by the caller, not proven";
   if (method !== "proof_of_personhood")
-    return "yes, but the method is hidden: it may be no more than the caller's own word";
+    return "yes, but the method is hidden, so it may only be asserted by the caller";
   if (isTest(report)) return "yes: a TEST approval, not a real person";
   return findValue(report, "human_approval_environment") === "production"
     ? "yes: proven by World ID"
-    : "yes: by World ID, but the environment is hidden: it may be a TEST";
+    : "yes: by World ID, but the environment is hidden, so it may be a TEST";
 }
 
 function Shown({ checked }: { readonly checked: CheckedPresentation }) {
@@ -144,7 +144,7 @@ function Verdict({ report, endorsementFault }: CheckedPresentation) {
   if (endorsementFault !== null) {
     return (
       <Callout tone="fail" alert title="The signing key is not endorsed">
-        The proof verifies, but the service's Ed25519 key does not vouch for the BBS key that made it:{" "}
+        The proof verifies, but the service's Ed25519 key doesn't endorse the BBS key that made it:{" "}
         {endorsementFault}.
       </Callout>
     );
@@ -174,13 +174,12 @@ function Verdict({ report, endorsementFault }: CheckedPresentation) {
       </Callout>
       {isPublic || skipped.length === 0 ? null : (
         <Callout tone="warn" title={`Not compared: ${skipped.map(({ name }) => name).join(" and ")}`}>
-          It may be a copy of a presentation that was made for someone else. Fill in what you expect, and
-          check again.
+          It may be a copy of a presentation made for someone else. Enter what you expect and check again.
         </Callout>
       )}
       {isPublic ? (
         <Callout tone="info" title="A public proof">
-          Everybody can show it again. It says nothing about who shows it to you.
+          Anyone can show it again, so it says nothing about who is showing it to you.
         </Callout>
       ) : null}
     </>

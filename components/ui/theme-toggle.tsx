@@ -26,7 +26,7 @@ export function ThemeToggle({ initial }: { readonly initial: Theme }) {
     <button
       type="button"
       className={`inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
-      aria-label={`Colours: ${names[theme]}. Change to ${names[next[theme]]}`}
+      aria-label={`Theme: ${names[theme]}. Switch to ${names[next[theme]]}`}
       title={`Colours: ${names[theme]}`}
       onClick={() => {
         applyTheme(next[theme]);

@@ -10,13 +10,13 @@ type Done = Extract<BrowserCheck, { phase: "done" }>;
 
 function agreement({ report }: Done): string {
   const { checks, missing, verdict, warnings, statedWarnings } = report;
-  if (verdict === "invalid") return "Your browser repeated the checks and does not find it authentic either.";
+  if (verdict === "invalid") return "Your browser repeated the checks and also found it not authentic.";
   const passed = checks.filter(
     ({ name, status }) => status === "pass" && findRowWarning(name, warnings) === undefined,
   );
   const count = warnings.length + statedWarnings.length;
   const warned = count === 0 || verdict === "erased" ? "" : `, ${countWarnings(count)}`;
-  const repeated = `Your browser repeated the checks by itself (${passed.length} passed, none failed${warned}) and agrees.`;
+  const repeated = `Your browser repeated the checks (${passed.length} passed, none failed${warned}) and agrees.`;
   return missing.length === 0
     ? repeated
     : `${repeated} ${missing.length} need the content, which ${verdict === "erased" ? "is gone" : "is not public"}.`;
@@ -52,27 +52,27 @@ export function BrowserSummary() {
           <p className="flex items-start gap-2 text-muted">
             <Clock aria-hidden="true" className="mt-0.5 size-5 shrink-0" />
             <span>
-              This is the server's word. With JavaScript, your own browser repeats every check and says here
-              whether it agrees.
+              This is the server's result. With JavaScript, your own browser repeats every check and shows
+              here whether it agrees.
             </span>
           </p>
         ) : null}
       </div>
       {check.phase === "failed" ? (
-        <Callout tone="warn" alert title="Your browser could not repeat the checks">
-          What stands here is the server's word alone ({check.reason}). Download the files and use the offline
-          verifier, or load the page again.
+        <Callout tone="warn" alert title="Your browser couldn't repeat the checks">
+          You're seeing only the server's result ({check.reason}). Download the files and use the offline
+          verifier, or reload the page.
         </Callout>
       ) : null}
       {disagrees ? (
-        <Callout tone="fail" alert title="Your browser does not agree with this server">
+        <Callout tone="fail" alert title="Your browser disagrees with this server">
           <ul className="list-disc pl-5">
             {check.disagreements.map((sentence) => (
               <li key={sentence}>{sentence}</li>
             ))}
           </ul>
           <p className="mt-1">
-            Do not rely on this page. Download the files and run the offline verifier on another machine.
+            Don't rely on this page. Download the files and run the offline verifier on another machine.
           </p>
         </Callout>
       ) : null}

@@ -12,7 +12,7 @@ export interface CheckText {
 
 export const checkTexts: Record<AttestationCheckName, CheckText> = {
   payload_hash: {
-    question: "Do the signed bytes have the stated SHA-256, and are they the statement of this attestation?",
+    question: "Do the signed bytes have the stated SHA-256, and are they this attestation's statement?",
     repeat:
       "Download the payload and run sha256sum over it. The result must be payload_hash. Its attestation_id, agent and key must be the ones on this page.",
   },
@@ -22,9 +22,9 @@ export const checkTexts: Record<AttestationCheckName, CheckText> = {
       "Run the openssl lines below: they fetch payload, signature and public key and verify one against the other. The envelope's signature is over the DSSE pre-authentication encoding of the same bytes.",
   },
   key_validity: {
-    question: "Was the signing key in force at this place in the log?",
+    question: "Was the signing key valid at this position in the log?",
     repeat:
-      "In /v1/pubkey, find the key by key_id: the log index must be at or after valid_from_index, and before valid_to_index where there is one.",
+      "In /v1/pubkey, find the key by key_id. The log index must be at or after valid_from_index, and before valid_to_index if there is one.",
   },
   log_inclusion: {
     question: "Is this attestation's entry in the tree whose root the log has signed?",
@@ -46,7 +46,7 @@ export const checkTexts: Record<AttestationCheckName, CheckText> = {
     repeat: "Compare predicate.request.code_hash with predicate.registered.code_hash in the payload.",
   },
   tools: {
-    question: "Is every tool that was used in the agent's registered manifest?",
+    question: "Is every tool used listed in the agent's registered manifest?",
     repeat:
       "The tool manifest's SHA-256 must be predicate.registered.tool_manifest_hash, and every entry of predicate.request.tools_used must be in it.",
   },

@@ -129,7 +129,7 @@ describe("this server against this browser", () => {
     expect(compareWithServer(page, makeAnswer(), noProof)).not.toEqual([]);
     expect(
       compareWithServer(makePage(hidden), hidden, makeReport("incomplete", { missing: ["log_inclusion"] })),
-    ).toEqual(["Your browser was not given what it needs for: Log inclusion."]);
+    ).toEqual(["Your browser wasn't given what it needs for: Log inclusion."]);
   });
 
   it("takes no other document for the attestation", () => {

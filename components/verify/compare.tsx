@@ -69,7 +69,7 @@ function fittingVerdict({ valid, shown }: ServedClaims): VerifierReport["verdict
 const found: Record<VerifierReport["verdict"], string> = {
   valid: "authentic",
   invalid: "not authentic",
-  incomplete: "incomplete, because the answer does not carry what the page shows",
+  incomplete: "incomplete, because the response lacks what the page shows",
   erased: "erased",
 };
 
@@ -90,7 +90,7 @@ function findDifferentChecks(page: ServedClaims, report: VerifierReport): string
     const title = checkTitles[name];
     const mayBeOpen = isHidden && (needsContent.includes(name) || status === "not_applicable");
     if (own === "unavailable")
-      return mayBeOpen ? [] : [`Your browser was not given what it needs for: ${title}.`];
+      return mayBeOpen ? [] : [`Your browser wasn't given what it needs for: ${title}.`];
     if (isDisagreement(status, own)) return [`Different results: ${title}.`];
     const isWithheld = page.shown.is_public === false && reason === "owner_only";
     return isWithheld || reason === ownReason ? [] : [`Different reasons: ${title}.`];
@@ -131,7 +131,7 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
   return [
     ...(differing.length === 0
       ? []
-      : [`The page and the API of this server differ: ${differing.join(", ").replaceAll("_", " ")}.`]),
+      : [`This server's page and API differ: ${differing.join(", ").replaceAll("_", " ")}.`]),
     ...(listCodes(all) === page.warnings
       ? []
       : [`Your browser's warnings: ${listCodes(all) || "none"}. This page's: ${page.warnings || "none"}.`]),
@@ -154,7 +154,7 @@ function compareAll(page: ServedClaims, answer: VerifyResponse, report: Verifier
       : [`This page says ${words(page.valid)}, the same server's API says ${words(answer.valid)}.`]),
     ...(listResults(answer.checks) === listResults(page.checks)
       ? []
-      : ["The page and the API of this server name different results of the checks."]),
+      : ["This server's page and API report different check results."]),
     ...(report.verdict === wanted ? findDifferentChecks(page, report) : []),
     ...(report.verdict === "invalid" ? [] : compareWords(page, answer, report)),
   ];
@@ -165,7 +165,7 @@ export function compareWithServer(page: ServedClaims, answer: unknown, report: V
   try {
     return compareAll(page, answer as VerifyResponse, report);
   } catch {
-    return ["The API of this server answers something else than an attestation."];
+    return ["This server's API returned something other than an attestation."];
   }
 }
 

@@ -122,7 +122,7 @@ function recordItems(answer: VerifyResponse): Definition[] {
     { id: "key", name: "Signing key", value: <HashText value={answer.key_id} label="key id" /> },
     {
       id: "log",
-      name: "Place in the log",
+      name: "Log position",
       value: `Entry ${answer.log.index.toLocaleString("en")} of ${answer.log.tree_size.toLocaleString("en")}, log ${answer.log.origin}`,
     },
   ];

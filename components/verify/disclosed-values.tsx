@@ -26,20 +26,20 @@ export function DisclosedValues({ proof, status }: DisclosedValuesProps) {
   if (status === "not_applicable") {
     return (
       <p className="max-w-[68ch] text-[15px]">
-        The key of this proof was revoked since: whoever has it could sign any values. Beside the payload the
-        proof still counts, and the payload is not shown here; so it shows nothing any more.
+        This proof's key was revoked later, so whoever has it could sign any values. The proof counts only
+        together with the payload, which isn't shown here, so it no longer shows anything.
       </p>
     );
   }
   if (status !== "pass")
-    return <p className="max-w-[68ch] text-[15px]">The proof does not hold, so its values are not shown.</p>;
+    return <p className="max-w-[68ch] text-[15px]">The proof is invalid, so its values aren't shown.</p>;
   const values = Object.values(proof.disclosed).flatMap((text) => parseDisclosed(text) ?? []);
   return (
     <>
       <p className="max-w-[68ch] text-[15px]">
         It proves that this service's BBS key signed one attestation with exactly these{" "}
-        {values.length.toLocaleString("en")} of {proof.total_messages.toLocaleString("en")} values, and shows
-        nothing of the others. It does not prove that the action happened.{" "}
+        {values.length.toLocaleString("en")} of {proof.total_messages.toLocaleString("en")} values, and
+        reveals nothing about the others. It doesn't prove that the action happened.{" "}
         <TextLink href="/docs/zero-knowledge">How it works</TextLink>
       </p>
       <table className="mt-3 w-full text-left text-[15px]">

@@ -63,8 +63,8 @@ function provenItems(approval: Proven, authorization: JsonObject | null): Defini
       id: "inputs",
       name: "Inputs",
       value: approval.inputs_bound
-        ? "The approval named this inputs hash: it covers these inputs and no others."
-        : "The approval did not name an inputs hash: it covers agent, action and context.",
+        ? "The approval named this inputs hash. It covers these inputs and no others."
+        : "The approval didn't name an inputs hash. It covers the agent, action and context.",
     },
     ...(approvals.length > 0
       ? approvals.flatMap(approvalItems)
@@ -84,7 +84,7 @@ function provenItems(approval: Proven, authorization: JsonObject | null): Defini
 function TestCallout() {
   return (
     <Callout tone="test" title="TEST approval, not a real person">
-      It was made with a test wallet or on World's staging network. It shows that the machinery works, and
+      It was made with a test wallet or on World's staging network. It shows that the integration works, and
       nothing about a person.
     </Callout>
   );
@@ -105,7 +105,7 @@ function ProvenMark({ answer, isTest }: Pick<Verification, "answer" | "isTest">)
       {isTest ? <TestCallout /> : null}
       <Callout tone="fail" title="Approved for another key">
         When it was approved, the agent had another registered key, or none. Whoever replaced the key may have
-        used an approval that was not meant for them.
+        used an approval that wasn't meant for them.
       </Callout>
     </>
   );
@@ -116,9 +116,9 @@ function ProvenApproval({ answer, approval, isTest }: ProvenProps & { readonly i
     <>
       <ProvenMark answer={answer} isTest={isTest} />
       <p className="mt-3 max-w-[68ch]">
-        A nullifier is one {isTest ? "test wallet's" : "enrolled human's"} mark for this request alone: the
-        same {isTest ? "wallet" : "human"} cannot count twice, and no two requests can be linked by it.
-        {isTest ? "" : " Who the human is stays unknown, and so does whether they read the page."}
+        A nullifier is one {isTest ? "test wallet's" : "enrolled human's"} identifier for this request only:
+        the same {isTest ? "wallet" : "human"} can't count twice, and it can't link two requests.
+        {isTest ? "" : " It doesn't reveal who the human is, or whether they read the page."}
       </p>
       <ProofFacts answer={answer} approval={approval} />
     </>
@@ -151,7 +151,7 @@ function ProofFacts({ answer, approval }: ProvenProps) {
 
 const claims = {
   none: "It says that no human approved.",
-  hash: "It says, on the caller's word, that a human approved.",
+  hash: "It says that a human approved, asserted by the caller.",
   proof_of_personhood: "It says that a human approved by World ID.",
 } as const;
 
@@ -167,8 +167,8 @@ function ClaimedApproval({ answer, isTest }: Pick<Verification, "answer" | "isTe
         </div>
       ) : null}
       <Callout tone="warn" title="Claimed, not verified">
-        {approval === null ? unknown : claims[approval.method]} The record failed a check, so that nothing
-        here shows whether one did.
+        {approval === null ? unknown : claims[approval.method]} Approval status can't be trusted: this record
+        failed verification.
       </Callout>
       {approval?.method === "proof_of_personhood" ? <ProofFacts answer={answer} approval={approval} /> : null}
     </>
@@ -179,7 +179,7 @@ function AssertedApproval({ approverHash }: { readonly approverHash: string | nu
   return (
     <>
       <Callout tone="warn" title="Asserted by the caller, not proven">
-        The agent's operator says that a human approved. There is no proof of it in this record.
+        The agent's operator says that a human approved. This record contains no proof.
       </Callout>
       {approverHash === null ? null : (
         <div className="mt-3">
@@ -205,19 +205,18 @@ export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanAppro
     return <ProvenApproval answer={answer} approval={approval} isTest={isTest} />;
   if (approval?.method === "hash") return <AssertedApproval approverHash={approval.approver_hash} />;
   if (approval?.method === "none")
-    return <p>None is recorded. Nobody claims that a human was asked; the record is the agent's report.</p>;
-  if (answer.human_approved === null)
-    return <p>Whatever the record said of it was erased with the content.</p>;
+    return <p>None recorded. Nobody claims that a human was asked. The record is the agent's report.</p>;
+  if (answer.human_approved === null) return <p>It was erased with the content.</p>;
   if (approvalMethod === "hash") return <AssertedApproval approverHash={null} />;
   return (
     <>
       {isTest ? <TestMark /> : null}
       <p className={isTest ? "mt-3" : ""}>
         {approvalMethod === "proof_of_personhood"
-          ? "A key of a human enrolled with World ID approved it, as the zero-knowledge proof below shows. What was approved, only the owner can show."
+          ? "A key of a human enrolled with World ID approved it, as the zero-knowledge proof below shows. Only the owner can show what was approved."
           : answer.human_approved
-            ? "An approval is recorded. How strong that evidence is, and what was approved, only the owner can show."
-            : "None is recorded."}
+            ? "An approval is recorded. Only the owner can show what was approved, and how strong the evidence is."
+            : "None recorded."}
       </p>
     </>
   );

@@ -36,7 +36,7 @@ async function verifyText(input: string, pinned: string | null): Promise<Outcome
 
 async function readFile(file: File | undefined): Promise<string | null> {
   if (file === undefined) return null;
-  if (file.size > maxBytes) throw new Error("the file is larger than 2 MB, which nothing of ours is");
+  if (file.size > maxBytes) throw new Error("the file is larger than 2 MB, so it isn't one of ours");
   return file.text();
 }
 
@@ -109,7 +109,7 @@ export function LocalVerifier() {
       >
         <Field
           id="evidence"
-          label="Paste it here, or drop a file on this box"
+          label="Paste it here, or drop a file"
           hint="An attestation's JSON, a Sigstore bundle, a human_authorization, a presentation or a log proof."
         >
           <Textarea
@@ -147,8 +147,8 @@ export function LocalVerifier() {
         data-outcome={outcome.phase}
       >
         {outcome.phase === "failed" ? (
-          <Callout tone="warn" title="This cannot be verified">
-            So nothing is known about it: {outcome.reason}.
+          <Callout tone="warn" title="This can't be verified">
+            It couldn't be checked: {outcome.reason}.
           </Callout>
         ) : null}
         {outcome.phase === "done" ? (

@@ -68,7 +68,7 @@ function StatementSummary({ statement }: { readonly statement: ActionStatement }
 function CheckAnswer({ report, check }: { readonly report: VerifierReport; readonly check: VerifierCheck }) {
   const { name, status } = check;
   if (report.missing.includes(name))
-    return <StatusPill tone="unknown">cannot be checked from this file</StatusPill>;
+    return <StatusPill tone="unknown">can't be checked from this file</StatusPill>;
   const warned = status === "fail" ? undefined : findRowWarning(name, report.warnings)?.answer;
   if (warned !== undefined) return <StatusPill tone="warn">{warned}</StatusPill>;
   return <StatusPill tone={statuses[status].tone}>{statuses[status].text}</StatusPill>;
@@ -86,7 +86,7 @@ function Warnings({ report: { warnings, statedWarnings } }: { readonly report: V
       ))}
       {statedWarnings.map((code) => (
         <li key={code} data-warning={code}>
-          The service warns of {code.replaceAll("_", " ")}; nothing in this file shows it.
+          The service warns of {code.replaceAll("_", " ")}. Nothing in this file shows it.
         </li>
       ))}
     </ul>
@@ -114,14 +114,14 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
         ) : null}
         {unproven.length === 0 ? null : (
           <p className="mt-2">
-            Shown in the file, and proven by nothing in it: {unproven.map(toVisibleText).join(", ")}.
+            Shown in the file, but not proven by anything in it: {unproven.map(toVisibleText).join(", ")}.
           </p>
         )}
       </Callout>
       {uncompared.length === 0 ? null : (
         <div className="mt-3">
           <Callout tone="warn" title={`Not compared: ${uncompared.join(" and ")}`}>
-            A copy of a presentation that was made for somebody else would pass too. Compare them on{" "}
+            A copy of a presentation made for someone else would pass too. Compare them on{" "}
             <TextLink href="/verify/presentation">the page for presentations</TextLink>, which also shows its
             values.
           </Callout>
@@ -129,9 +129,9 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
       )}
       {report.disagrees ? (
         <div className="mt-3">
-          <Callout tone="fail" alert title="The file says something else about itself">
-            It claims to be {report.claimed ? "authentic" : "not authentic"}. Your browser found the opposite;
-            believe the checks below.
+          <Callout tone="fail" alert title="The file contradicts this result">
+            It claims to be {report.claimed ? "authentic" : "not authentic"}. Your browser found the opposite.
+            Trust the checks below.
           </Callout>
         </div>
       ) : null}

@@ -20,7 +20,7 @@ export function verifyInWorker(job: VerificationJob): Promise<VerifierReport> {
   return new Promise<VerifierReport>((resolve, reject) => {
     worker.onmessage = ({ data }: MessageEvent<VerificationResult>) =>
       data.ok ? resolve(data.report) : reject(new Error(data.problem));
-    worker.onerror = () => reject(new Error("the verifier could not be loaded"));
+    worker.onerror = () => reject(new Error("the verifier couldn't be loaded"));
     worker.postMessage(job);
   }).finally(() => worker.terminate());
 }

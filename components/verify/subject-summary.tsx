@@ -36,7 +36,7 @@ function ActionText({ answer }: { readonly answer: VerifyResponse }) {
   if (answer.status === "erased") return <span className="text-muted">The content was erased.</span>;
   return (
     <span className="text-muted">
-      {answer.is_public ? "The record cannot be read." : "The content is private."}
+      {answer.is_public ? "The record can't be read." : "The content is private."}
     </span>
   );
 }

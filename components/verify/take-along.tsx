@@ -45,7 +45,7 @@ export function Downloads({ answer }: { readonly answer: VerifyResponse }) {
           >
             JSON
           </a>
-          <span className="text-muted text-sm">the API's answer, which this page is made from</span>
+          <span className="text-muted text-sm">the API response that this page is made from</span>
         </li>
         <li className="flex flex-wrap items-center gap-x-3 py-1">
           <a
@@ -60,7 +60,7 @@ export function Downloads({ answer }: { readonly answer: VerifyResponse }) {
       {isWhole ? null : (
         <p className="mt-3 text-muted text-sm">
           {answer.status === "erased" || answer.is_public
-            ? "The files with the content are gone."
+            ? "The files with the content were erased."
             : "The owner can download the other files with a key."}
         </p>
       )}
@@ -80,7 +80,7 @@ export function RepeatCommands({ answer }: { readonly answer: VerifyResponse }) 
       {openssl === null ? null : (
         <CodeBlock
           label="openssl lines"
-          title="The signature, with openssl (curl, jq, openssl 3)"
+          title="Just the signature, with openssl (curl, jq, openssl 3)"
           code={openssl}
         />
       )}

@@ -82,7 +82,7 @@ describe("the verdict in words", () => {
   it("does not call an approval for another key a proof", () => {
     const verdict = decide({ approval: proven, isApproved: true, ...warned("approval_key_changed") });
     expect(verdict.sentence).not.toContain("A person approved it");
-    expect(verdict.sentence).toContain("not given for the agent's key");
+    expect(verdict.sentence).toContain("given for a different agent key");
   });
 
   it("says invalid before anything else, with the checks that failed", () => {
@@ -100,7 +100,7 @@ describe("the verdict in words", () => {
   it("does not claim a grade of a private approval", () => {
     const verdict = decide({ isPublic: false, approval: null, isApproved: true });
     expect(verdict.kind).toBe("private");
-    expect(verdict.sentence).toContain("how strong that evidence is, only the owner can show");
+    expect(verdict.sentence).toContain("Only the owner can show how strong the evidence is");
     const hash = decide({ isPublic: false, approval: null, isApproved: true, approvalMethod: "hash" });
     expect(hash.sentence).toContain("asserted by the caller, not proven");
     expect(hash.sentence).not.toContain("how strong");

@@ -46,7 +46,7 @@ const intact = "The record is intact, signed by this service and in its public l
 function keyNotes(status: VerdictFacts["keyStatus"]): string[] {
   if (status === "retired") {
     return [
-      "The key that signed it has been retired since. It was valid at this place in the log, so the signature still counts.",
+      "The key that signed it has since been retired. It was valid at this position in the log, so the signature still counts.",
     ];
   }
   return [];
@@ -70,7 +70,7 @@ function invalidVerdict({ failed }: VerdictFacts): Verdict {
   return {
     kind: "invalid",
     title: "Not authentic",
-    sentence: `${count} failed${which}. Do not rely on what this record says.`,
+    sentence: `${count} failed${which}. Don't rely on what this record says.`,
     short: "NOT AUTHENTIC",
     notes: [],
     warnings: [],
@@ -82,7 +82,7 @@ function erasedVerdict({ erasedAt, warnings }: VerdictFacts): Verdict {
   return {
     kind: "erased",
     title: "Erased",
-    sentence: `The owner had the content removed${when}. What it said cannot be checked any more; that a signed record with this hash was logged still can.`,
+    sentence: `The owner had the content removed${when}. What it said can no longer be checked, but the log still shows that a signed record with this hash existed.`,
     short: "content erased",
     notes: [],
     // The verdict itself says what this warning would.
@@ -95,18 +95,18 @@ function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): 
   if (isTest) return " Its approval is a TEST approval, not a real person's.";
   if (approvalMethod === "hash") return " Its human approval is asserted by the caller, not proven.";
   if (approvalMethod === "proof_of_personhood")
-    return " A key of a human enrolled with World ID approved it; what was approved, only the owner can show.";
+    return " A key of a human enrolled with World ID approved it. Only the owner can show what was approved.";
   return isApproved === true
-    ? " It records a human approval; how strong that evidence is, only the owner can show."
+    ? " It records a human approval. Only the owner can show how strong the evidence is."
     : "";
 }
 
 function approvalGrade(facts: VerdictFacts): string {
   if (facts.warnings.some(({ code }) => code === "approval_key_changed"))
-    return " The approval that it carries was not given for the agent's key of that time.";
+    return " Its approval was given for a different agent key.";
   if (!facts.isPublic) return privateApproval(facts);
   return facts.isTest
-    ? " Its approval was made with a test wallet: no real person is proven to have approved it."
+    ? " Its approval was made with a test wallet, so no real person is proven to have approved it."
     : ` ${approvalWords(facts.approval)}`;
 }
 
@@ -124,7 +124,7 @@ function authenticVerdict(facts: VerdictFacts): Verdict {
   return {
     kind: !isOnlyTest ? "warned" : isTest ? "test" : isPublic ? "authentic" : "private",
     title: `Authentic record${more}${isTest ? " (TEST approval)" : ""}`,
-    sentence: `${intact}${isPublic ? "" : " What it says is for its owner to show."}${approvalGrade(facts)}${findingsWords(facts)}`,
+    sentence: `${intact}${isPublic ? "" : " Its content is private."}${approvalGrade(facts)}${findingsWords(facts)}`,
     short: `authentic${more}${isTest ? ", TEST approval" : shortApproval(facts)}`,
     notes: keyNotes(facts.keyStatus),
     warnings,

@@ -26,11 +26,11 @@ function Content({ answer }: Pick<Verification, "answer">) {
   return (
     <Section
       id="content"
-      title={payload === null ? "What is public of it" : "What it says, and the bytes that say it"}
+      title={payload === null ? "Public details" : "Content and signed bytes"}
       lead={
         payload === null
           ? undefined
-          : "Decoded for reading, beside the exact bytes that the signature covers. Characters that would not be seen are shown by their code, like ⟨U+202E⟩."
+          : "Decoded fields, beside the exact bytes that the signature covers. Invisible characters are shown by their code, like ⟨U+202E⟩."
       }
     >
       <div className={payload === null ? "" : "grid items-start gap-6 lg:grid-cols-2"}>
@@ -52,8 +52,8 @@ function LogPart({ answer }: Pick<Verification, "answer">) {
   return (
     <Section
       id="log"
-      title="Its place in the transparency log"
-      lead="The log only grows: whoever keeps an old checkpoint can show it if an entry is changed or taken back later."
+      title="Transparency log"
+      lead="The log only grows. Anyone who keeps an old checkpoint can prove it if an entry is later changed or removed."
     >
       <div className="grid gap-4 lg:grid-cols-2">
         <CodeBlock wrap label="checkpoint" title="Checkpoint (C2SP signed note)" code={log.checkpoint} />
@@ -93,7 +93,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
         <Section
           id="checks"
           title="The ten checks"
-          lead="Each is made by the server at every look, from the stored bytes, and again by your own browser with the code of the offline verifier."
+          lead="Each is run by the server on every visit, from the stored bytes, and again by your own browser with the offline verifier's code."
         >
           <Checklist
             checks={answer.checks.map((check) => ({ ...check, ...checkTexts[check.name] }))}
@@ -106,13 +106,13 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
             <DisclosedValues proof={answer.zk_proof} status={proofStatus} />
           </Section>
         )}
-        <Section id="not-proven" title="What this does not prove">
+        <Section id="not-proven" title="What this doesn't prove">
           <NotProven />
         </Section>
         <Section
           id="repeat"
-          title="Check it without this page"
-          lead="The commands work as they stand. Keep the files: they can be verified without us for ever."
+          title="Verify it without this page"
+          lead="The commands work as shown. Keep the files, and you can always verify them without us."
         >
           <div className="grid items-start gap-8 lg:grid-cols-[minmax(0,20rem)_minmax(0,1fr)]">
             <Downloads answer={answer} />
@@ -120,7 +120,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           </div>
         </Section>
         <LogPart answer={answer} />
-        <Section id="share" title="Pass it on">
+        <Section id="share" title="Share">
           <ShareLinks answer={answer} base={base} />
         </Section>
       </div>

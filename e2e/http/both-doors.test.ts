@@ -116,7 +116,7 @@ describe.each(["server", "next"] as const)("over HTTP (%s)", (door) => {
 
   it("says on pages that need JavaScript what to do without it", async () => {
     for (const target of ["/verify", "/verify/presentation"])
-      expect((await call("GET", target)).body).toContain("Without JavaScript use the");
+      expect((await call("GET", target)).body).toContain("Without JavaScript, use the");
   });
 
   it("sends no HTML without a policy, not even where nothing is", async () => {

@@ -46,7 +46,7 @@ async function requireNewcomer(tx: Executor, organizationId: string, email: stri
     .from(memberships)
     .innerJoin(users, eq(users.id, memberships.user_id))
     .where(and(eq(memberships.organization_id, organizationId), eq(users.email, email)));
-  if (member) throw fieldError("validation_error", "email", "belongs to a member already");
+  if (member) throw fieldError("validation_error", "email", "already belongs to a member");
 }
 
 /** Members and open invitations are listed whole. Under the organization's lock, so that invitations made at once count. */
@@ -62,7 +62,7 @@ async function requireRoom(tx: Executor, organizationId: string): Promise<void> 
   if ((members?.count ?? 0) + (invited?.count ?? 0) < maxMembers) return;
   throw new AppError(
     "validation_error",
-    `an organization may have ${maxMembers} members, open invitations included; remove a member or withdraw an invitation first`,
+    `an organization can have ${maxMembers} members, including open invitations; remove a member or withdraw an invitation first`,
   );
 }
 
@@ -76,7 +76,7 @@ async function requireFewOrganizations(tx: Executor, userId: string): Promise<vo
   if ((joined?.count ?? 0) < maxOrganizations) return;
   throw new AppError(
     "validation_error",
-    `you belong to ${maxOrganizations} organizations, the most that one person may; leave one first`,
+    `you already belong to ${maxOrganizations} organizations, which is the maximum; leave one first`,
   );
 }
 

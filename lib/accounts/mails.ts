@@ -20,9 +20,9 @@ export function signInMail(to: string, link: string, lifetimeMinutes: number): M
   return linkMail(
     to,
     "Your sign-in link for Countersign",
-    `Open this link and press the button on the page to sign in. It works once, for ${lifetimeMinutes} minutes.`,
+    `Open this link and press the button to sign in. It works once and expires in ${lifetimeMinutes} minutes.`,
     link,
-    "If you did not ask for it, ignore this mail: nothing happens until the button is pressed.",
+    "If you didn't request it, ignore this e-mail. Nothing happens until you press the button.",
   );
 }
 
@@ -35,8 +35,8 @@ export function invitationMail(
   return linkMail(
     to,
     "An invitation to an organization on Countersign",
-    `${invitedBy} invites you to join their organization on Countersign. The link works once, for ${lifetimeDays} days.`,
+    `${invitedBy} invited you to join their organization on Countersign. The link works once and expires in ${lifetimeDays} days.`,
     link,
-    "If you do not know the sender, ignore this mail: nothing happens until you accept.",
+    "If you don't know the sender, ignore this e-mail. Nothing happens until you accept.",
   );
 }

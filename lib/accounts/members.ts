@@ -22,7 +22,7 @@ export interface Person {
   actor: Actor;
 }
 
-export const personNotFound = () => new AppError("not_found", "nothing is known under this id");
+export const personNotFound = () => new AppError("not_found", "nothing exists with this id");
 
 /** With the organizations that the person belongs to, oldest membership first. */
 export async function listMemberships(executor: Executor, userId: string) {
@@ -77,7 +77,7 @@ export async function requireRole(executor: Executor, person: Person, needed: Ro
     );
   if (!row) throw personNotFound();
   if (needed === "owner" && row.role !== "owner")
-    throw new AppError("forbidden", "only an owner of the organization may do this");
+    throw new AppError("forbidden", "only an owner of the organization can do this");
   return row.role;
 }
 

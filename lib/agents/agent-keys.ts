@@ -29,7 +29,7 @@ function decodeCursor(cursor: string): Date {
   } catch {
     // answered below
   }
-  throw new AppError("bad_request", "cursor: is not one that this service gave out");
+  throw new AppError("bad_request", "cursor: is not valid");
 }
 
 function describeKey(key: KeyRow): KeyHistoryEntry {
@@ -96,7 +96,7 @@ async function requireChangesLeft(
   if ((today?.keys ?? 0) < limit) return;
   throw new AppError(
     "rate_limit_exceeded",
-    `an agent may have ${limit} new keys per UTC day; try again after the time in Retry-After`,
+    `an agent can have ${limit} new keys per UTC day; try again after the time in Retry-After`,
     { headers: { "retry-after": secondsToMidnight(now) } },
   );
 }

@@ -54,7 +54,7 @@ async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
   if (secret !== null) return secret;
   throw new Error(
     `Countersign cannot start: AUTH_SECRET is not set and the file ${files.describe(authSecretFile)} is missing, but this database is in use. ` +
-      "Bring the file back, or set AUTH_SECRET to the other instances' value. If it is really lost, set AUTH_SECRET to a new one: sessions, e-mail codes and open approval links end.",
+      "Restore the file, or set AUTH_SECRET to the other processes' value. If it is lost, set AUTH_SECRET to a new one: that ends sessions, e-mail codes and open approval links.",
   );
 }
 
@@ -74,7 +74,7 @@ const worldCallShares = {
   maxWaiting: 64,
   maxPerOwner: 32,
   maxRunningPerOwner: 4,
-  refusal: "too many proofs are waiting for World; this one is tried again",
+  refusal: "too many proofs are waiting for World; this one will be tried again",
 };
 
 type Clocked = { database: Context["database"]; clock: () => Date };
@@ -103,7 +103,7 @@ const createPicturePool = () =>
     workerFile: path.resolve("dist/picture-worker.mjs"),
     maxThreads: 1,
     maxQueued: 16,
-    busyDetail: "too many pictures are being drawn at this moment",
+    busyDetail: "too many images are being rendered right now",
   });
 
 /** Opens the database; what opens after it closes it again when it fails. */

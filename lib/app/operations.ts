@@ -106,7 +106,7 @@ async function answerRoute(route: Route, request: Request, path: string): Promis
   try {
     params = decodeParams(route.pattern.exec(path)?.groups);
   } catch {
-    return refuse(new AppError("bad_request", "the path is not well-formed"));
+    return refuse(new AppError("bad_request", "the path is malformed"));
   }
   const response = await route.handler(request, params);
   return request.method === "HEAD"
@@ -123,10 +123,10 @@ export async function dispatch(request: Request): Promise<Response> {
   const method = request.method === "HEAD" ? "GET" : request.method;
   const route = matching.find((candidate) => candidate.method === method);
   if (route) return answerRoute(route, request, path);
-  if (matching.length === 0) return refuse(new AppError("not_found", "there is nothing at this path"));
+  if (matching.length === 0) return refuse(new AppError("not_found", "nothing exists at this path"));
   if (request.method === "OPTIONS") return answerOptions(matching);
   const allow = allowedMethods(matching);
-  return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
+  return refuse(new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }));
 }
 
 /** The handler of one operation, for a host that has found the route by itself. */

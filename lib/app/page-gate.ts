@@ -73,8 +73,10 @@ interface Lane {
 function busy(isOneAddress: boolean): AppError {
   const headers = { "retry-after": "2" };
   if (isOneAddress)
-    return new AppError("rate_limit_exceeded", "too many at once; wait for some answers", { headers });
-  return new AppError("service_unavailable", "too many pages are being made at this moment", { headers });
+    return new AppError("rate_limit_exceeded", "too many requests at once; wait for some responses", {
+      headers,
+    });
+  return new AppError("service_unavailable", "too many pages are being rendered right now", { headers });
 }
 
 export function createPageGate(options: GateOptions = {}): PageGate {

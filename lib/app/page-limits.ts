@@ -29,9 +29,9 @@ export function explainRefusal({ errorName, detail, headers }: AppError): Respon
   const isLimit = errorName === "rate_limit_exceeded";
   const title = isLimit ? "Too many requests" : "Busy";
   const reason = isLimit
-    ? `Your address has asked for many pages in a short time (${detail.split(";")[0]}).`
-    : "Too many pages are being asked for at this moment.";
-  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head><body><main><h1>${title}</h1><p>${reason} Try again in ${seconds} seconds. Nothing is wrong with what you wanted to look at.</p></main></body></html>`;
+    ? `Too many requests from your address (${detail.split(";")[0]}).`
+    : "This server is busy.";
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head><body><main><h1>${title}</h1><p>${reason} Try again in ${seconds} seconds. There is nothing wrong with the page you requested.</p></main></body></html>`;
   return new Response(html, {
     status: describeError(errorName).status,
     headers: {

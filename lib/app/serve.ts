@@ -98,7 +98,7 @@ function refuseMethod(method: string, path: string): Promise<Response> | null {
   const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
   if (isTaken) return null;
   const allow = takesForms || forbiddenMethods.has(method) ? "GET, HEAD, POST" : "GET, HEAD";
-  return refuse(new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } }));
+  return refuse(new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }));
 }
 
 /**
@@ -113,10 +113,9 @@ function refuseMalformed(incoming: IncomingMessage, files: ReadonlySet<string>):
   if (url === "*" && method === "OPTIONS") return answerServerOptions();
   const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");
   if (!isSound && !forbiddenMethods.has(method))
-    return refuse(new AppError("bad_request", "the path is not well-formed"));
+    return refuse(new AppError("bad_request", "the path is malformed"));
   const path = isSound ? pathOf(incoming) : "/";
-  if (isForeignToBuild(path, files))
-    return refuse(new AppError("not_found", "there is nothing at this path"));
+  if (isForeignToBuild(path, files)) return refuse(new AppError("not_found", "nothing exists at this path"));
   return refuseMethod(method, path);
 }
 

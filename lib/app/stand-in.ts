@@ -58,7 +58,7 @@ function decodeId(id: string): string {
   try {
     return decodeURIComponent(id);
   } catch (cause) {
-    throw new AppError("bad_request", "the path is not well-formed", { cause });
+    throw new AppError("bad_request", "the path is malformed", { cause });
   }
 }
 
@@ -73,12 +73,12 @@ async function bound(request: Request): Promise<Request> {
 async function answer(world: LocalWorldId | null, request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   const route = routes.find(({ pattern }) => pattern.test(pathname));
-  if (world === null || route === undefined) throw new AppError("not_found", "there is nothing at this path");
+  if (world === null || route === undefined) throw new AppError("not_found", "nothing exists at this path");
   const methods = route.methods(world);
   const run = methods[request.method];
   if (run === undefined) {
     const allow = Object.keys(methods).join(", ");
-    throw new AppError("method_not_allowed", `this path takes ${allow}`, { headers: { allow } });
+    throw new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } });
   }
   return run(await bound(request), { id: decodeId(route.pattern.exec(pathname)?.groups?.["id"] ?? "") });
 }

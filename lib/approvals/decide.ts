@@ -126,7 +126,7 @@ function checkBeside(row: AuthorizationRow, present: Approval[], record: Approva
   if (isSameHuman) {
     throw new AppError(
       "already_approved",
-      "this person has approved this request already; nothing was changed",
+      "this person has already approved this request; nothing was changed",
     );
   }
   if (row.protocol_version !== null && row.protocol_version !== record.protocol_version) {

@@ -85,8 +85,7 @@ async function prepareProof(
   const issued = isJsonObject(givenRequest)
     ? await findIssued(context, caller, text(givenRequest, "request_id"))
     : null;
-  if (issued === null)
-    throw fieldError("authorization_unknown", field, "is not an authorization that this service has issued");
+  if (issued === null) throw fieldError("authorization_unknown", field, "was not issued by this service");
   const object = assembleHumanAuthorization(issued.object, issued.log);
   if (canonicalJson(object) !== canonicalJson(given)) {
     throw fieldError("authorization_altered", field, "differs from the authorization that was issued");

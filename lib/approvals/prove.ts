@@ -48,7 +48,8 @@ export function pickNamedProof(context: Context, row: AuthorizationRow, result: 
   const isSameSignal = result.responses.every(
     ({ signal_hash }) => signal_hash === undefined || signal_hash === binding.signal_hash,
   );
-  if (!isSameSignal) throw refused("the proof is for another signal: it does not cover what this page shows");
+  if (!isSameSignal)
+    throw refused("the proof is for another signal, so it does not cover what this page shows");
   const { required_level: required, created_at } = request;
   const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
   if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
@@ -92,7 +93,7 @@ async function askWorld(
   context.logger.warn({ code, detail }, "World did not accept a proof");
   const { text, isTransient } = explainPortalCode(code);
   if (!isTransient) throw refused(text);
-  throw new AppError("service_unavailable", `${text}; the request stays open`, {
+  throw new AppError("service_unavailable", `${text}; the request is still pending`, {
     headers: { "Retry-After": "5" },
   });
 }

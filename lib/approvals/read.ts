@@ -136,7 +136,7 @@ function decodeCursor(cursor: string): { createdAt: Date; id: string } {
   } catch {
     // answered below
   }
-  throw new AppError("bad_request", "cursor: is not one that this service gave out");
+  throw new AppError("bad_request", "cursor: is not valid");
 }
 
 function isAfterCursor(cursor: string | undefined): SQL | undefined {

@@ -92,7 +92,7 @@ function buildRequest(
 function tooManyPending(who: string, limit: number): AppError {
   return new AppError(
     "too_many_pending",
-    `${who} has ${limit} authorization requests waiting for a decision; cancel some, or wait until they end`,
+    `${who} has ${limit} pending authorization requests; cancel some, or wait until they are decided or expire`,
   );
 }
 

@@ -54,7 +54,7 @@ async function requirePlace(tx: Executor, requestId: string, client: string): Pr
   ) {
     throw new AppError(
       "rate_limit_exceeded",
-      `${maxWaitingOfClient} proofs from your address are being checked for this request; wait for their result`,
+      `${maxWaitingOfClient} proofs from your address are already being checked for this request; wait for their results`,
       retry,
     );
   }
@@ -78,7 +78,7 @@ export async function storeSubmission(
     await requirePlace(tx, requestId, client);
     if (!(await spendNonce(tx, requestId, nonce))) {
       throw refused(
-        "its nonce is not one of this request's, or was used, or has expired; start World ID again",
+        "its nonce belongs to another request, was already used or has expired; start World ID again",
       );
     }
     const [stored] = await tx

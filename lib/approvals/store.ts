@@ -46,7 +46,7 @@ export class ApprovalsMoved extends AppError {
   }
 }
 
-export const notPending = (what = "is not open any more") =>
+export const notPending = (what = "is no longer pending") =>
   new AppError("authorization_not_pending", `this authorization request ${what}`);
 
 export async function readApprovals(executor: Executor, requestId: string) {

@@ -75,7 +75,7 @@ export async function submitApproval(
   }
   const claimed = await claimSubmission(context, known.id);
   if (claimed === null) {
-    throw new AppError("service_unavailable", "this proof is stored and being checked; it is tried again", {
+    throw new AppError("service_unavailable", "this proof is stored and will be checked again", {
       headers: { "Retry-After": "5" },
     });
   }

@@ -23,7 +23,7 @@ const isUnspent = and(
 function dailyLimitExceeded(item: AttestationItem): AppError {
   return new AppError(
     "daily_limit_exceeded",
-    `the organization may record ${item.caller.attestationsPerDay} attestations per UTC day`,
+    `the organization can record ${item.caller.attestationsPerDay} attestations per UTC day`,
     { headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) } },
   );
 }
@@ -75,7 +75,7 @@ function signatureReplayed(first: string): AppError {
   return fieldError(
     "agent_signature_replayed",
     "agent_signature",
-    `was used before, by attestation ${first}; a true repetition differs by a metadata.nonce`,
+    `was already used by attestation ${first}; if the agent really did this again, sign a request with another metadata.nonce`,
   );
 }
 

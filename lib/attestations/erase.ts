@@ -50,7 +50,7 @@ export async function eraseContent(context: Context, input: EraseInput): Promise
       status: "erased",
       erased_at: erasedAt.toISOString(),
       payload_hash: hexEncode(row.payload_hash),
-      message: "The content is erased. The log entry, which holds hashes and a signature only, stays.",
+      message: "The content is erased. The log entry, which contains only hashes and a signature, stays.",
     };
   });
 }

@@ -31,7 +31,7 @@ function decodeCursor(cursor: string): Position {
   } catch {
     // answered below
   }
-  throw new AppError("bad_request", "cursor: is not one that this service gave out");
+  throw new AppError("bad_request", "cursor: is not valid");
 }
 
 /** What the payload would say is null where its hash or its signature does not hold. */

@@ -21,7 +21,7 @@ function decodeCursor(cursor: string): string {
   } catch {
     // answered below
   }
-  throw new AppError("bad_request", "cursor: is not one that this service gave out");
+  throw new AppError("bad_request", "cursor: is not valid");
 }
 
 /** `%`, `_` and `\\` are letters here. */

@@ -26,12 +26,13 @@ export interface PresentationInput {
 
 async function readCredential(context: Context, stored: StoredAttestation): Promise<ZkCredential> {
   const { payload, bbs_signature: signature, statement } = stored;
-  if (payload === null) throw new AppError("attestation_erased", "the content of this attestation is gone");
+  if (payload === null)
+    throw new AppError("attestation_erased", "the content of this attestation was erased");
   const kid = statement?.predicate.zk?.kid;
   if (signature === null || kid === undefined) {
     throw new AppError(
       "zk_not_enabled",
-      "this attestation was made without enable_zk and cannot be presented",
+      "this attestation was created without enable_zk, so it cannot be presented",
     );
   }
   const [key] = await context.database.db
@@ -42,7 +43,7 @@ async function readCredential(context: Context, stored: StoredAttestation): Prom
   if (key.status === "revoked")
     throw new AppError(
       "zk_key_revoked",
-      "the BBS key of this attestation was revoked: nobody would accept it",
+      "the BBS key of this attestation was revoked, so nobody would accept a presentation",
     );
   return {
     kid,

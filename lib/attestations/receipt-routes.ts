@@ -24,7 +24,7 @@ const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown, 
 async function requireVerifier() {
   const file = await readVerifierFile();
   if (file === null)
-    throw new AppError("not_found", "verify.mjs is made by the build, which has not run here");
+    throw new AppError("not_found", "verify.mjs is created by the build, which has not run here");
   return file;
 }
 

@@ -63,7 +63,7 @@ function buildFeed(baseUrl: string, agent: FeedResponse, { plain, title }: Texts
   });
   for (const entry of agent.attestations) {
     const warnings = entry.warnings.map(({ message }) => `Warning: ${message}`);
-    const text = `${[approvalWords(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to have it verified.`;
+    const text = `${[approvalWords(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to verify it.`;
     feed.addItem({
       id: entry.public_url,
       link: entry.public_url,

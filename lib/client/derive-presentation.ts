@@ -10,7 +10,7 @@ import { verifyPresentation } from "#lib/domain/presentation-verify";
 export interface DeriveOptions {
   /** Names of the messages to show, in any order. Never `blinding`. */
   disclose: readonly MessageName[];
-  /** The verifier that this is made for. */
+  /** The verifier that the presentation is for. */
   audience: string;
   /** What the verifier chose. */
   nonce: string;

@@ -20,7 +20,7 @@ const logEntry = z.strictObject({
   logId: z.strictObject({ keyId: base64Text }),
   kindVersion: z.strictObject({ kind: z.string(), version: z.string() }),
   integratedTime: decimal.meta({
-    description: "when the log took the entry in, Unix seconds: the log's own word, which nothing signs",
+    description: "when the log accepted the entry, in Unix seconds; not signed",
   }),
   inclusionProof: z.strictObject({
     logIndex: decimal,

@@ -74,10 +74,9 @@ export const identityResponse = z
     public_key: base64Text.nullable(),
     public_key_pem: z.string().nullable(),
     key_status: z.enum(["none", "unproven", "proven"]),
-    key_history: z.array(keyHistoryEntry).meta({ description: "the newest keys, oldest of them first" }),
+    key_history: z.array(keyHistoryEntry).meta({ description: "the newest keys, oldest first" }),
     key_history_cursor: z.string().nullable().meta({
-      description:
-        "where older keys begin: the `cursor` for GET /v1/identity/{slug}/keys; null if none are older",
+      description: "the `cursor` for older keys at GET /v1/identity/{slug}/keys; null if there are none",
     }),
     code_hash: z.string().nullable(),
     model_id: z.string().nullable(),

@@ -45,7 +45,7 @@ export const publicKey = z.strictObject({
   public_key: base64Text,
   public_key_pem: z.string(),
   status: z.enum(["active", "retired", "revoked"]),
-  log_origin: z.string().meta({ description: "the log whose indexes the range counts" }),
+  log_origin: z.string().meta({ description: "the log that the indexes refer to" }),
   valid_from_index: z.number().int(),
   valid_to_index: z.number().int().nullable(),
   created_at: timestamp,
@@ -67,7 +67,7 @@ const publicLog = z.strictObject({
     })
     .nullable()
     .meta({
-      description: "the signed statement of leaf 0 that names the log before; null for the first log",
+      description: "the signed statement in leaf 0 that names the previous log; null for the first log",
     }),
 });
 
@@ -83,10 +83,10 @@ export const pubkeyResponse = z
     log: z.strictObject({
       origin: z.string(),
       vkey: z.string(),
-      url: z.url().meta({ description: "checkpoint and tiles lie below it (C2SP tlog-tiles)" }),
+      url: z.url().meta({ description: "the prefix of checkpoint and tiles (C2SP tlog-tiles)" }),
       witnesses: z
         .strictObject({
-          threshold: z.number().int().meta({ description: "how many of the members must have cosigned" }),
+          threshold: z.number().int().meta({ description: "how many members must cosign" }),
           members: z.array(
             z.strictObject({
               name: z.string(),
@@ -99,7 +99,7 @@ export const pubkeyResponse = z
         })
         .nullable(),
     }),
-    logs: z.array(publicLog).meta({ description: "this log and those before it, oldest first" }),
+    logs: z.array(publicLog).meta({ description: "this log and previous ones, oldest first" }),
     zk: z.strictObject({
       ciphersuite: z.string(),
       schema: z.string(),

@@ -8,30 +8,30 @@ import { jsonValueSchema } from "./primitives";
 import { problem } from "./problem";
 
 const bearerText =
-  "An API key, `cs_…`. Its scopes say what it may do: `attest`, `authorize`, `identity` and `read`, which a key got by e-mail has, and `erase`, which only an owner of the organization can give, in the portal.";
+  "An API key, `cs_…`, with scopes: `attest`, `authorize`, `identity`, `read` and `erase`. Keys created by e-mail have all of them except `erase`, which only an owner of the organization can grant, in the portal.";
 
 const errorTexts: Record<number, string> = {
-  400: "Bad request: not JSON, a duplicate key, too deep, a bad header, path or query parameter",
+  400: "Bad request: not JSON, a duplicate key, nested too deeply, or an invalid header, path or query parameter",
   401: "Missing Authorization, Invalid API key or Invalid code",
   403: "Insufficient scope",
-  404: "Unknown id, or one that the caller may not see",
-  409: "Conflict: the state does not allow it, or the same Idempotency-Key is in flight",
+  404: "The id is unknown, or the caller can't see it",
+  409: "Conflict: the current state doesn't allow it, or a request with the same Idempotency-Key is in progress",
   413: "Payload too large: over 64 KiB",
   422: "Validation error: `errors` names each field",
   429: "Rate limit exceeded: `Retry-After` says when to try again",
-  500: "Server error: the log has its cause under `request_id`",
-  503: "Service unavailable: the database or another part is out of reach or full",
+  500: "Server error: the operator can find the cause in the log by `request_id`",
+  503: "Service unavailable: the database or another part is unreachable or overloaded",
 };
 
 const headerTexts = {
-  "Request-Id": "names this request in the service's log",
+  "Request-Id": "identifies this request in the service's log",
   "RateLimit-Policy": "the limit: quota and window (IETF draft, structured field)",
   RateLimit: "what is left of it, and for how long",
   "X-RateLimit-Limit": "the quota of the window",
   "X-RateLimit-Remaining": "what is left of it",
-  "X-RateLimit-Reset": "when the window ends, seconds since 1970",
+  "X-RateLimit-Reset": "when the window ends, in Unix seconds",
   "Retry-After": "seconds to wait",
-  "Idempotency-Replayed": "`true` where this is the first answer again",
+  "Idempotency-Replayed": "`true` if this is the stored response to an earlier request",
 } as const;
 type HeaderName = keyof typeof headerTexts;
 const limitHeaders: HeaderName[] = [
@@ -93,7 +93,8 @@ function describeParameters(spec: OperationSpec, components: Components): JsonOb
   const idempotency = {
     name: "Idempotency-Key",
     in: "header",
-    description: "the same key and body again gets the first answer again; kept 24 hours",
+    description:
+      "repeat the request with the same key and body to get the first response again; kept for 24 hours",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]*$" },
   };
   return [...inPath, ...inQuery, ...(spec.idempotent ? [idempotency] : [])];
@@ -145,7 +146,7 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
     tags: [spec.tag],
     ...(spec.auth.kind === "key" &&
       spec.auth.scope !== null && {
-        description: `Needs a key with the scope \`${spec.auth.scope}\`.`,
+        description: `Requires a key with the scope \`${spec.auth.scope}\`.`,
       }),
     ...(spec.auth.kind === "optional" && {
       description: `The owner's key with the scope \`${spec.auth.scope}\` shows more.`,
@@ -163,7 +164,7 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
 }
 
 function describeMount(base: string, mount: string): JsonObject {
-  const log = { default: "2", description: "the number of a log that was begun after the first: 2 or more" };
+  const log = { default: "2", description: "the number of a later log: 2 or more" };
   return { url: `${base}${mount}`, variables: { log } };
 }
 

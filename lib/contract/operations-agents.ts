@@ -27,7 +27,7 @@ export const agentsOperations = {
   registerIdentity: {
     method: "POST",
     path: "/v1/identity/register",
-    summary: "Register an agent, or update one's own",
+    summary: "Register an agent, or update your own",
     tag: "Agents",
     auth: withKey("identity"),
     limit: "keyed",
@@ -48,7 +48,7 @@ export const agentsOperations = {
   listAgentKeys: {
     method: "GET",
     path: "/v1/identity/{slug}/keys",
-    summary: "Every key that an agent has had, newest first",
+    summary: "All keys an agent has had, newest first",
     tag: "Agents",
     auth: anyone,
     limit: "public_read",
@@ -59,7 +59,7 @@ export const agentsOperations = {
   updateIdentity: {
     method: "PATCH",
     path: "/v1/identity/{slug}",
-    summary: "Change an agent's identity; a field left out stays, null clears it",
+    summary: "Update an agent's identity; omitted fields stay, null clears a field",
     tag: "Agents",
     auth: withKey("identity"),
     limit: "keyed",

@@ -19,7 +19,7 @@ export const attestationsOperations = {
   verify: {
     method: "GET",
     path: "/v1/verify/{id}",
-    summary: "Verify an attestation again from its stored bytes",
+    summary: "Verify an attestation from its stored bytes",
     tag: "Attestations",
     auth: ownerSeesMore,
     limit: "verify",

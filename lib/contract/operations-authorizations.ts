@@ -13,7 +13,7 @@ export const authorizationsOperations = {
   authorize: {
     method: "POST",
     path: "/v1/authorize",
-    summary: "Ask a human to approve an action",
+    summary: "Request a human's approval of an action",
     tag: "Authorizations",
     auth: withKey("authorize"),
     limit: "authorize",
@@ -25,7 +25,7 @@ export const authorizationsOperations = {
   readAuthorization: {
     method: "GET",
     path: "/v1/authorize/{request_id}",
-    summary: "Read an authorization request; ?wait=25 holds the answer until it is decided",
+    summary: "Read an authorization request; ?wait=25 holds the response until it is decided",
     tag: "Authorizations",
     auth: ownerSeesMore,
     limit: "read_authorization",
@@ -36,7 +36,7 @@ export const authorizationsOperations = {
   cancelAuthorization: {
     method: "DELETE",
     path: "/v1/authorize/{request_id}",
-    summary: "Take an authorization request back while it is pending",
+    summary: "Cancel a pending authorization request",
     tag: "Authorizations",
     auth: withKey("authorize"),
     limit: "keyed",
@@ -46,7 +46,7 @@ export const authorizationsOperations = {
   listAuthorizations: {
     method: "GET",
     path: "/v1/authorizations",
-    summary: "One's own authorization requests, newest first",
+    summary: "List your authorization requests, newest first",
     tag: "Authorizations",
     auth: withKey("read"),
     limit: "keyed",
@@ -57,7 +57,7 @@ export const authorizationsOperations = {
   startWorldId: {
     method: "POST",
     path: "/approve/{token}/world-id",
-    summary: "A fresh RP signature for the approval page's World ID request",
+    summary: "Get an RP signature for the approval page's World ID request",
     tag: "Authorizations",
     auth: anyone,
     limit: "approve",
@@ -68,7 +68,7 @@ export const authorizationsOperations = {
   submitProof: {
     method: "POST",
     path: "/approve/{token}/proof",
-    summary: "The proof that World ID handed to the approval page",
+    summary: "Submit the proof that the approval page got from World ID",
     tag: "Authorizations",
     auth: anyone,
     limit: "approve",
@@ -79,7 +79,7 @@ export const authorizationsOperations = {
   denyAuthorization: {
     method: "POST",
     path: "/approve/{token}/deny",
-    summary: "A human's denial, as JSON or from a form",
+    summary: "Deny a request, as JSON or from a form",
     tag: "Authorizations",
     auth: anyone,
     limit: "approve",

@@ -13,7 +13,7 @@ export const keysOperations = {
   requestKey: {
     method: "POST",
     path: "/v1/keys/request",
-    summary: "Have a 6-digit code sent to an e-mail address",
+    summary: "Send a 6-digit code to an e-mail address",
     tag: "API keys",
     auth: anyone,
     limit: "key_request",
@@ -24,7 +24,7 @@ export const keysOperations = {
   verifyKey: {
     method: "POST",
     path: "/v1/keys/verify",
-    summary: "Exchange the code for an API key, shown this once",
+    summary: "Exchange the code for an API key, which is shown only once",
     tag: "API keys",
     auth: anyone,
     limit: "public_read",
@@ -35,7 +35,7 @@ export const keysOperations = {
   keyInfo: {
     method: "GET",
     path: "/v1/keys/info",
-    summary: "The key that is asking",
+    summary: "Describe the key used for this request",
     tag: "API keys",
     auth: withKey(null),
     limit: "keyed",
@@ -45,7 +45,7 @@ export const keysOperations = {
   deleteKey: {
     method: "DELETE",
     path: "/v1/keys",
-    summary: "Delete the key that is asking; it is refused at once",
+    summary: "Delete the key used for this request; it stops working immediately",
     tag: "API keys",
     auth: withKey(null),
     limit: "keyed",

@@ -20,7 +20,7 @@ export const logOperations = {
   log_checkpoint: {
     ...log,
     path: "/log/checkpoint",
-    summary: "The log's newest checkpoint, a signed note",
+    summary: "The log's latest checkpoint, a signed note",
     file: textFile,
     errors: [],
   },
@@ -35,13 +35,13 @@ export const logOperations = {
     path: "/log/{log}/checkpoint",
     mount: "/log/{log}",
     file: textFile,
-    summary: "The newest checkpoint of a log that was begun after the first",
+    summary: "The latest checkpoint of a later log",
   },
   epoch_tile: {
     ...log,
     path: "/log/{log}/tile/{path...}",
     mount: "/log/{log}",
     file: bytesFile,
-    summary: "A tile or entry bundle of a log that was begun after the first",
+    summary: "A tile or entry bundle of a later log",
   },
 } as const satisfies Record<string, OperationSpec>;

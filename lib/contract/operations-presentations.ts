@@ -8,7 +8,7 @@ export const presentationsOperations = {
   createPresentation: {
     method: "POST",
     path: "/v1/attestations/{id}/presentations",
-    summary: "Derive a zero-knowledge presentation of one's own attestation, for one audience",
+    summary: "Create a zero-knowledge presentation of your attestation for one audience",
     tag: "Attestations",
     auth: withKey("read"),
     limit: "keyed",

@@ -42,14 +42,14 @@ export const receiptsOperations = {
   downloadPayload: download("/v1/verify/{id}/payload", "The exact signed bytes", payloadFile),
   downloadSignature: download(
     "/v1/verify/{id}/signature",
-    "The 64 bytes of the Ed25519 signature over the payload",
+    "The 64-byte Ed25519 signature over the payload",
     bytesFile,
     [404],
   ),
   listAttestations: {
     method: "GET",
     path: "/v1/attestations",
-    summary: "One's own attestations, private ones included, newest first",
+    summary: "List your attestations, including private ones, newest first",
     tag: "Attestations",
     auth: withKey("read"),
     limit: "keyed",
@@ -72,5 +72,9 @@ export const receiptsOperations = {
     "The offline verifier, one file for Node 20 or newer",
     scriptFile,
   ),
-  verifierChecksum: verifierFile("/verify.mjs.sha256", "Its SHA-256, as sha256sum -c reads it", textFile),
+  verifierChecksum: verifierFile(
+    "/verify.mjs.sha256",
+    "SHA-256 of the offline verifier, for sha256sum -c",
+    textFile,
+  ),
 } as const satisfies Record<string, OperationSpec>;

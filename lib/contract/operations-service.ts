@@ -18,7 +18,7 @@ export const serviceOperations = {
   jwks: {
     method: "GET",
     path: "/.well-known/jwks.json",
-    summary: "The same keys as a JSON Web Key Set",
+    summary: "The public keys as a JSON Web Key Set",
     tag: "Service",
     auth: anyone,
     limit: "public_read",
@@ -28,7 +28,7 @@ export const serviceOperations = {
   openapi: {
     method: "GET",
     path: "/v1/openapi.json",
-    summary: "This document",
+    summary: "This OpenAPI document",
     tag: "Service",
     auth: anyone,
     limit: "public_read",
@@ -38,7 +38,7 @@ export const serviceOperations = {
   health: {
     method: "GET",
     path: "/v1/health",
-    summary: "Liveness and database",
+    summary: "Check that the service and its database are up",
     tag: "Service",
     auth: anyone,
     limit: null,
@@ -54,7 +54,7 @@ export const serviceOperations = {
   mailbox: {
     method: "GET",
     path: "/dev/mailbox",
-    summary: "Mail that would have been sent",
+    summary: "List mail that would have been sent",
     tag: "Service",
     auth: anyone,
     limit: null,

@@ -19,7 +19,7 @@ export const presentationRequest = z
     disclose: z
       .array(z.enum(DISCLOSABLE_NAMES, "must be the name of a message that can be disclosed"))
       .max(DISCLOSABLE_NAMES.length, `must have at most ${DISCLOSABLE_NAMES.length} names`)
-      .meta({ description: "Names of the messages to show, in any order; all others stay hidden." }),
+      .meta({ description: "Names of the messages to disclose, in any order. All others stay hidden." }),
     audience: z
       .string("must be a string")
       .min(1, `must be 1-${MAX_AUDIENCE_LENGTH} characters`)
@@ -29,7 +29,7 @@ export const presentationRequest = z
       .meta({
         pattern: noNulPattern,
         not: { const: PUBLIC_AUDIENCE },
-        description: "The verifier that this is made for.",
+        description: "The verifier that the presentation is for.",
         examples: ["https://bank.example"],
       }),
     nonce: z
@@ -39,10 +39,10 @@ export const presentationRequest = z
       .refine((text) => text.isWellFormed(), "must be well-formed text")
       .meta({
         pattern: noNulPattern,
-        description: "What the verifier chose, so that nobody can show him an old presentation.",
+        description: "Chosen by the verifier, so an old presentation can't be reused.",
       }),
     expires_in: lifetimeSeconds.nullish().meta({
-      description: `Seconds for which the presentation is valid; default ${DEFAULT_LIFETIME_SECONDS}.`,
+      description: `How many seconds the presentation is valid. Default: ${DEFAULT_LIFETIME_SECONDS}.`,
     }),
   })
   .meta({ id: "PresentationRequest" });

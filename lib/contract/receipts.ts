@@ -15,15 +15,15 @@ export const listAttestationsQuery = cursorQuery.extend({
     .enum(["none", "hash", "proof_of_personhood"], "must be none, hash or proof_of_personhood")
     .optional(),
   warnings: warningsFilter,
-  from: moment.optional().meta({ description: "made at this time or later" }),
-  to: moment.optional().meta({ description: "made before this time" }),
+  from: moment.optional().meta({ description: "created at this time or later" }),
+  to: moment.optional().meta({ description: "created before this time" }),
   q: z
     .string()
     .min(1, "must be 1-200 characters")
     .max(200, "must be 1-200 characters")
     .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed text")
     .optional()
-    .meta({ description: "a part of the action, without regard to case" }),
+    .meta({ description: "part of the action, ignoring case" }),
 });
 
 export type ListAttestationsQuery = z.output<typeof listAttestationsQuery>;

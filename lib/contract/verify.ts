@@ -21,7 +21,7 @@ export const verifyResponse = z
   .strictObject({
     valid: z.boolean().nullable().meta({
       description:
-        "whether the record is authentic: true only if every check ran and none failed, null after erasure. What it records may still be bad news: see warnings",
+        "whether the record is authentic: true only if every check ran and none failed, null after erasure. See warnings for what it records",
     }),
     warnings,
     status: z.enum(["recorded", "erased"]),

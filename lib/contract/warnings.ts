@@ -6,13 +6,15 @@ export const warnings = z
   .array(
     z.strictObject({
       code: z.enum(warningCodes),
-      message: z.string().meta({ description: "a sentence for people; it may name what an agent sent" }),
+      message: z
+        .string()
+        .meta({ description: "a sentence for people, which can contain text from an agent" }),
     }),
   )
   .meta({
     id: "Warnings",
     description:
-      "what is authentic and yet bad news, drawn anew from the signed bytes; empty where there is none, and where the record is not authentic",
+      "what is authentic but bad news, derived from the signed bytes; empty if there is none, and if the record is not authentic",
   });
 
 export const warningsFilter = z

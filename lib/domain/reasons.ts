@@ -9,7 +9,7 @@ export const reasons = {
   payload_erased: "the payload was erased",
   payload_lost: "the payload is gone, and no erasure is recorded",
   payload_not_erased: "an erasure is recorded, and yet the payload is there",
-  owner_only: "checked by the service; the particulars are the owner's",
+  owner_only: "checked by the service; details are visible to the owner only",
   nothing_to_compare: "nothing to compare",
   not_requested: "not asked for; {option} asks for it",
   earlier_check_failed: "an earlier check failed",

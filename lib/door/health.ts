@@ -30,7 +30,7 @@ interface Question {
 function waitFor(answer: Promise<unknown>, limitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new AppError("service_unavailable", "the database does not answer, try again shortly")),
+      () => reject(new AppError("service_unavailable", "the database does not respond; try again shortly")),
       limitMs,
     );
     answer.then(() => resolve(), reject).finally(() => clearTimeout(timer));

@@ -99,13 +99,16 @@ export async function beginIdempotent(
     const [row] = await context.database.db.select().from(idempotencyKeys).where(isRow(hold));
     if (!row) continue;
     if (!bytesEqual(row.body_hash, bodyHash)) {
-      throw new AppError("idempotency_key_reused", "Idempotency-Key: was used before with another body");
+      throw new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
     }
     if (row.response !== null && row.status !== null)
       return { kind: "replay", status: row.status, response: row.response };
     break;
   }
-  throw new AppError("idempotency_conflict", "Idempotency-Key: the first request with it is still in flight");
+  throw new AppError(
+    "idempotency_conflict",
+    "Idempotency-Key: the first request with it is still in progress",
+  );
 }
 
 export interface IdempotentAnswer {

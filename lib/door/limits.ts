@@ -87,7 +87,7 @@ export async function enforceKeyLimit(
 export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: number): AppError {
   return new AppError(
     "rate_limit_exceeded",
-    `at most ${policy.limit} in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
+    `at most ${policy.limit} requests in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
     { headers: limitHeaders(policy, state, nowMs) },
   );
 }

@@ -47,7 +47,7 @@ export function listOwnHosts(baseUrl: string, port: number): OwnHosts {
 function misdirected({ baseUrl }: OwnHosts): AppError {
   return new AppError(
     "misdirected_request",
-    `this server answers for ${new URL(baseUrl).host} only; if that is not its address, PUBLIC_BASE_URL has to be set`,
+    `this server only answers requests for ${new URL(baseUrl).host}; if that is not its address, set PUBLIC_BASE_URL`,
   );
 }
 

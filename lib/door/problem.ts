@@ -8,13 +8,17 @@ import type { Logger } from "#lib/logger";
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (isUnreachable(error)) {
-    return new AppError("service_unavailable", "the database is out of reach, try again shortly", {
+    return new AppError("service_unavailable", "the database is unreachable; try again shortly", {
       cause: error,
     });
   }
-  return new AppError("server_error", "something went wrong on our side; the log has it under request_id", {
-    cause: error,
-  });
+  return new AppError(
+    "server_error",
+    "something went wrong on our side; the operator can find it in the log by request_id",
+    {
+      cause: error,
+    },
+  );
 }
 
 export function problemResponse(

@@ -20,5 +20,5 @@ export function requireSameOrigin({ headers }: Pick<Request, "headers">, baseUrl
     origin === null || origin === "null"
       ? headers.get("sec-fetch-site") === "same-origin"
       : isOwnOrigin(origin, headers.get("host"), baseUrl);
-  if (!isOurs) throw new AppError("forbidden", "only a page of this service may do this");
+  if (!isOurs) throw new AppError("forbidden", "only a page of this service can do this");
 }

@@ -14,7 +14,7 @@ const maxDiscardedBytes = 16 * 1024 * 1024;
 
 /** At most 64 KiB. A body that its sender breaks off is a bad request, whatever the socket's error is called. */
 export async function readBytes(request: Request): Promise<Uint8Array> {
-  const tooLarge = () => new AppError("payload_too_large", `the body may have at most ${maxBytes} bytes`);
+  const tooLarge = () => new AppError("payload_too_large", `the body can be at most ${maxBytes} bytes`);
   // Cancelling at once would cut the connection before the answer is out.
   const refuse = (reader: ReadableStreamDefaultReader<Uint8Array>) => void discard(reader, maxDiscardedBytes);
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) {
@@ -22,7 +22,7 @@ export async function readBytes(request: Request): Promise<Uint8Array> {
     throw tooLarge();
   }
   const bytes = await readAtMost(request.body, maxBytes, refuse).catch((cause: unknown) => {
-    throw new AppError("bad_request", "the body broke off", { cause });
+    throw new AppError("bad_request", "the body was cut off", { cause });
   });
   if (bytes === null) throw tooLarge();
   return bytes;
@@ -33,7 +33,9 @@ function parse(text: string): JsonValue {
     return parseStrictJson(text);
   } catch (error) {
     const problem =
-      error instanceof RangeError ? `the body has a fault: ${error.message}` : "the body is not JSON";
+      error instanceof RangeError
+        ? `the body is not acceptable JSON: ${error.message}`
+        : "the body is not JSON";
     throw new AppError("bad_request", problem);
   }
 }

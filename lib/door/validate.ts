@@ -49,7 +49,7 @@ export function parseQuery(spec: OperationSpec, url: URL): Record<string, unknow
   if (spec.query === undefined) return {};
   const given = new Map<string, string>();
   for (const [name, value] of url.searchParams) {
-    if (given.has(name)) throw new AppError("bad_request", `${describeName(name)}: is given twice`);
+    if (given.has(name)) throw new AppError("bad_request", `${describeName(name)}: is set more than once`);
     given.set(name, value);
   }
   return validate(spec.query, Object.fromEntries(given), "bad_request");

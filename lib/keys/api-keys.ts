@@ -42,7 +42,7 @@ async function requireRoomForKey(
   if ((live?.keys ?? 0) < limit) return;
   throw new AppError(
     "too_many_keys",
-    `the organization has ${limit} live API keys, the most it may have; revoke one that is no longer used, then try again`,
+    `the organization has ${limit} active API keys, which is the maximum; revoke one that is no longer used, then try again`,
   );
 }
 

@@ -47,7 +47,7 @@ export async function authenticate(
   }
   if (caller === null) throw new AppError("invalid_api_key", "the API key is not valid");
   if (auth.scope !== null && !caller.scopes.includes(auth.scope)) {
-    throw new AppError("insufficient_scope", `this needs an API key with the scope ${auth.scope}`);
+    throw new AppError("insufficient_scope", `this requires an API key with the scope ${auth.scope}`);
   }
   return caller;
 }

@@ -51,8 +51,8 @@ export async function requestKeyByEmail(
   await context.mailer.send({
     to: email,
     subject: `${code} is your Countersign code`,
-    text: `Your code is ${code}. It is good for 10 minutes.\n\nSend it to POST ${context.settings.baseUrl}/v1/keys/verify to get your API key.\n\nIf you did not ask for it, ignore this mail.\n`,
-    html: `<p>Your code is <strong>${code}</strong>. It is good for 10 minutes.</p><p>Send it to <code>POST ${context.settings.baseUrl}/v1/keys/verify</code> to get your API key.</p><p>If you did not ask for it, ignore this mail.</p>`,
+    text: `Your code is ${code}. It expires in 10 minutes.\n\nSend it to POST ${context.settings.baseUrl}/v1/keys/verify to get your API key.\n\nIf you didn't request it, ignore this e-mail.\n`,
+    html: `<p>Your code is <strong>${code}</strong>. It expires in 10 minutes.</p><p>Send it to <code>POST ${context.settings.baseUrl}/v1/keys/verify</code> to get your API key.</p><p>If you didn't request it, ignore this e-mail.</p>`,
   });
 }
 
@@ -106,7 +106,7 @@ export async function verifyKeyByEmail(context: AccountsContext, email: string, 
     return consumed && createKey(context, tx, email, consumed.name ?? "API key", ip);
   });
   if (made === null)
-    throw new AppError("invalid_code", "the code is wrong or has expired; ask for a new one");
+    throw new AppError("invalid_code", "the code is wrong or has expired; request a new one");
   return made;
 }
 

@@ -23,6 +23,6 @@ export const keysRuns: Runs<typeof specs, AccountsContext> = {
   deleteKey: async (call) => {
     const { organizationId, keyId } = requireCaller(call);
     await revokeApiKey(call.context, organizationId, keyId, actorOf(call));
-    return { body: { message: "The key is deleted and refused from now on.", key_id: keyId } };
+    return { body: { message: "The key is deleted and no longer works.", key_id: keyId } };
   },
 };

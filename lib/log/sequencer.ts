@@ -49,16 +49,16 @@ interface Dependencies {
 function wholeFailure(error: unknown): AppError | SigningKeyChanged | null {
   if (error instanceof SigningKeyChanged) return error;
   if (error instanceof ForkGuardError) {
-    const detail = "the log cannot be extended until its operator has looked at it";
+    const detail = "the log cannot be extended until its operator has investigated";
     return new AppError("service_unavailable", detail, { cause: error });
   }
   if (error instanceof UncertainCommit) {
     const detail =
-      "the database did not answer: whether this was recorded is not known; sent again with the same Idempotency-Key it is recorded once";
+      "the database did not respond, so this may or may not have been recorded; send it again with the same Idempotency-Key to record it once";
     return new AppError("service_unavailable", detail, { cause: error });
   }
   if (!isUnreachable(error)) return null;
-  return new AppError("service_unavailable", "the database is out of reach, try again shortly", {
+  return new AppError("service_unavailable", "the database is unreachable; try again shortly", {
     cause: error,
   });
 }
@@ -132,7 +132,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     submit: <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) =>
       new Promise<LogReceipt>((resolve, reject) => {
         if (queue.length >= maxQueued) {
-          reject(new AppError("service_unavailable", "too many requests are waiting, try again shortly"));
+          reject(new AppError("service_unavailable", "too many requests are waiting; try again shortly"));
           return;
         }
         queue.push({ kind: kind as unknown as LogItemKind<LogItem>, item, resolve, reject });

@@ -16,7 +16,7 @@ async function reloadKeys(context: Pick<LogContext, "keys" | "logger">): Promise
     await context.keys.reload();
   } catch (cause) {
     context.logger.error({ err: cause }, "a key was rotated, and the new one is not at hand");
-    const detail = "a signing key was rotated and this process does not have the new one yet";
+    const detail = "a signing key was rotated, and this process does not have the new one yet";
     throw new AppError("service_unavailable", detail, { cause });
   }
 }

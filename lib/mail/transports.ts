@@ -5,14 +5,14 @@ import { AppError } from "#lib/errors";
 import type { Mailer } from "./mailer";
 
 const outOfReach = (cause: unknown) =>
-  new AppError("service_unavailable", "mail cannot be sent at the moment, try again shortly", { cause });
+  new AppError("service_unavailable", "mail cannot be sent right now; try again shortly", { cause });
 
 /** Somebody waits for the answer to a request while mail is handed over. */
 const timeoutMs = 10_000;
 
 function rejectLater(): Promise<never> {
   return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error("the mail service did not answer in time")), timeoutMs).unref();
+    setTimeout(() => reject(new Error("the mail service did not respond in time")), timeoutMs).unref();
   });
 }
 

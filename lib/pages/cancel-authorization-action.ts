@@ -7,6 +7,6 @@ import { runAction } from "./portal-request";
 export async function runCancelAuthorization(form: FormData): Promise<FormState<null>> {
   return runAction(authorizationForm, form, async ({ context, person }, input) => {
     await cancelOwnAuthorization(context, person, input.request_id);
-    return { message: "The request is cancelled.", result: null };
+    return { message: "Request cancelled.", result: null };
   });
 }

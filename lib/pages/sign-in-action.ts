@@ -18,6 +18,6 @@ export async function runSignInRequest(form: FormData): Promise<FormState<null>>
     if (error instanceof AppError) return failedState(error.detail, {}, values);
     throw error;
   }
-  const message = `If ${email} can receive mail, a link is on its way. It works once, for 30 minutes.`;
+  const message = `If ${email} can receive mail, a link is on its way. It works once and expires in 30 minutes.`;
   return { status: "done", message, errors: {}, values, result: null };
 }

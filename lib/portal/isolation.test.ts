@@ -88,7 +88,7 @@ describe.each(databaseKinds)("isolation in the portal (%s)", (kind) => {
 
   it("refuses a stranger who claims to act for the organization", async () => {
     const impostor = { ...stranger, organizationId: owner.organizationId };
-    const notFound = "not_found nothing is known under this id";
+    const notFound = "not_found nothing exists with this id";
     expect(await failureOf(readOverview(context, impostor))).toBe(notFound);
     expect(await failureOf(listOwnAttestations(context, impostor, {}, page))).toBe(notFound);
     expect(await failureOf(exportOwnAttestations(context, impostor, "csv", {}))).toBe(notFound);

@@ -42,7 +42,7 @@ async function findMember(tx: Executor, organizationId: string, userId: string) 
 }
 
 const lastOwner = () =>
-  new AppError("validation_error", "the organization needs an owner: make another member one first");
+  new AppError("validation_error", "the organization needs an owner; make another member an owner first");
 
 const isRole = (organizationId: string, userId: string) =>
   and(eq(memberships.organization_id, organizationId), eq(memberships.user_id, userId));

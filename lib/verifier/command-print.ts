@@ -50,7 +50,7 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
 function formatWarnings({ warnings, statedWarnings }: VerifierReport): string {
   const stated = statedWarnings.map((code) => ({
     code,
-    message: `${warningOf(code).message} (The service says so; nothing in this file shows it.)`,
+    message: `${warningOf(code).message} (The service says so. Nothing in this file shows it.)`,
   }));
   return [...warnings, ...stated]
     .map(({ code, message }) => `Warning: ${toVisibleText(message)} [${code}]`)

@@ -240,7 +240,7 @@ describe("verify.mjs", () => {
     const stranger = await verify(address);
     expect(stranger).toMatchObject({ code: 3 });
     expect(stranger.out).toContain("Authentic as far as it can be checked, 2 warnings.");
-    expect(stranger.out).toContain("(The service says so; nothing in this file shows it.)");
+    expect(stranger.out).toContain("(The service says so. Nothing in this file shows it.)");
     expect(await verify(address, "--fail-on-warnings")).toMatchObject({ code: 4 });
   });
 

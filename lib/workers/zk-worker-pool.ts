@@ -99,7 +99,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   return pool;
 }
 
-const tooManyProofs = "too many proofs are being made or checked at this moment";
+const tooManyProofs = "too many proofs are being created or checked right now";
 
 const defaultThreads = () => Math.min(4, Math.max(1, availableParallelism() - 1));
 

@@ -64,7 +64,7 @@ export default async function AgentPage(props: PageProps) {
   if (loaded.kind === "refused") {
     return (
       <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
-        <Callout tone="warn" title="This page cannot be shown">
+        <Callout tone="warn" title="This page can't be shown right now">
           Nothing is wrong with the agent: {loaded.detail}.
         </Callout>
       </div>

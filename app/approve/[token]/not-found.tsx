@@ -3,12 +3,12 @@
 export default function ApprovalNotFound() {
   return (
     <section className="mx-auto max-w-2xl px-4 py-16 sm:px-6">
-      <h1 className="font-semibold text-3xl">This approval link is not known</h1>
+      <h1 className="font-semibold text-3xl">Approval link not found</h1>
       <p className="mt-4 text-lg text-muted">
-        Mail and chat programs sometimes cut long links. Copy the whole link from where you got it, or ask
-        whoever runs the agent for it again.
+        E-mail and chat apps sometimes cut off long links. Copy the whole link again, or ask whoever runs the
+        agent to resend it.
       </p>
-      <p className="mt-4 text-muted">Nothing was approved or denied by opening this page.</p>
+      <p className="mt-4 text-muted">Opening this page didn't approve or deny anything.</p>
     </section>
   );
 }

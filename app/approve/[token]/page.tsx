@@ -11,7 +11,7 @@ import { readApprovalView } from "#lib/approvals/view";
 export const metadata: Metadata = {
   title: "Approval request",
   // No preview of what an agent wrote in chat programs that fetch the link.
-  description: "An agent asks a person to approve an action.",
+  description: "An agent is requesting a person's approval.",
   robots: { index: false, follow: false },
   referrer: "no-referrer",
 };

@@ -8,8 +8,7 @@ import { publicBaseUrl } from "#lib/door/public-base-url";
 
 export const metadata: Metadata = {
   title: "API reference",
-  description:
-    "Every operation of /v1 with its fields, limits and errors, made from the schemas that validate.",
+  description: "Every API operation with its fields, limits and errors.",
   alternates: { canonical: "/docs/api" },
 };
 
@@ -21,7 +20,7 @@ export default async function ApiReferencePage() {
     <article>
       <h1 className="font-semibold text-[2rem] leading-tight">API reference</h1>
       <p className="mt-3 max-w-[60ch] text-lg text-muted">
-        Made from the schemas that validate requests. The same as{" "}
+        Generated from the schemas that validate requests. Also available as{" "}
         <TextLink href="/v1/openapi.json">OpenAPI 3.1</TextLink>. Errors have{" "}
         <TextLink href="/docs/errors">one shape</TextLink>; limits are{" "}
         <TextLink href="/docs/limits">here</TextLink>.

@@ -28,22 +28,20 @@ function TodayCard({ used, limit }: { readonly used: number; readonly limit: num
           style={{ width: `${Math.min(100, (used / limit) * 100)}%` }}
         />
       </div>
-      <p className="mt-2 text-muted text-sm">The limit of your organization starts anew at 00:00 UTC.</p>
+      <p className="mt-2 text-muted text-sm">Resets at 00:00 UTC.</p>
     </Card>
   );
 }
 
 function PendingCard({ pending }: { readonly pending: number }) {
   return (
-    <Card title="Waiting for a human">
+    <Card title="Pending approvals">
       <p className="font-semibold text-3xl tabular-nums">{pending}</p>
       <p className="mt-2 text-muted text-sm">
-        {pending === 0
-          ? "No approval is being asked for."
-          : "Requests that nobody has approved or denied yet."}
+        {pending === 0 ? "No pending approvals." : "Requests waiting for a decision."}
       </p>
       <p className="mt-3">
-        <TextLink href="/portal/authorizations">See the authorizations</TextLink>
+        <TextLink href="/portal/authorizations">View authorizations</TextLink>
       </p>
     </Card>
   );
@@ -55,12 +53,12 @@ function WarnedCard({ warned: { count, from } }: Pick<Overview, "warned">) {
       <p className={`font-semibold text-3xl tabular-nums ${count === 0 ? "" : "text-fail"}`}>{count}</p>
       <p className="mt-2 text-muted text-sm">
         {count === 0
-          ? "No attestation of the last 30 days has one."
-          : "Attestations of the last 30 days that record something wrong or unproven."}
+          ? "No warnings in the last 30 days."
+          : "Attestations from the last 30 days that record something wrong or unproven."}
       </p>
       {count === 0 ? null : (
         <p className="mt-3">
-          <TextLink href={`/portal/attestations?warnings=true&from=${from}`}>See them</TextLink>
+          <TextLink href={`/portal/attestations?warnings=true&from=${from}`}>View them</TextLink>
         </p>
       )}
     </Card>
@@ -85,7 +83,7 @@ export default async function OverviewPage() {
         <PendingCard pending={overview.pendingAuthorizations} />
         <WarnedCard warned={overview.warned} />
       </div>
-      <Card title="The last 30 days" className="mt-5">
+      <Card title="Last 30 days" className="mt-5">
         <UsageChart days={overview.usage} />
         <UsageTable days={overview.usage} />
       </Card>
@@ -95,11 +93,11 @@ export default async function OverviewPage() {
           rows={overview.latest}
           empty={
             <EmptyState
-              title="Nothing recorded yet"
+              title="No attestations yet"
               command={{ label: "Record your first action", code: firstAttestation(app.env.baseUrl) }}
-              action={<ButtonLink href="/portal/keys">Make an API key first</ButtonLink>}
+              action={<ButtonLink href="/portal/keys">Create an API key first</ButtonLink>}
             >
-              Make an API key, put it into COUNTERSIGN_API_KEY, and paste this into a shell.
+              Create an API key, set COUNTERSIGN_API_KEY to it, and paste this into a shell.
             </EmptyState>
           }
         />

@@ -29,8 +29,8 @@ export default async function SignInPage({ searchParams }: PageProps) {
     <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
       <h1 className="font-semibold text-3xl">Sign in to the portal</h1>
       <p className="mt-3 text-lg text-muted">
-        Keys, agents, attestations and approvals of your organization. New here? The same form makes your
-        account.
+        Manage your organization's keys, agents, attestations and approvals. We'll create an account if you
+        don't have one.
       </p>
       {error === undefined ? null : (
         <div className="mt-6">
@@ -38,8 +38,8 @@ export default async function SignInPage({ searchParams }: PageProps) {
             tone="fail"
             title={
               error === "Verification"
-                ? "This link was used before, or it is older than 30 minutes. Ask for a new one."
-                : "Signing in did not work. Ask for a new link."
+                ? "This link was already used, or it's older than 30 minutes. Request a new one."
+                : "Sign-in failed. Request a new link."
             }
           />
         </div>
@@ -49,7 +49,7 @@ export default async function SignInPage({ searchParams }: PageProps) {
       </div>
       {env.mail === "mailbox" ? (
         <p className="mt-8 text-muted text-sm">
-          Nothing is configured to send mail here: read it in the{" "}
+          This instance doesn't send mail. Read it in the{" "}
           <TextLink href="/dev/mailbox">development mailbox</TextLink>.
         </p>
       ) : null}

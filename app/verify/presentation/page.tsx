@@ -13,20 +13,20 @@ export default function PresentationPage() {
     <div className="mx-auto max-w-3xl px-4 py-10 sm:px-6">
       <h1 className="font-semibold text-3xl">Check a presentation</h1>
       <p className="mt-3 max-w-[60ch] text-lg text-muted">
-        A presentation shows some fields of an attestation and proves them without showing the rest. It is
-        checked in this browser against the{" "}
+        A presentation proves selected fields of an attestation and keeps the rest hidden. Your browser checks
+        it against the{" "}
         <a href="/v1/pubkey" className="text-accent underline decoration-1 underline-offset-[3px]">
           public keys
         </a>{" "}
-        of this service; what you paste is not sent anywhere. Without JavaScript use the{" "}
-        <TextLink href="/docs/verify-offline">offline verifier</TextLink>, which makes the same checks.
+        of this service. What you paste isn't sent anywhere. Without JavaScript, use the{" "}
+        <TextLink href="/docs/verify-offline">offline verifier</TextLink>, which runs the same checks.
       </p>
       <PresentationForm />
       <PresentationLimits />
       <p className="mt-10 text-[15px] text-muted">
-        This page's code comes from the service too. To rely on neither, run the{" "}
-        <TextLink href="/docs/verify-offline">offline verifier</TextLink> with keys that you kept from an
-        earlier day. How presentations are made:{" "}
+        This page's code also comes from the service. If you don't want to trust it, run the{" "}
+        <TextLink href="/docs/verify-offline">offline verifier</TextLink> with public keys that you saved
+        earlier. How presentations are created:{" "}
         <TextLink href="/docs/zero-knowledge">Zero-knowledge disclosure</TextLink>.
       </p>
     </div>

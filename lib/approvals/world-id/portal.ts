@@ -163,7 +163,7 @@ function parseJson(text: string): unknown {
 }
 
 function unavailable(what: string, cause?: unknown): never {
-  throw new AppError("service_unavailable", `World ${what}; the request stays open`, {
+  throw new AppError("service_unavailable", `World ${what}; the request is still pending`, {
     cause,
     headers: { "Retry-After": "5" },
   });

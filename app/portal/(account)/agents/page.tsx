@@ -34,7 +34,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Agents"
-        lead="Who acts. The first attestation under a slug claims it for your organization; registering adds a key, a code hash and tools to compare with."
+        lead="The first attestation under a slug claims it for your organization. Register agent to add a key, a code hash and tools to check against."
         action={<ButtonLink href="/portal/agents/new">Register an agent</ButtonLink>}
       />
       <Card>
@@ -42,10 +42,10 @@ export default async function AgentsPage({ searchParams }: PageProps) {
           rows={rows}
           empty={
             <EmptyState
-              title="No agent yet"
-              command={{ label: "Register one through the API", code: registerByApi(app.env.baseUrl) }}
+              title="No agents yet"
+              command={{ label: "Register your first agent", code: registerByApi(app.env.baseUrl) }}
             >
-              Register one here, or from a shell with a key that has the scope identity:
+              Register one here, or from a shell with a key that has the identity scope:
             </EmptyState>
           }
         />

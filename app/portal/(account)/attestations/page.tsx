@@ -57,10 +57,10 @@ function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; r
   if (isFiltered) {
     return (
       <EmptyState
-        title="Nothing fits the search"
+        title="No matching attestations"
         action={<ButtonLink href="/portal/attestations">Show all attestations</ButtonLink>}
       >
-        The search looks into the action; an id must be whole.
+        Search matches part of the action, or a complete id.
       </EmptyState>
     );
   }
@@ -69,7 +69,7 @@ function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; r
   -H "Content-Type: application/json" \\
   -d '{"agent_slug": "my-agent", "action": "Sent the weekly report", "inputs_hash": "sha256:none"}'`;
   return (
-    <EmptyState title="Nothing recorded yet" command={{ label: "Record your first action", code }}>
+    <EmptyState title="No attestations yet" command={{ label: "Record your first action", code }}>
       With an API key in COUNTERSIGN_API_KEY, paste this into a shell:
     </EmptyState>
   );
@@ -90,7 +90,7 @@ export default async function AttestationsPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Attestations"
-        lead="Everything that your agents recorded, private attestations included."
+        lead="Everything your agents recorded, including private attestations."
         action={<ExportLinks filters={filters} organizationId={person.organizationId} />}
       />
       <Card>

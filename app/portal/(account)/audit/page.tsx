@@ -33,12 +33,12 @@ export default async function AuditPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Audit log"
-        lead="Who did what in your organization, when, and from which key or session. Nobody can change it here."
+        lead="Who did what in your organization, when, and with which key or session. It can't be edited."
       />
       <Card>
         <form key={kind ?? ""} action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
           <div className="w-56">
-            <Field id="filter-kind" label="By whom">
+            <Field id="filter-kind" label="Actor">
               <Select id="filter-kind" name="kind" defaultValue={kind ?? ""}>
                 <option value="">anyone</option>
                 {actorKinds.map((name) => (
@@ -53,7 +53,7 @@ export default async function AuditPage({ searchParams }: PageProps) {
             Show
           </Button>
         </form>
-        <AuditTable rows={rows} empty={<p className="py-4 text-muted">No such event yet.</p>} />
+        <AuditTable rows={rows} empty={<p className="py-4 text-muted">No matching events.</p>} />
         <CursorPagination
           label="events"
           {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}

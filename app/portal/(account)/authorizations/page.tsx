@@ -68,7 +68,7 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
       {isPending ? <LiveRefresh /> : null}
       <PageHeading
         title="Authorizations"
-        lead="What your agents asked a human. Whoever opens the approval link can decide: send it only to the person who should."
+        lead="Approval requests from your agents. Anyone with an approval link can approve or deny, so send it only to the person who should decide."
       />
       <Card>
         <StatusFilter status={status} />
@@ -84,11 +84,11 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
           empty={
             status === undefined ? (
               <EmptyState
-                title="No human was asked yet"
-                command={{ label: "Ask for an approval", code: askFirst(app.env.baseUrl) }}
+                title="No approval requests yet"
+                command={{ label: "Request an approval", code: askFirst(app.env.baseUrl) }}
               >
-                With an API key in COUNTERSIGN_API_KEY, paste this into a shell. The answer has the link for
-                the human:
+                With an API key in COUNTERSIGN_API_KEY, paste this into a shell. The response contains the
+                approval link:
               </EmptyState>
             ) : (
               <p className="py-4 text-muted">No request is {status}.</p>
@@ -100,9 +100,7 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
           {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
           {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
         />
-        {isPending ? (
-          <p className="mt-4 text-muted text-sm">The list shows changes by itself while a request waits.</p>
-        ) : null}
+        {isPending ? <p className="mt-4 text-muted text-sm">Updates automatically.</p> : null}
       </Card>
     </PortalPage>
   );

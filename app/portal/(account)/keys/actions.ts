@@ -15,7 +15,7 @@ export async function createKey(_state: KeyState, form: FormData): Promise<KeySt
       scopes: input.scopes,
       lifetimeDays: days === undefined ? null : Number(days),
     });
-    return { message: `The key “${input.name}” is made.`, result: { text } };
+    return { message: `Key “${input.name}” created.`, result: { text } };
   });
   if (state.status === "done") revalidatePath("/portal/keys");
   return state;
@@ -30,7 +30,7 @@ export async function rotateKey(_state: KeyState, form: FormData): Promise<KeySt
     });
     const message =
       oldWorksUntil === null
-        ? "The old key is refused from now on."
+        ? "The old key has expired."
         : `The old key works until ${oldWorksUntil.slice(0, 16).replace("T", " ")} UTC.`;
     return { message, result: { text } };
   });
@@ -39,6 +39,6 @@ export async function rotateKey(_state: KeyState, form: FormData): Promise<KeySt
 export async function revokeKey(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runAction(keyForm, form, async ({ context, person }, input) => {
     await revokeOwnApiKey(context, person, input.key_id);
-    return { message: "The key is revoked and refused from now on.", result: null };
+    return { message: "Key revoked. It no longer works.", result: null };
   });
 }

@@ -36,7 +36,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Keys"
-        lead="What your agents send as their bearer token. Keys got through the API with an address of a member are here too."
+        lead="API keys that your agents use. Includes keys members created through the API."
       />
       <Card title="New key">
         <CreateKeyForm action={createKey} isOwner={isOwner} />
@@ -54,10 +54,10 @@ export default async function KeysPage({ searchParams }: PageProps) {
           )}
           empty={
             <EmptyState
-              title="No key yet"
-              command={{ label: "Or ask for one by e-mail", code: keyByApi(app.env.baseUrl, person.email) }}
+              title="No keys yet"
+              command={{ label: "Or request one by e-mail", code: keyByApi(app.env.baseUrl, person.email) }}
             >
-              Make one with the form above. An agent without a browser can have a code sent to you instead:
+              Create one with the form above. An agent without a browser can have a code sent to you instead:
             </EmptyState>
           }
         />

@@ -28,7 +28,7 @@ export async function saveOrganization(_state: State, form: FormData): Promise<S
     await runAction(organizationForm, form, async ({ context, person }, input) => {
       const defaultPublic = input.default_public === "public";
       await updateOrganization(context, person, { name: input.name, defaultPublic });
-      return { message: "The settings are saved.", result: null };
+      return { message: "Settings saved.", result: null };
     }),
   );
 }
@@ -38,7 +38,7 @@ export async function invite(_state: State, form: FormData): Promise<State> {
     await runAction(inviteForm, form, async ({ context, person }, input) => {
       await limitMails(input.email);
       await inviteMember(context, person, input);
-      return { message: `The invitation is on its way to ${input.email}.`, result: null };
+      return { message: `Invitation sent to ${input.email}.`, result: null };
     }),
   );
 }
@@ -46,14 +46,14 @@ export async function invite(_state: State, form: FormData): Promise<State> {
 export async function withdraw(_state: State, form: FormData): Promise<State> {
   return runAction(invitationIdForm, form, async ({ context, person }, input) => {
     await withdrawInvitation(context, person, input.invitation_id);
-    return { message: "The invitation no longer works.", result: null };
+    return { message: "Invitation withdrawn.", result: null };
   });
 }
 
 export async function changeRole(_state: State, form: FormData): Promise<State> {
   return runAction(memberRoleForm, form, async ({ context, person }, input) => {
     await members.changeRole(context, person, { userId: input.user_id, role: input.role });
-    return { message: "The role is changed.", result: null };
+    return { message: "Role changed.", result: null };
   });
 }
 

@@ -19,28 +19,28 @@ function limitsOf(attestationsPerDay: number): Definition[] {
     {
       id: "limit",
       name: "Daily limit",
-      value: `${attestationsPerDay} attestations for each UTC day. The operator of this instance sets it.`,
+      value: `${attestationsPerDay} attestations per UTC day, set by the operator of this instance.`,
     },
     {
       id: "attestations",
       name: "Attestations",
       value:
-        "Kept for ever: their leaves are in an append-only log. An owner can erase the content of one, on its page or with a key that has the scope erase; that something was recorded stays proven.",
+        "Kept permanently in an append-only log. Owners can erase the content of an attestation on its page or with a key that has the erase scope. The proof that something was recorded stays.",
     },
     {
       id: "keys",
       name: "API keys",
-      value: "Kept as hashes, revoked ones too, so that the audit log can name them.",
+      value: "Kept as hashes, including revoked ones, so the audit log can name them.",
     },
     {
       id: "audit",
       name: "Audit log",
-      value: "Kept for ever, with addresses of people and machines.",
+      value: "Kept permanently, with e-mail and IP addresses.",
     },
     {
       id: "idempotency",
-      name: "Idempotency answers",
-      value: "Deleted after 24 hours; those of authorization requests when the request has ended.",
+      name: "Idempotent responses",
+      value: "Deleted after 24 hours, or when the authorization request has ended.",
     },
   ];
 }
@@ -84,7 +84,7 @@ export default async function SettingsPage() {
         <DefinitionList items={limitsOf(organization.attestationsPerDay)} />
       </Card>
       {isOwner ? (
-        <Card title="Delete the account" className="mt-5">
+        <Card title="Delete account" className="mt-5">
           <DeleteAccount action={deleteAccount} name={organization.name} />
         </Card>
       ) : null}

@@ -30,7 +30,7 @@ function NextStep({ token, email, visitor }: NextStepProps) {
   if (visitor === null) {
     return (
       <>
-        <p className="mb-4">First sign in with the address that was invited:</p>
+        <p className="mb-4">First sign in with the invited e-mail address:</p>
         <SignInForm action={requestLink} next={`/portal/invitations/${token}`} email={email} />
       </>
     );

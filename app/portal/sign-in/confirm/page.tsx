@@ -23,12 +23,12 @@ export default async function ConfirmSignInPage({ searchParams }: PageProps) {
   if (typeof token !== "string" || typeof email !== "string") {
     return (
       <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
-        <h1 className="font-semibold text-3xl">This link is not complete</h1>
+        <h1 className="font-semibold text-3xl">This link is incomplete</h1>
         <p className="mt-3 text-lg text-muted">
-          Your mail program may have cut it. Copy the whole address from the mail, or ask for a new link.
+          Your mail program may have cut it off. Copy the whole link from the e-mail, or request a new one.
         </p>
         <div className="mt-6">
-          <ButtonLink href="/portal/sign-in">Ask for a new link</ButtonLink>
+          <ButtonLink href="/portal/sign-in">Request a new link</ButtonLink>
         </div>
       </section>
     );
@@ -37,9 +37,9 @@ export default async function ConfirmSignInPage({ searchParams }: PageProps) {
     <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
       <h1 className="font-semibold text-3xl">Finish signing in</h1>
       <p className="mt-3 text-lg text-muted">
-        You are about to sign in to this browser as{" "}
-        <strong className="text-ink [overflow-wrap:anywhere]">{email}</strong>. If you did not ask for this,
-        close the page: nothing has happened.
+        You're about to sign in to this browser as{" "}
+        <strong className="text-ink [overflow-wrap:anywhere]">{email}</strong>. If you didn't request this,
+        close the page. Nothing has happened.
       </p>
       <form method="post" action="/portal/sign-in/verify" className="mt-8">
         <input type="hidden" name="token" value={token} />

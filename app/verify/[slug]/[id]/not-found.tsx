@@ -12,18 +12,15 @@ export default function UnknownAttestation() {
         verdict={{
           kind: "unknown",
           title: "Unknown",
-          sentence:
-            "This instance has no attestation with this id. Whoever gave you the link cannot prove anything with it.",
+          sentence: "This instance has no attestation with this id, so the link proves nothing.",
           warnings: [],
-          notes: [
-            "The address may have been cut short or mistyped. It may also belong to another instance: look at the host name.",
-          ],
+          notes: ["The link may be cut off or mistyped, or belong to another instance. Check the host name."],
         }}
       />
       <div className="mt-8 flex flex-wrap gap-3">
         <ButtonLink href="/verify">Verify an id, link or file</ButtonLink>
         <ButtonLink href="/" variant="secondary">
-          Go to the start
+          Go to the home page
         </ButtonLink>
       </div>
     </div>

@@ -17,7 +17,7 @@ export async function saveProfile(_state: State, form: FormData): Promise<State>
   return refresh(
     await runAction(agentProfileForm, form, async ({ context, person }, { slug, profile }) => {
       await updateOwnAgent(context, person, slug, profile);
-      return { message: "The profile is saved.", result: null };
+      return { message: "Profile saved.", result: null };
     }),
   );
 }
@@ -26,7 +26,7 @@ export async function replaceKey(_state: State, form: FormData): Promise<State> 
   return refresh(
     await runAction(agentKeyForm, form, async ({ context, person }, { slug, ...key }) => {
       await updateOwnAgent(context, person, slug, key);
-      return { message: "Attestations are compared with this key from now on.", result: null };
+      return { message: "Key saved. New attestations are checked against it.", result: null };
     }),
   );
 }
@@ -34,7 +34,7 @@ export async function replaceKey(_state: State, form: FormData): Promise<State> 
 export async function removeKey(_state: State, form: FormData): Promise<State> {
   return runAction(agentSlugForm, form, async ({ context, person }, { slug }) => {
     await updateOwnAgent(context, person, slug, { public_key_pem: null });
-    return { message: "The agent has no key any more.", result: null };
+    return { message: "Key removed.", result: null };
   });
 }
 
@@ -42,7 +42,7 @@ export async function saveTools(_state: State, form: FormData): Promise<State> {
   return refresh(
     await runAction(agentToolsForm, form, async ({ context, person }, { slug, tools }) => {
       const hash = await putOwnTools(context, person, slug, tools);
-      return { message: `The manifest is saved. Its hash is ${hash}.`, result: null };
+      return { message: `Manifest saved. Its hash is ${hash}.`, result: null };
     }),
   );
 }

@@ -30,16 +30,16 @@ function KeyCard({ agent }: { readonly agent: Agent }) {
       {key === null ? null : (
         <div className="mb-5 flex flex-wrap items-center justify-between gap-3">
           <div className="min-w-0">
-            <p className="text-muted text-sm">In use now</p>
+            <p className="text-muted text-sm">Current key</p>
             <HashText value={key} label="public key" />
           </div>
           <ActionDialog
-            triggerLabel="Remove the key"
-            title="Remove the key"
-            description="Later attestations under this slug can no longer be authenticated by a signature of the agent. Earlier ones are judged by the key that was registered then."
+            triggerLabel="Remove key"
+            title="Remove key"
+            description="New attestations under this slug can't be authenticated by the agent's signature anymore. Existing ones don't change."
             action={removeKey}
             fields={{ slug }}
-            confirmLabel="Remove the key"
+            confirmLabel="Remove key"
           />
         </div>
       )}
@@ -53,7 +53,7 @@ function ToolsCard({ agent }: { readonly agent: Agent }) {
     <Card title="Tool manifest" className="mt-5">
       {agent.tool_manifest_hash === null ? null : (
         <p className="mb-4 text-sm">
-          <span className="text-muted">Hash of the manifest: </span>
+          <span className="text-muted">Manifest hash: </span>
           <HashText value={agent.tool_manifest_hash} label="tool manifest hash" />
         </p>
       )}
@@ -72,7 +72,7 @@ export default async function AgentPage({ params }: PageProps) {
         title={agent.slug}
         lead={
           <>
-            What the public sees: <TextLink href={`/agent/${agent.slug}`}>the agent's page</TextLink>.
+            Public page: <TextLink href={`/agent/${agent.slug}`}>View agent</TextLink>.
           </>
         }
       />

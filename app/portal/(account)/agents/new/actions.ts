@@ -12,7 +12,7 @@ export async function registerAgent(_state: State, form: FormData): Promise<Stat
   let slug = "";
   const state = await runAction(registerAgentForm, form, async ({ context, person }, input) => {
     slug = await registerOwnAgent(context, person, input);
-    return { message: "The agent is registered.", result: null };
+    return { message: "Agent registered.", result: null };
   });
   if (state.status === "done") redirect(`/portal/agents/${slug}`);
   return state;

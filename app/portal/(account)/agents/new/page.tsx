@@ -15,7 +15,7 @@ export default async function NewAgentPage() {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Register an agent"
-        lead="Only the slug is needed. Everything but the slug can be changed later; each attestation is judged by what was registered when it was made."
+        lead="Only the slug is required. You can change everything else later. Each attestation is checked against what was registered when it was created."
       />
       <Card>
         <RegisterAgentForm action={registerAgent} />

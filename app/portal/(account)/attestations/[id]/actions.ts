@@ -11,7 +11,7 @@ export async function makePresentation(_state: State, form: FormData): Promise<S
   return runAction(presentationForm, form, async ({ context, person }, { attestation_id, ...wanted }) => {
     const presentation = await presentOwnAttestation(context, person, attestation_id, wanted);
     return {
-      message: `The presentation is made. Give it to ${wanted.audience}.`,
+      message: `Presentation created. Send it to ${wanted.audience}.`,
       result: { json: JSON.stringify(presentation, null, 2) },
     };
   });
@@ -20,6 +20,6 @@ export async function makePresentation(_state: State, form: FormData): Promise<S
 export async function eraseContent(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runAction(attestationForm, form, async ({ context, person }, { attestation_id }) => {
     await eraseOwnAttestation(context, person, attestation_id);
-    return { message: "The content is erased. The log entry stays.", result: null };
+    return { message: "Content erased. The log entry stays.", result: null };
   });
 }

@@ -35,12 +35,12 @@ function fieldsOf(messages: NonNullable<Messages>) {
 
 function DisclosureCard({ id, messages }: { readonly id: string; readonly messages: Messages }) {
   return (
-    <Card title="Show a part of it to somebody" className="mt-5">
+    <Card title="Share selected fields" className="mt-5">
       {messages === null ? (
         <p className="max-w-prose text-muted">
-          This attestation was made without <code className="font-mono text-ink">enable_zk</code>, so no part
-          of it can be shown by itself. Send <code className="font-mono text-ink">"enable_zk": true</code>{" "}
-          with POST /v1/attest to be able to.
+          This attestation was made without <code className="font-mono text-ink">enable_zk</code>, so its
+          fields can't be shared separately. Send{" "}
+          <code className="font-mono text-ink">"enable_zk": true</code> with POST /v1/attest to enable that.
         </p>
       ) : (
         <PresentationForm action={makePresentation} attestationId={id} fields={fieldsOf(messages)} />
@@ -51,20 +51,19 @@ function DisclosureCard({ id, messages }: { readonly id: string; readonly messag
 
 function EraseCard({ id }: { readonly id: string }) {
   return (
-    <Card title="Erase the content" className="mt-5">
+    <Card title="Erase content" className="mt-5">
       <p className="mb-4 max-w-prose text-muted">
-        The payload, the authorization and everything else that says what was attested is deleted here. The
-        log entry stays: it proves that something was recorded at this time, and no longer what. Copies that
-        others hold are out of our reach.
+        Deletes the payload, the authorization and everything else that says what was attested. The log entry
+        stays: it proves that something was recorded, but not what. Copies that others have are not deleted.
       </p>
       <ActionDialog
-        triggerLabel="Erase the content"
+        triggerLabel="Erase content"
         triggerVariant="danger"
-        title="Erase the content"
-        description="This cannot be undone. Nobody can verify what this attestation said any more, you neither."
+        title="Erase content"
+        description="This can't be undone. Nobody, including you, will be able to verify what this attestation said."
         action={eraseContent}
         fields={{ attestation_id: id }}
-        confirmLabel="Erase it for ever"
+        confirmLabel="Erase permanently"
       />
     </Card>
   );
@@ -83,14 +82,14 @@ export default async function AttestationPage({ params }: PageProps) {
             By{" "}
             <TextLink href={`/portal/agents/${verification.agent_slug}`}>{verification.agent_slug}</TextLink>.{" "}
             <TextLink href={new URL(verification.public_url).pathname}>
-              {verification.is_public ? "What the public sees" : "What the public sees of this private one"}
+              {verification.is_public ? "View the public page" : "View the public page (private attestation)"}
             </TextLink>
           </>
         }
         action={<AuthenticityPill found={verification} />}
       />
       <WarningList found={verification} />
-      <Card title="What it says">
+      <Card title="Content">
         <AttestationFacts found={verification} />
       </Card>
       <Card title="Checked just now" className="mt-5">

@@ -40,20 +40,20 @@ export default async function AuthorizationPage({ params }: PageProps) {
       />
       {state.previously_denied ? (
         <div className="mb-5">
-          <Callout tone="warn" title="A request like this one was denied within the last 24 hours">
+          <Callout tone="warn" title="A request like this one was denied in the last 24 hours">
             <TextLink href={`/portal/authorizations/${state.previously_denied.request_id}`}>
-              See the denied one
+              View the denied request
             </TextLink>
           </Callout>
         </div>
       ) : null}
-      <Card title="What was asked">
+      <Card title="Request">
         <AuthorizationFacts state={state} />
       </Card>
       {state.approval_url === null ? null : (
-        <Card title="For the human" className="mt-5">
+        <Card title="Approval link" className="mt-5">
           <p className="mb-4 max-w-prose text-muted">
-            Whoever opens this link can decide. Send it only to the person who should.
+            Anyone with this link can approve or deny. Send it only to the person who should decide.
           </p>
           <CodeBlock code={state.approval_url} label="approval link" wrap />
           <div className="mt-4">
