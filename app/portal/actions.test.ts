@@ -6,8 +6,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { acceptInvitation, inviteMember } from "#lib/accounts/invitations";
-import type { Person } from "#lib/accounts/members";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { signInPerson } from "#support/portal";
@@ -71,7 +71,7 @@ const actions = await exportsOf(files.filter(isAction));
 const routes = await exportsOf(files.filter((file) => path.basename(file) === "route.ts"));
 
 let test: TestApp;
-let person: Person;
+let person: MemberPrincipal;
 let invitedTo: string;
 
 beforeAll(async () => {

@@ -1,16 +1,16 @@
 /** People for the portal's tests: signed in without mail. */
 import type { AccountsContext } from "#lib/accounts/context";
-
-import { ensureMemberships, type Person } from "#lib/accounts/members";
+import { ensureMemberships } from "#lib/accounts/members";
 import { users } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
+import type { MemberPrincipal, UserPrincipal } from "#lib/door/principal";
 
 /** A person of the address; `organizationId`: where they act, by default in the organization that is their own. */
 export async function signInPerson(
   context: AccountsContext,
   email: string,
   organizationId?: string,
-): Promise<Person> {
+): Promise<MemberPrincipal> {
   const { db } = context.database;
   const fresh = uuidV7(context.clock().getTime(), context.random(16));
   const [user] = await db
@@ -19,9 +19,8 @@ export async function signInPerson(
     .onConflictDoUpdate({ target: users.email, set: { email } })
     .returning();
   const userId = user?.id ?? fresh;
-  const actor = { kind: "user", id: email, ip: "192.0.2.1", session: "sess_test" } as const;
-  const visitor = { userId, email, actor };
-  if (organizationId !== undefined) return { ...visitor, organizationId };
-  const [own] = await ensureMemberships(context, visitor);
-  return { ...visitor, organizationId: own?.organizationId ?? "" };
+  const signedIn: UserPrincipal = { kind: "user", userId, email, ip: "192.0.2.1", session: "sess_test" };
+  if (organizationId !== undefined) return { ...signedIn, organizationId };
+  const [own] = await ensureMemberships(context, signedIn);
+  return { ...signedIn, organizationId: own?.organizationId ?? "" };
 }

@@ -6,8 +6,9 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys, auditEvents } from "#lib/db/schema";
 import { isJsonObject } from "#lib/domain/canonical-json";
 import { isUuid } from "#lib/domain/ids";
+import type { MemberPrincipal } from "#lib/door/principal";
 import type { AccountsContext } from "./context";
-import { type Person, requireRole } from "./members";
+import { requireRole } from "./members";
 
 type Event = typeof auditEvents.$inferSelect;
 
@@ -40,7 +41,7 @@ function describeEvent(event: Event, keys: Map<string, string>) {
 
 export async function listAuditEvents(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   query: AuditFilters & { cursor: string | undefined; limit: number },
 ) {
   const { db } = context.database;

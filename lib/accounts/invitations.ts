@@ -8,12 +8,12 @@ import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
 import { base64UrlEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Actor } from "#lib/door/principal";
+import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/door/principal";
 import { AppError, fieldError } from "#lib/errors";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";
-import { type Person, personNotFound, type Role, requireRole } from "./members";
+import { personNotFound, type Role, requireRole } from "./members";
 import { lockOrganization } from "./organizations";
 
 const lifetimeDays = 7;
@@ -83,10 +83,11 @@ async function requireFewOrganizations(tx: Executor, userId: string): Promise<vo
 /** An earlier invitation of the same address no longer works. */
 export async function inviteMember(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   invited: { email: string; role: Role },
 ): Promise<void> {
-  const { organizationId, actor } = person;
+  const { organizationId } = person;
+  const actor = actorOf(person);
   const now = context.clock();
   const token = base64UrlEncode(context.random(32));
   await context.database.db.transaction(async (tx) => {
@@ -122,10 +123,11 @@ export async function inviteMember(
 
 export async function withdrawInvitation(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   invitationId: string,
 ): Promise<void> {
-  const { organizationId, actor } = person;
+  const { organizationId } = person;
+  const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
     await requireRole(tx, person, "owner");
     const [gone] = await tx
@@ -162,7 +164,7 @@ export async function readInvitation(context: AccountsContext, token: string) {
 /** Answers the organization that was joined. Of two attempts at once one succeeds. */
 export async function acceptInvitation(
   context: AccountsContext,
-  visitor: { userId: string; email: string; actor: Actor },
+  user: UserPrincipal,
   token: string,
 ): Promise<string> {
   return context.database.db.transaction(async (tx) => {
@@ -172,9 +174,9 @@ export async function acceptInvitation(
       .where(and(eq(invitations.token_hash, hashToken(token)), isOpen))
       .returning();
     if (!accepted) throw personNotFound();
-    if (accepted.email !== visitor.email)
+    if (accepted.email !== user.email)
       throw new AppError("forbidden", "this invitation is for another address");
-    await requireFewOrganizations(tx, visitor.userId);
+    await requireFewOrganizations(tx, user.userId);
     const organizationId = accepted.organization_id;
     const [organization] = await tx
       .select({ deletedAt: organizations.deleted_at })
@@ -184,13 +186,13 @@ export async function acceptInvitation(
     if (!organization || organization.deletedAt !== null) throw personNotFound();
     await tx
       .insert(memberships)
-      .values({ organization_id: organizationId, user_id: visitor.userId, role: accepted.role })
+      .values({ organization_id: organizationId, user_id: user.userId, role: accepted.role })
       .onConflictDoNothing();
     await recordAudit(context, tx, {
       organizationId,
-      actor: visitor.actor,
+      actor: actorOf(user),
       action: "member.joined",
-      subject: visitor.email,
+      subject: user.email,
       detail: { role: accepted.role, invited_by: accepted.invited_by },
     });
     return organizationId;

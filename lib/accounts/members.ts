@@ -6,21 +6,13 @@
 import { and, asc, eq, isNull } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
-import type { Actor } from "#lib/door/principal";
+import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { findOrCreateOrganization } from "./organizations";
 
 export type Role = "owner" | "member";
-
-/** A signed-in person acting for one organization. The membership is looked up at each deed, never taken from here. */
-export interface Person {
-  userId: string;
-  email: string;
-  organizationId: string;
-  actor: Actor;
-}
 
 export const personNotFound = () => new AppError("not_found", "nothing exists with this id");
 
@@ -43,7 +35,7 @@ export type MembershipView = Awaited<ReturnType<typeof listMemberships>>[number]
 /** At least one: who has none gets an organization of their own, the one that the API would use for the address. */
 export async function ensureMemberships(
   context: AccountsContext,
-  person: { userId: string; email: string; actor: Actor },
+  person: UserPrincipal,
 ): Promise<MembershipView[]> {
   const { db } = context.database;
   const existing = await listMemberships(db, person.userId);
@@ -54,7 +46,7 @@ export async function ensureMemberships(
     const { organizationId } = await findOrCreateOrganization(context, tx, person.email);
     await recordAudit(context, tx, {
       organizationId,
-      actor: person.actor,
+      actor: actorOf(person),
       action: "organization.created",
       subject: organizationId,
     });
@@ -63,7 +55,7 @@ export async function ensureMemberships(
 }
 
 /** The person's role; throws 404 for strangers and 403 for members where an owner is needed. */
-export async function requireRole(executor: Executor, person: Person, needed: Role): Promise<Role> {
+export async function requireRole(executor: Executor, person: MemberPrincipal, needed: Role): Promise<Role> {
   const [row] = await executor
     .select({ role: memberships.role })
     .from(memberships)

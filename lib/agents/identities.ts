@@ -18,18 +18,13 @@ import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
 import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks";
 import { parseCanonical } from "#lib/domain/statement";
-import type { Actor } from "#lib/door/principal";
+import { actorOf, type Principal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
 import { readNewestKeys, replaceKey } from "./agent-keys";
 import { agentNotFound, claimAgents, findAgent, isSlug, slugKey, slugTaken } from "./agents";
 
 type Profile = z.infer<typeof updateIdentityBody>;
 type Registration = z.infer<typeof registerBody>;
-
-export interface Registrant {
-  organizationId: string;
-  actor: Actor;
-}
 
 /** Undefined where no key is given, null where it is to be cleared; a key that is not fit is a 422. */
 function givenPublicKey(profile: Profile): Uint8Array | null | undefined {
@@ -143,18 +138,18 @@ async function describeIdentity(
 /** Claims the slug, or updates one's own. `isNew`: nobody had claimed it. */
 export async function registerIdentity(
   context: AccountsContext,
-  registrant: Registrant,
+  principal: Principal,
   body: Registration,
 ): Promise<{ isNew: boolean; identity: IdentityResponse }> {
   const { slug, tools, ...profile } = body;
   return context.database.db.transaction(async (tx) => {
     const before = await findAgent(tx, slug);
-    const [claimed] = await claimAgents(context, tx, [{ slug, organizationId: registrant.organizationId }]);
+    const [claimed] = await claimAgents(context, tx, [{ slug, organizationId: principal.organizationId }]);
     if (!claimed) throw slugTaken("slug");
-    const agent = await requireOwn(tx, registrant, slug);
+    const agent = await requireOwn(tx, principal, slug);
     await applyProfile(context, tx, agent, profile);
     if (tools) await storeTools(tx, context, agent.id, tools, null);
-    await audit(context, tx, registrant, "agent.registered", agent.slug);
+    await audit(context, tx, principal, "agent.registered", agent.slug);
     return { isNew: before === null, identity: await readIdentity(tx, slug) };
   });
 }
@@ -162,20 +157,21 @@ export async function registerIdentity(
 async function audit(
   context: AccountsContext,
   tx: Executor,
-  registrant: Registrant,
+  principal: Principal,
   action: string,
   subject: string,
 ): Promise<void> {
-  await recordAudit(context, tx, { ...registrant, action, subject });
+  const { organizationId } = principal;
+  await recordAudit(context, tx, { organizationId, actor: actorOf(principal), action, subject });
 }
 
 /** A slug of another organization answers as an unknown one. The row is locked, so that key changes queue up. */
-async function requireOwn(tx: Executor, registrant: Registrant, slug: string) {
+async function requireOwn(tx: Executor, principal: Principal, slug: string) {
   if (!isSlug(slug)) throw agentNotFound();
   const [agent] = await tx
     .select()
     .from(agents)
-    .where(and(eq(agents.slug_key, slugKey(slug)), eq(agents.organization_id, registrant.organizationId)))
+    .where(and(eq(agents.slug_key, slugKey(slug)), eq(agents.organization_id, principal.organizationId)))
     .for("update");
   if (!agent) throw agentNotFound();
   return agent;
@@ -183,28 +179,28 @@ async function requireOwn(tx: Executor, registrant: Registrant, slug: string) {
 
 export async function updateIdentity(
   context: AccountsContext,
-  registrant: Registrant,
+  principal: Principal,
   slug: string,
   profile: Profile,
 ): Promise<IdentityResponse> {
   return context.database.db.transaction(async (tx) => {
-    const agent = await requireOwn(tx, registrant, slug);
+    const agent = await requireOwn(tx, principal, slug);
     await applyProfile(context, tx, agent, profile);
-    await audit(context, tx, registrant, "agent.updated", agent.slug);
+    await audit(context, tx, principal, "agent.updated", agent.slug);
     return readIdentity(tx, slug);
   });
 }
 
 export async function putTools(
   context: AccountsContext,
-  registrant: Registrant,
+  principal: Principal,
   slug: string,
   body: z.infer<typeof putToolsBody>,
 ) {
   return context.database.db.transaction(async (tx) => {
-    const agent = await requireOwn(tx, registrant, slug);
+    const agent = await requireOwn(tx, principal, slug);
     const hash = await storeTools(tx, context, agent.id, body.tools, body.tool_descriptions ?? null);
-    await audit(context, tx, registrant, "agent.tools_changed", agent.slug);
+    await audit(context, tx, principal, "agent.tools_changed", agent.slug);
     return { agent_slug: agent.slug, tool_manifest_hash: hash, tools: body.tools };
   });
 }

@@ -3,10 +3,11 @@
 import { and, count, desc, eq, lt } from "drizzle-orm";
 import type { z } from "zod";
 import type { AccountsContext } from "#lib/accounts/context";
-import { type Person, requireRole } from "#lib/accounts/members";
+import { requireRole } from "#lib/accounts/members";
 import type { registerBody, updateIdentityBody } from "#lib/contract/identity";
 import { agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/domain/identity-checks";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { agentNotFound, type FoundAgent, findAgent } from "./agents";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
@@ -18,7 +19,7 @@ function keyStatus(agent: FoundAgent): "none" | "unproven" | "proven" {
 /** Newest first. */
 export async function listOwnAgents(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   page: { cursor: string | undefined; limit: number },
 ) {
   const { db } = context.database;
@@ -61,20 +62,24 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
   };
 }
 
-async function requireOwnAgent(context: AccountsContext, person: Person, slug: string): Promise<void> {
+async function requireOwnAgent(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  slug: string,
+): Promise<void> {
   await requireRole(context.database.db, person, "member");
   const agent = await findAgent(context.database.db, slug);
   if (agent?.organization_id !== person.organizationId) throw agentNotFound();
 }
 
-export async function readOwnAgent(context: AccountsContext, person: Person, slug: string) {
+export async function readOwnAgent(context: AccountsContext, person: MemberPrincipal, slug: string) {
   await requireOwnAgent(context, person, slug);
   return readIdentity(context.database.db, slug);
 }
 
 export async function registerOwnAgent(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   body: z.output<typeof registerBody>,
 ): Promise<string> {
   await requireRole(context.database.db, person, "member");
@@ -83,7 +88,7 @@ export async function registerOwnAgent(
 
 export async function updateOwnAgent(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   slug: string,
   profile: z.output<typeof updateIdentityBody>,
 ): Promise<void> {
@@ -94,7 +99,7 @@ export async function updateOwnAgent(
 /** Descriptions stay with the tools that stay. */
 export async function putOwnTools(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   slug: string,
   tools: string[],
 ): Promise<string> {

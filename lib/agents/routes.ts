@@ -1,19 +1,15 @@
 /** Runs the operations of lib/contract/operations-agents.ts. */
 import type { AccountsContext } from "#lib/accounts/context";
 import type { agentsOperations as specs } from "#lib/contract/operations-agents";
-import { actorOf, type Call, type Params, type Runs, requireCaller } from "#lib/door/route";
+import { type Params, type Runs, requirePrincipal } from "#lib/door/route";
 import { listAgentKeys } from "./agent-keys";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
-const registrant = (call: Pick<Call<unknown, unknown>, "caller" | "ip">) => ({
-  organizationId: requireCaller(call).organizationId,
-  actor: actorOf(call),
-});
 const slugOf = (params: Params) => params["slug"] ?? "";
 
 export const agentsRuns: Runs<Omit<typeof specs, "agentFeed">, AccountsContext> = {
   registerIdentity: async (call) => {
-    const { isNew, identity } = await registerIdentity(call.context, registrant(call), call.body);
+    const { isNew, identity } = await registerIdentity(call.context, requirePrincipal(call), call.body);
     return { status: isNew ? 201 : 200, body: identity };
   },
   readIdentity: async ({ context, params }) => ({
@@ -23,9 +19,9 @@ export const agentsRuns: Runs<Omit<typeof specs, "agentFeed">, AccountsContext> 
     body: await listAgentKeys(context.database.db, slugOf(params), query),
   }),
   updateIdentity: async (call) => ({
-    body: await updateIdentity(call.context, registrant(call), slugOf(call.params), call.body),
+    body: await updateIdentity(call.context, requirePrincipal(call), slugOf(call.params), call.body),
   }),
   putTools: async (call) => ({
-    body: await putTools(call.context, registrant(call), slugOf(call.params), call.body),
+    body: await putTools(call.context, requirePrincipal(call), slugOf(call.params), call.body),
   }),
 };

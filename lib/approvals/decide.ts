@@ -16,7 +16,7 @@ import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { signEnvelope } from "#lib/domain/dsse";
 import { uuidV7 } from "#lib/domain/ids";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
-import type { Actor } from "#lib/door/principal";
+import { type Actor, actorOf, isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { submitSigned } from "#lib/log/submit-signed";
 import type { Context } from "./context";
@@ -107,12 +107,11 @@ export async function denyAuthorization(
 export async function cancelAuthorization(
   context: Context,
   requestId: string,
-  organizationId: string,
-  actor: Actor,
+  principal: Principal,
 ): Promise<void> {
   const row = await findAuthorization(context.database.db, requestId);
-  if (row?.organization_id !== organizationId) throw authorizationNotFound();
-  await decideWithoutProof(context, requestId, "cancelled", actor, null);
+  if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();
+  await decideWithoutProof(context, requestId, "cancelled", actorOf(principal), null);
 }
 
 export const refused = (why: string) => new AppError("approval_refused", `not approved: ${why}`);

@@ -11,7 +11,7 @@ import { utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { weakestLevel } from "#lib/domain/claim-checks";
 import { canonicalHash, type HumanApproval } from "#lib/domain/statement";
-import type { Caller } from "#lib/door/principal";
+import type { KeyPrincipal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
 import type { Context } from "./context";
 
@@ -29,7 +29,7 @@ function text(object: JsonObject, name: string): string {
 }
 
 /** Null for what was never issued. After erasure the object is gone; that it has been used is not. */
-async function findIssued(context: Context, caller: Caller, requestId: string) {
+async function findIssued(context: Context, principal: KeyPrincipal, requestId: string) {
   const [row] = await context.database.db
     .select({
       organizationId: authorizationRequests.organization_id,
@@ -40,7 +40,7 @@ async function findIssued(context: Context, caller: Caller, requestId: string) {
     .from(authorizationRequests)
     .where(eq(authorizationRequests.id, requestId));
   if (row?.object) return { ...row, object: row.object };
-  if (row?.attestationId && row.organizationId === caller.organizationId) throw authorizationAlreadyUsed();
+  if (row?.attestationId && row.organizationId === principal.organizationId) throw authorizationAlreadyUsed();
   return null;
 }
 
@@ -52,13 +52,13 @@ export function assembleHumanAuthorization(signed: Uint8Array, log: string | nul
 
 function checkFit(
   body: AttestBody,
-  caller: Caller,
+  principal: KeyPrincipal,
   registeredKey: string | null,
   organizationId: string,
   request: JsonObject,
 ): void {
   const misfits = [
-    [organizationId === caller.organizationId, "was issued to another organization"],
+    [organizationId === principal.organizationId, "was issued to another organization"],
     [
       text(request, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase(),
       "is for another agent_slug",
@@ -76,14 +76,14 @@ function checkFit(
 
 async function prepareProof(
   context: Context,
-  caller: Caller,
+  principal: KeyPrincipal,
   body: AttestBody,
   registeredKey: string | null,
   given: JsonObject,
 ): Promise<PreparedApproval> {
   const givenRequest = given["request"];
   const issued = isJsonObject(givenRequest)
-    ? await findIssued(context, caller, text(givenRequest, "request_id"))
+    ? await findIssued(context, principal, text(givenRequest, "request_id"))
     : null;
   if (issued === null) throw fieldError("authorization_unknown", field, "was not issued by this service");
   const object = assembleHumanAuthorization(issued.object, issued.log);
@@ -91,7 +91,7 @@ async function prepareProof(
     throw fieldError("authorization_altered", field, "differs from the authorization that was issued");
   }
   const request = object["request"] as JsonObject;
-  checkFit(body, caller, registeredKey, issued.organizationId, request);
+  checkFit(body, principal, registeredKey, issued.organizationId, request);
   if (issued.attestationId !== null) throw authorizationAlreadyUsed();
   const binding = object["binding"] as JsonObject;
   const approvals = object["approvals"] as JsonObject[];
@@ -122,12 +122,12 @@ export function authorizationAlreadyUsed() {
 /** `registeredKey`: the agent's, in base64; null where none is registered. */
 export async function prepareApproval(
   context: Context,
-  caller: Caller,
+  principal: KeyPrincipal,
   body: AttestBody,
   registeredKey: string | null,
 ): Promise<PreparedApproval> {
   const given = body.human_authorization ?? null;
-  if (given !== null) return prepareProof(context, caller, body, registeredKey, given);
+  if (given !== null) return prepareProof(context, principal, body, registeredKey, given);
   if (body.human_approved === true) {
     return {
       approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },

@@ -1,7 +1,8 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
-import { type Person, requireRole } from "#lib/accounts/members";
+import { requireRole } from "#lib/accounts/members";
 import type { AuthorizationState, AuthorizationStatus } from "#lib/contract/authorize";
+import { isOwnerOf, type MemberPrincipal } from "#lib/door/principal";
 import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";
 import { approvalUrl } from "./link";
@@ -17,7 +18,7 @@ function withLink(context: Context, state: AuthorizationState) {
 
 export async function listOwnAuthorizations(
   context: Context,
-  person: Person,
+  person: MemberPrincipal,
   query: {
     limit: number;
     cursor: string | undefined;
@@ -26,22 +27,22 @@ export async function listOwnAuthorizations(
   },
 ) {
   await requireRole(context.database.db, person, "member");
-  const { authorizations, next_cursor } = await listAuthorizations(context, person.organizationId, query);
+  const { authorizations, next_cursor } = await listAuthorizations(context, person, query);
   return { rows: authorizations.map((state) => withLink(context, state)), nextCursor: next_cursor };
 }
 
-export async function readOwnAuthorization(context: Context, person: Person, requestId: string) {
+export async function readOwnAuthorization(context: Context, person: MemberPrincipal, requestId: string) {
   await requireRole(context.database.db, person, "member");
   const row = await findAuthorization(context.database.db, requestId);
-  if (row?.organization_id !== person.organizationId) throw authorizationNotFound();
-  return withLink(context, await readAuthorization(context, requestId, person.organizationId));
+  if (row === null || !isOwnerOf(person, row)) throw authorizationNotFound();
+  return withLink(context, await readAuthorization(context, requestId, person));
 }
 
 export async function cancelOwnAuthorization(
   context: Context,
-  person: Person,
+  person: MemberPrincipal,
   requestId: string,
 ): Promise<void> {
   await requireRole(context.database.db, person, "member");
-  await cancelAuthorization(context, requestId, person.organizationId, person.actor);
+  await cancelAuthorization(context, requestId, person);
 }

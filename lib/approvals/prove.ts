@@ -8,26 +8,14 @@ import type { IdkitResult } from "#lib/contract/world-id";
 import { pickProof } from "#lib/contract/world-id";
 import { explainPortalCode } from "#lib/contract/world-id-codes";
 import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
-import {
-  isCredentialCurrent,
-  isWellFormed,
-  type ProofFailure,
-  type WorldProof,
-} from "#lib/domain/world-id-proof";
+import { reasons } from "#lib/domain/reasons";
+import { isCredentialCurrent, isWellFormed, type WorldProof } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
 import { type Share, shareOf } from "#lib/workers/fair-share";
 import type { Context } from "./context";
 import { type ProvenApproval, refused } from "./decide";
 import { type AuthorizationRow, parseRequest } from "./rows";
 import { isResultOfRequest } from "./world-id/provider";
-
-const failureWords: Record<ProofFailure, string> = {
-  malformed_proof: "the proof is malformed",
-  nullifier_out_of_range: "the nullifier is out of range",
-  root_mismatch: "the proof and its root do not belong together",
-  wrong_issuer: "the credential is not a proof of human",
-  pairing_failed: "the zero-knowledge proof does not verify over this request",
-};
 
 /**
  * What the result names must be what IDKit was told; none of it is believed further than that. All of it is cheap,
@@ -54,7 +42,7 @@ export function pickNamedProof(context: Context, row: AuthorizationRow, result: 
   const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
   if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
   if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
-  if (!isWellFormed(proof)) throw refused(failureWords.malformed_proof);
+  if (!isWellFormed(proof)) throw refused(reasons.malformed_proof);
   return proof;
 }
 
@@ -77,7 +65,7 @@ async function checkPairing(
   const input = { proof, action, signalHash, environment, v4KeyJson, anchor };
   const check = await context.pool.run("checkWorldProof", input, share);
   if (check === null) return false;
-  if (!check.ok) throw refused(failureWords[check.reason]);
+  if (!check.ok) throw refused(reasons[check.reason]);
   return true;
 }
 

@@ -14,6 +14,7 @@ import { agents, authorizationRequests } from "#lib/db/schema";
 import { confirmationCode } from "#lib/domain/approval";
 import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
+import { isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed";
@@ -76,14 +77,14 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
   };
 }
 
-/** `organizationId` is the reader's; null for whoever only knows the id. */
+/** `viewer`: null for whoever only knows the id. */
 async function describeFor(
   context: Context,
   row: AuthorizationRow,
-  organizationId: string | null,
+  viewer: Principal | null,
 ): Promise<AuthorizationState> {
   const state = describeState(context, row);
-  if (organizationId !== row.organization_id) return state;
+  if (!isOwnerOf(viewer, row)) return state;
   const { db } = context.database;
   const previously_denied = await findPreviouslyDenied(db, row.fingerprint, row.created_at);
   return { ...state, ...describeOwned(row), previously_denied };
@@ -95,7 +96,7 @@ export const wakeupName = (requestId: string) => `authorization:${requestId}`;
 export async function readAuthorization(
   context: Context,
   requestId: string,
-  organizationId: string | null,
+  viewer: Principal | null,
   waitSeconds = 0,
 ): Promise<AuthorizationState> {
   const untilMs = performance.now() + waitSeconds * 1000;
@@ -107,7 +108,7 @@ export async function readAuthorization(
     try {
       const row = await findAuthorization(context.database.db, requestId);
       if (row === null) throw authorizationNotFound();
-      if (row.status !== "pending" || leftMs <= 0) return await describeFor(context, row, organizationId);
+      if (row.status !== "pending" || leftMs <= 0) return await describeFor(context, row, viewer);
       const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
       await woken;
       clearTimeout(expiry);
@@ -146,9 +147,9 @@ function isAfterCursor(cursor: string | undefined): SQL | undefined {
   return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(idColumn, id)));
 }
 
-export async function listAuthorizations(context: Context, organizationId: string, query: ListQuery) {
+export async function listAuthorizations(context: Context, principal: Principal, query: ListQuery) {
   const { db } = context.database;
-  const isOwn = eq(authorizationRequests.organization_id, organizationId);
+  const isOwn = eq(authorizationRequests.organization_id, principal.organizationId);
   await markExpired(db, isOwn);
   const rows = await listRows(
     db,

@@ -19,17 +19,16 @@ import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
 import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
-import type { Caller } from "#lib/door/principal";
+import { actorOf, type KeyPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import { approvalUrl, withoutApprovalUrl } from "./link";
 import { countPending, findPreviouslyDenied, readDatabaseTime } from "./rows";
 
 export interface AuthorizeInput {
-  caller: Caller;
+  principal: KeyPrincipal;
   body: AuthorizeBody;
   hold: IdempotencyHold | null;
-  ip: string;
 }
 
 const defaultMinutes = 30;
@@ -53,20 +52,20 @@ interface Hidden {
 async function hideContent(
   context: Context,
   tx: Executor,
-  caller: Caller,
+  principal: KeyPrincipal,
   agent: FoundAgent | null,
 ): Promise<Hidden> {
   const [organization] = await tx
     .select({ name: organizations.name })
     .from(organizations)
-    .where(eq(organizations.id, caller.organizationId));
+    .where(eq(organizations.id, principal.organizationId));
   const names = { agent_name: agent?.name ?? null, organization_name: organization?.name ?? null };
   return { salt: base64Encode(context.random(16)), names };
 }
 
 function buildRequest(
   context: Context,
-  { caller, body }: AuthorizeInput,
+  { principal, body }: AuthorizeInput,
   agent: FoundAgent | null,
   hidden: Hidden,
   createdAt: Date,
@@ -75,7 +74,7 @@ function buildRequest(
   return {
     request_id: authorizationRequestId(context.random(16)),
     origin: context.settings.baseUrl,
-    organization: caller.organizationId,
+    organization: principal.organizationId,
     agent_slug: body.agent_slug,
     agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
     action: body.action,
@@ -97,9 +96,9 @@ function tooManyPending(who: string, limit: number): AppError {
 }
 
 /** Under the organization's lock, so that requests made at once are counted one after another. */
-async function checkPendingLimit(context: Context, tx: Executor, caller: Caller): Promise<void> {
-  await lockOrganization(tx, caller.organizationId);
-  const { ofKey, ofOrganization } = await countPending(tx, caller);
+async function checkPendingLimit(context: Context, tx: Executor, principal: KeyPrincipal): Promise<void> {
+  await lockOrganization(tx, principal.organizationId);
+  const { ofKey, ofOrganization } = await countPending(tx, principal);
   const { LIMIT_AUTHORIZE_PENDING: perKey, LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: perOrganization } =
     context.settings;
   if (ofKey >= perKey) throw tooManyPending("this key", perKey);
@@ -144,16 +143,16 @@ async function insert(
   hidden: Hidden,
   fingerprint: Uint8Array,
 ): Promise<void> {
-  const { caller, body } = input;
+  const { principal, body } = input;
   const [agent] = await claimAgents(context, tx, [
-    { slug: body.agent_slug, organizationId: caller.organizationId },
+    { slug: body.agent_slug, organizationId: principal.organizationId },
   ]);
   if (!agent) throw slugTaken();
   await tx.insert(authorizationRequests).values({
     id: request.request_id,
-    organization_id: caller.organizationId,
+    organization_id: principal.organizationId,
     agent_id: agent.id,
-    api_key_id: caller.keyId,
+    api_key_id: principal.keyId,
     request: canonicalBytes({ ...request }),
     request_hash: hexDecode(requestHash(request)),
     context: canonicalJson(body.context ?? {}),
@@ -168,8 +167,8 @@ async function insert(
     expires_at: new Date(request.expires_at),
   });
   await recordAudit(context, tx, {
-    organizationId: caller.organizationId,
-    actor: { kind: "key", id: caller.keyId, ip: input.ip },
+    organizationId: principal.organizationId,
+    actor: actorOf(principal),
     action: "authorization.requested",
     subject: request.request_id,
   });
@@ -180,11 +179,11 @@ export async function requestAuthorization(
   input: AuthorizeInput,
 ): Promise<AuthorizeResponse> {
   return context.database.db.transaction(async (tx) => {
-    await checkPendingLimit(context, tx, input.caller);
+    await checkPendingLimit(context, tx, input.principal);
     const createdAt = await readDatabaseTime(tx);
     const agent = await findAgent(tx, input.body.agent_slug);
-    const hidden = await hideContent(context, tx, input.caller, agent);
-    const fingerprint = fingerprintOf(input.caller.organizationId, input.body);
+    const hidden = await hideContent(context, tx, input.principal, agent);
+    const fingerprint = fingerprintOf(input.principal.organizationId, input.body);
     const request = buildRequest(context, input, agent, hidden, createdAt);
     await insert(context, tx, input, request, hidden, fingerprint);
     const previously_denied = await findPreviouslyDenied(tx, fingerprint, createdAt);

@@ -4,7 +4,7 @@ import { type ApprovalView, denyBody } from "#lib/contract/approval-view";
 import type { OperationId } from "#lib/contract/operations";
 import type { authorizationsOperations as specs } from "#lib/contract/operations-authorizations";
 import { idkitResultSchema } from "#lib/contract/world-id";
-import { actorOf, type Call, type Params, type Revive, type Runs, requireCaller } from "#lib/door/route";
+import { type Call, type Params, type Revive, type Runs, requirePrincipal } from "#lib/door/route";
 import { requireSameOrigin } from "#lib/door/same-origin";
 import { readBytes, readJsonObject } from "#lib/door/strict-json";
 import { validate } from "#lib/door/validate";
@@ -83,24 +83,22 @@ export const authorizationsRuns: Runs<typeof specs, Context> = {
   authorize: async (call) => ({
     status: 201,
     body: await requestAuthorization(call.context, {
-      caller: requireCaller(call),
+      principal: requirePrincipal(call),
       body: call.body,
       hold: call.hold,
-      ip: call.ip,
     }),
   }),
-  readAuthorization: async ({ context, params, query, caller }) => {
-    const organizationId = caller?.organizationId ?? null;
-    const state = await readAuthorization(context, idOf(params), organizationId, query.wait);
+  readAuthorization: async ({ context, params, query, principal }) => {
+    const state = await readAuthorization(context, idOf(params), principal, query.wait);
     return { body: state, ...(state.status === "pending" && { headers: { "retry-after": "5" } }) };
   },
   cancelAuthorization: async (call) => {
-    const { organizationId } = requireCaller(call);
-    await cancelAuthorization(call.context, idOf(call.params), organizationId, actorOf(call));
-    return { body: await readAuthorization(call.context, idOf(call.params), organizationId) };
+    const principal = requirePrincipal(call);
+    await cancelAuthorization(call.context, idOf(call.params), principal);
+    return { body: await readAuthorization(call.context, idOf(call.params), principal) };
   },
   listAuthorizations: async (call) => ({
-    body: await listAuthorizations(call.context, requireCaller(call).organizationId, call.query),
+    body: await listAuthorizations(call.context, requirePrincipal(call), call.query),
   }),
   startWorldId: async (call) => ({ body: await startWorldId(call.context, requestOfLink(call)) }),
   submitProof: async (call) => {

@@ -111,15 +111,15 @@ export async function claimSubmission(context: Context, id: string): Promise<Sub
   return claimed ?? null;
 }
 
+/** `refusal`: null if it was accepted. */
 export async function settleSubmission(
   context: Context,
   id: string,
-  status: "accepted" | "refused",
-  why: string | null,
+  refusal: { code: NonNullable<Submission["code"]>; detail: string } | null,
 ): Promise<void> {
   await context.database.db
     .update(approvalSubmissions)
-    .set({ status, code: why, client: null })
+    .set({ status: refusal === null ? "accepted" : "refused", ...refusal, client: null })
     .where(eq(approvalSubmissions.id, id));
 }
 

@@ -4,8 +4,9 @@
  */
 
 import { type IdkitResult, idkitResultSchema } from "#lib/contract/world-id";
+import { approvalSubmissions } from "#lib/db/schema";
 import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
-import { AppError, type ErrorName } from "#lib/errors";
+import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import { acceptApproval, findOpen } from "./decide";
 import { pickNamedProof, proveApproval } from "./prove";
@@ -20,11 +21,7 @@ import {
 } from "./store-submissions";
 
 /** What says for good that a proof is no approval; anything else is tried again. */
-const finalErrors: ReadonlySet<ErrorName> = new Set([
-  "approval_refused",
-  "already_approved",
-  "authorization_not_pending",
-]);
+const refusals = approvalSubmissions.code.enumValues;
 
 async function isCounted(context: Context, requestId: string, nonce: string): Promise<boolean> {
   const present = await readApprovals(context.database.db, requestId);
@@ -41,20 +38,13 @@ export async function attemptSubmission(context: Context, submission: Submission
       const row = await findOpen(context, request_id);
       await acceptApproval(context, request_id, await proveApproval(context, row, result, client), client);
     }
-    await settleSubmission(context, id, "accepted", null);
+    await settleSubmission(context, id, null);
   } catch (error) {
-    if (error instanceof AppError && finalErrors.has(error.errorName)) {
-      await settleSubmission(context, id, "refused", `${error.errorName} ${error.detail}`);
-    } else await postponeSubmission(context, submission);
+    const code = error instanceof AppError && refusals.find((name) => name === error.errorName);
+    if (code) await settleSubmission(context, id, { code, detail: error.detail });
+    else await postponeSubmission(context, submission);
     throw error;
   }
-}
-
-/** What ended a submission before, in the words of that time. */
-function repeatRefusal(code: string | null): never {
-  const [name, ...detail] = (code ?? "").split(" ");
-  const known = [...finalErrors].find((one) => one === name);
-  throw new AppError(known ?? "approval_refused", detail.join(" "));
 }
 
 /** POST /approve/{token}/proof: returns when the approval is counted. `client`: the address, as limits count it. */
@@ -68,7 +58,7 @@ export async function submitApproval(
   const { nonce } = result;
   const known = await findSubmission(context, requestId, nonce, body);
   if (known?.status === "accepted") return;
-  if (known?.status === "refused") repeatRefusal(known.code);
+  if (known?.status === "refused") throw new AppError(known.code ?? "approval_refused", known.detail ?? "");
   if (known === undefined) {
     pickNamedProof(context, await findOpen(context, requestId), result);
     return attemptSubmission(context, await storeSubmission(context, { requestId, nonce, body, client }));

@@ -1,4 +1,5 @@
 /** Real proofs by the stand-in, misused, against a service that trusts nobody, not even World's portal. */
+import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import { wordHex } from "#lib/domain/world-id-proof";
@@ -118,6 +119,28 @@ describe.each(databaseKinds)("approvals (%s)", (kind) => {
     );
   });
 
+  it("repeats a refusal by its stored code and words, those that were one text before too", async () => {
+    const { database } = test.app.context;
+    const asked = await ask(test, key);
+    const { rp_context, ...start } = await asked.start();
+    const result = await makeResult({ ...start, rp_context, signal: `0x${"ab".repeat(32)}` }, "ada");
+    const first = (await asked.submit(result)).body;
+    const readRow = async () => {
+      const sql = "SELECT status, code, detail FROM approval_submissions WHERE nonce = $1";
+      return (await database.query(sql, [rp_context.nonce])).rows[0];
+    };
+    const row = { status: "refused", code: "approval_refused", detail: first.detail };
+    expect(await readRow()).toEqual(row);
+    expect((await asked.submit(result)).body).toMatchObject({ code: row.code, detail: row.detail });
+    const joined = "UPDATE approval_submissions SET code = code || ' ' || detail WHERE nonce = $1";
+    await database.query(joined, [rp_context.nonce]);
+    await database.query("ALTER TABLE approval_submissions DROP COLUMN detail", []);
+    const migration = readFileSync("drizzle/0006_submission_detail.sql", "utf8");
+    for (const statement of migration.split("--> statement-breakpoint")) await database.query(statement, []);
+    expect(await readRow()).toEqual(row);
+    expect((await asked.submit(result)).body).toMatchObject({ code: row.code, detail: row.detail });
+  });
+
   it("needs as many distinct humans as it says, each once", async () => {
     const asked = await ask(test, key, { approvals_required: 2 });
     const first = await asked.approve("ada");
@@ -180,9 +203,9 @@ describe.each(databaseKinds)("approvals (%s)", (kind) => {
     test.app.context.worldId = world;
     expect(await createRetries(test.app.context).run()).toBeLessThanOrEqual(1);
     await vi.waitFor(async () => {
-      const sql = "SELECT status || ' ' || code AS end FROM approval_submissions WHERE request_id = $1";
+      const sql = "SELECT status, code FROM approval_submissions WHERE request_id = $1";
       const { rows } = await test.app.context.database.query(sql, [asked.made.request_id]);
-      expect(rows[0]?.["end"]).toMatch(/^refused authorization_not_pending/);
+      expect(rows[0]).toEqual({ status: "refused", code: "authorization_not_pending" });
     }, 10_000);
     expect((await asked.read()).body).toMatchObject({ status: "expired", approvals: { given: 0 } });
     const late = await asked.submit(result);

@@ -17,7 +17,7 @@ import { uuidV7 } from "#lib/domain/ids";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
-import type { Caller } from "#lib/door/principal";
+import type { KeyPrincipal } from "#lib/door/principal";
 import { submitSigned } from "#lib/log/submit-signed";
 import { shareOf } from "#lib/workers/fair-share";
 import type { AttestationItem } from "./item";
@@ -25,7 +25,7 @@ import { attestationKind } from "./store";
 import { describeAttestation } from "./view";
 
 export interface AttestInput {
-  caller: Caller;
+  caller: KeyPrincipal;
   body: AttestBody;
   /** The body as it was sent: what the agent's own signature covers. */
   raw: JsonObject;

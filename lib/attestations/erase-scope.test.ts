@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { listAuditEvents } from "#lib/accounts/audit-list";
-import type { Person } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import { operations } from "#lib/contract/operations";
 import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import { memberships } from "#lib/db/schema";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { makeApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { changeRole, removeMember } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";
@@ -41,8 +41,8 @@ it("gives no scope more than its own operations", () => {
 describe.each(databaseKinds)("the scope erase (%s)", (kind) => {
   let test: TestApp;
   let context: Context;
-  let owner: Person;
-  let member: Person;
+  let owner: MemberPrincipal;
+  let member: MemberPrincipal;
   beforeAll(async () => {
     test = await startTestApp(kind, { LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000" });
     ({ context } = test.app);

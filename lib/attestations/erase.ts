@@ -20,29 +20,27 @@ import {
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { isUuid } from "#lib/domain/ids";
-import type { Actor } from "#lib/door/principal";
+import { actorOf, type Principal } from "#lib/door/principal";
 import { attestationNotFound } from "./verify";
 
-export interface EraseInput {
-  organizationId: string;
-  actor: Actor;
-  id: string;
-}
-
 /** Erasing again changes nothing and answers the same. */
-export async function eraseContent(context: Context, input: EraseInput): Promise<EraseResponse> {
+export async function eraseContent(
+  context: Context,
+  principal: Principal,
+  id: string,
+): Promise<EraseResponse> {
   return context.database.db.transaction(async (tx) => {
-    const row = await lockOwn(tx, input);
+    const row = await lockOwn(tx, principal, id);
     const erasedAt = row.erased_at ?? context.clock();
     if (row.erased_at === null || row.payload !== null) {
       await eraseAttestation(tx, row.id, erasedAt);
       if (row.authorization_id !== null) await eraseAuthorization(tx, row.authorization_id);
       await recordAudit(context, tx, {
-        organizationId: input.organizationId,
-        actor: input.actor,
+        organizationId: principal.organizationId,
+        actor: actorOf(principal),
         action: "attestation.erased",
         subject: row.id,
-        ...(await describeKey(tx, input.actor)),
+        ...(await describeKey(tx, principal)),
       });
     }
     return {
@@ -56,13 +54,13 @@ export async function eraseContent(context: Context, input: EraseInput): Promise
 }
 
 /** An erasure is looked into long afterwards: its line says by itself which key it was, and whose. */
-async function describeKey(tx: Executor, actor: Actor) {
-  if (actor.kind !== "key") return {};
-  const [key] = await tx.select().from(apiKeys).where(eq(apiKeys.id, actor.id));
+async function describeKey(tx: Executor, principal: Principal) {
+  if (principal.kind !== "key") return {};
+  const [key] = await tx.select().from(apiKeys).where(eq(apiKeys.id, principal.keyId));
   return key ? { detail: { key_id: key.id, key_name: key.name, key_made_by: key.email } } : {};
 }
 
-async function lockOwn(tx: Executor, { id, organizationId }: EraseInput) {
+async function lockOwn(tx: Executor, { organizationId }: Principal, id: string) {
   if (!isUuid(id)) throw attestationNotFound();
   const [row] = await tx
     .select()

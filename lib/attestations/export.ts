@@ -1,11 +1,12 @@
 /** Exports of an organization's own attestations, private ones included, written batch by batch. */
 
 import { recordAudit } from "#lib/accounts/audit";
-import { type Person, requireRole } from "#lib/accounts/members";
+import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { AttestationFilters, ExportFormat } from "#lib/contract/portal-attestations";
 import { publicUrl } from "#lib/domain/addresses";
 import { encodeCsvLine } from "#lib/domain/csv";
+import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { type OwnAttestation, readOwnAttestations } from "./own";
 
 const batchSize = 500;
@@ -87,11 +88,12 @@ async function* encodeNdjson(context: Context, organizationId: string, filters: 
 
 export async function exportOwnAttestations(
   context: Context,
-  person: Person,
+  person: MemberPrincipal,
   format: ExportFormat,
   filters: AttestationFilters,
 ): Promise<AsyncGenerator<string>> {
-  const { organizationId, actor } = person;
+  const { organizationId } = person;
+  const actor = actorOf(person);
   await requireRole(context.database.db, person, "member");
   await recordAudit(context, context.database.db, {
     organizationId,

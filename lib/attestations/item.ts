@@ -5,12 +5,12 @@ import { base64Decode, sha256 } from "#lib/domain/bytes";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import type { ActionPredicate } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
-import type { Caller } from "#lib/door/principal";
+import type { KeyPrincipal } from "#lib/door/principal";
 import type { LogItem } from "#lib/log/batch";
 
 export interface AttestationItem extends LogItem {
   context: Context;
-  caller: Caller;
+  caller: KeyPrincipal;
   hold: IdempotencyHold | null;
   predicate: ActionPredicate;
   payload: Uint8Array;

@@ -1,7 +1,7 @@
 /** An organization's own attestations, private ones included: search, filters, cursor. */
 
 import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
-import { type Person, requireRole } from "#lib/accounts/members";
+import { requireRole } from "#lib/accounts/members";
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import type { AttestationFilters } from "#lib/contract/portal-attestations";
@@ -11,6 +11,7 @@ import { base64Encode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { isUuid } from "#lib/domain/ids";
 import type { ZkProof } from "#lib/domain/presentation";
+import { isOwnerOf, type MemberPrincipal } from "#lib/door/principal";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import { eraseContent } from "./erase";
 import { createPresentation } from "./presentations";
@@ -114,7 +115,7 @@ export async function readOwnAttestations(
 
 export async function listOwnAttestations(
   context: Context,
-  person: Person,
+  person: MemberPrincipal,
   filters: AttestationFilters,
   page: { cursor: string | undefined; limit: number },
 ) {
@@ -128,13 +129,13 @@ export async function listOwnAttestations(
 }
 
 /** The owner's full view; an attestation of another organization, public or not, is not here. */
-export async function readOwnAttestation(context: Context, person: Person, id: string) {
+export async function readOwnAttestation(context: Context, person: MemberPrincipal, id: string) {
   const { db } = context.database;
   await requireRole(db, person, "member");
   const stored = await readAttestation(db, id);
-  if (stored.organization_id !== person.organizationId) throw attestationNotFound();
+  if (!isOwnerOf(person, stored)) throw attestationNotFound();
   return {
-    verification: await verifyAttestationById(context, id, person.organizationId, null),
+    verification: await verifyAttestationById(context, id, person, null),
     /** Name and JSON text of each message that can be disclosed; null where there is nothing to present. */
     messages:
       stored.payload === null || stored.bbs_signature === null
@@ -144,7 +145,7 @@ export async function readOwnAttestation(context: Context, person: Person, id: s
 }
 
 /** For the filter's suggestions. */
-export async function listAgentSlugs(context: Context, person: Person): Promise<string[]> {
+export async function listAgentSlugs(context: Context, person: MemberPrincipal): Promise<string[]> {
   const rows = await context.database.db
     .select({ slug: agents.slug })
     .from(agents)
@@ -156,18 +157,20 @@ export async function listAgentSlugs(context: Context, person: Person): Promise<
 
 export async function presentOwnAttestation(
   context: Context,
-  person: Person,
+  person: MemberPrincipal,
   id: string,
   wanted: PresentationRequest,
 ): Promise<ZkProof> {
-  const { organizationId, actor } = person;
   await requireRole(context.database.db, person, "member");
-  return createPresentation(context, { id, organizationId, actor, wanted });
+  return createPresentation(context, person, id, wanted);
 }
 
 /** For owners: it cannot be undone. */
-export async function eraseOwnAttestation(context: Context, person: Person, id: string): Promise<void> {
-  const { organizationId, actor } = person;
+export async function eraseOwnAttestation(
+  context: Context,
+  person: MemberPrincipal,
+  id: string,
+): Promise<void> {
   await requireRole(context.database.db, person, "owner");
-  await eraseContent(context, { id, organizationId, actor });
+  await eraseContent(context, person, id);
 }

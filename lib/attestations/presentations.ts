@@ -12,17 +12,10 @@ import { base64UrlEncode } from "#lib/domain/bytes";
 import { DISCLOSURE_HEADER } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
-import type { Actor } from "#lib/door/principal";
+import { actorOf, isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { shareOf } from "#lib/workers/fair-share";
 import { attestationNotFound, readAttestation, type StoredAttestation } from "./verify";
-
-export interface PresentationInput {
-  id: string;
-  organizationId: string;
-  actor: Actor;
-  wanted: PresentationRequest;
-}
 
 async function readCredential(context: Context, stored: StoredAttestation): Promise<ZkCredential> {
   const { payload, bbs_signature: signature, statement } = stored;
@@ -55,11 +48,16 @@ async function readCredential(context: Context, stored: StoredAttestation): Prom
 }
 
 /** For the owner alone; to everyone else the attestation does not exist here, be it public or not. */
-export async function createPresentation(context: Context, input: PresentationInput): Promise<ZkProof> {
-  const { organizationId, wanted } = input;
+export async function createPresentation(
+  context: Context,
+  principal: Principal,
+  id: string,
+  wanted: PresentationRequest,
+): Promise<ZkProof> {
+  const { organizationId } = principal;
   const { db } = context.database;
-  const stored = await readAttestation(db, input.id);
-  if (stored.organization_id !== organizationId) throw attestationNotFound();
+  const stored = await readAttestation(db, id);
+  if (!isOwnerOf(principal, stored)) throw attestationNotFound();
   const credential = await readCredential(context, stored);
   const issuedAtSeconds = Math.floor(context.clock().getTime() / 1_000);
   const job = {
@@ -80,7 +78,7 @@ export async function createPresentation(context: Context, input: PresentationIn
   );
   await recordAudit(context, db, {
     organizationId,
-    actor: input.actor,
+    actor: actorOf(principal),
     action: "presentation.created",
     subject: stored.id,
     detail: { disclosed: [...new Set(wanted.disclose)], audience: wanted.audience },

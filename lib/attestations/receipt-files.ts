@@ -11,9 +11,10 @@ import { type Envelope, encodeEnvelope } from "#lib/domain/dsse";
 import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
 import { encodeTlogProof } from "#lib/domain/tlog-proof";
+import type { Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { readCommitTime, readReceipt } from "#lib/log/reader";
-import { attestationNotFound, maySee, readAttestation, type StoredAttestation, type Viewer } from "./verify";
+import { attestationNotFound, maySee, readAttestation, type StoredAttestation } from "./verify";
 import { isErased } from "./view";
 
 export type ReceiptFileKind = "bundle" | "envelope" | "tlog-proof" | "payload" | "signature";
@@ -98,7 +99,7 @@ function makeTlogProof({ index, inclusion_proof, checkpoint, entry }: LogReceipt
 export async function readReceiptFile(
   context: Context,
   id: string,
-  viewer: Viewer,
+  viewer: Principal | null,
   kind: ReceiptFileKind,
 ): Promise<ReceiptFile> {
   const stored = await readAttestation(context.database.db, id);

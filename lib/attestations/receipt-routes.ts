@@ -1,7 +1,7 @@
 /** Runs the operations of lib/contract/operations-receipts.ts. */
 import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
-import { actorOf, type Call, type Runs, requireCaller } from "#lib/door/route";
+import { type Call, type Runs, requirePrincipal } from "#lib/door/route";
 import { AppError } from "#lib/errors";
 import { eraseContent } from "./erase";
 import { listAttestations } from "./list";
@@ -9,9 +9,8 @@ import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
 import { readVerifierFile } from "./verifier-file";
 
 const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown, Context>) => {
-  const { context, params, caller } = call;
-  const viewer = caller?.organizationId ?? null;
-  const { name, mediaType, content } = await readReceiptFile(context, params["id"] ?? "", viewer, kind);
+  const { context, params, principal } = call;
+  const { name, mediaType, content } = await readReceiptFile(context, params["id"] ?? "", principal, kind);
   return new Response(content as BodyInit, {
     headers: {
       "content-type": mediaType,
@@ -37,14 +36,10 @@ export const receiptsRuns: Runs<typeof specs, Context> = {
   downloadPayload: download("payload"),
   downloadSignature: download("signature"),
   listAttestations: async (call) => ({
-    body: await listAttestations(call.context, requireCaller(call).organizationId, call.query),
+    body: await listAttestations(call.context, requirePrincipal(call).organizationId, call.query),
   }),
   eraseContent: async (call) => ({
-    body: await eraseContent(call.context, {
-      organizationId: requireCaller(call).organizationId,
-      actor: actorOf(call),
-      id: call.params["id"] ?? "",
-    }),
+    body: await eraseContent(call.context, requirePrincipal(call), call.params["id"] ?? ""),
   }),
   verifierProgram: async () => {
     const { bytes, sha256Hex } = await requireVerifier();

@@ -3,7 +3,7 @@ import type { Context } from "#lib/approvals/context";
 
 import type { agentsOperations as agentsSpecs } from "#lib/contract/operations-agents";
 import type { attestationsOperations as specs } from "#lib/contract/operations-attestations";
-import { type Runs, requireCaller } from "#lib/door/route";
+import { type Runs, requirePrincipal } from "#lib/door/route";
 import { attest } from "./attest";
 import { readAgentFeed } from "./feed";
 import { writeJsonFeed } from "./syndication";
@@ -16,14 +16,14 @@ export const attestationsRuns: Runs<typeof specs & Pick<typeof agentsSpecs, "age
   attest: async (call) => ({
     status: 201,
     body: await attest(call.context, {
-      caller: requireCaller(call),
+      caller: requirePrincipal(call),
       body: call.body,
       raw: call.raw,
       hold: call.hold,
     }),
   }),
-  verify: async ({ context, params, caller, ip }) => ({
-    body: await verifyAttestationById(context, params["id"] ?? "", caller?.organizationId ?? null, ip),
+  verify: async ({ context, params, principal, ip }) => ({
+    body: await verifyAttestationById(context, params["id"] ?? "", principal, ip),
   }),
   agentFeed: async ({ context, params, query, request }) => {
     const feed = await readAgentFeed(context, params["slug"] ?? "", query);

@@ -19,6 +19,7 @@ import type { Receipt } from "#lib/domain/receipt";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import { warningOf } from "#lib/domain/warnings";
+import { isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { readOpenHead, readReceipt } from "#lib/log/reader";
 import { shareOf } from "#lib/workers/fair-share";
@@ -27,9 +28,6 @@ import { verifyOwnSignature } from "./own-signature";
 import { describeAttestation, isErased } from "./view";
 
 export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
-
-/** The organization of the reader's key; null for the public. */
-export type Viewer = string | null;
 
 export async function readAttestation(executor: Executor, id: string) {
   if (!isUuid(id)) throw attestationNotFound();
@@ -47,8 +45,9 @@ export async function readAttestation(executor: Executor, id: string) {
 
 export type StoredAttestation = Awaited<ReturnType<typeof readAttestation>>;
 
-export function maySee(attestation: StoredAttestation, viewer: Viewer): boolean {
-  return attestation.is_public || attestation.organization_id === viewer;
+/** `viewer`: null for the public. */
+export function maySee(attestation: StoredAttestation, viewer: Principal | null): boolean {
+  return attestation.is_public || isOwnerOf(viewer, attestation);
 }
 
 async function readManifest(
@@ -175,7 +174,7 @@ function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyRes
 export async function verifyAttestationById(
   context: Context,
   id: string,
-  viewer: Viewer,
+  viewer: Principal | null,
   client: string | null,
 ): Promise<VerifyResponse> {
   const stored = await readAttestation(context.database.db, id);

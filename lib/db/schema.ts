@@ -475,7 +475,9 @@ export const approvalSubmissions = pgTable(
     /** Whose share of the costly checks it takes; forgotten when it has ended. */
     client: text(),
     status: text({ enum: ["pending", "accepted", "refused"] }).notNull(),
-    code: text(),
+    /** Why it was refused: the error's name and its words at that time. */
+    code: text({ enum: ["approval_refused", "already_approved", "authorization_not_pending"] }),
+    detail: text(),
     attempts: integer().notNull().default(0),
     next_attempt_at: at("next_attempt_at").notNull(),
     created_at: createdAt(),

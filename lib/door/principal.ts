@@ -1,20 +1,51 @@
-/** Who is asking, and who the audit log names. */
+/** Who asks, and how the audit log names them. */
 import type { Scope } from "#lib/contract/primitives";
+
+/** An API key, as its row and its organization's say. */
+export interface KeyPrincipal {
+  kind: "key";
+  keyId: string;
+  organizationId: string;
+  scopes: Scope[];
+  defaultPublic: boolean;
+  attestationsPerDay: number;
+  ip: string;
+}
+
+/** A signed-in person. */
+export interface UserPrincipal {
+  kind: "user";
+  userId: string;
+  email: string;
+  ip: string | null;
+  /** Which session of the portal, as session-store.ts labels it. */
+  session: string;
+}
+
+/** A signed-in person who acts for an organization. Whether they belong to it is looked up each time (requireRole). */
+export interface MemberPrincipal extends UserPrincipal {
+  organizationId: string;
+}
+
+/** Whoever acts for an organization; what belongs to it is theirs to see, and the public's if it is public. */
+export type Principal = KeyPrincipal | MemberPrincipal;
 
 export interface Actor {
   kind: "key" | "user" | "human" | "system";
   /** A key's id, a person's e-mail address; never a secret. */
   id: string;
   ip: string | null;
-  /** Which session of the portal, as session-store.ts labels it. */
   session?: string;
 }
 
-/** Who is asking, as the key's row and its organization's say. */
-export interface Caller {
-  keyId: string;
-  organizationId: string;
-  scopes: Scope[];
-  defaultPublic: boolean;
-  attestationsPerDay: number;
+export function actorOf(principal: KeyPrincipal | UserPrincipal): Actor {
+  const { kind, ip } = principal;
+  return kind === "key"
+    ? { kind, id: principal.keyId, ip }
+    : { kind, id: principal.email, ip, session: principal.session };
+}
+
+/** False for what is somebody else's, and for the public (null). */
+export function isOwnerOf(principal: Principal | null, row: { organization_id: string }): boolean {
+  return principal?.organizationId === row.organization_id;
 }

@@ -14,7 +14,7 @@ import type { DoorContext } from "./context";
 import { finishResponse } from "./finish";
 import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
-import type { Actor, Caller } from "./principal";
+import type { KeyPrincipal } from "./principal";
 import { problemResponse } from "./problem";
 import { readJsonObject } from "./strict-json";
 import { parseQuery, validate } from "./validate";
@@ -29,7 +29,7 @@ export interface Door<Context extends DoorContext> {
   /** Lets the production server vouch for a socket's address. */
   peerSecret: string;
   /** Who asks, as far as the operation wants to know; throws 401 and 403. */
-  authenticate: (auth: Auth, request: Request, ip: string) => Promise<Caller | null>;
+  authenticate: (auth: Auth, request: Request, ip: string) => Promise<KeyPrincipal | null>;
 }
 
 /** What an operation's own function gets: everything is checked. */
@@ -43,7 +43,7 @@ export interface Call<Body, Query, Context extends DoorContext = DoorContext> {
   /** The body as it was sent. */
   raw: JsonObject;
   /** Null on public routes. */
-  caller: Caller | null;
+  principal: KeyPrincipal | null;
   ip: string;
   hold: IdempotencyHold | null;
 }
@@ -74,14 +74,14 @@ export type Runs<Specs extends Record<string, OperationSpec>, Context extends Do
 async function checkLimit(
   { context, env }: Door<DoorContext>,
   spec: OperationSpec,
-  caller: Caller | null,
+  principal: KeyPrincipal | null,
   ip: string,
 ): Promise<Record<string, string>> {
   if (spec.limit === null) return {};
   const key = limitPolicy(env, spec.limit);
   const organization = organizationPolicy(env, spec.limit);
-  if (caller === null || organization === null) return enforceLimit(context, key, ip);
-  return enforceKeyLimit(context, { key, organization }, caller);
+  if (principal === null || organization === null) return enforceLimit(context, key, ip);
+  return enforceKeyLimit(context, { key, organization }, principal);
 }
 
 function idempotencyKey(spec: OperationSpec, request: Request): string | null {
@@ -116,8 +116,8 @@ async function runIdempotent<Spec extends OperationSpec, Context extends DoorCon
   revive: Revive<Context>,
 ): Promise<Response> {
   const key = idempotencyKey(spec, call.request);
-  if (key === null || call.caller === null) return toResponse(await run(call), headers);
-  const start = await beginIdempotent(call.context, call.caller.organizationId, spec.path, key, call.raw);
+  if (key === null || call.principal === null) return toResponse(await run(call), headers);
+  const start = await beginIdempotent(call.context, call.principal.organizationId, spec.path, key, call.raw);
   if (start.kind === "replay") {
     const response = revive(call.context, start.response);
     return jsonResponse(start.status, response, { ...headers, "idempotency-replayed": "true" });
@@ -140,8 +140,8 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
 ): Promise<Response> {
   const { context, env } = door;
   const ip = clientAddress(request, door.peerSecret, env);
-  const caller = await door.authenticate(spec.auth, request, ip);
-  const headers = await checkLimit(door, spec, caller, ip);
+  const principal = await door.authenticate(spec.auth, request, ip);
+  const headers = await checkLimit(door, spec, principal, ip);
   try {
     const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;
     const raw = spec.body === undefined ? {} : await readJsonObject(request);
@@ -149,7 +149,7 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
       spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
     ) as BodyOf<Spec>;
     return await runIdempotent(
-      { env, context, request, params, query, body, raw, caller, ip, hold: null },
+      { env, context, request, params, query, body, raw, principal, ip, hold: null },
       spec,
       run,
       headers,
@@ -161,14 +161,9 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
 }
 
 /** For operations behind a key; the door has refused everyone else before. */
-export function requireCaller(call: { caller: Caller | null }): Caller {
-  if (call.caller === null) throw new Error("an operation behind a key ran without one");
-  return call.caller;
-}
-
-/** The caller as the audit log names it. */
-export function actorOf(call: { caller: Caller | null; ip: string }): Actor {
-  return { kind: "key", id: requireCaller(call).keyId, ip: call.ip };
+export function requirePrincipal({ principal }: { principal: KeyPrincipal | null }): KeyPrincipal {
+  if (principal === null) throw new Error("an operation behind a key ran without one");
+  return principal;
 }
 
 /** Public reads, which a page of any origin may show. The development mailbox is nobody else's. */

@@ -9,7 +9,7 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyUsage, organizations } from "#lib/db/schema";
 import { sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
-import type { Actor, Caller } from "#lib/door/principal";
+import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { createApiKeyText } from "./api-key-text";
 
@@ -79,7 +79,11 @@ export async function createApiKey(
 }
 
 /** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
-export async function findCaller(context: AccountsContext, text: string, ip: string): Promise<Caller | null> {
+export async function findKeyPrincipal(
+  context: AccountsContext,
+  text: string,
+  ip: string,
+): Promise<KeyPrincipal | null> {
   const [row] = await context.database.db
     .select({
       keyId: apiKeys.id,
@@ -97,11 +101,13 @@ export async function findCaller(context: AccountsContext, text: string, ip: str
   if (!row) return null;
   await touch(context, row.keyId, row.lastUsedAt, ip);
   return {
+    kind: "key",
     keyId: row.keyId,
     organizationId: row.organizationId,
     scopes: row.scopes as Scope[],
     defaultPublic: row.defaultPublic,
     attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
+    ip,
   };
 }
 
@@ -128,8 +134,8 @@ function attestationsPerMinute({ settings }: AccountsContext): number {
   return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
 }
 
-export async function describeApiKey(context: AccountsContext, caller: Caller) {
-  const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, caller.keyId));
+export async function describeApiKey(context: AccountsContext, principal: KeyPrincipal) {
+  const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, principal.keyId));
   if (!row) throw new AppError("invalid_api_key", "the API key is not valid");
   return {
     key_id: row.id,
@@ -140,8 +146,8 @@ export async function describeApiKey(context: AccountsContext, caller: Caller) {
     last_used_at: row.last_used_at?.toISOString() ?? null,
     expires_at: row.expires_at?.toISOString() ?? null,
     scopes: row.scopes as Scope[],
-    attestations_today: await countAttestationsToday(context, caller.organizationId),
-    rate_limit: { per_minute: attestationsPerMinute(context), per_day: caller.attestationsPerDay },
+    attestations_today: await countAttestationsToday(context, principal.organizationId),
+    rate_limit: { per_minute: attestationsPerMinute(context), per_day: principal.attestationsPerDay },
   };
 }
 
@@ -167,10 +173,10 @@ async function countAttestationsToday(context: AccountsContext, organizationId: 
 /** False where the organization has no live key of this id. */
 export async function revokeApiKey(
   context: AccountsContext,
-  organizationId: string,
+  principal: Principal,
   keyId: string,
-  actor: Actor,
 ): Promise<boolean> {
+  const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
     const revoked = await tx
       .update(apiKeys)
@@ -180,6 +186,7 @@ export async function revokeApiKey(
       )
       .returning({ id: apiKeys.id });
     if (revoked.length === 0) return false;
+    const actor = actorOf(principal);
     await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
     return true;
   });

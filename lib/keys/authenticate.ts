@@ -3,11 +3,11 @@
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";
 import { limitExceeded, unknownKeyPolicy } from "#lib/door/limits";
-import type { Caller } from "#lib/door/principal";
+import type { KeyPrincipal } from "#lib/door/principal";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { isApiKeyText } from "./api-key-text";
-import { findCaller } from "./api-keys";
+import { findKeyPrincipal } from "./api-keys";
 import type { UnknownKeys } from "./unknown-keys";
 
 /** Null where the header carries no bearer key at all; whatever it carries as one is looked up. */
@@ -23,9 +23,9 @@ interface Desk {
 }
 
 /** Null for unknown, malformed, expired and deleted keys alike; throws 429 where the client sent too many of them. */
-async function findKey({ context, env }: Desk, text: string, ip: string): Promise<Caller | null> {
+async function findKey({ context, env }: Desk, text: string, ip: string): Promise<KeyPrincipal | null> {
   if (!isApiKeyText(text)) return null;
-  const lookUp = () => findCaller(context, text, ip);
+  const lookUp = () => findKeyPrincipal(context, text, ip);
   const { found, refusal } = await context.unknownKeys.find(text, ip, lookUp);
   if (refusal !== null) throw limitExceeded(unknownKeyPolicy(env), refusal, context.clock().getTime());
   return found;
@@ -37,17 +37,17 @@ export async function authenticate(
   auth: Auth,
   request: Request,
   ip: string,
-): Promise<Caller | null> {
+): Promise<KeyPrincipal | null> {
   if (auth.kind === "none") return null;
   const text = bearerKey(request);
-  const caller = text === null ? null : await findKey(desk, text, ip);
-  if (auth.kind === "optional") return caller?.scopes.includes(auth.scope) ? caller : null;
+  const principal = text === null ? null : await findKey(desk, text, ip);
+  if (auth.kind === "optional") return principal?.scopes.includes(auth.scope) ? principal : null;
   if (text === null) {
     throw new AppError("missing_authorization", "send your API key as `Authorization: Bearer cs_…`");
   }
-  if (caller === null) throw new AppError("invalid_api_key", "the API key is not valid");
-  if (auth.scope !== null && !caller.scopes.includes(auth.scope)) {
+  if (principal === null) throw new AppError("invalid_api_key", "the API key is not valid");
+  if (auth.scope !== null && !principal.scopes.includes(auth.scope)) {
     throw new AppError("insufficient_scope", `this requires an API key with the scope ${auth.scope}`);
   }
-  return caller;
+  return principal;
 }

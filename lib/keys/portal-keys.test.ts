@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AccountsContext } from "#lib/accounts/context";
-import type { Person } from "#lib/accounts/members";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
@@ -11,8 +11,8 @@ import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal
 describe.each(databaseKinds)("API keys in the portal (%s)", (kind) => {
   let test: TestApp;
   let context: AccountsContext;
-  let person: Person;
-  let stranger: Person;
+  let person: MemberPrincipal;
+  let stranger: MemberPrincipal;
   beforeAll(async () => {
     test = await startTestApp(kind);
     ({ context } = test.app);

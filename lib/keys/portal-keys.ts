@@ -3,11 +3,12 @@
 import { and, desc, eq, lt } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
-import { type Person, personNotFound, requireRole } from "#lib/accounts/members";
+import { personNotFound, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
+import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
 
@@ -35,7 +36,7 @@ function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
 /** Newest first, with those that no longer work. */
 export async function listApiKeys(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   page: { cursor: string | undefined; limit: number },
 ) {
   const { db } = context.database;
@@ -66,7 +67,7 @@ export interface KeyWish {
 }
 
 /** A key that can erase is an owner's to make, and its text an owner's to see. The role holds until the commit. */
-async function requireMaker(tx: Executor, person: Person, scopes: readonly string[]): Promise<void> {
+async function requireMaker(tx: Executor, person: MemberPrincipal, scopes: readonly string[]): Promise<void> {
   await lockOrganization(tx, person.organizationId);
   const role = await requireRole(tx, person, "member");
   if (role !== "owner" && scopes.includes("erase"))
@@ -77,7 +78,7 @@ async function requireMaker(tx: Executor, person: Person, scopes: readonly strin
 }
 
 /** The key's text leaves the service in this answer and never again. */
-export async function makeApiKey(context: AccountsContext, person: Person, wish: KeyWish) {
+export async function makeApiKey(context: AccountsContext, person: MemberPrincipal, wish: KeyWish) {
   return context.database.db.transaction(async (tx) => {
     await requireMaker(tx, person, wish.scopes);
     const { id, text } = await createApiKey(context, tx, {
@@ -87,7 +88,7 @@ export async function makeApiKey(context: AccountsContext, person: Person, wish:
       scopes: wish.scopes,
       expiresAt:
         wish.lifetimeDays === null ? null : new Date(context.clock().getTime() + wish.lifetimeDays * dayMs),
-      actor: person.actor,
+      actor: actorOf(person),
     });
     return { id, text };
   });
@@ -99,7 +100,7 @@ export async function makeApiKey(context: AccountsContext, person: Person, wish:
  */
 export async function rotateApiKey(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   { keyId, overlapHours }: { keyId: string; overlapHours: number },
 ) {
   return context.database.db.transaction(async (tx) => {
@@ -125,11 +126,11 @@ export async function rotateApiKey(
       email: person.email,
       scopes: old.scopes as Scope[],
       expiresAt: old.expires_at,
-      actor: person.actor,
+      actor: actorOf(person),
     });
     await recordAudit(context, tx, {
       organizationId: person.organizationId,
-      actor: person.actor,
+      actor: actorOf(person),
       action: "api_key.rotated",
       subject: old.id,
       detail: {
@@ -143,9 +144,9 @@ export async function rotateApiKey(
 
 export async function revokeOwnApiKey(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   keyId: string,
 ): Promise<void> {
   await requireRole(context.database.db, person, "member");
-  if (!(await revokeApiKey(context, person.organizationId, keyId, person.actor))) throw personNotFound();
+  if (!(await revokeApiKey(context, person, keyId))) throw personNotFound();
 }

@@ -2,7 +2,7 @@
 import type { AccountsContext } from "#lib/accounts/context";
 import type { keysOperations as specs } from "#lib/contract/operations-keys";
 import { enforceLimit, keyRequestAddressPolicy } from "#lib/door/limits";
-import { actorOf, type Runs, requireCaller } from "#lib/door/route";
+import { type Runs, requirePrincipal } from "#lib/door/route";
 import { describeApiKey, revokeApiKey } from "./api-keys";
 import { requestKeyByEmail, verifyKeyByEmail } from "./email-keys";
 
@@ -19,10 +19,11 @@ export const keysRuns: Runs<typeof specs, AccountsContext> = {
     status: 201,
     body: await verifyKeyByEmail(context, body.email, body.code, ip),
   }),
-  keyInfo: async (call) => ({ body: await describeApiKey(call.context, requireCaller(call)) }),
+  keyInfo: async (call) => ({ body: await describeApiKey(call.context, requirePrincipal(call)) }),
   deleteKey: async (call) => {
-    const { organizationId, keyId } = requireCaller(call);
-    await revokeApiKey(call.context, organizationId, keyId, actorOf(call));
+    const principal = requirePrincipal(call);
+    const { keyId } = principal;
+    await revokeApiKey(call.context, principal, keyId);
     return { body: { message: "The key is deleted and no longer works.", key_id: keyId } };
   },
 };

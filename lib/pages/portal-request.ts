@@ -7,7 +7,7 @@ import { cookies, headers } from "next/headers";
 import { notFound, redirect } from "next/navigation";
 import { cache } from "react";
 import type { z } from "zod";
-import { ensureMemberships, type MembershipView, type Person } from "#lib/accounts/members";
+import { ensureMemberships, type MembershipView } from "#lib/accounts/members";
 import { type App, getApp } from "#lib/app/app";
 import { requestAddress } from "#lib/app/request-address";
 import type { Context } from "#lib/approvals/context";
@@ -19,6 +19,7 @@ import {
   switchedOrganization,
 } from "#lib/contract/portal";
 import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/door/limits";
+import type { MemberPrincipal, UserPrincipal } from "#lib/door/principal";
 import { toAppError } from "#lib/door/problem";
 import { requireSameOrigin } from "#lib/door/same-origin";
 import { AppError } from "#lib/errors";
@@ -30,7 +31,7 @@ const organizationCookie = "countersign-organization";
 export interface Portal {
   app: App;
   context: Context;
-  person: Person;
+  person: MemberPrincipal;
   /** The organization that is being looked at. */
   membership: MembershipView;
   memberships: MembershipView[];
@@ -41,28 +42,25 @@ export async function currentAddress(): Promise<string> {
   return requestAddress(await getApp(), await headers());
 }
 
-/** A signed-in person who may not belong to an organization yet. */
-export type Visitor = Omit<Person, "organizationId">;
-
 /** Null where nobody is signed in; does not make an organization. */
-export const readVisitor = cache(async (): Promise<Visitor | null> => {
+export const readUser = cache(async (): Promise<UserPrincipal | null> => {
   const session = await readSession();
   if (session === null) return null;
   const ip = await currentAddress();
   const { userId, email, label } = session;
-  return { userId, email, actor: { kind: "user", id: email, ip, session: label } };
+  return { kind: "user", userId, email, ip, session: label };
 });
 
 /** The first visit makes the organization; the cookie chooses among several, and only among one's own. */
 export const readPortal = cache(async (): Promise<Portal | null> => {
-  const visitor = await readVisitor();
-  if (visitor === null) return null;
+  const user = await readUser();
+  if (user === null) return null;
   const app = await getApp();
-  const memberships = await ensureMemberships(app.context, visitor);
+  const memberships = await ensureMemberships(app.context, user);
   const wanted = (await cookies()).get(organizationCookie)?.value;
   const membership = memberships.find(({ organizationId }) => organizationId === wanted) ?? memberships[0];
   if (!membership) throw new Error("a signed-in person has no organization");
-  const person = { ...visitor, organizationId: membership.organizationId };
+  const person = { ...user, organizationId: membership.organizationId };
   return { app, context: app.context, person, membership, memberships };
 });
 
@@ -185,14 +183,14 @@ export async function runAction<Schema extends z.ZodType, Result>(
 }
 
 /** For people who are signed in and need not belong to an organization yet. */
-export async function runVisitorAction<Schema extends z.ZodType, Result>(
+export async function runUserAction<Schema extends z.ZodType, Result>(
   schema: Schema,
   form: FormData,
-  work: Work<[App, Visitor], z.output<Schema>, Result>,
+  work: Work<[App, UserPrincipal], z.output<Schema>, Result>,
 ): Promise<FormState<Result>> {
-  const findSubject = async (): Promise<[App, Visitor] | null> => {
-    const visitor = await readVisitor();
-    return visitor === null ? null : [await getApp(), visitor];
+  const findSubject = async (): Promise<[App, UserPrincipal] | null> => {
+    const user = await readUser();
+    return user === null ? null : [await getApp(), user];
   };
   return runFor(findSubject, schema, form, work);
 }

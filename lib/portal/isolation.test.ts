@@ -8,7 +8,6 @@ import {
   listInvitations,
   withdrawInvitation,
 } from "#lib/accounts/invitations";
-import type { Person } from "#lib/accounts/members";
 import { listOwnAgents, putOwnTools, readOwnAgent, updateOwnAgent } from "#lib/agents/portal-agents";
 import type { Context } from "#lib/approvals/context";
 import {
@@ -24,6 +23,7 @@ import {
   readOwnAttestation,
 } from "#lib/attestations/own";
 import { scopeNames } from "#lib/contract/primitives";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
@@ -51,8 +51,8 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 describe.each(databaseKinds)("isolation in the portal (%s)", (kind) => {
   let test: TestApp;
   let context: Context;
-  let stranger: Person;
-  let owner: Person;
+  let stranger: MemberPrincipal;
+  let owner: MemberPrincipal;
   let attestationId: string;
   let requestId: string;
   beforeAll(async () => {
@@ -124,7 +124,7 @@ describe.each(databaseKinds)("isolation in the portal (%s)", (kind) => {
 });
 
 /** Every way in that takes an id: with one of the owner's things and with one that nobody has. */
-const doors: Record<string, (context: Context, person: Person, id: string) => Promise<unknown>> = {
+const doors: Record<string, (context: Context, person: MemberPrincipal, id: string) => Promise<unknown>> = {
   attestation: readOwnAttestation,
   presentation: (context, person, id) => presentOwnAttestation(context, person, id, wanted),
   erasure: eraseOwnAttestation,
@@ -143,7 +143,7 @@ const doors: Record<string, (context: Context, person: Person, id: string) => Pr
 describe.each(databaseKinds)("what another organization has (%s)", (kind) => {
   let test: TestApp;
   let context: Context;
-  let owner: Person;
+  let owner: MemberPrincipal;
   const theirs: Record<string, string> = {};
   beforeAll(async () => {
     test = await startTestApp(kind);
@@ -168,7 +168,7 @@ describe.each(databaseKinds)("what another organization has (%s)", (kind) => {
   });
   afterAll(() => test.close());
 
-  async function join(email: string): Promise<Person> {
+  async function join(email: string): Promise<MemberPrincipal> {
     await inviteMember(context, owner, { email, role: "member" });
     const mail = (await listMailbox(context.database)).find(({ to }) => to === email);
     const person = await signInPerson(context, email, owner.organizationId);

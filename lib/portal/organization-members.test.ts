@@ -10,9 +10,9 @@ import {
   readInvitation,
   withdrawInvitation,
 } from "#lib/accounts/invitations";
-import type { Person } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import { invitations, users } from "#lib/db/schema";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { makeApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
@@ -24,7 +24,7 @@ import { changeRole, listMembers, removeMember } from "./organization-members";
 describe.each(databaseKinds)("members (%s)", (kind) => {
   let test: TestApp;
   let context: Context;
-  let owner: Person;
+  let owner: MemberPrincipal;
   beforeAll(async () => {
     test = await startTestApp(kind);
     ({ context } = test.app);
@@ -42,7 +42,7 @@ describe.each(databaseKinds)("members (%s)", (kind) => {
     return /invitations\/(\S+)/.exec(mail?.text ?? "")?.[1] ?? "";
   }
 
-  async function join(role: "owner" | "member" = "member"): Promise<Person> {
+  async function join(role: "owner" | "member" = "member"): Promise<MemberPrincipal> {
     const email = newAddress();
     const token = await invite(email, role);
     const person = await signInPerson(context, email, owner.organizationId);

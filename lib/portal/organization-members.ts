@@ -6,10 +6,11 @@
 import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
-import { type Person, personNotFound, type Role, requireRole } from "#lib/accounts/members";
+import { personNotFound, type Role, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, users } from "#lib/db/schema";
+import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { isLiveKey } from "#lib/keys/api-keys";
 
@@ -62,10 +63,11 @@ async function takeEraseScope(tx: Executor, organizationId: string, email: strin
 
 export async function changeRole(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   wanted: { userId: string; role: Role },
 ): Promise<void> {
-  const { organizationId, actor } = person;
+  const { organizationId } = person;
+  const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     await requireRole(tx, person, "owner");
@@ -88,10 +90,11 @@ export async function changeRole(
 /** Owners remove anyone, members only themselves. `revokeKeys`: also the live keys made under that address. */
 export async function removeMember(
   context: AccountsContext,
-  person: Person,
+  person: MemberPrincipal,
   leaving: { userId: string; revokeKeys: boolean },
 ): Promise<void> {
-  const { organizationId, actor } = person;
+  const { organizationId } = person;
+  const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     await requireRole(tx, person, leaving.userId === person.userId ? "member" : "owner");

@@ -3,7 +3,7 @@
 import { and, eq, inArray, isNull, notExists } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { listInvitations } from "#lib/accounts/invitations";
-import { type Person, personNotFound, requireRole } from "#lib/accounts/members";
+import { personNotFound, requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import { cancelAuthorization } from "#lib/approvals/decide";
 import type { Executor } from "#lib/db/client";
@@ -15,10 +15,11 @@ import {
   organizations,
   users,
 } from "#lib/db/schema";
+import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError, fieldError } from "#lib/errors";
 import { listMembers } from "./organization-members";
 
-export async function readOrganization(context: Context, person: Person) {
+export async function readOrganization(context: Context, person: MemberPrincipal) {
   const { db } = context.database;
   await requireRole(db, person, "member");
   const { organizationId } = person;
@@ -36,10 +37,11 @@ export async function readOrganization(context: Context, person: Person) {
 
 export async function updateOrganization(
   context: Context,
-  person: Person,
+  person: MemberPrincipal,
   wanted: { name: string; defaultPublic: boolean },
 ): Promise<void> {
-  const { organizationId, actor } = person;
+  const { organizationId } = person;
+  const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
     await requireRole(tx, person, "owner");
     await tx
@@ -66,7 +68,7 @@ async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
   await tx.delete(users).where(and(inArray(users.id, userIds), notExists(others)));
 }
 
-async function cancelPending(context: Context, person: Person): Promise<void> {
+async function cancelPending(context: Context, person: MemberPrincipal): Promise<void> {
   const pending = await context.database.db
     .select({ id: authorizationRequests.id })
     .from(authorizationRequests)
@@ -77,7 +79,7 @@ async function cancelPending(context: Context, person: Person): Promise<void> {
       ),
     );
   for (const { id } of pending) {
-    await cancelAuthorization(context, id, person.organizationId, person.actor).catch((error: unknown) => {
+    await cancelAuthorization(context, id, person).catch((error: unknown) => {
       if (!(error instanceof AppError && error.errorName === "authorization_not_pending")) throw error;
     });
   }
@@ -89,10 +91,11 @@ async function cancelPending(context: Context, person: Person): Promise<void> {
  */
 export async function deleteOrganization(
   context: Context,
-  person: Person,
+  person: MemberPrincipal,
   confirmation: string,
 ): Promise<void> {
-  const { organizationId, actor } = person;
+  const { organizationId } = person;
+  const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
     const [organization] = await tx
       .select()

@@ -1,10 +1,11 @@
 /** What the portal's first page tells: today's use against the limit, the last 30 days, what waits, what came last. */
 
 import { and, count, eq, gt, gte, sql } from "drizzle-orm";
-import { type Person, requireRole } from "#lib/accounts/members";
+import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import { readOwnAttestations, whereOf } from "#lib/attestations/own";
 import { agents, attestations, authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { utcDay } from "#lib/keys/api-keys";
 
 const dayMs = 86_400_000;
@@ -48,7 +49,7 @@ async function readWarned(context: Context, organizationId: string, from: string
   return { count: total?.count ?? 0, from };
 }
 
-export async function readOverview(context: Context, person: Person) {
+export async function readOverview(context: Context, person: MemberPrincipal) {
   const { db } = context.database;
   await requireRole(db, person, "member");
   const { organizationId } = person;

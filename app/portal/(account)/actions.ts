@@ -3,7 +3,7 @@
 import { redirect } from "next/navigation";
 import { requireRole } from "#lib/accounts/members";
 import { type FormState, switchOrganizationForm } from "#lib/contract/portal";
-import { chooseOrganization, requireOwnPage, runVisitorAction } from "#lib/pages/portal-request";
+import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/pages/portal-request";
 import { endSession } from "#lib/pages/session";
 
 export async function signOut(): Promise<void> {
@@ -13,8 +13,8 @@ export async function signOut(): Promise<void> {
 }
 
 export async function switchOrganization(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runVisitorAction(switchOrganizationForm, form, async ({ context }, visitor, input) => {
-    const person = { ...visitor, organizationId: input.organization_id };
+  const state = await runUserAction(switchOrganizationForm, form, async ({ context }, user, input) => {
+    const person = { ...user, organizationId: input.organization_id };
     await requireRole(context.database.db, person, "member");
     await chooseOrganization(person.organizationId);
     return { message: "", result: null };

@@ -6,7 +6,7 @@ import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
 import { getApp } from "#lib/app/app";
 import { safePortalPath } from "#lib/pages/portal-path";
-import { readVisitor } from "#lib/pages/portal-request";
+import { readUser } from "#lib/pages/portal-request";
 import { requestLink } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };
@@ -22,7 +22,7 @@ function textOf(value: string | string[] | undefined): string | undefined {
 export default async function SignInPage({ searchParams }: PageProps) {
   const query = await searchParams;
   const next = safePortalPath(textOf(query["next"]));
-  if ((await readVisitor()) !== null) redirect(next);
+  if ((await readUser()) !== null) redirect(next);
   const { env } = await getApp();
   const error = textOf(query["error"]);
   return (

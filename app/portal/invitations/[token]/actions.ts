@@ -3,7 +3,7 @@
 import { redirect } from "next/navigation";
 import { acceptInvitation } from "#lib/accounts/invitations";
 import { acceptInvitationForm, type FormState } from "#lib/contract/portal";
-import { chooseOrganization, requireOwnPage, runVisitorAction } from "#lib/pages/portal-request";
+import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/pages/portal-request";
 import { endSession } from "#lib/pages/session";
 import { runSignInRequest } from "#lib/pages/sign-in-action";
 
@@ -14,8 +14,8 @@ export async function requestLink(_state: State, form: FormData): Promise<State>
 }
 
 export async function accept(_state: State, form: FormData): Promise<State> {
-  const state = await runVisitorAction(acceptInvitationForm, form, async ({ context }, visitor, input) => {
-    await chooseOrganization(await acceptInvitation(context, visitor, input.token));
+  const state = await runUserAction(acceptInvitationForm, form, async ({ context }, user, input) => {
+    await chooseOrganization(await acceptInvitation(context, user, input.token));
     return { message: "", result: null };
   });
   if (state.status === "done") redirect("/portal");

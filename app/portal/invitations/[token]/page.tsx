@@ -7,7 +7,8 @@ import { SignInForm } from "#components/portal/sign-in-form";
 import { SubmitButton } from "#components/portal/submit-button";
 import { readInvitation } from "#lib/accounts/invitations";
 import { getApp } from "#lib/app/app";
-import { readVisitor, type Visitor } from "#lib/pages/portal-request";
+import type { UserPrincipal } from "#lib/door/principal";
+import { readUser } from "#lib/pages/portal-request";
 import { accept, requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = {
@@ -23,11 +24,11 @@ interface PageProps {
 interface NextStepProps {
   readonly token: string;
   readonly email: string;
-  readonly visitor: Visitor | null;
+  readonly user: UserPrincipal | null;
 }
 
-function NextStep({ token, email, visitor }: NextStepProps) {
-  if (visitor === null) {
+function NextStep({ token, email, user }: NextStepProps) {
+  if (user === null) {
     return (
       <>
         <p className="mb-4">First sign in with the invited e-mail address:</p>
@@ -35,12 +36,12 @@ function NextStep({ token, email, visitor }: NextStepProps) {
       </>
     );
   }
-  if (visitor.email === email) return <AcceptInvitationForm action={accept} token={token} />;
+  if (user.email === email) return <AcceptInvitationForm action={accept} token={token} />;
   return (
     <>
       <p className="mb-4 [overflow-wrap:anywhere]">
-        You are signed in as {visitor.email}. Sign out, open the link from the mail again, and sign in as{" "}
-        {email}.
+        You are signed in as {user.email}. Sign out, open the link from the mail again, and sign in as {email}
+        .
       </p>
       <form action={signOut}>
         <SubmitButton variant="secondary">Sign out</SubmitButton>
@@ -64,7 +65,7 @@ export default async function InvitationPage({ params }: PageProps) {
         </strong>{" "}
         as {invitation.role === "owner" ? "an owner" : "a member"}.
       </p>
-      <NextStep token={token} email={invitation.email} visitor={await readVisitor()} />
+      <NextStep token={token} email={invitation.email} user={await readUser()} />
     </section>
   );
 }
