@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
+import { quickStart } from "#support/processes";
 
 export async function findPort(): Promise<number> {
   const server = createServer();
@@ -33,7 +34,7 @@ export async function startServer(
   const base = `http://localhost:${port}`;
   const args =
     door === "server"
-      ? ["dist/server.mjs"]
+      ? [...quickStart, "dist/server.mjs"]
       : ["node_modules/next/dist/bin/next", "start", "-p", String(port)];
   const env = {
     ...process.env,
