@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const folders = ["lib", "components", "app", "e2e/http"];
 
@@ -18,6 +19,30 @@ const replacing = tests.filter((file) =>
   ),
 );
 
+/** What takes longest, longest first. What starts last must be short, or one processor waits for it. */
+const longest = [
+  "lib/log/crash",
+  "e2e/http/",
+  "lib/approvals/",
+  "lib/attestations/",
+  "lib/cli/",
+  "lib/verifier/",
+  "lib/app/",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const name = path.relative(import.meta.dirname, moduleId);
+      const at = longest.findIndex((start) => name.startsWith(start));
+      return at < 0 ? longest.length : at;
+    };
+    // The workers that share modules end if another project's file comes between.
+    const isShared = ({ project }: TestSpecification) => Number(!project.config.isolate);
+    return files.toSorted((a, b) => isShared(a) - isShared(b) || rank(a) - rank(b));
+  }
+}
+
 export default defineConfig({
   test: {
     testTimeout: 120_000,
@@ -25,6 +50,9 @@ export default defineConfig({
     globalSetup: "e2e/support/bundle-testing-server.ts",
     pool: "forks",
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
+    // Optimized WebAssembly costs the embedded database more to compile than it saves in the few queries of a test.
+    execArgv: ["--liftoff-only"],
     // The others share what they import: to load the service takes longer than most of their files run. So each puts
     // back what it changes (spies, the working folder), or the next file in the worker finds it.
     projects: [

@@ -15,6 +15,7 @@ const commands = readdirSync(inRoot("lib/cli")).filter((file) => /(?<!\.test)\.t
 const entryPoints = {
   server: inRoot("server.ts"),
   "stand-in": inRoot("lib/stand-in/world-id.ts"),
+  prover: inRoot("lib/stand-in/prover-process.ts"),
   "zk-worker": inRoot("lib/workers/zk-worker.ts"),
   "picture-worker": inRoot("lib/workers/picture-worker.ts"),
   ...Object.fromEntries(

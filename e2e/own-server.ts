@@ -1,13 +1,12 @@
 /** A server of a spec's own, on its own port and folder: it can be stopped, its data changed, and started again. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import os from "node:os";
-import path from "node:path";
+import { rm } from "node:fs/promises";
 import { promisify } from "node:util";
 import { expect } from "@playwright/test";
-import { copyEmbeddedTemplate } from "./support/databases";
+import { makeDataDir } from "./support/databases";
 import { findPort } from "./support/ports";
+import { quickStart } from "./support/processes";
 
 export interface OwnServer {
   readonly base: string;
@@ -24,8 +23,7 @@ export interface OwnServer {
 export async function makeOwnServer(): Promise<OwnServer> {
   const port = await findPort();
   const base = `http://localhost:${port}`;
-  const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-own-"));
-  await copyEmbeddedTemplate(folder);
+  const folder = await makeDataDir();
   const env = {
     ...process.env,
     PORT: String(port),
@@ -49,7 +47,7 @@ export async function makeOwnServer(): Promise<OwnServer> {
     folder,
     stop,
     async start() {
-      server = spawn(process.execPath, ["dist/server.mjs"], { stdio: "ignore", env });
+      server = spawn(process.execPath, [...quickStart, "dist/server.mjs"], { stdio: "ignore", env });
       await expect.poll(ask, { timeout: 60_000 }).toBe(200);
     },
     async runKeys(...args) {

@@ -1,8 +1,7 @@
 /** The same suite against both ways in: `node dist/server.mjs`, and `next start` of the same build. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
+import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { makeDataDir } from "#support/databases";
 import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
@@ -15,7 +14,7 @@ describe.each(["server", "next"] as const)("over HTTP (%s)", (door) => {
     callServer(server.base, method, target, options);
 
   beforeAll(async () => {
-    dataDir = await mkdtemp(path.join(tmpdir(), "countersign-door-"));
+    dataDir = await makeDataDir();
     server = await startServer(door, dataDir);
     // Next sends /dev/mailbox to its page; the API beside it is at /dev/mailbox/messages there.
     key = door === "server" ? await obtainKey(server.base) : await obtainKeyFromMessages();

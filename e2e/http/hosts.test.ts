@@ -1,10 +1,9 @@
 /** DNS rebinding and other foreign hosts: who may reach the server, and under which names (RFC 9110 section 7.4). */
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { makeDataDir } from "#support/databases";
 import { sendLines } from "./raw-request";
 import { type ServerProcess, startServer } from "./server-process";
 
@@ -49,7 +48,7 @@ describe.each(["server", "next"] as const)("a stand-in's hosts (%s)", (door) => 
   let dataDir: string;
   let server: ServerProcess;
   beforeAll(async () => {
-    dataDir = await mkdtemp(path.join(tmpdir(), "countersign-hosts-"));
+    dataDir = await makeDataDir();
     server = await startServer(door, dataDir);
   });
   afterAll(async () => {
@@ -197,7 +196,7 @@ describe("a public server's hosts", () => {
     MAIL_FROM: "a@example.com",
   };
   async function run(settings: Record<string, string>, work: (server: ServerProcess) => Promise<void>) {
-    const dataDir = await mkdtemp(path.join(tmpdir(), "countersign-hosts-"));
+    const dataDir = await makeDataDir();
     const server = await startServer("server", dataDir, { ...production, ...settings });
     try {
       await work(server);

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { findPort } from "#support/ports";
+import { quickStart } from "#support/processes";
 
 export interface ServerProcess {
   base: string;
@@ -25,7 +26,7 @@ export async function startServer(
   const base = `http://localhost:${port}`;
   const args =
     door === "server"
-      ? ["dist/server.mjs"]
+      ? [...quickStart, "dist/server.mjs"]
       : ["node_modules/next/dist/bin/next", "start", "-p", String(port)];
   const env = {
     ...process.env,

@@ -1,11 +1,9 @@
 /** What no well-behaved client sends, byte by byte: upgrades, malformed targets, forbidden methods, and the log of it. */
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { copyEmbeddedTemplate } from "#support/databases";
+import { makeDataDir } from "#support/databases";
 import { callServer, type ServerProcess, startServer } from "./server-process";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -16,8 +14,7 @@ describe("on the wire", () => {
   let dataDir: string;
   let server: ServerProcess;
   beforeAll(async () => {
-    dataDir = await mkdtemp(path.join(tmpdir(), "countersign-wire-"));
-    await copyEmbeddedTemplate(dataDir);
+    dataDir = await makeDataDir();
     server = await startServer("server", dataDir);
   });
   afterAll(async () => {

@@ -1,7 +1,10 @@
 /** Databases for tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made. */
 import { randomBytes } from "node:crypto";
+import { mkdtemp } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
 import postgres from "postgres";
-import { ensurePostgresTemplate } from "./database-templates";
+import { copyEmbeddedTemplate, ensurePostgresTemplate } from "./database-templates";
 
 export { copyEmbeddedTemplate } from "./database-templates";
 
@@ -30,4 +33,11 @@ export async function createTestDatabase({ empty = false } = {}): Promise<{
       await admin.end();
     },
   };
+}
+
+/** A DATA_DIR of its own with a migrated embedded database: to make one takes a start five seconds. */
+export async function makeDataDir(): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-data-"));
+  await copyEmbeddedTemplate(folder);
+  return folder;
 }

@@ -13,12 +13,15 @@ export interface ServerProcess {
 /** Below node_modules, so that it finds the packages. */
 export const testingServerFile = path.resolve("node_modules/.cache/countersign/testing-server.mjs");
 
+/** For a process of few queries: optimized WebAssembly costs the embedded database a second to compile. */
+export const quickStart = ["--liftoff-only"];
+
 const started = new Set<ChildProcess>();
 
 /** `settings`: environment variables; nothing of this process's own environment reaches it. */
 export async function startServerProcess(settings: Record<string, string>): Promise<ServerProcess> {
   const env = { NODE_ENV: "test" as const, LOG_LEVEL: "silent", ...settings };
-  const child = spawn(process.execPath, [testingServerFile], {
+  const child = spawn(process.execPath, [...quickStart, testingServerFile], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -9,6 +9,8 @@ import path from "node:path";
 type Poseidon = (inputs: bigint[]) => bigint;
 
 export interface ProverFiles {
+  /** Of our own build (./prover-process.ts). */
+  program: string;
   snarkjs: string;
   wasm: string;
   zkey: string;
@@ -36,6 +38,7 @@ export function loadPoseidon(): { poseidon1: Poseidon; poseidon2: Poseidon } {
 /** The ceremony's own circuit and key for depth 16, which the package does not export by name. */
 export function locateProver(): ProverFiles {
   return load(() => ({
+    program: locate("dist/prover.mjs"),
     snarkjs: requireFromRoot.resolve("snarkjs"),
     wasm: locate("node_modules/@pcd/semaphore-group-pcd/artifacts/16.wasm"),
     zkey: locate("node_modules/@pcd/semaphore-group-pcd/artifacts/16.zkey"),

@@ -1,23 +1,18 @@
 /**
- * Real Groth16 proofs of the Semaphore circuit at depth 16, about 1.5 s each, in a process of their own, so that the
- * server goes on answering. Not a thread: snarkjs's own worker library takes any thread for one of its workers. The
- * program is a string because Vitest, Next and esbuild each put modules in another place.
+ * Real Groth16 proofs of the Semaphore circuit at depth 16, in a process of their own (./prover-process.ts) so that the server
+ * goes on answering: two seconds for a human's first, less than one for the others. It starts with the first proof and
+ * ends after a minute without work.
  */
-import { execFile } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import { z } from "zod";
 import { parseWord, wordHex } from "#lib/domain/world-id-proof";
-import { locateProver } from "./development-modules";
-import { type LocalLevel, type TestHuman, treeWitness } from "./test-humans";
+import { locateProver, type ProverFiles } from "./development-modules";
+import { type LocalLevel, type TestHuman, type TreeWitness, treeWitness } from "./test-humans";
 
 const MAX_WAITING = 8;
 const PROVER_TIMEOUT_MS = 60_000;
-
-const program = `
-const { snarkjs, wasm, zkey, input } = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
-require(snarkjs).groth16
-  .fullProve(input, wasm, zkey, undefined, undefined, { singleThread: true })
-  .then((result) => process.stdout.write(JSON.stringify(result), () => process.exit(0)));
-`;
+const IDLE_MS = 60_000;
 
 export interface ProofRequest {
   human: TestHuman;
@@ -37,14 +32,22 @@ export type Prover = (request: ProofRequest) => Promise<WalletProof>;
 
 export class ProverBusyError extends Error {}
 
+/** What the process is sent. */
+export interface ProverTask extends Omit<ProverFiles, "program"> {
+  /** Of whom and by which credential: their proofs have most of the work in common. */
+  owner: string;
+  input: TreeWitness & Pick<ProofRequest, "externalNullifier" | "signalHash">;
+}
+
 /** One proof at a time; throws ProverBusyError when too many wait, and Error without the development modules. */
-export function createProver(): Prover {
+export function createProver(files: () => ProverFiles = locateProver): Prover {
+  const run = createRunner();
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   return async (request) => {
     if (waiting >= MAX_WAITING) throw new ProverBusyError("too many proofs are being made");
     waiting += 1;
-    const mine = last.then(() => prove(request));
+    const mine = last.then(() => prove(request, files(), run));
     last = mine.catch(() => undefined);
     try {
       return await mine;
@@ -54,9 +57,60 @@ export function createProver(): Prover {
   };
 }
 
-async function prove({ human, level, externalNullifier, signalHash }: ProofRequest): Promise<WalletProof> {
+type Runner = (program: string, task: ProverTask) => Promise<unknown>;
+
+/** Keeps the process between tasks. One that ends or takes too long fails its task, and the next task starts another. */
+function createRunner(): Runner {
+  let child: ChildProcess | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  const start = (program: string) => {
+    const started = fork(program, {
+      // None of the server's environment or flags goes with it.
+      env: { NODE_ENV: "production" },
+      execArgv: [],
+      // Numbers go as they are.
+      serialization: "advanced",
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
+    // The process does not hold the server: it ends when its channel closes.
+    started.unref();
+    started.channel?.unref();
+    return started;
+  };
+  return async (program, task) => {
+    clearTimeout(idle);
+    child ??= start(program);
+    const current = child;
+    const timeout = setTimeout(() => current.kill("SIGKILL"), PROVER_TIMEOUT_MS);
+    const settled = new AbortController();
+    try {
+      const ended = once(current, "exit", settled).then(([code, signal]) => {
+        throw new Error(`it ended with ${signal ?? code}`);
+      });
+      const answered = once(current, "message", settled);
+      current.send(task);
+      const [result] = await Promise.race([answered, ended]);
+      idle = setTimeout(() => {
+        child = undefined;
+        current.disconnect();
+      }, IDLE_MS).unref();
+      return result;
+    } catch (cause) {
+      child = undefined;
+      current.kill("SIGKILL");
+      throw new Error("the prover failed", { cause });
+    } finally {
+      clearTimeout(timeout);
+      settled.abort();
+    }
+  };
+}
+
+async function prove(request: ProofRequest, files: ProverFiles, run: Runner): Promise<WalletProof> {
+  const { human, level, externalNullifier, signalHash } = request;
+  const { program, ...artifacts } = files;
   const input = { ...treeWitness(human, level), externalNullifier, signalHash };
-  const result = await runProver({ ...locateProver(), input });
+  const result = await run(program, { ...artifacts, owner: `${human.id} ${level}`, input });
   const { proof, publicSignals } = proverResult.parse(result);
   const [root, nullifier] = publicSignals;
   const [ax, ay] = proof.pi_a;
@@ -80,17 +134,3 @@ const proverResult = z.object({
   }),
   publicSignals: z.tuple([decimal, decimal, decimal, decimal]),
 });
-
-/** Numbers go in and out as decimal strings; none of the server's environment goes with them. */
-function runProver(task: object): Promise<unknown> {
-  const text = JSON.stringify(task, (_, value) => (typeof value === "bigint" ? String(value) : value));
-  return new Promise((resolve, reject) => {
-    const options = { env: { NODE_ENV: "production" as const }, timeout: PROVER_TIMEOUT_MS };
-    const child = execFile(process.execPath, ["-e", program], options, (error, stdout) => {
-      if (error !== null) reject(new Error("the prover failed", { cause: error }));
-      else resolve(JSON.parse(stdout));
-    });
-    child.stdin?.on("error", reject);
-    child.stdin?.end(text);
-  });
-}
