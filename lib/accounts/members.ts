@@ -14,7 +14,7 @@ import { findOrCreateOrganization } from "./organizations";
 
 export type Role = "owner" | "member";
 
-/** A signed-in person acting for one organization. The membership is looked up at each deed, never taken from here. */
+/** A signed-in person acting for one organization. The membership is looked up for each action, never taken from here. */
 export interface Person {
   userId: string;
   email: string;

@@ -7,7 +7,7 @@ import { type KeySource, readFirstOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles, type SecretFiles } from "#lib/signing/key-files";
 import { createKeySource } from "#lib/signing/key-source";
 
-export interface LogRoom {
+export interface OpenedLog {
   database: Database;
   files: SecretFiles;
   source: KeySource;
@@ -16,7 +16,7 @@ export interface LogRoom {
   firstOrigin: string;
 }
 
-export async function openLogRoom(env: Env): Promise<LogRoom> {
+export async function openLog(env: Env): Promise<OpenedLog> {
   const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
   try {
     const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));

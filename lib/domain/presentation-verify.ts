@@ -127,7 +127,7 @@ export function checkPayloadBinding({ ok, disclosed }: PresentationReport, paylo
 
 /**
  * What the report of a public proof says of its attestation, in one line. `ok` is null for a reader without the payload
- * (`isPayloadShown`) where the key was revoked: to him the proof says nothing any more, whatever the service knows.
+ * (`isPayloadShown`) if the key was revoked: to them the proof says nothing anymore, whatever the service knows.
  */
 export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean): ZkReport {
   const { isKeyRevoked } = report;

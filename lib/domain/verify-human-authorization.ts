@@ -147,7 +147,7 @@ function checkBinding(
   return verdict(ok, "follows from the request", "does not follow from the request");
 }
 
-/** The object holds only a salted hash of what stood on the page beside the action. */
+/** The object contains only a salted hash of what the page showed beside the action. */
 function checkShown(authorization: HumanAuthorization, shown: ShownContent | undefined): Outcome {
   if (shown === undefined) {
     return {

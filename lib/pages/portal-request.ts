@@ -53,7 +53,7 @@ export const readVisitor = cache(async (): Promise<Visitor | null> => {
   return { userId, email, actor: { kind: "user", id: email, ip, session: label } };
 });
 
-/** The first visit makes the organization; the cookie chooses among several, and only among one's own. */
+/** The first visit creates the organization. The cookie chooses among several, and only among the person's own. */
 export const readPortal = cache(async (): Promise<Portal | null> => {
   const visitor = await readVisitor();
   if (visitor === null) return null;
@@ -137,7 +137,7 @@ type Work<Subject extends unknown[], Input, Result> = (
   ...given: [...Subject, Input]
 ) => Promise<{ message: string; result: Result }>;
 
-/** Ids that are not one's own answer the 404 of unknown ones. */
+/** Ids of other organizations get the same 404 as unknown ones. */
 async function runFor<Subject extends unknown[], Schema extends z.ZodType, Result>(
   findSubject: () => Promise<Subject | null>,
   schema: Schema,

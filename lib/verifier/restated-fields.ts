@@ -1,5 +1,5 @@
 /**
- * The answers of the service repeat fields of the signed payload for convenience. A reader believes what he
+ * The answers of the service repeat fields of the signed payload for convenience. A reader believes what they
  * reads there, so each must say what the payload says; where the payload is not shown, what the zero-knowledge
  * proof discloses, and nothing beyond that may be claimed.
  */
@@ -129,7 +129,7 @@ function findForeignManifest({ toolManifest }: Receipt, { predicate }: ActionSta
   return isNamed ? null : "tool_manifest";
 }
 
-/** What stands beside log, key and proof, whether the payload is there or not. */
+/** The fields beside log, key and proof, with or without a payload. */
 function findWrongSurroundings(
   object: JsonObject,
   receipt: Receipt,
@@ -158,7 +158,7 @@ function originOf(checkpoint: string): string | null {
   }
 }
 
-/** Claims that nothing in the answer backs up are listed; content is not shown without the bytes it stands in. */
+/** Claims that nothing in the answer backs up are listed; content is not shown without the bytes that contain it. */
 function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: AttestationReport): Restatement {
   const gone = receipt.payload === "hidden" ? contentFields : [...contentFields, ...claimFields];
   const shown = gone.find((name) => (object[name] ?? null) !== null);
