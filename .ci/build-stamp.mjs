@@ -1,4 +1,4 @@
-/** Tells whether the build is of the present sources: a hash of all that goes into it, kept in dist/ beside its result. */
+/** Whether the build matches the current sources: a hash of all that goes into it, kept in dist/ beside its result. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -1,7 +1,7 @@
 /**
  * Makes the golden receipts of this release, public/vectors/<version>/: one of every kind, by the whole service with
  * keys that are fixed and public. Run once for a release and committed; lib/verifier/vectors.test.ts verifies all of
- * them for ever. A folder that is there already is never written again.
+ * them. A folder that already exists is never written again.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

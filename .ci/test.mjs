@@ -53,7 +53,7 @@ function describe({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
 }
 
-/** Runs one part; what it throws is told and counts as one failure. */
+/** Runs one part. An error is printed and counts as one failure. */
 async function runPart(name, work) {
   if (interrupted) return;
   const startedMs = Date.now();

@@ -61,7 +61,7 @@ function openConnection(port) {
 const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 
 /**
- * `next(i)` gives the bytes of the i-th request. Answers of `status` count; of others only the number is told.
+ * `next(i)` gives the bytes of the i-th request. Answers of `status` count; others are only counted.
  * Runs for `seconds`, or until `signal` aborts; `pauseMs` after an answer of another status.
  */
 export async function runLoad({ port, connections, seconds, next, status, signal, pauseMs = 0 }) {

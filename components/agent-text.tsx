@@ -44,7 +44,7 @@ function HiddenCharacters({ run }: { readonly run: DisplayRun & { kind: "hidden"
   );
 }
 
-/** A line break that is told of is also made. */
+/** A line break that is marked is also made. */
 const writePlainly = (run: DisplayRun) => `${runToText(run)}${run.value.endsWith("\n") ? "\n" : ""}`;
 
 function Segments({ value }: { readonly value: string }) {

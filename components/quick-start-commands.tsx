@@ -10,7 +10,7 @@ export interface QuickStartStep {
   readonly command: string;
 }
 
-/** Stands in the first two commands; the visitor puts an address of his own there. */
+/** A placeholder in the first two commands for the visitor's own address. */
 export const placeholderEmail = "you@example.com";
 /** Stands in the second command; the visitor puts the code from the mail there. */
 export const placeholderCode = "000000";

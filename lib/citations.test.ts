@@ -1,4 +1,4 @@
-/** Comments and documents cite what a reader of the repository has: its own documents, or a public specification. */
+/** What sources and documents may say: they cite what a reader of the repository has, in words that people use. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 
@@ -46,5 +46,13 @@ describe("citations", () => {
 
   it("name no issue by a number alone", () => {
     expect(findAll(/\bissues? #?\d+/gi).map(say)).toEqual([]);
+  });
+});
+
+describe("words", () => {
+  it("are those that people use", () => {
+    const odd =
+      /\b(?:for ever|one's own|made ones|hung onto|deeds?|as (?:it|they) stands?|in the own|is told|was told)\b/gi;
+    expect(findAll(odd).map(say)).toEqual([]);
   });
 });

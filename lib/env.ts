@@ -15,7 +15,7 @@ const ceiling = z.coerce.number().int().min(1).max(10_000_000).optional();
 const keysWorth = 5;
 const text = z.string().trim().min(1).optional();
 
-/** Paths are hung onto it, and it goes into every link. */
+/** Paths are appended to it, and it goes into every link. */
 function isBareAddress(text: string): boolean {
   const { username, password, search, hash } = new URL(text);
   return username + password + search + hash === "";
@@ -175,8 +175,7 @@ function missingSettings(settings: Settings, isLoopback: boolean): string[] {
 const loopbackAddresses = ["127.0.0.1", "::1"] as const;
 
 /**
- * Where a stand-in runs, whoever reaches the server can approve as any human or read the codes of any address: it
- * binds loopback only, and does not start where it is told otherwise.
+ * While a stand-in runs, anyone who reaches the server can approve as any human or read the codes of any address. So it binds loopback only, and does not start with another HOST.
  */
 function bindAddresses(settings: Settings, baseUrl: string): readonly string[] | null {
   const usesStandIn = settings.WORLD_APP_ID === undefined || usesMailbox(settings);

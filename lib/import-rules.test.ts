@@ -1,6 +1,6 @@
 /**
- * The import rules of biome.json, shown to fire: forbidden imports of every form are planted in each room of a copy
- * of the house, and Biome must refuse each; what a room may import passes. A rule that stopped working would
+ * The import rules of biome.json, shown to fire: forbidden imports of every form are planted in each folder of a copy
+ * of the source, and Biome must refuse each; what a folder may import passes. A rule that stopped working would
  * otherwise look like a clean tree.
  */
 import { spawnSync } from "node:child_process";
@@ -18,8 +18,8 @@ const overrides = (
 ).overrides;
 const importRule = "lint/style/noRestrictedImports";
 
-/** For each room: a room and a package that it may not import, and two imports that it may. */
-const rooms: Record<string, { forbidden: [string, string]; allowed: [string, string] }> = {
+/** For each folder: a folder and a package that it may not import, and two imports that it may. */
+const folders: Record<string, { forbidden: [string, string]; allowed: [string, string] }> = {
   "lib/domain": {
     forbidden: ["#lib/db/client", "node:fs"],
     allowed: ["@noble/hashes/sha2.js", "canonicalize"],
@@ -95,8 +95,8 @@ const forms: Record<string, (from: string) => string> = {
 type Plant = { file: string; source: string; rule: string; refused: boolean; what: string; form: string };
 
 function plantImports(): Plant[] {
-  return Object.entries(rooms).flatMap(([room, { forbidden, allowed }], at) => {
-    const up = "../".repeat(room.split("/").length);
+  return Object.entries(folders).flatMap(([folder, { forbidden, allowed }], at) => {
+    const up = "../".repeat(folder.split("/").length);
     const [alias] = forbidden;
     const relative = `${up}${alias.replace(/^#/, "")}`;
     const refused = [...forbidden, relative, `./${relative}`, "./inner/../../other"];
@@ -106,12 +106,12 @@ function plantImports(): Plant[] {
     ];
     return kinds.flatMap(({ from, refused }, kind) =>
       Object.entries(forms).map(([form, write], number) => ({
-        file: `${room}/plant-${at}-${kind}-${number}.ts`,
+        file: `${folder}/plant-${at}-${kind}-${number}.ts`,
         source: write(from),
         rule: importRule,
         refused,
         form,
-        what: `${room} ${refused ? "may not" : "may"} import ${from}`,
+        what: `${folder} ${refused ? "may not" : "may"} import ${from}`,
       })),
     );
   });
@@ -196,8 +196,8 @@ describe("import rules", () => {
   it("covers every override of biome.json", () => {
     const restricted = overrides.filter(({ linter }) => linter.rules["style"]?.["noRestrictedImports"]);
     expect(restricted.map(({ includes }) => includes[0]).sort()).toEqual(
-      Object.keys(rooms)
-        .map((room) => `${room}/**`)
+      Object.keys(folders)
+        .map((folder) => `${folder}/**`)
         .sort(),
     );
     const ruleNames = overrides.flatMap(({ linter }) =>

@@ -9,7 +9,7 @@ function logLine(err: unknown): string {
 }
 
 describe("errors in log lines", () => {
-  it("are told by type, message, code and frames, with their causes", () => {
+  it("are written by type, message, code and frames, with their causes", () => {
     const cause = Object.assign(new TypeError("inner"), { code: "ECONNREFUSED" });
     const { err } = JSON.parse(logLine(new Error("outer", { cause })));
     expect(err).toMatchObject({ type: "Error", message: "outer" });

@@ -1,5 +1,5 @@
 /**
- * JSON lines on standard output; values are encoded, so no input can forge a line. Errors are told by type, message,
+ * JSON lines on standard output; values are encoded, so no input can forge a line. Errors are written by type, message,
  * code and stack alone: a database driver's error repeats the statement's parameters and the failing row, which hold
  * private payloads and signatures.
  */

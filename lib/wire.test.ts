@@ -56,7 +56,7 @@ function findTable(shape: string): string {
   return name;
 }
 
-/** "all of `Other` except `a`" stands for the other table's fields. */
+/** "all of `Other` except `a`" means the other table's fields. */
 function fieldsOf(shape: string): string[] {
   return rowsOf(findTable(shape)).flatMap(([cell = ""]) => {
     const codes = codesIn(cell);

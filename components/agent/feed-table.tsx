@@ -1,4 +1,4 @@
-/** An agent's public attestations, newest first. Rows are told from the signed bytes; opening one verifies it. */
+/** An agent's public attestations, newest first. Rows are taken from the signed bytes. Opening one verifies it. */
 import Link from "next/link";
 import { AgentText } from "#components/agent-text";
 import { type ApprovalMethod, ApprovalPill } from "#components/approval-grades";

@@ -1,4 +1,4 @@
-/** One operation: what goes in, an example that works as it stands, what comes out. */
+/** One operation: what goes in, an example that works as shown, what comes out. */
 import { CodeBlock } from "#components/ui/code-block";
 import { Description } from "./description";
 import type { Operation, Schema } from "./document";

@@ -1,4 +1,4 @@
-/** Which agent asks, what is known about its key, and which organization stands behind it. */
+/** Which agent asks, what is known about its key, and which organization it belongs to. */
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { StatusPill } from "#components/ui/status-pill";

@@ -280,7 +280,7 @@ describe("explainProof", () => {
     );
   });
 
-  it("says what stands for the root", () => {
+  it("says what vouches for the root", () => {
     const device = { level: "device" as const, verified_by: both, is_anchored: false };
     expect(explainProof(device, "production")).toContain("can't be anchored again later");
     expect(explainProof({ ...device, level: "orb" }, "production")).toContain("No block");

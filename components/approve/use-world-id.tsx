@@ -63,7 +63,7 @@ export function useWorldId(props: WorldIdProps) {
     const next = await begin(latest.current, wanted);
     if (run.current !== mine) return;
     setPhase(next);
-    // Whatever the reason, the page should show how the request stands.
+    // Whatever the reason, the page should show the request's current state.
     if (next.kind === "failed") latest.current.onChange();
   }, []);
   useEffect(() => {

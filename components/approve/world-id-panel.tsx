@@ -1,5 +1,5 @@
 "use client";
-/** What stands under the buttons while somebody approves. */
+/** The panel under the buttons while someone approves. */
 import { useEffect, useRef } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";

@@ -93,7 +93,7 @@ function Sent({ what }: { readonly what: string }) {
   }
   return (
     <Callout tone="info" title={what === "user_rejected" ? "Refused" : "The wallet could not answer"} alert>
-      The approval page was told: {what.replaceAll("_", " ")}. Nothing was approved.
+      The approval page received: {what.replaceAll("_", " ")}. Nothing was approved.
     </Callout>
   );
 }

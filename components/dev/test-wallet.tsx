@@ -98,8 +98,9 @@ export function TestWallet({ link }: { readonly link: WalletLink | null }) {
       <div className="mt-4 flex flex-col gap-4">
         <Callout tone="test" title="This is not the World App, and nobody here is a person">
           It stands in for World ID on a developer's machine. Its proofs are real zero-knowledge proofs about
-          test humans whose secrets are public: what is approved here is marked TEST for ever. Like a wallet
-          from before World ID 4.0, it answers with the 3.0 credential that a request accepts in its place.
+          test humans whose secrets are public: what is approved here is permanently marked TEST. Like a
+          wallet from before World ID 4.0, it answers with the 3.0 credential that a request accepts in its
+          place.
         </Callout>
         <noscript>
           <p>This page needs JavaScript to fetch the request from the bridge.</p>

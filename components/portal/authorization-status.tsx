@@ -1,4 +1,4 @@
-/** How an authorization request stands, with its TEST mark where an approval is no World ID proof. */
+/** The state of an authorization request, with a TEST mark if an approval is not a World ID proof. */
 import { StatusPill, TestMark } from "#components/ui/status-pill";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
 

@@ -21,7 +21,7 @@ export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
       <Field
         id="agent-slug"
         label="Slug"
-        hint="A-Z a-z 0-9 . _ - and at most 64 characters. It stays yours for ever and cannot be renamed."
+        hint="A-Z a-z 0-9 . _ - and at most 64 characters. It's permanently yours and can't be renamed."
         {...(slugError ? { error: slugError } : {})}
       >
         <Input

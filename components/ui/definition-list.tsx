@@ -1,4 +1,4 @@
-/** Names and values. On phones each name stands above its value. */
+/** Names and values. On phones each name is above its value. */
 import type { ReactNode } from "react";
 
 export interface Definition {

@@ -57,7 +57,7 @@ export function StatusPill({ tone, children, large = false }: StatusPillProps) {
   );
 }
 
-/** The mark that anything from the World ID stand-in or staging carries, everywhere, for ever. */
+/** The permanent mark of anything from the World ID stand-in or staging. */
 export function TestMark() {
   return <StatusPill tone="test">TEST approval, not a real person</StatusPill>;
 }

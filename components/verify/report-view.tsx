@@ -29,7 +29,7 @@ function titleOf(name: string): string {
   return known ?? name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 }
 
-/** Only what stands in signed bytes that this browser has verified. */
+/** Only fields of signed bytes that this browser has verified. */
 function StatementSummary({ statement }: { readonly statement: ActionStatement }) {
   const { request, timestamp, attestation_id: id, human_approval: approval } = statement.predicate;
   const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;
@@ -74,7 +74,7 @@ function CheckAnswer({ report, check }: { readonly report: VerifierReport; reado
   return <StatusPill tone={statuses[status].tone}>{statuses[status].text}</StatusPill>;
 }
 
-/** Own ones first; what the file says besides is told as its word. */
+/** This browser's own warnings first, then what only the file says, marked as such. */
 function Warnings({ report: { warnings, statedWarnings } }: { readonly report: VerifierReport }) {
   if (warnings.length + statedWarnings.length === 0) return null;
   return (

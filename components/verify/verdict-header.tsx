@@ -16,7 +16,7 @@ const looks = {
 
 /**
  * Where the visitor's browser disagrees (browser-summary.tsx) the frame is no longer the verdict's: it is that of a
- * failure, the disagreement stands first, and the server's word is struck out.
+ * failure, the disagreement comes first, and the server's verdict is struck out.
  */
 const disputed = {
   frame:

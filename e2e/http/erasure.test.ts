@@ -1,5 +1,5 @@
 /**
- * What is erased is nowhere any more, and a verdict that changed is shown changed: every address about a record is
+ * Erased content is nowhere, and a changed verdict is shown everywhere: every address about a record is
  * fetched before and after, through both ways in, pictures, feeds and Next's own addresses included.
  */
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";

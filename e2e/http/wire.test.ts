@@ -142,7 +142,7 @@ describe("on the wire", () => {
     }
   });
 
-  it("stops while a connection stands open", async () => {
+  it("stops while a connection is open", async () => {
     const socket = connect(server.port, "localhost");
     socket.on("error", () => {});
     socket.write(`POST /v1/keys/request HTTP/1.1\r\nHost: ${own()}\r\nContent-Length: 10\r\n\r\n{`);

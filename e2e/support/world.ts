@@ -1,4 +1,4 @@
-/** For tests only: a portal that answers what it is told and a node of World Chain that answers as the contracts do. */
+/** For tests only: a portal with configurable answers, and a node of World Chain that answers as the contracts do. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { WorldIdStart } from "#lib/contract/approval-view";
@@ -82,7 +82,7 @@ export async function startWorldStub(): Promise<WorldStub> {
   return stub;
 }
 
-/** A v4 result whose pairing is valid under the trapdoor key, over whatever root and session it is told. */
+/** A v4 result whose pairing is valid under the trapdoor key, over any given root and session. */
 export function makeV4Result(
   start: WorldIdStart,
   human: bigint,

@@ -75,7 +75,7 @@ describe.each(databaseKinds)("identities (%s)", (kind) => {
   });
   afterAll(() => test.close());
 
-  it("registers with 201, updates one's own with 200, and refuses another's", async () => {
+  it("registers with 201, updates the caller's own with 200, and refuses another's", async () => {
     const made = await register({
       slug: "Reg-1",
       name: "R",

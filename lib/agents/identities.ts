@@ -135,7 +135,7 @@ async function describeIdentity(
   };
 }
 
-/** Claims the slug, or updates one's own. `isNew`: nobody had claimed it. */
+/** Claims the slug, or updates the caller's agent. `isNew`: nobody had claimed it. */
 export async function registerIdentity(
   context: AccountsContext,
   principal: Principal,

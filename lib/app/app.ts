@@ -34,7 +34,7 @@ import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { startHousekeeping } from "./housekeeping";
-import { type LogRoom, openLogRoom } from "./open-log";
+import { type OpenedLog, openLog } from "./open-log";
 import { openWorldId } from "./world-id";
 
 /** The door with the whole context behind it. */
@@ -108,17 +108,17 @@ const createPicturePool = () =>
 
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env): Promise<App> {
-  const room = await openLogRoom(env);
+  const opened = await openLog(env);
   try {
-    return await buildOn(room, env);
+    return await buildOn(opened, env);
   } catch (error) {
-    await room.database.close();
+    await opened.database.close();
     throw error;
   }
 }
 
-async function buildOn(room: LogRoom, env: Env): Promise<App> {
-  const { database, files, source, guard, firstOrigin } = room;
+async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
+  const { database, files, source, guard, firstOrigin } = opened;
   const clock = () => new Date();
   const signers = await openSigners(database, source, firstOrigin);
   await requireOwnHistory(database.db, guard);

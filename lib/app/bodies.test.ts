@@ -55,7 +55,7 @@ describe("bodies", () => {
     },
   );
 
-  /** As node:http tells of a client that is gone. */
+  /** As node:http reports a client that is gone. */
   const breakOff = (method: string, path: string) =>
     new Request(`http://localhost${path}`, {
       method,

@@ -83,7 +83,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     }
   }, 180_000);
 
-  it("is told by the health check within two seconds, and told again when it is back", async () => {
+  it("is reported by the health check within two seconds, and so is its return", async () => {
     const health = async () => (await test.call("GET", "/v1/health")).status;
     // Probes that come every few milliseconds, as those of many balancers do.
     const watch = async (status: number) => {

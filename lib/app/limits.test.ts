@@ -27,7 +27,7 @@ describe.each(databaseKinds)("limits (%s)", (kind) => {
   });
   afterAll(() => test.close());
 
-  it("lets exactly 100 attestations a minute through, and tells of it in the headers", async () => {
+  it("lets exactly 100 attestations a minute through, and says so in the headers", async () => {
     const { key: own } = await test.createKey("hundred@example.com");
     const attest = () =>
       test.call("POST", "/v1/attest", { key: own, body: { ...attestBody, agent_slug: "h" } });
@@ -137,7 +137,7 @@ describe("whose request it is", () => {
     expect(await run("0", [...forged, { ip: "10.0.0.2" }])).toEqual([404, 404, 404, 429, 404]);
   });
 
-  it("is what the one trusted proxy saw, not what stands left of it", async () => {
+  it("is what the one trusted proxy saw, not what is left of it", async () => {
     const forged = times(4, (i) => ({ headers: { "x-forwarded-for": `9.9.9.${i}, 8.8.8.${i}, 5.5.5.5` } }));
     expect(await run("1", [...forged, { headers: { "x-forwarded-for": "5.5.5.5, 6.6.6.6" } }])).toEqual([
       404, 404, 404, 429, 404,

@@ -8,7 +8,7 @@ import { type KeySource, readFirstOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles, type SecretFiles } from "#lib/signing/key-files";
 import { createKeySource } from "#lib/signing/key-source";
 
-export interface LogRoom {
+export interface OpenedLog {
   database: Database;
   files: SecretFiles;
   source: KeySource;
@@ -21,7 +21,7 @@ export interface LogRoom {
 const poolerAdvice =
   "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower: no statement is prepared, and waiting requests look for a change once a second. Give it the server's own address if you can.";
 
-export async function openLogRoom(env: Env): Promise<LogRoom> {
+export async function openLog(env: Env): Promise<OpenedLog> {
   const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
   if (database.isPooled) logger.warn(poolerAdvice);
   try {

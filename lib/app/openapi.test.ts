@@ -138,7 +138,7 @@ describe("the OpenAPI document", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("has examples that are answered with success as they stand", async () => {
+  it("has examples that are answered with success unchanged", async () => {
     const registered = await send(test, "registerIdentity", {}, { key, ...bodyOf("registerIdentity") });
     expect(registered.status).toBe(201);
     const made = await send(

@@ -26,7 +26,7 @@ export interface GateOptions {
   readonly workedMs?: () => number;
 }
 
-/** What tells that nobody waits for the answer any more. */
+/** Signals that nobody is waiting for the answer anymore. */
 interface Client {
   once(event: "close", listener: () => void): unknown;
   readonly destroyed: boolean;

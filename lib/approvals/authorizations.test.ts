@@ -321,7 +321,7 @@ describe.each(databaseKinds)("authorizations (%s)", (kind) => {
     expect(rows[0]?.["response"]).not.toContain(first.body.approval_url.split(".").at(-1));
   });
 
-  it("lists one's own by status and agent, page by page", async () => {
+  it("lists the caller's own by status and agent, page by page", async () => {
     const { key: mine } = await test.createKey("lists@example.com");
     const made: string[] = [];
     for (let i = 0; i < 5; i += 1) {

@@ -18,7 +18,7 @@ import { type AuthorizationRow, parseRequest } from "./rows";
 import { isResultOfRequest } from "./world-id/provider";
 
 /**
- * What the result names must be what IDKit was told; none of it is believed further than that. All of it is cheap,
+ * The result must name what IDKit was configured with. Nothing else in it is trusted. All of it is cheap,
  * and done before a proof may cost anything.
  */
 export function pickNamedProof(context: Context, row: AuthorizationRow, result: IdkitResult): WorldProof {
@@ -88,7 +88,7 @@ async function askWorld(
 
 /**
  * Throws `approval_refused` with the reason, or `service_unavailable` where World is out of reach. `client`: the
- * address that sent it, or null where that is not known any more.
+ * address that sent it, or null if that is no longer known.
  */
 export async function proveApproval(
   context: Context,

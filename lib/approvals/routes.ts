@@ -59,7 +59,7 @@ async function readDenial(request: Request): Promise<string | null> {
   return reason?.trim() || null;
 }
 
-/** Without JavaScript the form leads back to the page, which shows how the request stands. */
+/** Without JavaScript the form leads back to the page, which shows the request's state. */
 async function deny(call: PageCall) {
   const requestId = requestOfLink(call);
   const { context, params, request } = call;

@@ -1,6 +1,6 @@
 /**
  * Rows of authorization requests. Whether one has expired is decided by the database's clock when it is read, and
- * written down at that moment: the update waits for a decision that is just being made, so that no reader is told
+ * written down at that moment: the update waits for a decision that is just being made, so that no reader sees
  * "expired" of a request that ends approved.
  */
 import { and, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
@@ -39,7 +39,7 @@ export async function readDatabaseTime(executor: Executor): Promise<Date> {
     executor,
     sql`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS ms`,
   );
-  if (!row) throw new Error("the database told no time");
+  if (!row) throw new Error("the database returned no time");
   return new Date(Number(row.ms));
 }
 

@@ -25,7 +25,7 @@ import {
   readDatabaseTime,
 } from "./rows";
 
-/** How the key that the request names stands now. */
+/** The current state of the key that the request names. */
 async function readKeyStatus(
   executor: Executor,
   agentId: string,

@@ -1,4 +1,4 @@
-/** GET /v1/agent/:slug: public attestations, newest first, told from their signed bytes. */
+/** GET /v1/agent/:slug: public attestations, newest first, read from their signed bytes. */
 
 import { and, count, desc, eq, ilike, isNotNull, lt, or, sql } from "drizzle-orm";
 import { agentNotFound, findAgent } from "#lib/agents/agents";
@@ -77,7 +77,7 @@ export interface FeedFilter {
   warnings?: boolean | undefined;
 }
 
-/** Over the search aids; what is shown is still told from the signed bytes. */
+/** Filters the search columns. What is shown still comes from the signed bytes. */
 function matches({ approval, action, warnings }: FeedFilter, keys: readonly PublishedKey[]) {
   return and(
     approval === undefined ? undefined : eq(attestations.human_approval_method, approval),

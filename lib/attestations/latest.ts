@@ -1,4 +1,4 @@
-/** The newest public attestation of this instance, for the landing page; told from its signed bytes. */
+/** The newest public attestation of this instance, for the landing page, read from its signed bytes. */
 
 import { and, desc, eq, gte, isNotNull, lt } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";

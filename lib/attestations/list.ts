@@ -1,4 +1,4 @@
-/** GET /v1/attestations: an organization's own, newest first, told from their signed bytes. */
+/** GET /v1/attestations: an organization's own, newest first, read from their signed bytes. */
 
 import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";

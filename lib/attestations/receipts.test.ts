@@ -303,7 +303,7 @@ async function holdsText(test: TestApp, needle: string): Promise<string[]> {
   return found;
 }
 
-describe.each(databaseKinds)("one's own attestations (%s)", (kind) => {
+describe.each(databaseKinds)("the caller's attestations (%s)", (kind) => {
   let test: TestApp;
   let key: string;
   beforeAll(async () => {

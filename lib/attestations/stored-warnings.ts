@@ -14,7 +14,7 @@ type Keys = readonly Pick<PublishedKey, "keyId" | "status">[];
 const revokedIds = (keys: Keys) =>
   keys.filter(({ status }) => status === "revoked").map(({ keyId }) => keyId);
 
-/** Empty where nobody signed what is there: of such a row nothing is told. */
+/** Empty if the bytes aren't signed: nothing is shown of such a row. */
 export function describeWarnings(row: Row, statement: ActionStatement | null, keys: Keys): Warning[] {
   if (isErased(row)) return drawWarnings({ isErased: true });
   if (statement === null) return [];

@@ -35,7 +35,7 @@ function approvalWords({
   }
 }
 
-/** A reader that shows titles only must see that something is wrong: it stands first. */
+/** A reader that only shows titles must see that something is wrong, so it comes first. */
 function titleOf({ action, warnings }: FeedEntry): string {
   const text = toVisibleText(action ?? "(cannot be read)");
   return warnings.length === 0 ? text : `[${countWarnings(warnings.length)}] ${text}`;

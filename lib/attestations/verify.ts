@@ -140,7 +140,7 @@ async function verifyStored(
   return { ...made, report };
 }
 
-/** Lines that work as they stand on a machine with curl, jq and openssl 3. */
+/** Lines that work as they are on a machine with curl, jq and openssl 3. */
 function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPublic: boolean): string {
   const auth = isPublic ? "" : ' -H "Authorization: Bearer $COUNTERSIGN_API_KEY"';
   return [

@@ -10,7 +10,7 @@ import { readFile } from "node:fs/promises";
 import { requireOwnHistory } from "#lib/log/history";
 import {
   type KeyChange,
-  type KeyRoom,
+  type KeyContext,
   type RotatedPurpose,
   replaceActiveKey,
   revokeRetiredKey,
@@ -19,7 +19,7 @@ import { findKeySetting, keepNextKey, parseKeyText, randomKeyText } from "#lib/s
 import { activeKeyId, readAllKeys, type Signers } from "#lib/signing/signing-keys";
 import { runCommand, say } from "./shared/command-line";
 import { type KeyCommand, parseKeyArguments } from "./shared/key-arguments";
-import { type CommandRoom, withCommandRoom } from "./shared/open-service";
+import { type CommandContext, withCommandContext } from "./shared/open-service";
 
 const usage = `usage: npm run keys -- list
        npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]
@@ -27,11 +27,11 @@ const usage = `usage: npm run keys -- list
 
 /** Where keys come from the settings, the new one must too: it is given as a file, and nothing is written. */
 async function findNextKey(
-  room: CommandRoom,
+  context: CommandContext,
   purpose: RotatedPurpose,
   file: string | undefined,
 ): Promise<Partial<Signers>> {
-  const setting = findKeySetting(room.env, purpose);
+  const setting = findKeySetting(context.env, purpose);
   if (setting !== null) {
     if (file === undefined) {
       throw new Error(
@@ -43,35 +43,35 @@ async function findNextKey(
   }
   const text = file === undefined ? randomKeyText() : (await readFile(file, "utf8")).trim();
   parseKeyText(purpose, text, file ?? "the new key");
-  await keepNextKey(room.files, purpose, text).catch((error: NodeJS.ErrnoException) => {
+  await keepNextKey(context.files, purpose, text).catch((error: NodeJS.ErrnoException) => {
     // An attempt that was interrupted has made one; it is as good as another.
     if (error.code !== "EEXIST" || file !== undefined) throw error;
   });
-  return room.source.loadNext();
+  return context.source.loadNext();
 }
 
-async function openKeyRoom(room: CommandRoom): Promise<KeyRoom> {
-  const { database, source, clock, found, guard } = room;
+async function openKeyContext(context: CommandContext): Promise<KeyContext> {
+  const { database, source, clock, found, guard } = context;
   await requireOwnHistory(database.db, guard);
   if (!found.logSigner) throw new Error(`The log's key is missing (${source.describe("log")}).`);
-  return { database, source, clock, log: room.openSequencer(found.logSigner) };
+  return { database, source, clock, log: context.openSequencer(found.logSigner) };
 }
 
 function tell(
   purpose: RotatedPurpose,
   event: string,
   { keyId, successorKeyId, index }: KeyChange,
-  room: CommandRoom,
+  context: CommandContext,
 ): number {
   say(`The ${purpose} key ${keyId} is ${event}, by leaf ${index} of the log.`);
   if (successorKeyId === null) return 0;
   say(`The active one is ${successorKeyId} now.`);
-  const setting = findKeySetting(room.env, purpose);
+  const setting = findKeySetting(context.env, purpose);
   if (setting !== null) say(`Set ${setting} to it and restart every process: until then they answer 503.`);
   return 0;
 }
 
-async function list({ database }: CommandRoom): Promise<number> {
+async function list({ database }: CommandContext): Promise<number> {
   for (const key of await readAllKeys(database.db)) {
     const range =
       key.from === null ? "" : ` for indexes ${key.from} to ${key.to === null ? "now" : key.to - 1}`;
@@ -80,37 +80,37 @@ async function list({ database }: CommandRoom): Promise<number> {
   return 0;
 }
 
-async function rotate(room: CommandRoom, command: KeyCommand & { name: "rotate" }): Promise<number> {
+async function rotate(context: CommandContext, command: KeyCommand & { name: "rotate" }): Promise<number> {
   const { purpose, file, isLost } = command;
-  const keyRoom = await openKeyRoom(room);
-  const next = await findNextKey(room, purpose, file);
-  const change = await replaceActiveKey(keyRoom, { purpose, event: "retired", next, isLost });
-  return tell(purpose, "retired", change, room);
+  const keyContext = await openKeyContext(context);
+  const next = await findNextKey(context, purpose, file);
+  const change = await replaceActiveKey(keyContext, { purpose, event: "retired", next, isLost });
+  return tell(purpose, "retired", change, context);
 }
 
-async function revoke(room: CommandRoom, command: KeyCommand & { name: "revoke" }): Promise<number> {
+async function revoke(context: CommandContext, command: KeyCommand & { name: "revoke" }): Promise<number> {
   const { purpose, keyId, file, fromIndex } = command;
-  const keyRoom = await openKeyRoom(room);
-  if (keyId === (await activeKeyId(room.database.db, purpose))) {
-    const next = await findNextKey(room, purpose, file);
+  const keyContext = await openKeyContext(context);
+  if (keyId === (await activeKeyId(context.database.db, purpose))) {
+    const next = await findNextKey(context, purpose, file);
     const replacement = { purpose, event: "revoked", next, isLost: false } as const;
-    const change = await replaceActiveKey(keyRoom, {
+    const change = await replaceActiveKey(keyContext, {
       ...replacement,
       ...(fromIndex !== undefined && { fromIndex }),
     });
-    return tell(purpose, "revoked", change, room);
+    return tell(purpose, "revoked", change, context);
   }
   if (fromIndex === undefined && purpose === "attestation")
     throw new Error(
       "A key that is retired already needs --from-index: the first log index at which it is not to be trusted.",
     );
-  return tell(purpose, "revoked", await revokeRetiredKey(keyRoom, purpose, keyId, fromIndex), room);
+  return tell(purpose, "revoked", await revokeRetiredKey(keyContext, purpose, keyId, fromIndex), context);
 }
 
 runCommand(usage, async (argv) => {
   const command = parseKeyArguments(argv);
-  return withCommandRoom((room) => {
-    if (command.name === "rotate") return rotate(room, command);
-    return command.name === "revoke" ? revoke(room, command) : list(room);
+  return withCommandContext((context) => {
+    if (command.name === "rotate") return rotate(context, command);
+    return command.name === "revoke" ? revoke(context, command) : list(context);
   });
 });

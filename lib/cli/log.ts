@@ -10,11 +10,11 @@ import { readOpenHead } from "#lib/log/reader";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
 import type { Signer } from "#lib/signing/signer";
 import { runCommand, say } from "./shared/command-line";
-import { type CommandRoom, withCommandRoom } from "./shared/open-service";
+import { type CommandContext, withCommandContext } from "./shared/open-service";
 
 const usage = "usage: npm run log -- check | new-epoch [--new-log-key]";
 
-async function check({ database }: CommandRoom): Promise<number> {
+async function check({ database }: CommandContext): Promise<number> {
   const logs = await checkStoredLogs(database.db, (origin, checked, size) => {
     if (process.stderr.isTTY) process.stderr.write(`\r${origin}: ${checked} of ${size} leaves`);
   });
@@ -25,13 +25,13 @@ async function check({ database }: CommandRoom): Promise<number> {
 }
 
 /** A key that the old log did not have: from the settings where they give one, else made in a file. */
-async function findNewLogKey(room: CommandRoom): Promise<Signer> {
-  const { key_id } = await readOpenHead(room.database.db);
-  const setting = findKeySetting(room.env, "log");
-  if (setting === null && room.found.logSigner?.keyId !== key_id && room.found.logSigner)
-    return room.found.logSigner;
-  if (setting === null) await keepNextKey(room.files, "log", randomKeyText()).catch(ignoreExisting);
-  const { logSigner } = setting === null ? await room.source.loadNext() : room.found;
+async function findNewLogKey(context: CommandContext): Promise<Signer> {
+  const { key_id } = await readOpenHead(context.database.db);
+  const setting = findKeySetting(context.env, "log");
+  if (setting === null && context.found.logSigner?.keyId !== key_id && context.found.logSigner)
+    return context.found.logSigner;
+  if (setting === null) await keepNextKey(context.files, "log", randomKeyText()).catch(ignoreExisting);
+  const { logSigner } = setting === null ? await context.source.loadNext() : context.found;
   if (!logSigner || logSigner.keyId === key_id)
     throw new Error(`${setting} still holds the old log's key: set it to the new one and run this again.`);
   return logSigner;
@@ -42,24 +42,24 @@ function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== "EEXIST") throw error;
 }
 
-async function newEpoch(room: CommandRoom, withNewKey: boolean): Promise<number> {
-  const { signer } = room.found;
-  const logSigner = withNewKey ? await findNewLogKey(room) : room.found.logSigner;
-  const { key_id } = await readOpenHead(room.database.db);
-  if (!signer) throw new Error(`The attestation key is missing (${room.source.describe("attestation")}).`);
+async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<number> {
+  const { signer } = context.found;
+  const logSigner = withNewKey ? await findNewLogKey(context) : context.found.logSigner;
+  const { key_id } = await readOpenHead(context.database.db);
+  if (!signer) throw new Error(`The attestation key is missing (${context.source.describe("attestation")}).`);
   if (!logSigner || (!withNewKey && logSigner.keyId !== key_id))
     throw new Error(
-      `The log's key ${key_id} is not at hand (${room.source.describe("log")}). If it is lost, add --new-log-key.`,
+      `The log's key ${key_id} is not at hand (${context.source.describe("log")}). If it is lost, add --new-log-key.`,
     );
-  const { origin, previous, held } = await beginEpoch(room, { signer, logSigner });
+  const { origin, previous, held } = await beginEpoch(context, { signer, logSigner });
   if (withNewKey) {
-    await room.source.promoteNext("log");
-    const made = await signKeyEvent(signer, room.clock(), {
+    await context.source.promoteNext("log");
+    const made = await signKeyEvent(signer, context.clock(), {
       event: "made",
       purpose: "log",
       subject: logSigner,
     });
-    await room.openSequencer(logSigner).submit(keyEventKind, made);
+    await context.openSequencer(logSigner).submit(keyEventKind, made);
   }
   say(`The new log is ${origin}. Its first leaf names the last checkpoint that was signed before:`);
   say(
@@ -72,7 +72,8 @@ runCommand(usage, async (argv) => {
   const { words, flags } = readCommandLine(argv, { flags: ["new-log-key"] });
   const [name, ...rest] = words;
   if (rest.length > 0) throw unexpectedWords(rest, 0);
-  if (name === "check" && flags.size === 0) return withCommandRoom(check);
-  if (name === "new-epoch") return withCommandRoom((room) => newEpoch(room, flags.has("new-log-key")));
+  if (name === "check" && flags.size === 0) return withCommandContext(check);
+  if (name === "new-epoch")
+    return withCommandContext((context) => newEpoch(context, flags.has("new-log-key")));
   throw new UsageError(`check or new-epoch is expected, not ${argv.join(" ") || "nothing"}`);
 });

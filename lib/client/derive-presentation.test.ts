@@ -61,7 +61,7 @@ describe("a presentation that the owner derives alone", () => {
     );
   });
 
-  it("is not made for everybody, for ever, or with the blinding", async () => {
+  it("is not created for everyone, without expiry, or with the blinding", async () => {
     const disclose = ["action"] as const;
     await expect(
       derivePresentation(credential, { ...request, disclose, audience: "public" }),

@@ -42,13 +42,13 @@ export interface ApprovalView {
   confirmation_code: string;
   previously_denied: PreviouslyDenied | null;
   environment: WorldEnvironment;
-  /** Not World's production network: marked TEST everywhere, for ever. */
+  /** Not World's production network: permanently marked TEST everywhere. */
   is_test: boolean;
   /** How each approval was checked; empty until the request is approved, and after an erasure. */
   proofs: { level: ApprovalLevel; verified_by: ApprovalCheckName[]; is_anchored: boolean }[];
   /** A human's free text. */
   denial_reason: string | null;
-  /** The owner erased what was asked: action and context are empty, and the hashes do not follow from them any more. */
+  /** The owner erased what was asked: action and context are empty, and the hashes no longer follow from them. */
   is_erased: boolean;
   /** The attestation that used this approval. */
   attestation: { id: string; public_url: string; is_public: boolean } | null;

@@ -1,4 +1,4 @@
-/** Request bodies shown in the OpenAPI document. A test sends each as it stands. */
+/** Request bodies shown in the OpenAPI document. A test sends each of them. */
 import type { JsonObject } from "#lib/domain/canonical-json";
 import type { OperationId } from "./operations";
 

@@ -1,6 +1,5 @@
 /**
- * The public log (c2sp.org/tlog-tiles). Log 1 lies below /log/, a log that was begun after it below /log/{log}/,
- * and each stays where it is, because tiles are cached for ever. The document has the latter as servers of their own:
+ * The public log (c2sp.org/tlog-tiles). Log 1 is at /log/, later logs at /log/{log}/. Neither ever moves, because tiles are cached permanently. The document has the latter as servers of their own:
  * beside `/log/tile/{path}` the template `/log/{log}/checkpoint` would fit one path too many.
  */
 import { bytesFile, textFile } from "./files";

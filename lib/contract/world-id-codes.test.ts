@@ -48,7 +48,7 @@ describe("the portal's codes", () => {
     expect(explainPortalCode(code).text).not.toContain("_");
   });
 
-  it("that are new are told as unknown, and never as a yes", () => {
+  it("that are new are reported as unknown, and never as a yes", () => {
     for (const code of ["brand_new", "toString", "x".repeat(5000)]) {
       const { text, isTransient } = explainPortalCode(code);
       expect(text).toContain("does not know");

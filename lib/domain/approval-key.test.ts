@@ -1,4 +1,4 @@
-/** Old and new receipts are told apart by the version of the approval alone. */
+/** Old and new receipts differ only by the version of the approval. */
 import { describe, expect, it } from "vitest";
 import { makeTestAuthorization } from "#support/human-authorization";
 import { judgeApprovalKey, warnOfApprovalKey } from "./approval-key";

@@ -41,7 +41,7 @@ export interface ApprovalBinding {
   signal_hash: string;
 }
 
-/** Where on which chain the root (and for v4 the keys) stood when the approval was accepted. */
+/** The chain and block at which the root (and for v4 the keys) was known when the approval was accepted. */
 export interface Anchor {
   chain_id: number;
   block_number: number;
@@ -87,7 +87,7 @@ export interface HumanAuthorization extends UnsignedAuthorization {
   log?: JsonObject;
 }
 
-/** What stood largest on the page, as it stood there; null where there was no name. */
+/** The names that the page showed most prominently; null if there was none. */
 export interface ShownNames {
   agent_name: string | null;
   organization_name: string | null;
@@ -141,8 +141,7 @@ export function bindRequest(request: ApprovalRequest): ApprovalBinding {
 }
 
 /**
- * Six characters that the agent shows its operator and the page shows too, so that the human sees that this is the
- * request they were told of. From the hash, so that the browser computes it from what it renders.
+ * Six characters that the agent shows its operator and the page shows too, so that the human sees that this is the request they expect. From the hash, so that the browser computes it from what it renders.
  */
 export function confirmationCode(requestHash: string): string {
   const code = base32Lower(sha256(utf8Encode(`confirmation-code:${requestHash}`)))

@@ -12,7 +12,7 @@ export interface CommandLine<Valued extends string, Flag extends string> {
   flags: ReadonlySet<Flag>;
 }
 
-/** `valued`: options that take the next word, or what stands after `=`. Names are without the dashes. */
+/** `valued`: options that take the next word, or the text after `=`. Names are without the dashes. */
 export function readCommandLine<Valued extends string = never, Flag extends string = never>(
   argv: readonly string[],
   options: { valued?: readonly Valued[]; flags?: readonly Flag[] },

@@ -30,7 +30,7 @@ export function codePointLabel(character: string): string {
   return `U+${codePoint.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** True for a character that is never shown as itself, wherever it stands. */
+/** True for a character that is never shown as itself, wherever it is. */
 export function isHiddenCharacter(character: string): boolean {
   if (character === " ") return false;
   return invisible.test(character) || unusualSpace.test(character) || blank.test(character);
@@ -38,7 +38,7 @@ export function isHiddenCharacter(character: string): boolean {
 
 /** Nothing here but the ink of ASCII and single words' spaces: most texts, which need no second look. */
 const plainAscii = /^[!-~]+(?: +[!-~]+)*$/;
-/** How a mark begins in plain text, and what stands there where an agent wrote it itself: its bracket as a mark. */
+/** How a mark begins in plain text, and what replaces it if an agent wrote it: its bracket as a mark. */
 const markOpening = "⟨U+";
 const shownOpening = "⟨U+27E8⟩U+";
 
@@ -55,7 +55,7 @@ export function segmentText(text: string): DisplaySegment[] {
     const isMark = mark.test(character);
     const isEdgeSpace = character === " " && (offset < firstInk || offset >= lastInk);
     offset += character.length;
-    // A mark with nothing of its own before it would attach itself to whatever stands there on the page.
+    // A mark with nothing of its own before it would attach itself to whatever precedes it on the page.
     const isLooseMark = isMark && marks >= marksAllowed;
     if (isHiddenCharacter(character) || isEdgeSpace || isLooseMark) {
       if (plain !== "") segments.push({ kind: "text", value: plain });
@@ -94,7 +94,7 @@ function countMarks(segments: readonly DisplaySegment[]): HiddenMark[] {
 
 /**
  * The same with hidden characters in a row as one run, so that a thousand of them are one thing to draw and to read.
- * A run ends with its last line break: what follows stands on the next line.
+ * A run ends with its last line break: what follows is on the next line.
  */
 export function groupSegments(text: string): DisplayRun[] {
   const runs: DisplayRun[] = [];

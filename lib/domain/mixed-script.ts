@@ -5,7 +5,7 @@
 
 export interface TextWarning {
   readonly kind: "mixed-script" | "styled-letters" | "right-to-left";
-  /** The word that the warning is about, as it stands. Empty for "right-to-left". */
+  /** The word that the warning is about, unchanged. Empty for "right-to-left". */
   readonly word: string;
   /** For "mixed-script": the names of the scripts in it, in order of appearance. */
   readonly scripts: readonly string[];

@@ -134,7 +134,7 @@ describe("the payload and the proof cannot say different things", () => {
 describe("a presentation for one verifier", () => {
   const wanted = { audience: AUDIENCE.audience, nonce: AUDIENCE.nonce, nowSeconds: 1_795_233_600 };
 
-  it("verifies for him, and shows whom it was made for", async () => {
+  it("verifies for them, and shows whom it was made for", async () => {
     const report = await verify(presentation, wanted);
     expect(report.ok).toBe(true);
     expect(report.presentationHeader).toEqual(AUDIENCE);
@@ -486,7 +486,7 @@ describe("what a presentation gives away", () => {
   });
 });
 
-/** The length of the longest run of bytes that stands somewhere in both. */
+/** The length of the longest run of bytes that is in both. */
 function longestCommonRun(a: Uint8Array, b: Uint8Array): number {
   let longest = 0;
   for (let i = 0; i < a.length; i++) {

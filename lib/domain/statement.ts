@@ -72,7 +72,7 @@ export interface ActionStatement {
   predicate: ActionPredicate;
 }
 
-/** `sha256` where the value is 64 hex digits, bare or after `sha256:`; else the value as it stands. */
+/** `sha256` if the value is 64 hex digits, bare or after `sha256:`; otherwise the value itself. */
 export function subjectDigest(inputsHash: string): Record<string, string> {
   const match = /^(?:sha256:)?([0-9a-fA-F]{64})$/.exec(inputsHash);
   return match?.[1] ? { sha256: match[1].toLowerCase() } : { inputs_hash: inputsHash };

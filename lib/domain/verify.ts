@@ -47,7 +47,7 @@ export interface AttestationReport {
   warnings: Warning[];
 }
 
-/** Never throws for what stands in the receipt. */
+/** Never throws for anything in the receipt. */
 export async function verifyAttestation(
   receipt: Receipt,
   trust: Trust,

@@ -1,4 +1,4 @@
-/** Each code stands exactly where its cause does, in a statement that has none of the others. */
+/** Each code appears exactly if its cause does, in a statement that has none of the others. */
 import { describe, expect, it } from "vitest";
 import { hexEncode, sha256 } from "./bytes";
 import type { JsonObject } from "./canonical-json";
@@ -77,7 +77,7 @@ describe("warnings", () => {
     expect(codes({})).toEqual([]);
   });
 
-  it.each(warningCodes)("%s stands where its cause does, and alone", (code) => {
+  it.each(warningCodes)("%s appears with its cause, and alone", (code) => {
     expect(causes[code].length).toBeGreaterThan(0);
     for (const cause of causes[code]) expect(codes(cause)).toEqual([code]);
   });

@@ -68,7 +68,7 @@ const messages: Record<WarningCode, string> = {
   signing_key_revoked:
     "The key that signed this record was revoked later. Its place in the log is before that, so the signature counts.",
   zk_key_revoked: "The key of the zero-knowledge proof was revoked later.",
-  content_erased: "The owner erased the content: what the record said cannot be checked any more.",
+  content_erased: "The owner erased the content: what the record said can no longer be checked.",
 };
 
 /** With its constant text, which gives nothing of the content away. */
@@ -101,8 +101,7 @@ export function factsOfStatement(
 }
 
 /**
- * Version 1 could be used after the agent's key had changed: whoever came into the account could register a key of
- * his own and use up an approval that was given to another.
+ * Version 1 could be used after the agent's key had changed: someone who took over the account could register a key of their own and use an approval that was given to another.
  */
 function isApprovedForOtherKey(authorization: JsonObject | null, agentPublicKey: string | null): boolean {
   if (authorization === null || authorization["version"] !== 1) return false;

@@ -1,6 +1,6 @@
 /**
  * Whose request it is, for limits: the socket's address, or the entry of X-Forwarded-For that the last
- * trusted proxy wrote, counted from the right; what stands left of it is the client's own invention.
+ * trusted proxy wrote, counted from the right; what is left of it is the client's own invention.
  */
 import ipaddr from "ipaddr.js";
 import type { Env } from "#lib/env";

@@ -1,6 +1,6 @@
 /**
  * Next and libraries print with `console`, in several lines and with whatever a client sent. In the production
- * server that goes through the logger instead: one JSON line each, an error told as the logger tells errors, and of
+ * server that goes through the logger instead: one JSON line each, an error as the logger writes errors, and of
  * the rest text alone, since other values may hold rows and parameters.
  */
 import { describeMessage, type Logger } from "#lib/logger";

@@ -1,5 +1,5 @@
 /**
- * The context: one plain object, built once at start (lib/app/app.ts). Each room adds to it what it brings, so that its
+ * The context: one plain object, built once at start (lib/app/app.ts). Each feature adds its own part, so that its
  * type says what a function can reach: door → log → accounts → approvals, where it is whole.
  */
 import type { Database } from "#lib/db/client";

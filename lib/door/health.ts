@@ -5,7 +5,7 @@
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 
-/** How long an answer is told on. */
+/** How long an answer is repeated. */
 const lifetimeMs = 1000;
 
 /** The embedded database is in this process: it cannot go away, and may be busy for a while. */
@@ -55,7 +55,7 @@ export function createHealthCheck(
       question.answeredMs = clockMs();
     };
     asked.then(note, note);
-    // Nobody may be waiting any more when it fails.
+    // Nobody may still be waiting when it fails.
     question.answer.catch(() => {});
     return question;
   }

@@ -70,9 +70,7 @@ async function consume(context: DoorContext, policy: LimitPolicy, key: string) {
 }
 
 /**
- * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers tell of
- * the one that ends first. What a key is refused does not count for its organization: one key gone wild cannot use
- * up what the others need.
+ * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers describe the one with less left. Refused requests of a key don't count for its organization, so one runaway key can't use up what the others need.
  */
 export async function enforceKeyLimit(
   context: DoorContext,

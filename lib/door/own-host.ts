@@ -64,7 +64,7 @@ function claimedHost({ hosts, targetAuthority }: HostClaim, defaultPort: number)
   if (targetAuthority === undefined) return host;
   const [inTarget, inHeader] = [targetAuthority, host ?? ""].map((text) => parseHost(text, defaultPort));
   const isSame = inTarget?.name === inHeader?.name && inTarget?.port === inHeader?.port;
-  // A client sends both alike; what stands between it and us may have looked at one of them only.
+  // A client sends both alike; a proxy between it and us may have looked at only one of them.
   if (host !== undefined && !isSame) throw new AppError("bad_request", "Host: is not the target's");
   return targetAuthority;
 }

@@ -44,7 +44,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it("answers what the build compressed, cached for ever and with the headers of everything else", async () => {
+it("answers what the build compressed, cached permanently and with the headers of everything else", async () => {
   for (const [name, type] of [
     ["a.js", "text/javascript; charset=utf-8"],
     ["a.css", "text/css; charset=utf-8"],

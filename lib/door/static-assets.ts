@@ -33,7 +33,7 @@ export async function listStaticFiles(folder: string): Promise<ReadonlySet<strin
 
 const toUrl = (name: string) => `/_next/static/${name.split(path.sep).join("/")}`;
 
-/** `folder`: Next's `.next/static`; every name in there holds a hash of the content, so it is cached for ever. */
+/** `folder`: Next's `.next/static`; every name contains a hash of the content, so files are cached permanently. */
 export async function loadStaticAssets(folder: string): Promise<ServeAsset> {
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".br"));
   const assets = new Map<string, { body: Buffer; type: string }>();

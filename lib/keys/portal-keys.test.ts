@@ -1,4 +1,4 @@
-/** Guarantees: keys work as made, stop when told, and are nobody else's. */
+/** Guarantees: keys work as created, stop when revoked, and are nobody else's. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AccountsContext } from "#lib/accounts/context";

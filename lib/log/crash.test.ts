@@ -1,6 +1,6 @@
 /**
  * The process is killed without warning (kill -9) during load, twenty times: every 201 that a client saw is in
- * the log at its index, and every checkpoint that left the service is a prefix of the log for ever.
+ * the log at its index, and every checkpoint that left the service stays a prefix of the log.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -19,7 +19,7 @@ import { appendLeaves, type Head, lockOpenHead } from "./append";
 import type { ForkGuard, SignedHead } from "./fork-guard";
 import { readHead } from "./reader";
 
-export interface EpochRoom {
+export interface EpochContext {
   database: Database;
   guard: ForkGuard;
   clock: () => Date;
@@ -47,23 +47,23 @@ function findLastSigned(kept: SignedHead | null, held: SignedHead): SignedHead {
 }
 
 async function signEpoch(
-  room: EpochRoom,
+  context: EpochContext,
   { signer, logSigner }: EpochKeys,
   logId: number,
   held: Head,
   last: SignedHead,
 ) {
   const describe = ({ logId: id, size, rootHex }: SignedHead) => ({
-    origin: originOfLog(room.firstOrigin, id),
+    origin: originOfLog(context.firstOrigin, id),
     size,
     root: base64Encode(hexDecode(rootHex)),
   });
-  const origin = originOfLog(room.firstOrigin, logId);
+  const origin = originOfLog(context.firstOrigin, logId);
   const payload = buildStatement(EPOCH_PREDICATE, "log-origin", hexEncode(sha256(utf8Encode(origin))), {
     log: { origin, vkey: encodeVerifierKey(makeVerifierKey(origin, 1, logSigner.publicKey)) },
     previous: describe(last),
     held: describe(toSignedHead(held)),
-    at: room.clock().toISOString(),
+    at: context.clock().toISOString(),
     signed_by: signer.keyId,
   });
   const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
@@ -111,17 +111,17 @@ async function moveKeys(
 }
 
 export async function beginEpoch(
-  room: EpochRoom,
+  context: EpochContext,
   keys: EpochKeys,
 ): Promise<{ origin: string; previous: SignedHead; held: SignedHead }> {
-  const begun = await room.database.db.transaction(async (tx) => {
+  const begun = await context.database.db.transaction(async (tx) => {
     const held = await lockOpenHead(tx);
-    const last = findLastSigned(room.guard.current(), toSignedHead(held));
+    const last = findLastSigned(context.guard.current(), toSignedHead(held));
     const logId = Math.max(last.logId, held.id) + 1;
     await tx.update(logs).set({ closed_at: sql`now()` }).where(eq(logs.id, held.id));
     await moveKeys(tx, logId, keys, held, last);
-    await insertLog(tx, logId, originOfLog(room.firstOrigin, logId), keys.logSigner);
-    const { leaf, ...statement } = await signEpoch(room, keys, logId, held, last);
+    await insertLog(tx, logId, originOfLog(context.firstOrigin, logId), keys.logSigner);
+    const { leaf, ...statement } = await signEpoch(context, keys, logId, held, last);
     await tx.update(logs).set(statement).where(eq(logs.id, logId));
     const head = await readHead(tx, logId);
     const first = { kind: "epoch", leaf } as const;
@@ -130,6 +130,6 @@ export async function beginEpoch(
     const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
     return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
   });
-  await room.guard.advance(begun.signed);
+  await context.guard.advance(begun.signed);
   return { origin: begun.origin, previous: begun.previous, held: begun.held };
 }

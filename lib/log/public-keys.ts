@@ -128,7 +128,7 @@ export async function readPublicKeys(context: LogContext): Promise<z.infer<typeo
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */
 export async function readJwks(context: LogContext) {
   const keys = await context.keys.published();
-  // A key that signed in more than one log stands in the list once, as it is now.
+  // A key that signed in more than one log is in the list once, in its current state.
   const byId = new Map(keys.map((key) => [key.keyId, key]));
   return {
     keys: [...byId.values()].map(({ publicKey, status }) => ({

@@ -1,4 +1,4 @@
-/** Reading the log's tables: heads, tiles, entries, and where a leaf stands under a checkpoint. */
+/** Reading the log's tables: heads, tiles, entries, and a leaf's proof under a checkpoint. */
 import { and, asc, eq, gt, gte, isNull, lt } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
@@ -68,7 +68,7 @@ export async function readCommitTime(executor: Executor, logId: number, index: n
   return first.at;
 }
 
-/** Where a leaf stands under the newest checkpoint of its log, or with a policy under one that meets it. */
+/** A leaf's proof under the newest checkpoint of its log or, with a policy, under one that meets it. */
 export async function readReceipt(
   executor: Executor,
   logId: number,

@@ -14,7 +14,7 @@ import type { LogSequencer } from "./sequencer";
 
 export type RotatedPurpose = "attestation" | "zk";
 
-export interface KeyRoom {
+export interface KeyContext {
   database: Database;
   source: KeySource;
   log: LogSequencer;
@@ -50,63 +50,68 @@ async function readRows(database: Database, purpose: RotatedPurpose) {
 
 /** The attestation key signs the events of both purposes; its own retirement too, unless it is lost or revoked. */
 async function chooseSigner(
-  room: KeyRoom,
+  context: KeyContext,
   { purpose, event, next, isLost }: Replacement,
 ): Promise<{ signer: Signer; replacesKeyId?: string }> {
-  const active = await activeKeyId(room.database.db, "attestation");
+  const active = await activeKeyId(context.database.db, "attestation");
   const bySuccessor = purpose === "attestation" && (isLost || event === "revoked");
   if (bySuccessor && next.signer && active !== null) return { signer: next.signer, replacesKeyId: active };
-  const { signer } = await preferActive(room.database.db, room.source);
+  const { signer } = await preferActive(context.database.db, context.source);
   if (signer?.keyId === active && signer) return { signer };
   const remedy = purpose === "attestation" ? " If it is really lost, add --lost." : "";
   throw new Error(
-    `the active attestation key ${active} is not at hand (${room.source.describe("attestation")}).${remedy}`,
+    `the active attestation key ${active} is not at hand (${context.source.describe("attestation")}).${remedy}`,
   );
 }
 
-export async function replaceActiveKey(room: KeyRoom, replacement: Replacement): Promise<KeyChange> {
+export async function replaceActiveKey(context: KeyContext, replacement: Replacement): Promise<KeyChange> {
   const { purpose, event, next, fromIndex } = replacement;
-  const rows = await readRows(room.database, purpose);
+  const rows = await readRows(context.database, purpose);
   const active = rows.find(({ key }) => key.status === "active")?.key;
   const successor = await publicHalf(next, purpose);
   if (!active || successor === null)
     throw new Error(`there is no ${purpose} key to replace, or none to go on to`);
   if (rows.some(({ key }) => key.key_id === successor.keyId))
     throw new Error(`key ${successor.keyId} has been a ${purpose} key of this service before`);
-  const { signer, replacesKeyId } = await chooseSigner(room, replacement);
-  const item = await signKeyEvent(signer, room.clock(), {
+  const { signer, replacesKeyId } = await chooseSigner(context, replacement);
+  const item = await signKeyEvent(signer, context.clock(), {
     event,
     purpose,
     subject: { keyId: active.key_id, publicKey: active.public_key },
     successor: { keyId: successor.keyId, publicKey: successor.publicKey },
     ...(fromIndex !== undefined && { from: { logId: active.log_id, index: fromIndex } }),
   });
-  const { index } = await room.log.submit(keyEventKind, { ...item, replacesKeyId });
-  await room.source.promoteNext(purpose);
+  const { index } = await context.log.submit(keyEventKind, { ...item, replacesKeyId });
+  await context.source.promoteNext(purpose);
   const made = { event: "made", purpose, subject: successor } as const;
   const maker = purpose === "attestation" ? (next.signer ?? signer) : signer;
-  await room.log.submit(keyEventKind, await signKeyEvent(maker, room.clock(), made));
+  await context.log.submit(keyEventKind, await signKeyEvent(maker, context.clock(), made));
   return { keyId: active.key_id, successorKeyId: successor.keyId, index };
 }
 
-/** A key that is not active any more: its signatures from this index of its log on lose their validity. */
+/** A key that is no longer active: its signatures from this index of its log on become invalid. */
 export async function revokeRetiredKey(
-  room: KeyRoom,
+  context: KeyContext,
   purpose: RotatedPurpose,
   keyId: string,
   /** For attestation keys; BBS keys are not bound to indexes. */
   fromIndex: number | undefined,
 ): Promise<KeyChange> {
-  const [row] = await room.database.db
+  const [row] = await context.database.db
     .select()
     .from(signingKeys)
     .where(and(eq(signingKeys.purpose, purpose), eq(signingKeys.key_id, keyId)))
     .orderBy(desc(signingKeys.log_id));
   if (!row) throw new Error(`there is no ${purpose} key ${keyId}`);
-  const { signer } = await chooseSigner(room, { purpose: "zk", event: "revoked", next: {}, isLost: false });
+  const { signer } = await chooseSigner(context, {
+    purpose: "zk",
+    event: "revoked",
+    next: {},
+    isLost: false,
+  });
   const subject = { keyId, publicKey: row.public_key };
   const from = fromIndex === undefined ? {} : { from: { logId: row.log_id, index: fromIndex } };
-  const item = await signKeyEvent(signer, room.clock(), { event: "revoked", purpose, subject, ...from });
-  const { index } = await room.log.submit(keyEventKind, item);
+  const item = await signKeyEvent(signer, context.clock(), { event: "revoked", purpose, subject, ...from });
+  const { index } = await context.log.submit(keyEventKind, item);
   return { keyId, successorKeyId: null, index };
 }

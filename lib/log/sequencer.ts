@@ -31,7 +31,7 @@ export interface LogSequencer {
   drain(): Promise<void>;
 }
 
-/** The commit was sent and its answer is not known: nothing may be told, and nothing tried a second time. */
+/** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
 class UncertainCommit extends Error {}
 
 const maxBatch = 500;
@@ -45,7 +45,7 @@ interface Dependencies {
   logger: Logger;
 }
 
-/** What the caller is told where a whole batch failed; null: its items may be tried apart. */
+/** The error for the caller if a whole batch failed; null: its items may be tried separately. */
 function wholeFailure(error: unknown): AppError | SigningKeyChanged | null {
   if (error instanceof SigningKeyChanged) return error;
   if (error instanceof ForkGuardError) {

@@ -10,7 +10,7 @@ import { listMailbox } from "./mailbox";
 export const mailRuns: Runs<Pick<typeof specs, "mailbox">, DoorContext> = {
   mailbox: async ({ env, context, ip }) => {
     if (env.mail !== "mailbox") throw new AppError("not_found", "this instance sends real mail");
-    // Whoever reads a mailbox can have keys for every address.
+    // Anyone who reads the mailbox can get keys for every address.
     if (!isNearby(ip))
       throw new AppError("not_found", "the mailbox can only be read from this machine or network");
     return { body: { messages: await listMailbox(context.database) }, headers: { vary: "accept" } };

@@ -51,7 +51,7 @@ export const readUser = cache(async (): Promise<UserPrincipal | null> => {
   return { kind: "user", userId, email, ip, session: label };
 });
 
-/** The first visit makes the organization; the cookie chooses among several, and only among one's own. */
+/** The first visit creates the organization. The cookie chooses among several, and only among the person's own. */
 export const readPortal = cache(async (): Promise<Portal | null> => {
   const user = await readUser();
   if (user === null) return null;
@@ -135,7 +135,7 @@ type Work<Subject extends unknown[], Input, Result> = (
   ...given: [...Subject, Input]
 ) => Promise<{ message: string; result: Result }>;
 
-/** Ids that are not one's own answer the 404 of unknown ones. */
+/** Ids of other organizations get the same 404 as unknown ones. */
 async function runFor<Subject extends unknown[], Schema extends z.ZodType, Result>(
   findSubject: () => Promise<Subject | null>,
   schema: Schema,

@@ -19,7 +19,7 @@ export interface VerificationPage {
   answer: VerifyResponse;
   /** Of the key that signed; `unknown` where it is not one of the service's. */
   keyStatus: "active" | "retired" | "revoked" | "unknown";
-  /** True for private attestations too: a TEST approval is marked everywhere, for ever. */
+  /** True for private attestations too: a TEST approval is permanently marked everywhere. */
   isTest: boolean;
   /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof or a warning. */
   approvalMethod: HumanApproval["method"] | null;

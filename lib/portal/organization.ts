@@ -58,7 +58,7 @@ export async function updateOrganization(
   });
 }
 
-/** People who belong to no organization any more; their sessions go with them. */
+/** People who no longer belong to any organization. Their sessions are deleted with them. */
 async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
   if (userIds.length === 0) return;
   const others = tx

@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:cr
 import { hexEncode, sha256 } from "#lib/domain/bytes";
 import type { Signer } from "./signer";
 
-/** RFC 8410: what stands before the seed in PKCS #8. */
+/** RFC 8410: the prefix of the seed in PKCS #8. */
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 function parsePrivateKey(text: string): KeyObject {

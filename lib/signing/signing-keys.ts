@@ -1,7 +1,7 @@
 /**
  * The service's own keys. They are made for an empty database only (first-keys.ts); afterwards a lost, foreign
  * or changed key stops the start. Which key is active, and for which log indexes a key's signatures are valid,
- * stands in the database and, as key events, in the log.
+ * is in the database and, as key events, in the log.
  */
 import { and, asc, eq } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";

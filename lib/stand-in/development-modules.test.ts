@@ -9,7 +9,7 @@ describe("a production install, without the development dependencies", () => {
   });
   afterEach(() => process.chdir(home));
 
-  it("is told what is missing, only when the stand-in is used", async () => {
+  it("says what is missing, only when the stand-in is used", async () => {
     const modules = await import("./development-modules");
     expect(() => modules.loadPoseidon()).toThrow("needs the development dependencies");
     expect(() => modules.locateProver()).toThrow("needs the development dependencies");

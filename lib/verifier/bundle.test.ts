@@ -1,11 +1,11 @@
 /**
- * What gets into the program that outsiders run and into the browser: the verifier's own rooms and their libraries,
+ * What gets into the program that outsiders run and into the browser: the verifier's own folders and their libraries,
  * nothing of the service. A leak would make the file larger than anyone reads, and say things that only we know.
  */
 import { build, type Metafile } from "esbuild";
 import { describe, expect, it } from "vitest";
 
-const allowedRooms = /^lib\/(?:verifier|domain|contract)\//;
+const allowedFolders = /^lib\/(?:verifier|domain|contract)\//;
 const allowedPackages = [
   "@noble/hashes",
   "@noble/curves",
@@ -67,7 +67,7 @@ describe.each([
     const files = Object.keys(metafile.inputs);
     expect(files.length).toBeGreaterThan(30);
     const strangers = files.filter(
-      (file) => !allowedRooms.test(file) && !allowedPackages.includes(originOf(file)),
+      (file) => !allowedFolders.test(file) && !allowedPackages.includes(originOf(file)),
     );
     expect(strangers).toEqual([]);
     const total = totalBytes(metafile);

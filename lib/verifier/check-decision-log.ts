@@ -1,5 +1,5 @@
 /**
- * The place in the log that stands beside a human_authorization: outside the service's signature, so every field of
+ * The log entry beside a human_authorization. It is outside the service's signature, so every field of
  * it is checked here. That the entry is the one of this very approval is the check `logged_decision`.
  */
 import type { HumanAuthorization } from "#lib/domain/approval";
@@ -14,7 +14,7 @@ import type { VerifierTrust } from "./trust";
 export function checkDecisionLog(authorization: HumanAuthorization, trust: VerifierTrust): VerifierCheck[] {
   const { log, key_id: signer } = authorization;
   if (!isJsonObject(log)) {
-    // A key that was retired or revoked signs nothing any more; only a place in the log could tell when it did.
+    // A retired or revoked key no longer signs. Only a log entry could show when it did.
     const isOpen = trust.keys.some(({ keyId, validToIndex }) => keyId === signer && validToIndex === null);
     return [{ name: "decision_log", ...(isOpen ? skip("entry_absent") : fail("key_retired_without_entry")) }];
   }

@@ -57,7 +57,7 @@ describe("verify.mjs", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it("is what verify_command fetches and runs, as it stands, and has the SHA-256 that is served beside it", async () => {
+  it("is what verify_command fetches and runs, unchanged, and has the SHA-256 that is served beside it", async () => {
     const fetched = await shell(plain.verify_command);
     expect(fetched.out).toContain("Authentic record. Every check passed.");
     expect(fetched.out).toContain("Keys: NOT pinned.");
@@ -67,7 +67,7 @@ describe("verify.mjs", () => {
     expect(sum).toEqual({ code: 0, out: "verify.mjs: OK\n" });
   });
 
-  it("agrees with the openssl lines of independent_verification, which run as they stand", async () => {
+  it("agrees with the openssl lines of independent_verification, which run unchanged", async () => {
     const { body } = await test.call("GET", `/v1/verify/${plain.attestation_id}`);
     const lines = body.independent_verification.verify_signature;
     expect(await shell(lines)).toEqual({ code: 0, out: "Signature Verified Successfully\n" });
@@ -209,7 +209,7 @@ describe("verify.mjs", () => {
       expectExit(await verify(...args), 2);
   });
 
-  it("prints each warning beside the authenticity, and fails on them where it is told to", async () => {
+  it("prints each warning beside the authenticity, and fails on them if asked to", async () => {
     const body = { slug: "warned-bot", code_hash: "git:good", tools: ["fs.read"] };
     expect((await test.call("POST", "/v1/identity/register", { key, body })).status).toBe(201);
     const wrong = { agent_slug: "warned-bot", code_hash: "git:evil", tools_used: ["shell.exec\u001b[2J"] };

@@ -1,5 +1,5 @@
 /** `node verify.mjs`: the only file of the verifier that touches the machine. Bundled into dist/verify.mjs. */
-// biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this room
+// biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { runCommand } from "./run-command";
 

@@ -1,4 +1,4 @@
-/** The kinds of files that the verifier takes, told apart by their shape; the shape decides nothing else. */
+/** The kinds of files that the verifier takes, distinguished by their shape, which decides nothing else. */
 
 import type { ShownContent } from "#lib/domain/approval";
 import { type LogBundle, parseBundle } from "#lib/domain/bundle";

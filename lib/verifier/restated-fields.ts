@@ -1,5 +1,5 @@
 /**
- * The answers of the service repeat fields of the signed payload for convenience. A reader believes what he
+ * The answers of the service repeat fields of the signed payload for convenience. A reader believes what they
  * reads there, so each must say what the payload says; where the payload is not shown, what the zero-knowledge
  * proof discloses, and nothing beyond that may be claimed.
  */
@@ -130,7 +130,7 @@ function findForeignManifest({ toolManifest }: Receipt, { predicate }: ActionSta
 
 const contradicts = (field: string, source: string) => fail("field_contradicted", { field, source });
 
-/** What is beside log, key and proof, whether the payload is there or not. */
+/** The fields beside log, key and proof, with or without a payload. */
 function findWrongSurroundings(object: JsonObject, receipt: Receipt, keys: readonly TrustedKey[]) {
   const { log, has_zk_proof: hasProof, independent_verification: repeat } = object;
   if (isJsonObject(log) && log["origin"] !== undefined && log["origin"] !== originOf(receipt.log.checkpoint))
@@ -156,7 +156,7 @@ function originOf(checkpoint: string): string | null {
   }
 }
 
-/** Claims that nothing in the answer backs up are listed; content is not shown without the bytes it stands in. */
+/** Claims that nothing in the answer backs up are listed; content is not shown without the bytes that contain it. */
 function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: AttestationReport): Restatement {
   const gone = receipt.payload === "hidden" ? contentFields : [...contentFields, ...claimFields];
   const shown = gone.find((name) => (object[name] ?? null) !== null);

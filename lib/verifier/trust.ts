@@ -28,7 +28,7 @@ export interface VerifierTrust {
   logKeys: VerifierKey[];
   /** Raw BBS public keys, retired ones too. */
   zkKeys: Uint8Array[];
-  /** Vouch for what stands beside its payload alone. */
+  /** Vouches only for a proof shown together with its payload. */
   revokedZkKeys: Uint8Array[];
   /** World's v4 verifying key; without it v4 proofs are "checked by World". */
   worldV4Key?: VerificationKey;

@@ -1,4 +1,4 @@
-/** The golden receipts of every release (public/vectors/<version>/, made once by .ci/make-vectors.mjs) verify for ever. */
+/** The golden receipts of every release (public/vectors/<version>/, created once by .ci/make-vectors.mjs) always verify. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";

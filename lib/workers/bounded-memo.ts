@@ -1,5 +1,5 @@
 /**
- * Results of pure, costly functions under a key that stands for all the bytes they read. A full memo forgets what the
+ * Results of pure, costly functions under a key that identifies all the bytes they read. A full memo forgets what the
  * owner with the most entries has used least recently, so that nobody pushes out what others need.
  */
 export interface BoundedMemo {

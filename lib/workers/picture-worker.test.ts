@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { drawCard } from "./picture-worker";
 
-it("draws a card of the size that links ask for, with what it is told alone", async () => {
+it("draws a card of the size that links ask for, with nothing but what it is given", async () => {
   const card = {
     color: "#14603c",
     title: "Valid",

@@ -57,7 +57,7 @@ export interface WorldIdProvider {
   v4KeyJson: VerificationKeyJson | undefined;
 }
 
-/** What IDKit must have been told; anything else is a result of another app, network or action. */
+/** What IDKit must have been configured with; anything else is a result of another app, network or action. */
 export function isResultOfRequest(
   result: IdkitResult,
   provider: Pick<WorldIdProvider, "idkitConfig">,

@@ -1,6 +1,6 @@
 /** What the command lines that change keys or logs work with. Nothing is made here: an empty database is refused. */
 
-import { type LogRoom, openLogRoom } from "#lib/app/open-log";
+import { type OpenedLog, openLog } from "#lib/app/open-log";
 import { type Env, readEnv } from "#lib/env";
 import { readOpenHead } from "#lib/log/reader";
 import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer";
@@ -9,7 +9,7 @@ import { preferActive, requireOrigin } from "#lib/signing/first-keys";
 import type { Signer } from "#lib/signing/signer";
 import type { Signers } from "#lib/signing/signing-keys";
 
-export interface CommandRoom extends LogRoom {
+export interface CommandContext extends OpenedLog {
   env: Env;
   clock: () => Date;
   /** The keys at hand, whether or not they are the active ones. */
@@ -17,12 +17,12 @@ export interface CommandRoom extends LogRoom {
   openSequencer(logSigner: Signer): LogSequencer;
 }
 
-export async function withCommandRoom<T>(
-  work: (room: CommandRoom) => Promise<T>,
+export async function withCommandContext<T>(
+  work: (opened: CommandContext) => Promise<T>,
   env: Env = readEnv(),
 ): Promise<T> {
-  const room = await openLogRoom(env);
-  const { database, guard, source, firstOrigin } = room;
+  const opened = await openLog(env);
+  const { database, guard, source, firstOrigin } = opened;
   try {
     const open = await readOpenHead(database.db).catch((cause: unknown) => {
       throw new Error("This database is empty: start the service on it first.", { cause });
@@ -31,7 +31,7 @@ export async function withCommandRoom<T>(
     const openSequencer = (logSigner: Signer) =>
       createLogSequencer({ database, keys: { logSigner }, guard, logger });
     const found = await preferActive(database.db, source);
-    return await work({ ...room, env, clock: () => new Date(), found, openSequencer });
+    return await work({ ...opened, env, clock: () => new Date(), found, openSequencer });
   } finally {
     await database.close();
   }
