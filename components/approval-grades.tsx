@@ -1,7 +1,12 @@
 /** The three grades of human approval, and the only wording for each, so that no page can blur them. */
 import { StatusPill, TestMark } from "./ui/status-pill";
 
-export type ApprovalMethod = "none" | "hash" | "proof_of_personhood";
+const approvalMethods = ["none", "hash", "proof_of_personhood"] as const;
+export type ApprovalMethod = (typeof approvalMethods)[number];
+
+export function isApprovalMethod(method: string | null): method is ApprovalMethod {
+  return approvalMethods.some((known) => known === method);
+}
 
 interface ApprovalPillProps {
   readonly method: ApprovalMethod;

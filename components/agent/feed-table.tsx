@@ -1,7 +1,7 @@
 /** An agent's public attestations, newest first. Rows are taken from the signed bytes. Opening one verifies it. */
 import Link from "next/link";
 import { AgentText } from "#components/agent-text";
-import { type ApprovalMethod, ApprovalPill } from "#components/approval-grades";
+import { ApprovalPill, isApprovalMethod } from "#components/approval-grades";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { EmptyState } from "#components/ui/empty-state";
 import { StatusPill } from "#components/ui/status-pill";
@@ -9,13 +9,9 @@ import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
 import type { FeedEntry } from "#lib/contract/identity";
 
-const methods: readonly string[] = ["none", "hash", "proof_of_personhood"] satisfies ApprovalMethod[];
-const isMethod = (method: string | null): method is ApprovalMethod =>
-  method !== null && methods.includes(method);
-
 function Approval({ entry }: { readonly entry: FeedEntry }) {
   const { human_approval_method: method, human_approval_environment: environment } = entry;
-  if (!isMethod(method)) return <StatusPill tone="fail">Cannot be read</StatusPill>;
+  if (!isApprovalMethod(method)) return <StatusPill tone="fail">Cannot be read</StatusPill>;
   return <ApprovalPill method={method} {...(environment === null ? {} : { environment })} />;
 }
 

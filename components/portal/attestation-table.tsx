@@ -1,30 +1,20 @@
 /** An organization's own attestations, as the overview and the list show them. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
-import { type ApprovalMethod, ApprovalPill } from "#components/approval-grades";
+import { ApprovalPill, isApprovalMethod } from "#components/approval-grades";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
-import type { Warning } from "#lib/domain/warnings";
+import type { OwnAttestation } from "#lib/contract/receipts";
 
-export interface AttestationRow {
-  readonly id: string;
-  readonly slug: string;
-  /** Null after erasure, and where the signature over it does not hold. */
-  readonly action: string | null;
-  readonly isErased: boolean;
-  readonly createdAt: string;
-  readonly isPublic: boolean;
-  readonly approvalMethod: ApprovalMethod | null;
-  readonly approvalEnvironment: string | null;
-  readonly agentAuthenticated: boolean | null;
-  readonly warnings: readonly Warning[];
+interface RowProps {
+  readonly row: OwnAttestation;
 }
 
-function Action({ row }: { readonly row: AttestationRow }) {
-  const missing = row.isErased ? "(content erased)" : "(cannot be read)";
+function Action({ row }: RowProps) {
+  const missing = row.status === "erased" ? "(content erased)" : "(cannot be read)";
   return (
     <TextLink href={`/portal/attestations/${row.id}`}>
       {row.action === null ? missing : <AgentText value={row.action} hideWarnings />}
@@ -32,42 +22,45 @@ function Action({ row }: { readonly row: AttestationRow }) {
   );
 }
 
-function Marks({ row }: { readonly row: AttestationRow }) {
+function Marks({ row }: RowProps) {
+  const { human_approval_method: method } = row;
   return (
     <span className="flex flex-wrap gap-1.5">
-      {row.isPublic ? (
+      {row.is_public ? (
         <StatusPill tone="neutral">Public</StatusPill>
       ) : (
         <StatusPill tone="private">Private</StatusPill>
       )}
-      {row.action === null && !row.isErased ? <StatusPill tone="fail">Cannot be read</StatusPill> : null}
-      {row.agentAuthenticated === true ? <StatusPill tone="pass">Agent signed</StatusPill> : null}
+      {row.action === null && row.status !== "erased" ? (
+        <StatusPill tone="fail">Cannot be read</StatusPill>
+      ) : null}
+      {row.agent_authenticated === true ? <StatusPill tone="pass">Agent signed</StatusPill> : null}
       <WarningPills warnings={row.warnings} />
-      {row.approvalMethod === null || row.approvalMethod === "none" ? null : (
-        <ApprovalPill method={row.approvalMethod} environment={row.approvalEnvironment ?? ""} />
+      {!isApprovalMethod(method) || method === "none" ? null : (
+        <ApprovalPill method={method} environment={row.human_approval_environment ?? ""} />
       )}
     </span>
   );
 }
 
-const columns: readonly Column<AttestationRow>[] = [
+const columns: readonly Column<OwnAttestation>[] = [
   { id: "action", header: "Action", isRowHeader: true, cell: (row) => <Action row={row} /> },
   {
     id: "agent",
     header: "Agent",
     cell: (row) => (
       <span className="block md:min-w-24">
-        <AgentText value={row.slug} isName hideWarnings />
+        <AgentText value={row.agent_slug} isName hideWarnings />
       </span>
     ),
   },
   { id: "marks", header: "State", cell: (row) => <Marks row={row} /> },
-  { id: "time", header: "Recorded", cell: (row) => <Timestamp iso={row.createdAt} relative={false} /> },
+  { id: "time", header: "Recorded", cell: (row) => <Timestamp iso={row.created_at} relative={false} /> },
 ];
 
 interface AttestationTableProps {
   readonly caption: string;
-  readonly rows: readonly AttestationRow[];
+  readonly rows: readonly OwnAttestation[];
   readonly empty: ReactNode;
 }
 

@@ -6,6 +6,7 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys, auditEvents } from "#lib/db/schema";
 import { isJsonObject } from "#lib/domain/canonical-json";
 import { isUuid } from "#lib/domain/ids";
+import { cutPage, type PageQuery } from "#lib/door/pages";
 import type { MemberPrincipal } from "#lib/door/principal";
 import type { AccountsContext } from "./context";
 import { requireRole } from "./members";
@@ -42,7 +43,7 @@ function describeEvent(event: Event, keys: Map<string, string>) {
 export async function listAuditEvents(
   context: AccountsContext,
   person: MemberPrincipal,
-  query: AuditFilters & { cursor: string | undefined; limit: number },
+  query: AuditFilters & PageQuery,
 ) {
   const { db } = context.database;
   await requireRole(db, person, "member");
@@ -58,10 +59,10 @@ export async function listAuditEvents(
     )
     .orderBy(desc(auditEvents.id))
     .limit(query.limit + 1);
-  const shown = rows.slice(0, query.limit);
+  const { shown, nextCursor } = cutPage(rows, query, ({ id }) => id);
   const keys = await nameKeys(db, person.organizationId, shown);
   return {
     rows: shown.map((event) => describeEvent(event, keys)),
-    nextCursor: rows.length > query.limit ? (shown.at(-1)?.id ?? null) : null,
+    nextCursor,
   };
 }

@@ -6,7 +6,8 @@ import type { KeyHistoryEntry, KeyHistoryResponse } from "#lib/contract/identity
 import { isCalendarTime } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { agentKeys } from "#lib/db/schema";
-import { base64Encode, base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import { base64Encode } from "#lib/domain/bytes";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
 import { AppError } from "#lib/errors";
 import { secondsToMidnight, utcDay } from "#lib/keys/api-keys";
 import { agentNotFound, findAgent } from "./agents";
@@ -17,19 +18,11 @@ type KeyRow = typeof agentKeys.$inferSelect;
 const newestShown = 10;
 
 /** The place of the last key shown: no two keys of an agent are registered at the same time. */
-function encodeCursor(row: KeyRow): string {
-  return base64UrlEncode(utf8Encode(String(row.registered_at.getTime())));
-}
+const cursorOf = (row: KeyRow) => encodeCursor(String(row.registered_at.getTime()));
 
-function decodeCursor(cursor: string): Date {
-  try {
-    const text = utf8Decode(base64UrlDecode(cursor));
-    const registeredAt = new Date(/^\d{1,15}$/.test(text) ? Number(text) : Number.NaN);
-    if (isCalendarTime(registeredAt)) return registeredAt;
-  } catch {
-    // answered below
-  }
-  throw new AppError("bad_request", "cursor: is not valid");
+function readPlace(text: string): Date | undefined {
+  const registeredAt = new Date(/^\d{1,15}$/.test(text) ? Number(text) : Number.NaN);
+  return isCalendarTime(registeredAt) ? registeredAt : undefined;
 }
 
 function describeKey(key: KeyRow): KeyHistoryEntry {
@@ -55,11 +48,8 @@ async function readPage(executor: Executor, agentId: string, limit: number, befo
     )
     .orderBy(desc(agentKeys.registered_at))
     .limit(limit + 1);
-  const last = rows[limit - 1];
-  return {
-    keys: rows.slice(0, limit).map(describeKey),
-    cursor: rows.length > limit && last ? encodeCursor(last) : null,
-  };
+  const { shown, nextCursor } = cutPage(rows, { limit }, cursorOf);
+  return { keys: shown.map(describeKey), cursor: nextCursor };
 }
 
 /** The newest keys in the order in which they were registered, and where the older ones begin. */
@@ -72,11 +62,11 @@ export async function readNewestKeys(executor: Executor, agentId: string) {
 export async function listAgentKeys(
   executor: Executor,
   slug: string,
-  query: { limit: number; cursor?: string | undefined },
+  query: PageQuery,
 ): Promise<KeyHistoryResponse> {
   const agent = await findAgent(executor, slug);
   if (agent === null) throw agentNotFound();
-  const before = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+  const before = query.cursor === undefined ? undefined : decodeCursor(query.cursor, readPlace);
   const { keys, cursor } = await readPage(executor, agent.id, query.limit, before);
   return { slug: agent.slug, keys, next_cursor: cursor };
 }

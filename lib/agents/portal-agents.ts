@@ -7,6 +7,7 @@ import { requireRole } from "#lib/accounts/members";
 import type { registerBody, updateIdentityBody } from "#lib/contract/identity";
 import { agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/domain/identity-checks";
+import { cutPage, type PageQuery } from "#lib/door/pages";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { agentNotFound, type FoundAgent, findAgent } from "./agents";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
@@ -17,11 +18,7 @@ function keyStatus(agent: FoundAgent): "none" | "unproven" | "proven" {
 }
 
 /** Newest first. */
-export async function listOwnAgents(
-  context: AccountsContext,
-  person: MemberPrincipal,
-  page: { cursor: string | undefined; limit: number },
-) {
+export async function listOwnAgents(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;
   await requireRole(db, person, "member");
   const rows = await db
@@ -35,11 +32,11 @@ export async function listOwnAgents(
     )
     .orderBy(desc(agents.id))
     .limit(page.limit + 1);
-  const shown = rows.slice(0, page.limit);
+  const { shown, nextCursor } = cutPage(rows, page, ({ id }) => id);
   const described = await Promise.all(shown.map(({ slug }) => describeOwnAgent(context, slug)));
   return {
     rows: described.filter((row) => row !== null),
-    nextCursor: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
+    nextCursor,
   };
 }
 

@@ -1,12 +1,12 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
 import { requireRole } from "#lib/accounts/members";
-import type { AuthorizationState, AuthorizationStatus } from "#lib/contract/authorize";
+import type { AuthorizationState } from "#lib/contract/authorize";
 import { isOwnerOf, type MemberPrincipal } from "#lib/door/principal";
 import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";
 import { approvalUrl } from "./link";
-import { listAuthorizations, readAuthorization } from "./read";
+import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
 import { authorizationNotFound, findAuthorization } from "./rows";
 
 function withLink(context: Context, state: AuthorizationState) {
@@ -19,12 +19,7 @@ function withLink(context: Context, state: AuthorizationState) {
 export async function listOwnAuthorizations(
   context: Context,
   person: MemberPrincipal,
-  query: {
-    limit: number;
-    cursor: string | undefined;
-    status: AuthorizationStatus | undefined;
-    agent_slug: string | undefined;
-  },
+  query: AuthorizationQuery,
 ) {
   await requireRole(context.database.db, person, "member");
   const { authorizations, next_cursor } = await listAuthorizations(context, person, query);

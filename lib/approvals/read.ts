@@ -12,10 +12,10 @@ import {
 import { isCalendarTime } from "#lib/contract/primitives";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { confirmationCode } from "#lib/domain/approval";
-import { base64UrlDecode, base64UrlEncode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import { hexEncode } from "#lib/domain/bytes";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
 import { isOwnerOf, type Principal } from "#lib/door/principal";
-import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed";
 import {
@@ -118,36 +118,25 @@ export async function readAuthorization(
   }
 }
 
-interface ListQuery {
-  limit: number;
-  cursor?: string | undefined;
+export interface AuthorizationQuery extends PageQuery {
   status?: AuthorizationStatus | undefined;
   agent_slug?: string | undefined;
 }
 
-function encodeCursor(row: AuthorizationRow): string {
-  return base64UrlEncode(utf8Encode(`${row.created_at.getTime()}.${row.id}`));
-}
-
-function decodeCursor(cursor: string): { createdAt: Date; id: string } {
-  try {
-    const match = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(utf8Decode(base64UrlDecode(cursor)));
-    const createdAt = new Date(Number(match?.[1]));
-    if (match?.[2] && isCalendarTime(createdAt)) return { createdAt, id: match[2] };
-  } catch {
-    // answered below
-  }
-  throw new AppError("bad_request", "cursor: is not valid");
+function readPlace(text: string): { createdAt: Date; id: string } | undefined {
+  const [, time, id] = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text) ?? [];
+  const createdAt = new Date(Number(time));
+  return id !== undefined && isCalendarTime(createdAt) ? { createdAt, id } : undefined;
 }
 
 function isAfterCursor(cursor: string | undefined): SQL | undefined {
   if (cursor === undefined) return undefined;
-  const { createdAt, id } = decodeCursor(cursor);
+  const { createdAt, id } = decodeCursor(cursor, readPlace);
   const { created_at, id: idColumn } = authorizationRequests;
   return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(idColumn, id)));
 }
 
-export async function listAuthorizations(context: Context, principal: Principal, query: ListQuery) {
+export async function listAuthorizations(context: Context, principal: Principal, query: AuthorizationQuery) {
   const { db } = context.database;
   const isOwn = eq(authorizationRequests.organization_id, principal.organizationId);
   await markExpired(db, isOwn);
@@ -161,10 +150,11 @@ export async function listAuthorizations(context: Context, principal: Principal,
     ),
     query.limit + 1,
   );
-  const shown = rows.slice(0, query.limit);
-  const last = shown.at(-1);
+  const { shown, nextCursor } = cutPage(rows, query, (row) =>
+    encodeCursor(`${row.created_at.getTime()}.${row.id}`),
+  );
   return {
     authorizations: shown.map((row) => ({ ...describeState(context, row), ...describeOwned(row) })),
-    next_cursor: rows.length > query.limit && last ? encodeCursor(last) : null,
+    next_cursor: nextCursor,
   };
 }

@@ -4,33 +4,36 @@ import { recordAudit } from "#lib/accounts/audit";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { AttestationFilters, ExportFormat } from "#lib/contract/portal-attestations";
-import { publicUrl } from "#lib/domain/addresses";
+import { base64Encode, utf8Decode } from "#lib/domain/bytes";
 import { encodeCsvLine } from "#lib/domain/csv";
 import { actorOf, type MemberPrincipal } from "#lib/door/principal";
-import { type OwnAttestation, readOwnAttestations } from "./own";
+import { describeOwn, type ListedAttestation, ofOrganization, readAttestations } from "./list";
+import { toFilter } from "./own";
 
 const batchSize = 500;
 
-function toRecord(context: Context, row: OwnAttestation) {
+function toRecord(context: Context, listed: ListedAttestation) {
+  const { row } = listed;
+  const own = describeOwn(context.settings.baseUrl, listed);
   return {
-    attestation_id: row.id,
-    timestamp: row.createdAt,
-    agent_slug: row.slug,
-    action: row.action,
-    inputs_hash: row.inputsHash,
-    is_public: row.isPublic,
-    agent_authenticated: row.agentAuthenticated,
-    code_hash_verified: row.codeHashVerified,
-    tools_authorized: row.toolsAuthorized,
-    human_approval_method: row.approvalMethod,
-    human_approval_environment: row.approvalEnvironment,
-    warnings: row.warnings.map(({ code }) => code).join(" "),
-    has_zk_proof: row.hasZkProof,
-    log_index: row.logIndex,
-    payload_hash: row.payloadHash,
-    key_id: row.keyId,
-    signature: row.signature,
-    public_url: publicUrl(context.settings.baseUrl, row.slug, row.id),
+    attestation_id: own.attestation_id,
+    timestamp: own.created_at,
+    agent_slug: own.agent_slug,
+    action: own.action,
+    inputs_hash: own.inputs_hash,
+    is_public: own.is_public,
+    agent_authenticated: own.agent_authenticated,
+    code_hash_verified: own.code_hash_verified,
+    tools_authorized: own.tools_authorized,
+    human_approval_method: own.human_approval_method,
+    human_approval_environment: own.human_approval_environment,
+    warnings: own.warnings.map(({ code }) => code).join(" "),
+    has_zk_proof: own.has_zk_proof,
+    log_index: row.leaf_index,
+    payload_hash: own.payload_hash,
+    key_id: row.key_id,
+    signature: base64Encode(row.signature),
+    public_url: own.public_url,
   };
 }
 
@@ -57,15 +60,15 @@ const columns = [
 
 /** Newest first; a new attestation that arrives meanwhile is not in it. */
 async function* readAll(context: Context, organizationId: string, filters: AttestationFilters) {
-  for (let before: string | undefined; ; ) {
-    const rows = await readOwnAttestations(context, organizationId, filters, {
-      before,
-      limit: batchSize,
-    });
-    if (rows.length > 0) yield rows;
-    if (rows.length < batchSize) return;
-    before = rows.at(-1)?.id;
-  }
+  const scope = ofOrganization(organizationId);
+  const filter = toFilter(filters);
+  let cursor: string | undefined;
+  do {
+    const page = { limit: batchSize, cursor };
+    const { shown, nextCursor } = await readAttestations(context, scope, filter, page);
+    if (shown.length > 0) yield shown;
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined);
 }
 
 async function* encodeCsv(context: Context, organizationId: string, filters: AttestationFilters) {
@@ -78,10 +81,13 @@ async function* encodeCsv(context: Context, organizationId: string, filters: Att
   }
 }
 
+const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
+  payload === null || statement === null ? null : utf8Decode(payload);
+
 /** Each line also has `payload`, the exact signed bytes as text; null after erasure, or where nobody signed what is there. */
 async function* encodeNdjson(context: Context, organizationId: string, filters: AttestationFilters) {
   for await (const rows of readAll(context, organizationId, filters)) {
-    const lines = rows.map((row) => JSON.stringify({ ...toRecord(context, row), payload: row.payload }));
+    const lines = rows.map((row) => JSON.stringify({ ...toRecord(context, row), payload: payloadOf(row) }));
     yield `${lines.join("\n")}\n`;
   }
 }

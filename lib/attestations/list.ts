@@ -1,85 +1,180 @@
-/** GET /v1/attestations: an organization's own, newest first, read from their signed bytes. */
+/**
+ * The one list of attestations, newest first: GET /v1/attestations, the public feeds, the portal and its exports are
+ * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
+ */
 
-import { and, desc, eq, gte, ilike, lt, type SQL } from "drizzle-orm";
+import { and, count, desc, eq, gte, ilike, lt, or, type SQL } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
-import type { ListAttestationsQuery, OwnAttestation, OwnAttestationsResponse } from "#lib/contract/receipts";
+import { isHumanApproved } from "#lib/approvals/embed";
+import type { FeedEntry } from "#lib/contract/identity";
+import type { OwnAttestation } from "#lib/contract/receipts";
 import { agents, attestations } from "#lib/db/schema";
-import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import { publicUrl } from "#lib/domain/addresses";
+import { hexEncode } from "#lib/domain/bytes";
 import { isUuid } from "#lib/domain/ids";
-import { AppError } from "#lib/errors";
+import type { ActionStatement, HumanApproval } from "#lib/domain/statement";
+import type { Warning } from "#lib/domain/warnings";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
 import type { PublishedKey } from "#lib/signing/signing-keys";
-import { describeFeedEntry } from "./feed";
-import { matchesWarnings } from "./stored-warnings";
+import { readSignedStatement } from "./signed-statement";
+import { describeWarnings, matchesWarnings } from "./stored-warnings";
 import { isErased } from "./view";
 
-/** Ids are UUIDv7, so their order is that of time; the cursor is the last one shown. */
-function decodeCursor(cursor: string): string {
-  try {
-    const id = utf8Decode(base64UrlDecode(cursor));
-    if (isUuid(id)) return id;
-  } catch {
-    // answered below
-  }
-  throw new AppError("bad_request", "cursor: is not valid");
+export interface AttestationFilter {
+  id?: string | undefined;
+  agentSlug?: string | undefined;
+  isPublic?: boolean | undefined;
+  approval?: HumanApproval["method"] | undefined;
+  /** Part of the action, without regard to case. */
+  action?: string | undefined;
+  /** True: only those with warnings; false: only those without. */
+  warnings?: boolean | undefined;
+  /** Made at this time or later, and before that one. */
+  from?: Date | undefined;
+  to?: Date | undefined;
 }
 
-/** `%`, `_` and `\\` are letters here. */
-function containing(text: string): string {
-  return `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+export type AttestationRow = typeof attestations.$inferSelect;
+
+export interface ListedAttestation {
+  row: AttestationRow;
+  slug: string;
+  /** Null after erasure, and if its hash or its signature does not hold: nothing is said of such a payload. */
+  statement: ActionStatement | null;
+  warnings: Warning[];
 }
 
-function conditions(
-  organizationId: string,
-  query: ListAttestationsQuery,
-  keys: readonly PublishedKey[],
-): SQL | undefined {
+interface Order {
+  by: SQL[];
+  /** What comes after the row that the cursor names. */
+  after: (cursor: string) => SQL | undefined;
+  cursorOf: (row: AttestationRow) => string;
+}
+
+/** Ids are UUIDv7, so their order is that of time. */
+export const byTime: Order = {
+  by: [desc(attestations.id)],
+  after: (cursor) =>
+    lt(
+      attestations.id,
+      decodeCursor(cursor, (text) => (isUuid(text) ? text : undefined)),
+    ),
+  cursorOf: ({ id }) => encodeCursor(id),
+};
+
+/** By place in the log. */
+export const byPlace: Order = {
+  by: [desc(attestations.log_id), desc(attestations.leaf_index)],
+  after: (cursor) => {
+    const [logId = 0, index = 0] = decodeCursor(cursor, (text) =>
+      /^\d{1,9}\.\d{1,15}$/.test(text) ? text.split(".").map(Number) : undefined,
+    );
+    return or(
+      lt(attestations.log_id, logId),
+      and(eq(attestations.log_id, logId), lt(attestations.leaf_index, index)),
+    );
+  },
+  cursorOf: ({ log_id, leaf_index }) => encodeCursor(`${log_id}.${leaf_index}`),
+};
+
+/** `%`, `_` and `\` of the text mean themselves. */
+const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+
+function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL | undefined {
+  const { id, agentSlug, isPublic, approval, action, warnings, from, to } = filter;
   return and(
-    eq(attestations.organization_id, organizationId),
-    query.cursor === undefined ? undefined : lt(attestations.id, decodeCursor(query.cursor)),
-    query.agent_slug === undefined ? undefined : eq(agents.slug_key, slugKey(query.agent_slug)),
-    query.human_approval_method === undefined
-      ? undefined
-      : eq(attestations.human_approval_method, query.human_approval_method),
-    query.from === undefined ? undefined : gte(attestations.created_at, query.from),
-    query.to === undefined ? undefined : lt(attestations.created_at, query.to),
-    query.q === undefined ? undefined : ilike(attestations.action, containing(query.q)),
-    matchesWarnings(query.warnings, keys),
+    id === undefined ? undefined : eq(attestations.id, id),
+    agentSlug === undefined ? undefined : eq(agents.slug_key, slugKey(agentSlug)),
+    isPublic === undefined ? undefined : eq(attestations.is_public, isPublic),
+    approval === undefined ? undefined : eq(attestations.human_approval_method, approval),
+    action === undefined ? undefined : ilike(attestations.action, containing(action)),
+    from === undefined ? undefined : gte(attestations.created_at, from),
+    to === undefined ? undefined : lt(attestations.created_at, to),
+    matchesWarnings(warnings, keys),
   );
 }
 
-export async function listAttestations(
+/** `scope`: whose, or which part of the log; everything else is a filter. */
+export async function readAttestations(
   context: Context,
-  organizationId: string,
-  query: ListAttestationsQuery,
-): Promise<OwnAttestationsResponse> {
+  scope: SQL | undefined,
+  filter: AttestationFilter,
+  page: PageQuery,
+  order: Order = byTime,
+): Promise<{ shown: ListedAttestation[]; nextCursor: string | null }> {
   const keys = await context.keys.published();
+  const after = page.cursor === undefined ? undefined : order.after(page.cursor);
   const rows = await context.database.db
-    .select({ attestation: attestations, slug: agents.slug })
+    .select({ row: attestations, slug: agents.slug })
     .from(attestations)
     .innerJoin(agents, eq(agents.id, attestations.agent_id))
-    .where(conditions(organizationId, query, keys))
-    .orderBy(desc(attestations.id))
-    .limit(query.limit + 1);
-  const shown = rows.slice(0, query.limit);
-  const last = shown.at(-1);
+    .where(and(scope, matches(filter, keys), after))
+    .orderBy(...order.by)
+    .limit(page.limit + 1);
+  const { shown, nextCursor } = cutPage(rows, page, ({ row }) => order.cursorOf(row));
+  const listed = shown.map(({ row, slug }) => {
+    const statement = readSignedStatement(row, keys);
+    return { row, slug, statement, warnings: describeWarnings(row, statement, keys) };
+  });
+  return { shown: listed, nextCursor };
+}
+
+export async function countAttestations(
+  context: Context,
+  scope: SQL | undefined,
+  filter: AttestationFilter = {},
+): Promise<number> {
+  const keys = await context.keys.published();
+  const [total] = await context.database.db
+    .select({ count: count() })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(and(scope, matches(filter, keys)));
+  return total?.count ?? 0;
+}
+
+export const ofOrganization = (organizationId: string) => eq(attestations.organization_id, organizationId);
+
+/** As everyone may see it. */
+export function describeListed(
+  baseUrl: string,
+  { row, slug, statement, warnings }: ListedAttestation,
+): FeedEntry {
+  const predicate = statement?.predicate;
+  const approval = predicate?.human_approval;
+  const text = (name: string) => {
+    const value = predicate?.request[name];
+    return typeof value === "string" ? value : null;
+  };
   return {
-    attestations: shown.map((row) => describeOwn(context.settings.baseUrl, row, keys)),
-    next_cursor: rows.length > query.limit && last ? base64UrlEncode(utf8Encode(last.attestation.id)) : null,
+    attestation_id: row.id,
+    id: row.id,
+    action: text("action"),
+    inputs_hash: text("inputs_hash"),
+    timestamp: predicate?.timestamp ?? null,
+    payload_hash: hexEncode(row.payload_hash),
+    has_zk_proof: row.zk_proof !== null,
+    agent_authenticated: predicate?.verdicts.agent_authenticated ?? null,
+    code_hash_verified: predicate?.verdicts.code_hash_verified ?? null,
+    tools_authorized: predicate?.verdicts.tools_authorized ?? null,
+    human_approved: approval ? isHumanApproved(approval) : null,
+    human_approval_method: approval?.method ?? null,
+    human_approval_environment: approval?.method === "proof_of_personhood" ? approval.environment : null,
+    warnings,
+    public_url: publicUrl(baseUrl, slug, row.id),
   };
 }
 
-function describeOwn(
-  baseUrl: string,
-  { attestation, slug }: { attestation: typeof attestations.$inferSelect; slug: string },
-  keys: readonly PublishedKey[],
-): OwnAttestation {
+/** As its owner sees it. */
+export function describeOwn(baseUrl: string, listed: ListedAttestation): OwnAttestation {
+  const { row, slug } = listed;
   return {
-    ...describeFeedEntry(baseUrl, slug, attestation, keys),
+    ...describeListed(baseUrl, listed),
     agent_slug: slug,
-    is_public: attestation.is_public,
-    status: isErased(attestation) ? "erased" : "recorded",
-    erased_at: attestation.erased_at?.toISOString() ?? null,
-    created_at: attestation.created_at.toISOString(),
+    is_public: row.is_public,
+    status: isErased(row) ? "erased" : "recorded",
+    erased_at: row.erased_at?.toISOString() ?? null,
+    created_at: row.created_at.toISOString(),
   };
 }

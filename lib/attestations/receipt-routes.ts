@@ -4,7 +4,7 @@ import type { receiptsOperations as specs } from "#lib/contract/operations-recei
 import { type Call, type Runs, requirePrincipal } from "#lib/door/route";
 import { AppError } from "#lib/errors";
 import { eraseContent } from "./erase";
-import { listAttestations } from "./list";
+import { listAttestations } from "./own";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
 import { readVerifierFile } from "./verifier-file";
 
@@ -36,7 +36,7 @@ export const receiptsRuns: Runs<typeof specs, Context> = {
   downloadPayload: download("payload"),
   downloadSignature: download("signature"),
   listAttestations: async (call) => ({
-    body: await listAttestations(call.context, requirePrincipal(call).organizationId, call.query),
+    body: await listAttestations(call.context, requirePrincipal(call), call.query),
   }),
   eraseContent: async (call) => ({
     body: await eraseContent(call.context, requirePrincipal(call), call.params["id"] ?? ""),

@@ -1,11 +1,13 @@
 /** A changed row, a changed signature, a swapped key: valid is false and the failed check is named; never a 500. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { MemberPrincipal } from "#lib/door/principal";
 import { verifyForPage } from "#lib/pages/verification-page";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { exportOwnAttestations } from "./export";
 import { readLatestAttestation } from "./latest";
-import { readOwnAttestations } from "./own";
 
 const tamperings: [string, string, string[]][] = [
   [
@@ -59,7 +61,7 @@ const tamperings: [string, string, string[]][] = [
 describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
   let test: TestApp;
   let key: string;
-  let organizationId: string;
+  let person: MemberPrincipal;
   const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
   const attest = async (fields: object = {}) => {
     const body = { agent_slug: `t${Math.random()}`, action: "Paid", inputs_hash: "x", ...fields };
@@ -77,7 +79,8 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
   };
   beforeAll(async () => {
     test = await startTestApp(kind);
-    ({ key, organizationId } = await test.createKey());
+    ({ key } = await test.createKey());
+    person = await signInPerson(test.app.context, "dev@example.com");
     await attest();
   });
   afterAll(() => test.close());
@@ -151,9 +154,16 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
         expect(body.attestations[1].action).toBe("Paid");
       }
       expect((await readLatestAttestation(context))?.publicUrl).toBe(older.public_url);
-      const page = { before: undefined, limit: 9 };
-      const [owned] = await readOwnAttestations(context, organizationId, { agent: agent_slug }, page);
-      expect(owned).toMatchObject({ isErased: false, action: null, approvalMethod: null, payload: null });
+      const exported: string[] = [];
+      for await (const part of await exportOwnAttestations(context, person, "ndjson", { agent: agent_slug }))
+        exported.push(...part.trim().split("\n"));
+      expect(JSON.parse(exported[0] ?? "")).toMatchObject({
+        attestation_id: newer.attestation_id,
+        action: null,
+        human_approval_method: null,
+        payload: null,
+      });
+      expect(JSON.parse(exported[1] ?? "").payload).toBe(older.payload);
       await query(
         "UPDATE attestations SET payload = $2, payload_hash = $3, signature = $4, key_id = $5 WHERE id = $1",
         ["id", "payload", "payload_hash", "signature", "key_id"].map((name) => rows[0]?.[name]),

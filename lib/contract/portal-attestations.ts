@@ -23,6 +23,8 @@ export const attestationFilters = z.object({
 export type AttestationFilters = z.output<typeof attestationFilters>;
 
 export const cursorId = filter(z.uuid());
+/** As the lists of the API hand them out. */
+export const cursorText = filter(z.string().regex(/^[A-Za-z0-9_-]{1,200}$/));
 
 export const exportFormats = ["csv", "ndjson"] as const;
 export type ExportFormat = (typeof exportFormats)[number];

@@ -132,8 +132,8 @@ export function checkPayloadBinding(
 }
 
 /**
- * What the report of a public proof says of its attestation, in one line. `ok` is null for a reader without the payload
- * (`isPayloadShown`) if the key was revoked: to them the proof says nothing anymore, whatever the service knows.
+ * What the report of a public proof says of its attestation, in one line. To a reader without the payload
+ * (`isPayloadShown`) the proof of a revoked key says nothing anymore, whatever the service knows.
  */
 export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean): ZkReport {
   const { isKeyRevoked } = report;

@@ -8,6 +8,7 @@ import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
+import { cutPage, type PageQuery } from "#lib/door/pages";
 import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
@@ -34,11 +35,7 @@ function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
 }
 
 /** Newest first, with those that no longer work. */
-export async function listApiKeys(
-  context: AccountsContext,
-  person: MemberPrincipal,
-  page: { cursor: string | undefined; limit: number },
-) {
+export async function listApiKeys(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;
   await requireRole(db, person, "member");
   const rows = await db
@@ -52,10 +49,10 @@ export async function listApiKeys(
     )
     .orderBy(desc(apiKeys.id))
     .limit(page.limit + 1);
-  const shown = rows.slice(0, page.limit);
+  const { shown, nextCursor } = cutPage(rows, page, ({ id }) => id);
   return {
     rows: shown.map((row) => describeKey(row, context.clock())),
-    nextCursor: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
+    nextCursor,
   };
 }
 

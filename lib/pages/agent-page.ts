@@ -4,8 +4,9 @@ import { cache } from "react";
 import { listAgentKeys } from "#lib/agents/agent-keys";
 import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";
-import { approvalFilters, readAgentFeed } from "#lib/attestations/feed";
+import { readAgentFeed } from "#lib/attestations/feed";
 import type { FeedResponse, KeyHistoryResponse } from "#lib/contract/identity";
+import { approvalMethods } from "#lib/contract/portal-attestations";
 import { warningsFilter } from "#lib/contract/warnings";
 import { AppError } from "#lib/errors";
 
@@ -57,7 +58,7 @@ export const loadAgent = cache(
       const agent = await readAgentFeed(context, slug, {
         limit: entriesShown,
         cursor,
-        approval: approvalFilters.find((known) => known === approval),
+        approval: approvalMethods.find((known) => known === approval),
         action: action?.slice(0, 200),
         warnings: warningsFilter.catch(undefined).parse(warnings),
       });

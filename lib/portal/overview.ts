@@ -3,8 +3,9 @@
 import { and, count, eq, gt, gte, sql } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
-import { readOwnAttestations, whereOf } from "#lib/attestations/own";
-import { agents, attestations, authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
+import { countAttestations, ofOrganization } from "#lib/attestations/list";
+import { listOwnAttestations, toFilter } from "#lib/attestations/own";
+import { authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { utcDay } from "#lib/keys/api-keys";
 
@@ -39,14 +40,8 @@ async function readPending(context: Context, organizationId: string) {
 
 /** Of the days that the chart shows. `from`: the first of them, as the list's filter takes it. */
 async function readWarned(context: Context, organizationId: string, from: string) {
-  const { db } = context.database;
-  const keys = await context.keys.published();
-  const [total] = await db
-    .select({ count: count() })
-    .from(attestations)
-    .innerJoin(agents, eq(agents.id, attestations.agent_id))
-    .where(whereOf(organizationId, { warnings: "true", from }, keys));
-  return { count: total?.count ?? 0, from };
+  const filter = toFilter({ warnings: "true", from });
+  return { count: await countAttestations(context, ofOrganization(organizationId), filter), from };
 }
 
 export async function readOverview(context: Context, person: MemberPrincipal) {
@@ -64,6 +59,6 @@ export async function readOverview(context: Context, person: MemberPrincipal) {
     attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
     warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
     pendingAuthorizations: await readPending(context, organizationId),
-    latest: await readOwnAttestations(context, organizationId, {}, { before: undefined, limit: latest }),
+    latest: (await listOwnAttestations(context, person, {}, { limit: latest })).rows,
   };
 }

@@ -2,7 +2,7 @@
 import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentView } from "#components/agent/agent-view";
-import { Callout } from "#components/ui/callout";
+import { PageRefusal } from "#components/page-refusal";
 import { toVisibleText } from "#lib/domain/display-text";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 import { loadAgent } from "#lib/pages/agent-page";
@@ -61,15 +61,7 @@ export async function generateMetadata(props: PageProps): Promise<Metadata> {
 export default async function AgentPage(props: PageProps) {
   const { slug, query, loaded } = await load(props);
   if (loaded.kind === "unknown") notFound();
-  if (loaded.kind === "refused") {
-    return (
-      <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
-        <Callout tone="warn" title="This page can't be shown right now">
-          Nothing is wrong with the agent: {loaded.detail}.
-        </Callout>
-      </div>
-    );
-  }
+  if (loaded.kind === "refused") return <PageRefusal subject="the agent" detail={loaded.detail} />;
   if (slug !== loaded.agent.slug) permanentRedirect(`/agent/${loaded.agent.slug}`);
   return <AgentView agent={loaded.agent} query={query} />;
 }

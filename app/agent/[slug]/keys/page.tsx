@@ -2,7 +2,7 @@
 import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentKeysView } from "#components/agent/agent-keys-view";
-import { Callout } from "#components/ui/callout";
+import { PageRefusal } from "#components/page-refusal";
 import { loadAgentKeys } from "#lib/pages/agent-page";
 
 interface PageProps {
@@ -20,15 +20,7 @@ export default async function AgentKeysPage({ params, searchParams }: PageProps)
   const cursor = typeof given === "string" && given !== "" ? given : undefined;
   const loaded = await loadAgentKeys(slug, cursor);
   if (loaded.kind === "unknown") notFound();
-  if (loaded.kind === "refused") {
-    return (
-      <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
-        <Callout tone="warn" title="This page can't be shown right now">
-          Nothing is wrong with the agent: {loaded.detail}.
-        </Callout>
-      </div>
-    );
-  }
+  if (loaded.kind === "refused") return <PageRefusal subject="the agent" detail={loaded.detail} />;
   if (slug !== loaded.history.slug) permanentRedirect(`/agent/${loaded.history.slug}/keys`);
   return <AgentKeysView history={loaded.history} isFirstPage={cursor === undefined} />;
 }

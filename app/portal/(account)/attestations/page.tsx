@@ -11,8 +11,8 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { listAgentSlugs, listOwnAttestations } from "#lib/attestations/own";
 import { shownOrganizationField } from "#lib/contract/portal";
-import { type AttestationFilters, attestationFilters, cursorId } from "#lib/contract/portal-attestations";
-import { requirePortal } from "#lib/pages/portal-request";
+import { type AttestationFilters, attestationFilters, cursorText } from "#lib/contract/portal-attestations";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 
 export const metadata: Metadata = { title: "Attestations" };
 
@@ -79,13 +79,12 @@ export default async function AttestationsPage({ searchParams }: PageProps) {
   const { context, person, app } = await requirePortal("/portal/attestations");
   const query = await searchParams;
   const filters = attestationFilters.parse(query);
-  const cursor = cursorId.parse(query["cursor"]);
+  const cursor = cursorText.parse(query["cursor"]);
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const slugs = await listAgentSlugs(context, person);
-  const { rows, nextCursor } = await listOwnAttestations(context, person, filters, {
-    cursor,
-    limit: pageSize,
-  });
+  const { rows, nextCursor } = await orNotFound(
+    listOwnAttestations(context, person, filters, { cursor, limit: pageSize }),
+  );
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading

@@ -1,7 +1,7 @@
 /** An attestation's public page. The id decides; a wrong slug leads to the right address. */
 import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
-import { Callout } from "#components/ui/callout";
+import { PageRefusal } from "#components/page-refusal";
 import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
 import { toVisibleText } from "#lib/domain/display-text";
@@ -52,13 +52,8 @@ export default async function VerificationPage({ params }: PageProps) {
   const loaded = await loadVerification(id);
   if (loaded.kind === "unknown") notFound();
   if (loaded.kind === "limited") {
-    return (
-      <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
-        <Callout tone="warn" title="Too many requests from your address">
-          Nothing is wrong with this attestation: {loaded.detail}.
-        </Callout>
-      </div>
-    );
+    const title = "Too many requests from your address";
+    return <PageRefusal title={title} subject="this attestation" detail={loaded.detail} />;
   }
   const { answer } = loaded;
   const isRightAddress = slug === answer.agent_slug && id === answer.attestation_id;
