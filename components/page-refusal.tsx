@@ -8,7 +8,11 @@ interface PageRefusalProps {
   readonly detail: string;
 }
 
-export function PageRefusal({ title = "This page can't be shown right now", subject, detail }: PageRefusalProps) {
+export function PageRefusal({
+  title = "This page can't be shown right now",
+  subject,
+  detail,
+}: PageRefusalProps) {
   return (
     <div className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
       <Callout tone="warn" title={title}>
