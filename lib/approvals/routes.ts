@@ -1,6 +1,6 @@
 /** Runs the operations of lib/contract/operations-authorizations.ts. */
 
-import { type ApprovalView, denyBody } from "#lib/contract/approval-view";
+import { denyBody } from "#lib/contract/approval-view";
 import type { OperationId } from "#lib/contract/operations";
 import type { authorizationsOperations as specs } from "#lib/contract/operations-authorizations";
 import { idkitResultSchema } from "#lib/contract/world-id";
@@ -16,7 +16,6 @@ import { listAuthorizations, readAuthorization } from "./read";
 import { requestAuthorization } from "./request";
 import { authorizationNotFound } from "./rows";
 import { submitApproval } from "./submissions";
-import { readApprovalView } from "./view";
 import { startWorldId } from "./world-nonces";
 
 /** The link is not stored with the answer that had it. */
@@ -33,11 +32,8 @@ function requestOfLink({ context, request, params }: PageCall): string {
   return requestId;
 }
 
-async function viewOf(context: Context, token: string): Promise<ApprovalView> {
-  const view = await readApprovalView(context, token);
-  if (view === null) throw authorizationNotFound();
-  return view;
-}
+/** The page reads the request again by itself. */
+const done = { body: {} };
 
 function isForm(request: Request): boolean {
   return request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
@@ -68,7 +64,7 @@ async function deny(call: PageCall) {
   const denied = denyAuthorization(context, requestId, reason, call.ip);
   if (!isForm(request)) {
     await denied;
-    return { body: await viewOf(context, token) };
+    return done;
   }
   await denied.catch((error: unknown) => {
     if (!(error instanceof AppError && error.errorName === "authorization_not_pending")) throw error;
@@ -105,7 +101,7 @@ export const authorizationsRuns: Runs<typeof specs, Context> = {
     const requestId = requestOfLink(call);
     const result = validate(idkitResultSchema, await readJsonObject(call.request), "validation_error");
     await submitApproval(call.context, requestId, result, call.ip);
-    return { body: await viewOf(call.context, call.params["token"] ?? "") };
+    return done;
   },
   denyAuthorization: deny,
 };

@@ -86,10 +86,10 @@ describe.each(databaseKinds)("approvals (%s)", (kind) => {
       await expectRefused(asked, { ...valid, nonce: wordHex(7n) }, /nonce/);
       await expectRefused(asked, { ...valid, nonce: other.rp_context.nonce }, /nonce/);
     }
-    const approved = await asked.submit(valid);
-    expect(approved.body).toMatchObject({ status: "approved", approvals: { required: 1, given: 1 } });
-    const again = await asked.submit(valid);
-    expect([again.status, again.body.status]).toEqual([200, "approved"]);
+    for (const answer of [await asked.submit(valid), await asked.submit(valid)])
+      expect([answer.status, answer.body]).toEqual([200, {}]);
+    const state = (await asked.read()).body;
+    expect(state).toMatchObject({ status: "approved", approvals: { required: 1, given: 1 } });
     const other = await asked.submit(changed(valid, { nullifier: wordHex(7n) }));
     expect([other.status, other.body.code]).toEqual([409, "authorization_not_pending"]);
   });
@@ -143,21 +143,16 @@ describe.each(databaseKinds)("approvals (%s)", (kind) => {
 
   it("needs as many distinct humans as it says, each once", async () => {
     const asked = await ask(test, key, { approvals_required: 2 });
-    const first = await asked.approve("ada");
-    expect(first.body).toMatchObject({
-      status: "pending",
-      approvals: { required: 2, given: 1 },
-      protocol_version: "3.0",
-    });
+    expect((await asked.approve("ada")).status).toBe(200);
     const twice = await asked.approve("ada", "device");
     expect([twice.status, twice.body.code]).toEqual([409, "already_approved"]);
     expect((await asked.read()).body).toMatchObject({
       status: "pending",
       approvals: { required: 2, given: 1 },
     });
-    const second = await asked.approve("grace");
-    expect(second.body).toMatchObject({ status: "approved", approvals: { required: 2, given: 2 } });
-    const { human_authorization } = (await asked.read()).body;
+    expect((await asked.approve("grace")).status).toBe(200);
+    const { status, approvals, human_authorization } = (await asked.read()).body;
+    expect([status, approvals]).toEqual(["approved", { required: 2, given: 2 }]);
     const nullifiers = human_authorization.approvals.map(
       (one: { nullifier_hash: string }) => one.nullifier_hash,
     );

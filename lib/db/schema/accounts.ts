@@ -1,0 +1,104 @@
+/** People, organizations and the audit log. `users`, `sessions`, `verification_tokens` and `accounts` have the shape that next-auth's adapter asks for. */
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { at, bytea, createdAt } from "./columns";
+
+export const organizations = pgTable("organizations", {
+  id: uuid().primaryKey(),
+  name: text().notNull(),
+  default_public: boolean().notNull().default(true),
+  attestations_per_day: integer(),
+  created_at: createdAt(),
+  deleted_at: at("deleted_at"),
+});
+
+export const users = pgTable("users", {
+  id: text().primaryKey(),
+  name: text(),
+  email: text().notNull().unique(),
+  emailVerified: at("email_verified"),
+  image: text(),
+  created_at: createdAt(),
+});
+
+export const accounts = pgTable(
+  "accounts",
+  {
+    userId: text("user_id")
+      .notNull()
+      .references(() => users.id, { onDelete: "cascade" }),
+    type: text().notNull(),
+    provider: text().notNull(),
+    providerAccountId: text("provider_account_id").notNull(),
+    refresh_token: text(),
+    access_token: text(),
+    expires_at: integer(),
+    token_type: text(),
+    scope: text(),
+    id_token: text(),
+    session_state: text(),
+  },
+  (t) => [primaryKey({ columns: [t.provider, t.providerAccountId] })],
+);
+
+export const sessions = pgTable("sessions", {
+  sessionToken: text("session_token").primaryKey(),
+  userId: text("user_id")
+    .notNull()
+    .references(() => users.id, { onDelete: "cascade" }),
+  expires: at("expires").notNull(),
+});
+
+export const verificationTokens = pgTable(
+  "verification_tokens",
+  { identifier: text().notNull(), token: text().notNull(), expires: at("expires").notNull() },
+  (t) => [primaryKey({ columns: [t.identifier, t.token] })],
+);
+
+export const memberships = pgTable(
+  "memberships",
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    user_id: text()
+      .notNull()
+      .references(() => users.id, { onDelete: "cascade" }),
+    role: text({ enum: ["owner", "member"] }).notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.organization_id, t.user_id] }), index().on(t.user_id)],
+);
+
+export const invitations = pgTable(
+  "invitations",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    email: text().notNull(),
+    role: text({ enum: ["owner", "member"] }).notNull(),
+    token_hash: bytea().notNull().unique(),
+    invited_by: text().notNull(),
+    created_at: createdAt(),
+    expires_at: at("expires_at").notNull(),
+    accepted_at: at("accepted_at"),
+  },
+  (t) => [index().on(t.organization_id)],
+);
+
+export const auditEvents = pgTable(
+  "audit_events",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid().notNull(),
+    actor_kind: text({ enum: ["key", "user", "human", "system"] }).notNull(),
+    actor: text().notNull(),
+    action: text().notNull(),
+    subject: text().notNull(),
+    detail: jsonb(),
+    ip: text(),
+    created_at: createdAt(),
+  },
+  (t) => [index("audit_organization").on(t.organization_id, t.id.desc())],
+);

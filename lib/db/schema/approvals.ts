@@ -1,0 +1,109 @@
+/** Human authorization: requests, nonces, received proofs and what was accepted of them. */
+import { foreignKey, index, integer, pgTable, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import { organizations } from "./accounts";
+import { agents } from "./agents";
+import { at, bytea, createdAt, leafIndex } from "./columns";
+
+export const authorizationRequests = pgTable(
+  "authorization_requests",
+  {
+    id: text().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    agent_id: uuid()
+      .notNull()
+      .references(() => agents.id),
+    api_key_id: uuid().notNull(),
+    /** Canonical bytes of `human_authorization.request`, made once. */
+    request: bytea().notNull(),
+    request_hash: bytea().notNull().unique(),
+    /** Of the object that an approval of it makes (lib/domain/approval.ts); 1 was before there were versions. */
+    version: integer().notNull().default(1).$type<1 | 2>(),
+    context: text(),
+    context_salt: text(),
+    /** As the page shows them, bound by the hash of the context; version 1 has none. */
+    agent_name: text(),
+    organization_name: text(),
+    /** SHA-256 of what makes two requests equal. */
+    fingerprint: bytea().notNull(),
+    status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
+    approvals_required: integer().notNull(),
+    /** Fixed by the first approval, so that nobody counts twice. */
+    protocol_version: text(),
+    denial_reason: text(),
+    callback_url: text(),
+    created_at: at("created_at").notNull(),
+    expires_at: at("expires_at").notNull(),
+    decided_at: at("decided_at"),
+    /** Canonical bytes of the signed object without `log`; only when approved. */
+    human_authorization: bytea(),
+    /** The decision's statement and its leaf. */
+    decision_payload: bytea(),
+    decision_signature: bytea(),
+    decision_envelope_signature: bytea(),
+    decision_key_id: text(),
+    decision_log: text(),
+    log_id: integer(),
+    leaf_index: leafIndex("leaf_index"),
+    /** The attestation that this authorization backs. */
+    attestation_id: uuid(),
+  },
+  (t) => [
+    index("authorizations_organization").on(t.organization_id, t.created_at.desc()),
+    index("authorizations_pending").on(t.organization_id, t.status),
+    index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
+  ],
+);
+
+/** Nonces of RP signatures: single use, bound to one request. */
+export const worldNonces = pgTable("world_nonces", {
+  nonce: text().primaryKey(),
+  request_id: text()
+    .notNull()
+    .references(() => authorizationRequests.id),
+  created_at: createdAt(),
+  expires_at: at("expires_at").notNull(),
+  used_at: at("used_at"),
+});
+
+/** A received proof, stored before anything that can fail; wallets do not issue it twice. */
+export const approvalSubmissions = pgTable(
+  "approval_submissions",
+  {
+    id: uuid().primaryKey(),
+    request_id: text()
+      .notNull()
+      .references(() => authorizationRequests.id),
+    nonce: text().notNull().unique(),
+    body: text().notNull(),
+    /** Whose share of the costly checks it takes; forgotten when it has ended. */
+    client: text(),
+    status: text({ enum: ["pending", "accepted", "refused"] }).notNull(),
+    /** Why it was refused: the error's name and its words at that time. */
+    code: text({ enum: ["approval_refused", "already_approved", "authorization_not_pending"] }),
+    detail: text(),
+    attempts: integer().notNull().default(0),
+    next_attempt_at: at("next_attempt_at").notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [index().on(t.request_id), index().on(t.status, t.next_attempt_at)],
+);
+
+/** Accepted approvals. The unique index is the rule that each human approves once per request. */
+export const approvals = pgTable(
+  "approvals",
+  {
+    id: uuid().primaryKey(),
+    request_id: text().notNull(),
+    environment: text().notNull(),
+    world_action: text().notNull(),
+    nullifier_hash: text().notNull(),
+    record: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [
+    uniqueIndex("approvals_nullifier").on(t.environment, t.world_action, t.nullifier_hash),
+    foreignKey({ columns: [t.request_id], foreignColumns: [authorizationRequests.id] }),
+  ],
+);

@@ -1,0 +1,67 @@
+/** Attestations, and how many an organization made on a day. */
+import {
+  boolean,
+  date,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
+import { organizations } from "./accounts";
+import { agents } from "./agents";
+import { at, bytea, leafIndex } from "./columns";
+
+export const attestations = pgTable(
+  "attestations",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    agent_id: uuid()
+      .notNull()
+      .references(() => agents.id),
+    api_key_id: uuid().notNull(),
+    log_id: integer().notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+    /** The exact signed bytes; null only after erasure. */
+    payload: bytea(),
+    payload_hash: bytea().notNull(),
+    signature: bytea().notNull(),
+    envelope_signature: bytea().notNull(),
+    key_id: text().notNull(),
+    is_public: boolean().notNull(),
+    created_at: at("created_at").notNull(),
+    /** Search aids that repeat signed fields; null after erasure. */
+    action: text(),
+    human_approval_method: text(),
+    /** Codes that the signed bytes warn of (lib/domain/warnings.ts): for filters, never for what is shown. */
+    warnings: text().array(),
+    /** SHA-256 of a verified agent signature: one signature backs one attestation. */
+    agent_signature_hash: bytea().unique(),
+    /** Canonical bytes of the embedded object. */
+    human_authorization: bytea(),
+    authorization_id: text().unique(),
+    zk_proof: text(),
+    bbs_signature: bytea(),
+    erased_at: at("erased_at"),
+  },
+  (t) => [
+    uniqueIndex().on(t.log_id, t.leaf_index),
+    index("attestations_feed").on(t.agent_id, t.is_public, t.log_id.desc(), t.leaf_index.desc()),
+    index("attestations_organization").on(t.organization_id, t.id.desc()),
+  ],
+);
+
+export const dailyUsage = pgTable(
+  "daily_usage",
+  {
+    organization_id: uuid().notNull(),
+    day: date({ mode: "string" }).notNull(),
+    attestations: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.organization_id, t.day] })],
+);

@@ -1,0 +1,108 @@
+/** Keys that sign, and the log. */
+import { sql } from "drizzle-orm";
+import { integer, pgTable, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
+import { at, bytea, createdAt, leafIndex } from "./columns";
+
+/** One row for each log that a key signs in: an attestation key's range of indexes belongs to one log. */
+export const signingKeys = pgTable(
+  "signing_keys",
+  {
+    key_id: text().notNull(),
+    purpose: text({ enum: ["attestation", "log", "zk"] }).notNull(),
+    public_key: bytea().notNull(),
+    status: text({ enum: ["active", "retired", "revoked"] }).notNull(),
+    log_id: integer().notNull(),
+    valid_from_index: leafIndex("valid_from_index"),
+    valid_to_index: leafIndex("valid_to_index"),
+    created_at: createdAt(),
+    retired_at: at("retired_at"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.purpose, t.key_id, t.log_id] }),
+    uniqueIndex("signing_keys_one_active").on(t.purpose).where(sql`${t.status} = 'active'`),
+  ],
+);
+
+/** One row per log (epoch); the row of the current one is the head, and its lock is the only lock. */
+export const logs = pgTable("logs", {
+  id: integer().primaryKey(),
+  origin: text().notNull(),
+  key_id: text().notNull(),
+  size: leafIndex("size").notNull(),
+  root: bytea().notNull(),
+  checkpoint: text().notNull(),
+  /** The statement of leaf 0 that names the log before, signed by `epoch_key_id`; null for log 1. */
+  epoch_payload: bytea(),
+  epoch_signature: bytea(),
+  epoch_envelope_signature: bytea(),
+  epoch_key_id: text(),
+  created_at: createdAt(),
+  updated_at: at("updated_at").notNull().defaultNow(),
+  closed_at: at("closed_at"),
+});
+
+export const logLeaves = pgTable(
+  "log_leaves",
+  {
+    log_id: integer().notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+    kind: text({ enum: ["attestation", "decision", "key_event", "epoch"] }).notNull(),
+    leaf_hash: bytea().notNull(),
+    data: bytea().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.log_id, t.leaf_index] })],
+);
+
+export const logTiles = pgTable(
+  "log_tiles",
+  {
+    log_id: integer().notNull(),
+    level: integer().notNull(),
+    tile_index: leafIndex("tile_index").notNull(),
+    hashes: bytea().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.log_id, t.level, t.tile_index] })],
+);
+
+/** Every checkpoint that ever left the service. */
+export const logCheckpoints = pgTable(
+  "log_checkpoints",
+  {
+    log_id: integer().notNull(),
+    size: leafIndex("size").notNull(),
+    root: bytea().notNull(),
+    note: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.log_id, t.size] })],
+);
+
+export const logCosignatures = pgTable(
+  "log_cosignatures",
+  {
+    log_id: integer().notNull(),
+    size: leafIndex("size").notNull(),
+    witness: text().notNull(),
+    line: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.log_id, t.size, t.witness] })],
+);
+
+/** The statement that /v1/pubkey shows, signed by the attestation key of the time (`signed_by`), and its leaf. */
+export const keyEvents = pgTable(
+  "key_events",
+  {
+    purpose: text({ enum: ["attestation", "log", "zk"] }).notNull(),
+    key_id: text().notNull(),
+    event: text({ enum: ["made", "retired", "revoked"] }).notNull(),
+    log_id: integer().notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+    payload: bytea().notNull(),
+    signature: bytea().notNull(),
+    envelope_signature: bytea().notNull(),
+    signed_by: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.purpose, t.key_id, t.event, t.log_id] })],
+);
