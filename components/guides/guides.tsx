@@ -1,5 +1,6 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
 import { quickStartSteps } from "#components/quick-start-commands";
+import wire from "#docs/wire.md";
 import approve from "./content/approve.md";
 import attest from "./content/attest.md";
 import changelog from "./content/changelog.md";
@@ -19,6 +20,7 @@ const texts: Record<GuideSlug, string> = {
   "verify-offline": verifyOffline,
   "zero-knowledge": zeroKnowledge,
   security,
+  wire,
   limits,
   errors,
   "run-your-own": runYourOwn,
