@@ -43,7 +43,7 @@ function fillIn(text: string, base: string, verifierSha256: string | null): stri
     .replaceAll("{base}", base);
 }
 
-/** Null for a slug that is no guide. `verifierSha256`: hex; null where /verify.mjs has not been built. */
+/** Null for a slug that is no guide. `verifierSha256`: hex; null if /verify.mjs has not been built. */
 export function findGuide(
   slug: string,
   base: string,
