@@ -12,7 +12,7 @@ import type { Warning } from "#lib/domain/warnings";
 export interface AttestationRow {
   readonly id: string;
   readonly slug: string;
-  /** Null after erasure, and if the signature over it does not hold. */
+  /** Null after erasure, and where the signature over it does not hold. */
   readonly action: string | null;
   readonly isErased: boolean;
   readonly createdAt: string;

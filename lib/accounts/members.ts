@@ -62,7 +62,7 @@ export async function ensureMemberships(
   return listMemberships(db, person.userId);
 }
 
-/** The person's role; throws 404 for strangers and 403 for members if an owner is needed. */
+/** The person's role; throws 404 for strangers and 403 for members where an owner is needed. */
 export async function requireRole(executor: Executor, person: Person, needed: Role): Promise<Role> {
   const [row] = await executor
     .select({ role: memberships.role })

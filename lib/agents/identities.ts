@@ -31,7 +31,7 @@ export interface Registrant {
   actor: Actor;
 }
 
-/** Undefined if no key is given, null if it is to be cleared; a key that is not fit is a 422. */
+/** Undefined where no key is given, null where it is to be cleared; a key that is not fit is a 422. */
 function givenPublicKey(profile: Profile): Uint8Array | null | undefined {
   const given = [
     ["public_key_pem", profile.public_key_pem],

@@ -55,7 +55,7 @@ export function whereOf(
 
 type Row = { attestation: typeof attestations.$inferSelect; slug: string };
 
-/** Null for what the payload would say if it was erased, or its hash or signature does not hold. */
+/** Null for what the payload would say where it was erased, or its hash or signature does not hold. */
 function describeOwnAttestation({ attestation, slug }: Row, keys: readonly PublishedKey[]) {
   const statement = readSignedStatement(attestation, keys);
   const predicate = statement?.predicate;
@@ -135,7 +135,7 @@ export async function readOwnAttestation(context: Context, person: Person, id: s
   if (stored.organization_id !== person.organizationId) throw attestationNotFound();
   return {
     verification: await verifyAttestationById(context, id, person.organizationId, null),
-    /** Name and JSON text of each message that can be disclosed; null if there is nothing to present. */
+    /** Name and JSON text of each message that can be disclosed; null where there is nothing to present. */
     messages:
       stored.payload === null || stored.bbs_signature === null
         ? null

@@ -153,7 +153,7 @@ function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPubl
   ].join("\n");
 }
 
-/** Null also if the stored text is none: only a changed row is, and its check has failed. */
+/** Null also where the stored text is none: only a changed row is, and its check has failed. */
 function shownProof(zkProof: unknown): VerifyResponse["zk_proof"] {
   const parsed = zkProof === null ? "none" : parseZkProof(zkProof);
   return typeof parsed === "string" ? null : parsed;

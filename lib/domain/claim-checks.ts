@@ -52,7 +52,7 @@ export function checkToolsUsed(subject: Subject): Outcome {
   });
 }
 
-/** What the payload says of the authorization against the embedded object; null if they fit. */
+/** What the payload says of the authorization against the embedded object; null where they fit. */
 function findMisfit(statement: ActionStatement, object: JsonObject): string | null {
   const { request, human_approval: approval } = statement.predicate;
   if (approval.method !== "proof_of_personhood") return "the payload records no authorization";

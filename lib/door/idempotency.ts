@@ -33,7 +33,7 @@ function isRow(hold: Omit<IdempotencyHold, "holder">) {
 /** Longer than any attest takes; after a crash the key is free again by then. */
 const lockSeconds = 60;
 
-/** Reserves the row, or takes over one whose holder has crashed; false if somebody else has it. */
+/** Reserves the row, or takes over one whose holder has crashed; false where somebody else has it. */
 async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
   const { db } = context.database;
   await db.delete(idempotencyKeys).where(and(isRow(hold), lt(idempotencyKeys.expires_at, sql`now()`)));
@@ -100,7 +100,7 @@ export interface IdempotentAnswer {
   expiresAt?: Date;
 }
 
-/** Throws if the reservation was lost to a later request (it took longer than the lock). */
+/** Throws where the reservation was lost to a later request (it took longer than the lock). */
 export async function completeIdempotent(
   tx: Executor,
   hold: IdempotencyHold,

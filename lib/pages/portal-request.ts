@@ -44,7 +44,7 @@ export async function currentAddress(): Promise<string> {
 /** A signed-in person who may not belong to an organization yet. */
 export type Visitor = Omit<Person, "organizationId">;
 
-/** Null if nobody is signed in; does not make an organization. */
+/** Null where nobody is signed in; does not make an organization. */
 export const readVisitor = cache(async (): Promise<Visitor | null> => {
   const session = await readSession();
   if (session === null) return null;

@@ -64,7 +64,7 @@ const clockSlackSeconds = 600;
 
 /**
  * A bundle repeats which key and which log to look for, and says when the log took the entry in. Nothing signs that
- * time: it proves nothing, and is only held against the signed timestamp and, if it is known, the time now.
+ * time: it proves nothing, and is only held against the signed timestamp and, where it is known, the time now.
  */
 export function checkBundleHints(
   { bundle, receipt }: Extract<Evidence, { kind: "bundle" }>,
@@ -122,7 +122,7 @@ function findMisfit(object: JsonObject, expected: JsonObject): string | null {
   return Object.keys(expected).find(differs) ?? null;
 }
 
-/** A manifest must be the one that was registered, even if no tool was used. */
+/** A manifest must be the one that was registered, even where no tool was used. */
 function findForeignManifest({ toolManifest }: Receipt, { predicate }: ActionStatement): string | null {
   if (toolManifest === null || toolManifest === "absent") return null;
   const isNamed = hexEncode(sha256(toolManifest)) === predicate.registered.tool_manifest_hash;
