@@ -9,6 +9,7 @@ const inputs = [
   ".ci/compress.mjs",
   "app",
   "components",
+  "docs/wire.md",
   "drizzle",
   "lib",
   "public",

@@ -23,7 +23,7 @@ export function isPostgresPatched() {
   return files.every((file) => existsSync(file) && readFileSync(file, "utf8").includes(guarded));
 }
 
-/** Changes nothing where it was done before. Throws where the package is another than this was made for. */
+/** Changes nothing if it was done before. Throws if the package is another than this was made for. */
 export function patchPostgres() {
   for (const file of files) {
     const source = readFileSync(file, "utf8");

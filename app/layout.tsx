@@ -11,7 +11,7 @@ import "./globals.css";
 
 /*
  * The Latin parts of the typeface, a third of the whole: text is painted sooner on a slow line. Letters beyond
- * Latin-1 have a file of their own, fetched where one occurs; other scripts are shown in the system's fonts.
+ * Latin-1 have a file of their own, fetched if one occurs; other scripts are shown in the system's fonts.
  */
 const geist = localFont({
   src: "../node_modules/@fontsource-variable/geist/files/geist-latin-wght-normal.woff2",

@@ -22,7 +22,7 @@ const chromeFlags = [
 ].join(" ");
 const categories = ["performance", "accessibility", "best-practices", "seo"];
 
-/** Null where the run failed, as some do: no trace of the navigation, or nothing painted. */
+/** Null if the run failed, as some do: no trace of the navigation, or nothing painted. */
 async function readScores(url) {
   const args = ["--yes", lighthouse, url, "--quiet", "--output=json", `--chrome-flags=${chromeFlags}`];
   const output = await promisify(execFile)("npx", args, { maxBuffer: 2 ** 26 }).catch(() => null);

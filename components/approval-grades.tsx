@@ -14,7 +14,7 @@ interface ApprovalPillProps {
   readonly environment?: string;
 }
 
-/** The grade of one attestation, with its TEST mark where there is one. */
+/** The grade of one attestation, with its TEST mark if there is one. */
 export function ApprovalPill({ method, environment }: ApprovalPillProps) {
   switch (method) {
     case "none":
@@ -40,7 +40,7 @@ export function ClaimedPill({
   method,
   isTest,
 }: {
-  /** Null where an approval is claimed and its grade is not known. */
+  /** Null if an approval is claimed and its grade is not known. */
   readonly method: ApprovalMethod | null;
   readonly isTest: boolean;
 }) {

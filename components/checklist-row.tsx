@@ -16,7 +16,7 @@ interface ChecklistRowProps {
   readonly title: string;
   readonly server: ServerStatus;
   readonly browser: BrowserStatus;
-  /** The answer where the check passes and what it found is bad news: "no". Undefined where it is a plain yes. */
+  /** The answer if the check passes and what it found is bad news: "no". Undefined if it is a plain yes. */
   readonly serverWarned?: string | undefined;
   readonly browserWarned?: string | undefined;
   readonly detail: ReactNode;

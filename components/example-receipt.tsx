@@ -42,7 +42,7 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
               id: "approval",
               name: "Human approval",
               value: (
-                <span className="flex flex-wrap gap-1.5">
+                <span className="flex flex-wrap gap-1.5 *:whitespace-normal!">
                   <ApprovalPill
                     method={attestation.approvalMethod}
                     {...(environment === undefined ? {} : { environment })}

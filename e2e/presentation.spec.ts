@@ -194,7 +194,7 @@ test.describe
       await check(page, { text: text.replace('{"type":', '{"type":"x","type":') });
       await expect(verdict(page)).toContainText("twice");
       await check(page, { text: "not json" });
-      await expect(verdict(page)).toContainText("could not be checked");
+      await expect(verdict(page)).toContainText("couldn't be checked");
       await check(page, { text: JSON.stringify(made) });
       await expect(verdict(page)).toContainText("secret");
     });

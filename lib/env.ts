@@ -228,7 +228,7 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
   };
 }
 
-/** Every setting's name with its default as text, empty where there is none; `.env.example` is held against it. */
+/** Every setting's name with its default as text, empty if there is none; `.env.example` is held against it. */
 export function settingDefaults(): Record<string, string> {
   const entries = Object.entries(schema.shape).map(([name, setting]) => {
     const parsed = setting.safeParse(undefined);

@@ -20,7 +20,7 @@ export function generateMetadata(): Metadata {
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 
-/** The address of the attestation that the text names; null where there is none here. */
+/** The address of the attestation that the text names; null if there is none here. */
 async function findAddress(text: string): Promise<string | null> {
   const id = uuid.exec(text)?.[0].toLowerCase();
   if (id === undefined) return null;

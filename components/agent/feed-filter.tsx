@@ -30,7 +30,7 @@ export function FeedFilterForm({ path, approval, action, warnings }: FeedFilterP
         </Field>
         <Field id="filter-warnings" label="Warnings">
           <Select id="filter-warnings" name="warnings" defaultValue={warnings ?? ""}>
-            <option value="">With and without</option>
+            <option value="">Any</option>
             <option value="true">With warnings</option>
             <option value="false">Without warnings</option>
           </Select>

@@ -14,7 +14,7 @@ function TypeText({ schema }: { readonly schema: Schema }) {
   );
 }
 
-/** What a field holds, where it is an object without a name of its own. */
+/** What a field holds, if it is an object without a name of its own. */
 function innerObject(schema: Schema): Schema | null {
   const candidates = [schema, schema.items, ...(schema.anyOf ?? [])];
   return candidates.find((one) => one?.properties !== undefined) ?? null;

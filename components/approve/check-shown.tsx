@@ -5,7 +5,7 @@
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode, isShownContent } from "#lib/domain/approval";
 
-/** The differences in words; empty where the page and the hash are one. */
+/** The differences in words; empty if the page and the hash are one. */
 export function findDifferences(view: ApprovalView): string[] {
   const { request } = view;
   const computed = bindRequest(request);

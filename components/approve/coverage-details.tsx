@@ -9,7 +9,7 @@ import type { ApprovalView } from "#lib/contract/approval-view";
 import { canonicalJson } from "#lib/domain/canonical-json";
 import { DifferenceAlert } from "./difference-alert";
 
-/** Undefined until the browser has computed it; null where it could not. */
+/** Undefined until the browser has computed it; null if it could not. */
 function useDifferences(view: ApprovalView): string[] | null | undefined {
   const [differences, setDifferences] = useState<string[] | null>();
   useEffect(() => {

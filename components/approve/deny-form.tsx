@@ -1,5 +1,5 @@
 "use client";
-/** Denial with a ready reason or free text. The same form posts by itself where no script runs. */
+/** Denial with a ready reason or free text. The same form posts by itself if no script runs. */
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";

@@ -1,7 +1,7 @@
 /** POST and its answer or problem (RFC 9457); never rejects. */
 
 export interface Problem {
-  /** 0 where no answer came. */
+  /** 0 if no answer came. */
   status: number;
   code: string;
   detail: string;

@@ -36,7 +36,7 @@ function listConditions({ view, onElapsed }: RequestConditionsProps): Definition
     {
       id: "approvals",
       name: "Approvals",
-      value: `${given} given, ${required} needed${required > 1 ? ", each by a different person" : ""}`,
+      value: `${given} of ${required}${required > 1 ? ", each from a different person" : ""}`,
     },
   ];
   const expiry = <Timestamp iso={view.expires_at} relative={false} />;

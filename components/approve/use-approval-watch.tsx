@@ -16,7 +16,7 @@ interface PublicState {
   approvals?: { given?: unknown };
 }
 
-/** Undefined where the service is out of reach: the next look may find it. */
+/** Undefined if the service is out of reach: the next look may find it. */
 async function readPublicState(requestId: string): Promise<PublicState | undefined> {
   try {
     const response = await fetch(`/v1/authorize/${encodeURIComponent(requestId)}`, {

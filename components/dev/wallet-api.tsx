@@ -30,7 +30,7 @@ export type WalletDecision =
 
 const api = "/dev/world-app/api";
 
-/** Undefined where the bridge has no such request for this key. */
+/** Undefined if the bridge has no such request for this key. */
 export async function readWalletRequest({ id, key }: WalletLink): Promise<WalletRequest | undefined> {
   try {
     const query = new URLSearchParams({ i: id, k: key });

@@ -1,4 +1,4 @@
-/** The guides in reading order. Their texts are `content/<slug>.md`. */
+/** The guides in reading order. Their texts are `content/<slug>.md`, and docs/wire.md. */
 
 export type GuideSlug =
   | "quick-start"
@@ -7,6 +7,7 @@ export type GuideSlug =
   | "verify-offline"
   | "zero-knowledge"
   | "security"
+  | "wire"
   | "limits"
   | "errors"
   | "reasons"
@@ -68,6 +69,11 @@ export const guideGroups: readonly GuideGroup[] = [
   {
     title: "Reference",
     guides: [
+      {
+        slug: "wire",
+        title: "Wire format",
+        description: "The rules behind the API: codes, signed bytes, limits, versions.",
+      },
       {
         slug: "limits",
         title: "Limits",

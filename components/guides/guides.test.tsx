@@ -9,7 +9,7 @@ import { guideEntries } from "./guides-index";
 import { listReasons } from "./reason-table";
 
 const read = (slug: string) =>
-  readFileSync(path.join(process.cwd(), "components/guides/content", `${slug}.md`), "utf8");
+  readFileSync(path.join(slug === "wire" ? "docs" : "components/guides/content", `${slug}.md`), "utf8");
 const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "");
 const anchors = (text: string) =>
   [...withoutFences(text).matchAll(/^#{2,3} (.+)$/gm)].map((match) => headingId(match[1] ?? ""));

@@ -1,5 +1,6 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
 import { quickStartSteps } from "#components/quick-start-commands";
+import wire from "#docs/wire.md";
 import approve from "./content/approve.md";
 import attest from "./content/attest.md";
 import changelog from "./content/changelog.md";
@@ -21,6 +22,7 @@ const texts: Record<GuideSlug, string> = {
   "verify-offline": verifyOffline,
   "zero-knowledge": zeroKnowledge,
   security,
+  wire,
   limits,
   errors,
   reasons,
@@ -45,7 +47,7 @@ function fillIn(text: string, base: string, verifierSha256: string | null): stri
     .replaceAll("{base}", base);
 }
 
-/** Null for a slug that is no guide. `verifierSha256`: hex; null where /verify.mjs has not been built. */
+/** Null for a slug that is no guide. `verifierSha256`: hex; null if /verify.mjs has not been built. */
 export function findGuide(
   slug: string,
   base: string,

@@ -35,7 +35,7 @@ function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
       </Field>
       <Field id="filter-warnings" label="Warnings">
         <Select id="filter-warnings" name="warnings" defaultValue={filters.warnings ?? ""}>
-          <option value="">with and without</option>
+          <option value="">any</option>
           <option value="true">with warnings</option>
           <option value="false">without warnings</option>
         </Select>

@@ -50,8 +50,8 @@ export function AuthorizationFacts({ state }: { readonly state: AuthorizationSta
       value: `${state.approvals.given} of ${state.approvals.required} (level: ${state.required_level} or stronger)`,
     },
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },
-    { id: "created", name: "Asked", value: <Timestamp iso={state.created_at} /> },
-    { id: "expires", name: "Ends", value: <Timestamp iso={state.expires_at} /> },
+    { id: "created", name: "Requested", value: <Timestamp iso={state.created_at} /> },
+    { id: "expires", name: "Expires", value: <Timestamp iso={state.expires_at} /> },
     ...outcomeOf(state),
     { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
   ];

@@ -28,7 +28,7 @@ export interface PresentationQuestion {
 export interface CheckedPresentation {
   report: PresentationReport;
   kid: string;
-  /** Null where the Ed25519 key's endorsement of the BBS key holds. */
+  /** Null if the Ed25519 key's endorsement of the BBS key holds. */
   endorsementFault: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** The outcome of a check: values only where every check has passed, so that nothing unproven looks proven. */
+/** The outcome of a check: values only if every check has passed, so that nothing unproven looks proven. */
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";

@@ -6,7 +6,6 @@ import { type Theme, themeCookieName } from "./theme";
 
 const next = { system: "light", light: "dark", dark: "system" } as const;
 const icons = { system: Monitor, light: Sun, dark: Moon } as const;
-const names = { system: "as the system", light: "light", dark: "dark" } as const;
 const yearSeconds = 31_536_000;
 
 function applyTheme(theme: Theme): void {
@@ -26,8 +25,8 @@ export function ThemeToggle({ initial }: { readonly initial: Theme }) {
     <button
       type="button"
       className={`inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
-      aria-label={`Theme: ${names[theme]}. Switch to ${names[next[theme]]}`}
-      title={`Colours: ${names[theme]}`}
+      aria-label={`Theme: ${theme}. Change to ${next[theme]}`}
+      title={`Theme: ${theme}`}
       onClick={() => {
         applyTheme(next[theme]);
         setTheme(next[theme]);

@@ -16,7 +16,7 @@ interface ChecklistProps {
   readonly warnings: readonly Warning[];
 }
 
-/** Both results in words, once where they say the same. */
+/** Both results in words, once if they say the same. */
 function Details({ server, browser }: { readonly server: string; readonly browser: string }) {
   if (browser === "" || browser === server)
     return (

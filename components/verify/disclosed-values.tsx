@@ -1,4 +1,4 @@
-/** What the zero-knowledge proof discloses, where it has verified: nothing unproven is shown as proven. */
+/** What the zero-knowledge proof discloses, if it has verified: nothing unproven is shown as proven. */
 import { AgentText } from "#components/agent-text";
 import { TextLink } from "#components/ui/text-link";
 import type { VerifyResponse } from "#lib/contract/verify";

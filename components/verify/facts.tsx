@@ -10,7 +10,7 @@ export interface Verification {
   readonly answer: VerifyResponse;
   readonly keyStatus: VerdictFacts["keyStatus"];
   readonly isTest: boolean;
-  /** Null where a stranger cannot know it. */
+  /** Null if a stranger cannot know it. */
   readonly approvalMethod: ApprovalMethod | null;
 }
 

@@ -14,7 +14,7 @@ export type VerificationResult =
   | { readonly ok: true; readonly report: VerifierReport }
   | { readonly ok: false; readonly problem: string };
 
-/** Rejects with a message for people where the evidence cannot be read or the worker cannot run. */
+/** Rejects with a message for people if the evidence cannot be read or the worker cannot run. */
 export function verifyInWorker(job: VerificationJob): Promise<VerifierReport> {
   const worker = new Worker(new URL("./verify-worker.tsx", import.meta.url), { type: "module" });
   return new Promise<VerifierReport>((resolve, reject) => {

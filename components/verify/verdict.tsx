@@ -12,7 +12,7 @@ export interface VerdictFacts {
   readonly valid: boolean | null;
   readonly isPublic: boolean;
   readonly erasedAt: string | null;
-  /** Null where it is hidden, erased or unreadable. */
+  /** Null if it is hidden, erased or unreadable. */
   readonly approval: HumanApproval | null;
   /** Known of private attestations too. */
   readonly isApproved: boolean | null;
@@ -37,7 +37,7 @@ export interface Verdict {
   readonly short: string;
   /** What a careful reader must know besides. */
   readonly notes: readonly string[];
-  /** What the record says that is bad news; where there is any, no page or picture looks as if there were none. */
+  /** What the record says that is bad news; if there is any, no page or picture looks as if there were none. */
   readonly warnings: readonly Warning[];
 }
 

@@ -30,9 +30,9 @@ export interface TestApp {
   app: App;
   env: Record<string, string>;
   dataDir: string;
-  /** Calls the operation as a client would; `body` of the answer is parsed where it is JSON. */
+  /** Calls the operation as a client would; `body` of the answer is parsed if it is JSON. */
   call(method: string, path: string, options?: TestCall): Promise<TestAnswer>;
-  /** A key of the person's organization, made without mail; with every scope where none are named. */
+  /** A key of the person's organization, made without mail; with every scope if none are named. */
   createKey(
     email?: string,
     scopes?: readonly Scope[],

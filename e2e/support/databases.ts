@@ -12,7 +12,7 @@ export type DatabaseKind = "embedded" | "postgres";
 
 const adminUrl = process.env["TEST_DATABASE_URL"];
 
-/** For `describe.each`; PostgreSQL is missing only where nobody said where it is. */
+/** For `describe.each`; PostgreSQL is missing only if nobody said where it is. */
 export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded"] : ["embedded", "postgres"];
 
 /** A database of its own on the PostgreSQL of the tests: migrated already, or with nothing in it at all. */

@@ -13,7 +13,7 @@ export interface KeptReceipt {
 
 export interface Load {
   receipts: KeptReceipt[];
-  /** Statuses other than 201; 0 where the connection broke. */
+  /** Statuses other than 201; 0 if the connection broke. */
   failures: number[];
   /** Resolves when this many receipts have come, on a slow machine too; rejects after a minute. */
   reach(count: number): Promise<void>;

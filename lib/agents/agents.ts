@@ -66,7 +66,7 @@ export interface SlugClaim {
 }
 
 /**
- * Claims the slugs that nobody has, and answers the agent of each claim in its order, null where another
+ * Claims the slugs that nobody has, and answers the agent of each claim in its order, null if another
  * organization owns it.
  */
 export async function claimAgents(context: AccountsContext, tx: Executor, claims: SlugClaim[]) {

@@ -33,7 +33,7 @@ interface Client {
 }
 
 export interface PageGate {
-  /** Runs `work` when it is the address's turn, or never where the client goes before that; 429 or 503 when lines are full. */
+  /** Runs `work` when it is the address's turn, or never if the client goes before that; 429 or 503 when lines are full. */
   run(address: string, client: Client, work: () => Promise<void>): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Limits on pages and on everything else that Next answers, whatever the method. A page of Next cannot answer 429, so
- * the production server asks here before it hands a request to Next; where another host runs Next, proxy.ts asks.
+ * the production server asks here before it hands a request to Next; if another host runs Next, proxy.ts asks.
  */
 import type { LimitName } from "#lib/contract/operation";
 import { clientAddress } from "#lib/door/client-ip";
@@ -23,7 +23,7 @@ export function limitOfPage(pathname: string): LimitName | null {
   return ownLimits.find(([pattern]) => pattern.test(pathname))?.[1] ?? null;
 }
 
-/** A page that does without Next: for 429, and 503 where too many pages are waiting already. */
+/** A page that does without Next: for 429, and 503 if too many pages are waiting already. */
 export function explainRefusal({ errorName, detail, headers }: AppError): Response {
   const seconds = headers["retry-after"] ?? "60";
   const isLimit = errorName === "rate_limit_exceeded";

@@ -176,7 +176,7 @@ export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): voi
   incoming.headers[PEER_HEADER] = `${peerSecret} ${incoming.socket.remoteAddress ?? "unknown"}`;
 }
 
-/** Hands a request to Next when it is its address's turn; says so where too many wait. */
+/** Hands a request to Next when it is its address's turn; says so if too many wait. */
 export async function serveInTurn(
   gate: PageGate,
   incoming: IncomingMessage,

@@ -67,7 +67,7 @@ async function signItem(context: Context, row: AuthorizationRow, facts: Facts): 
   };
 }
 
-/** Makes the facts again where the signing key was rotated in between: they may hold a signature of their own. */
+/** Makes the facts again if the signing key was rotated in between: they may hold a signature of their own. */
 async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
   await submitSigned(context, decisionKind, () => signItem(context, row, makeFacts()));
   await context.wakeups.notify(wakeupName(row.id));
@@ -226,7 +226,7 @@ export type ProvenApproval = Approval extends infer One
 
 const maxAttempts = 10;
 
-/** Counts the approval; judged again where another one was counted in between. Counting the same proof twice does nothing. */
+/** Counts the approval; judged again if another one was counted in between. Counting the same proof twice does nothing. */
 export async function acceptApproval(
   context: Context,
   requestId: string,

@@ -119,7 +119,7 @@ export function authorizationAlreadyUsed() {
   );
 }
 
-/** `registeredKey`: the agent's, in base64; null where none is registered. */
+/** `registeredKey`: the agent's, in base64; null if none is registered. */
 export async function prepareApproval(
   context: Context,
   principal: KeyPrincipal,
@@ -137,7 +137,7 @@ export async function prepareApproval(
   return { approval: { method: "none" }, authorization: null };
 }
 
-/** What `human_approved` answers: true only where someone asserts or proves it. */
+/** What `human_approved` answers: true only if someone asserts or proves it. */
 export function isHumanApproved(approval: HumanApproval): boolean {
   return approval.method !== "none";
 }

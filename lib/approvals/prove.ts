@@ -52,7 +52,7 @@ async function checkRoot(context: Context, proof: WorldProof, share: Share): Pro
   return verdict.status === "anchored" ? verdict.anchor : undefined;
 }
 
-/** False where v4's key or the chain's keys are missing: then World alone can check the proof. */
+/** False if v4's key or the chain's keys are missing: then World alone can check the proof. */
 async function checkPairing(
   context: Context,
   proof: WorldProof,

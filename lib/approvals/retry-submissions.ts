@@ -41,7 +41,7 @@ export function createRetries(context: Context): Retries {
     return 1;
   }
 
-  /** Zero too where there is no place: it stays due. */
+  /** Zero too if there is no place: it stays due. */
   async function take(due: DueSubmission): Promise<number> {
     const share = shareOf("approval", {
       organization: due.organizationId,

@@ -16,7 +16,7 @@ import { AppError } from "#lib/errors";
 export const authorizationNotFound = () =>
   new AppError("authorization_not_found", "no authorization request has this id");
 
-/** `now()` is when a transaction began, which may be long ago where it has waited for a lock. */
+/** `now()` is when a transaction began, which may be long ago if it has waited for a lock. */
 export const databaseNow = sql`clock_timestamp()`;
 
 /** Only such a request can still be decided. */

@@ -99,7 +99,7 @@ export async function storeSubmission(
   });
 }
 
-/** Null where another process is at it, or it has ended. */
+/** Null if another process is at it, or it has ended. */
 export async function claimSubmission(context: Context, id: string): Promise<Submission | null> {
   const [claimed] = await context.database.db
     .update(approvalSubmissions)

@@ -68,7 +68,7 @@ export async function lockOpen(tx: Executor, requestId: string): Promise<boolean
   return rows.length === 1;
 }
 
-/** False where the approvals are not those that the new one was judged beside. Needs the row's lock. */
+/** False if the approvals are not those that the new one was judged beside. Needs the row's lock. */
 export async function standsBeside(tx: Executor, approval: NewApproval): Promise<boolean> {
   const present = await readApprovals(tx, approval.requestId);
   return present.map(({ id }) => id).join() === approval.besides.join();

@@ -26,7 +26,7 @@ const newestEntries = 1_000;
 /** Of the public ones: more than one is read only because a changed row is no example. */
 const candidates = 5;
 
-/** Null where the newest entries of the log hold none whose signature holds, or it cannot be read. */
+/** Null if the newest entries of the log hold none whose signature holds, or it cannot be read. */
 export async function readLatestAttestation(context: Context): Promise<LatestAttestation | null> {
   const head = await readOpenHead(context.database.db);
   const isNew = and(

@@ -1,4 +1,4 @@
-/** For lists and examples, which run no checklist: what a stored row says, or nothing where nobody signed it. */
+/** For lists and examples, which run no checklist: what a stored row says, or nothing if nobody signed it. */
 import type { attestations } from "#lib/db/schema";
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
@@ -10,7 +10,7 @@ type SignedRow = Pick<
   "id" | "payload" | "payload_hash" | "signature" | "key_id" | "is_public"
 >;
 
-/** Null where the payload is gone, altered, another row's, or not signed by the key that the row names. */
+/** Null if the payload is gone, altered, another row's, or not signed by the key that the row names. */
 export function readSignedStatement(
   row: SignedRow,
   keys: readonly Pick<PublishedKey, "keyId" | "publicKey">[],

@@ -11,7 +11,7 @@ export interface AttestationFacts {
   id: string;
   slug: string;
   isPublic: boolean;
-  /** Null after erasure, or where the reader may not see it. */
+  /** Null after erasure, or if the reader may not see it. */
   payload: string | null;
   payloadHashHex: string;
   signature: Uint8Array;

@@ -1,6 +1,6 @@
 /**
  *   npm run log -- check                            every leaf, tile and root of the database's logs again
- *   npm run log -- new-epoch [--new-log-key]        go on in a new log where the old one cannot be extended
+ *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
  */
 import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
 import { checkStoredLogs } from "#lib/log/history";
@@ -24,7 +24,7 @@ async function check({ database }: CommandContext): Promise<number> {
   return logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok) ? 0 : 1;
 }
 
-/** A key that the old log did not have: from the settings where they give one, else made in a file. */
+/** A key that the old log did not have: from the settings if they give one, else created in a file. */
 async function findNewLogKey(context: CommandContext): Promise<Signer> {
   const { key_id } = await readOpenHead(context.database.db);
   const setting = findKeySetting(context.env, "log");

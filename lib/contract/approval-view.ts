@@ -28,7 +28,7 @@ export interface ApprovalView {
     /** Of that key, now. `proven`: a signature under it has verified. */
     key_status: "none" | "unproven" | "proven" | "retired";
   };
-  /** Its name is null where it was erased with the rest. */
+  /** Its name is null if it was erased with the rest. */
   organization: { id: string; name: string | null };
   required_level: RequiredLevel;
   approvals: { required: number; given: number };
@@ -68,7 +68,7 @@ export interface WorldIdStart {
   action: string;
   signal: string;
   preset: WalletPreset;
-  /** What is asked for where the wallet cannot answer the first; null where nothing else is enough. */
+  /** What is asked for if the wallet cannot answer the first; null if nothing else is enough. */
   fallback: "device_legacy" | null;
   /** Fixed by the first approval, else null. */
   protocol_version: ProtocolVersion | null;

@@ -3,7 +3,7 @@ import { bundleFile, bytesFile, envelopeFile, payloadFile, scriptFile, textFile 
 import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "./receipts";
 
-/** `errors`: 409 where the file is made of the payload, which may have been erased. */
+/** `errors`: 409 if the file is made of the payload, which may have been erased. */
 const download = <Path extends string>(path: Path, summary: string, file: FileSpec, errors = [404, 409]) =>
   ({
     method: "GET",

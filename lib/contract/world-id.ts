@@ -75,7 +75,7 @@ export const idkitResultSchema = z.discriminatedUnion("protocol_version", [
 export type IdkitResult = z.infer<typeof idkitResultSchema>;
 
 /**
- * The first response whose credential is enough, as a proof that names our app and RP; undefined where none is.
+ * The first response whose credential is enough, as a proof that names our app and RP; undefined if none is.
  * The nonce is the result's own: v4 proves it, and the caller must have found it among those of this request.
  */
 export function pickProof(

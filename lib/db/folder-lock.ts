@@ -53,7 +53,7 @@ async function lockByFile(folder: string): Promise<() => Promise<void>> {
   throw inUse(folder);
 }
 
-/** Resolves to the function that gives the folder back; throws where another live process holds it. */
+/** Resolves to the function that gives the folder back; throws if another live process holds it. */
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   await mkdir(folder, { recursive: true });
   const real = await realpath(folder);

@@ -18,7 +18,7 @@ export interface Decision {
   decided_at: string;
   /** The service's key that signs the statement. */
   key_id: string;
-  /** Hex SHA-256 of the canonical signed object without `log`; null where nothing was approved. */
+  /** Hex SHA-256 of the canonical signed object without `log`; null if nothing was approved. */
   authorization_hash: string | null;
 }
 

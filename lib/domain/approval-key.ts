@@ -17,7 +17,7 @@ export function isSameAgentKey(asked: JsonObject, registeredKey: string | null):
   return (asked["agent_public_key"] ?? null) === registeredKey;
 }
 
-/** `authorization`: the embedded `human_authorization`; null where the attestation has none at hand. */
+/** `authorization`: the embedded `human_authorization`; null if the attestation has none at hand. */
 export function judgeApprovalKey(
   { predicate }: ActionStatement,
   authorization: JsonObject | null,
@@ -28,7 +28,7 @@ export function judgeApprovalKey(
   return authorization["version"] === 1 ? "changed_before_rule" : "changed";
 }
 
-/** Null where there is nothing to warn of. */
+/** Null if there is nothing to warn of. */
 export function warnOfApprovalKey(
   statement: ActionStatement,
   authorization: JsonObject | null,

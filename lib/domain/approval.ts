@@ -20,7 +20,7 @@ export interface ApprovalRequest {
   origin: string;
   organization: string;
   agent_slug: string;
-  /** base64 of the raw 32 bytes; null where the agent has registered no key. */
+  /** base64 of the raw 32 bytes; null if the agent has registered no key. */
   agent_public_key: string | null;
   action: string;
   context_hash: string;

@@ -34,7 +34,7 @@ export function computeLogId({ name, type, publicKey }: VerifierKey): Uint8Array
   return computeNoteKeyHash(name, type, publicKey);
 }
 
-/** Throws RangeError where the checkpoint is none. */
+/** Throws RangeError if the checkpoint is none. */
 export function encodeBundle(bundle: LogBundle): string {
   return canonicalJson(bundleToJson(bundle));
 }

@@ -14,7 +14,7 @@ export function utf8Encode(text: string): Uint8Array {
   return textEncoder.encode(text);
 }
 
-/** Throws TypeError where the bytes are not UTF-8. */
+/** Throws TypeError if the bytes are not UTF-8. */
 export function utf8Decode(bytes: Uint8Array): string {
   return textDecoder.decode(bytes);
 }

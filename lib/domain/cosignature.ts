@@ -38,7 +38,7 @@ export async function cosignCheckpoint(
   return { name: key.name, keyId: key.keyId, signature: concatBytes(encodeTime(timeSeconds), signature) };
 }
 
-/** The time of the note's cosignature by this key; undefined where it has none that verifies. */
+/** The time of the note's cosignature by this key; undefined if it has none that verifies. */
 export function verifyCosignature(
   note: SignedNote,
   key: VerifierKey,

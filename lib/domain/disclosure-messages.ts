@@ -10,7 +10,7 @@ import { canonicalJson, type JsonValue } from "./canonical-json";
 import { DISCLOSURE_SCHEMA, MESSAGE_NAMES, type MessageName } from "./disclosure";
 import { type HumanApproval, parseActionStatement } from "./statement";
 
-/** Throws TypeError where the bytes are not the canonical statement of an action. */
+/** Throws TypeError if the bytes are not the canonical statement of an action. */
 export function disclosureMessages(payload: Uint8Array): string[] {
   const statement = parseActionStatement(payload);
   if (statement === null) throw new TypeError("the payload is not a canonical action statement");
@@ -51,7 +51,7 @@ function humanApprovalValues(approval: HumanApproval) {
   };
 }
 
-/** The value of message `index`; undefined where the text is not the canonical `[name, value]` of that index. */
+/** The value of message `index`; undefined if the text is not the canonical `[name, value]` of that index. */
 export function parseMessage(index: number, text: string): JsonValue | undefined {
   const name = MESSAGE_NAMES[index];
   try {

@@ -114,7 +114,7 @@ export function groupSegments(text: string): DisplayRun[] {
   return runs;
 }
 
-/** One run in plain text, the count within the brackets, where no digit of the text can join it: ⟨U+200B × 637⟩. */
+/** One run in plain text, the count within the brackets, if no digit of the text can join it: ⟨U+200B × 637⟩. */
 export function runToText(run: DisplayRun): string {
   if (run.kind === "text") return run.value.replaceAll(markOpening, shownOpening);
   return run.marks.map(({ label, count }) => (count === 1 ? `⟨${label}⟩` : `⟨${label} × ${count}⟩`)).join("");

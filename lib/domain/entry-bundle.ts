@@ -6,7 +6,7 @@ import { TILE_WIDTH } from "./tile-path";
 
 export const MAX_ENTRY_BYTES = 0xffff;
 
-/** Throws RangeError where there are none or more than 256 entries, or one is too long. */
+/** Throws RangeError if there are none or more than 256 entries, or one is too long. */
 export function encodeEntryBundle(entries: readonly Uint8Array[]): Uint8Array {
   if (entries.length === 0 || entries.length > TILE_WIDTH)
     throw new RangeError("a bundle has 1 to 256 entries");

@@ -27,7 +27,7 @@ function parseDecimal(text: string): Decimal {
   return { isNegative: sign === "-", digits: all.slice(start, end), exponent: point };
 }
 
-/** What the number becomes where that is another value: its RFC 8785 spelling, or "Infinity"; else null. */
+/** What the number becomes if that is another value: its RFC 8785 spelling, or "Infinity"; else null. */
 export function findRounding(token: string): string | null {
   const value = Number(token);
   if (!Number.isFinite(value)) return "Infinity";

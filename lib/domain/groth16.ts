@@ -45,7 +45,7 @@ export type VerificationKeyJson = {
 export type Groth16Failure = "malformed_point" | "input_out_of_range" | "pairing_failed";
 export type Groth16Result = { ok: true } | { ok: false; reason: Groth16Failure };
 
-/** Throws RangeError where a point is not on its curve and in its group: a key is configuration, not evidence. */
+/** Throws RangeError if a point is not on its curve and in its group: a key is configuration, not evidence. */
 export function parseVerificationKey(json: VerificationKeyJson): VerificationKey {
   return {
     alpha: keyPoint(g1FromCoordinates(g1FromJson(json.vk_alpha_1))),
@@ -83,7 +83,7 @@ export function verifyGroth16(
 /**
  * The 2π.com BN254 compression (https://2π.com/23/bn254-compression), as World's v4 verifier contract reads
  * it: [A, B₁, B₀, C], where A and C are x·2 + sign and B₀ is the real part of x·4 + hint·2 + sign.
- * Undefined where a word does not name a point.
+ * Undefined if a word does not name a point.
  */
 export function decompressProof(words: readonly [bigint, bigint, bigint, bigint]): Groth16Proof | undefined {
   const a = decompressG1(words[0]);

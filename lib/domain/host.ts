@@ -9,7 +9,7 @@ export interface Host {
 const ipv4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
 const pattern = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{0,5}))?$/i;
 
-/** One spelling for each IPv6 address; undefined where it is none. */
+/** One spelling for each IPv6 address; undefined if it is none. */
 function shortenIpv6(name: string): string | undefined {
   try {
     return new URL(`http://${name}`).hostname;
@@ -18,7 +18,7 @@ function shortenIpv6(name: string): string | undefined {
   }
 }
 
-/** Null where the text is no host: user information, white space, several hosts, a port out of range. */
+/** Null if the text is no host: user information, white space, several hosts, a port out of range. */
 export function parseHost(text: string, defaultPort: number): Host | null {
   const [, written, digits = ""] = pattern.exec(text) ?? [];
   if (written === undefined) return null;

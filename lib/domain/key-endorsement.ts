@@ -21,7 +21,7 @@ export interface KeyEndorsement {
   key_id: string;
 }
 
-/** Null where the endorsement holds for this BBS key; else a sentence that says what is wrong. Never throws. */
+/** Null if the endorsement holds for this BBS key; else a sentence that says what is wrong. Never throws. */
 export function findEndorsementFault(
   publicKey: Uint8Array,
   endorsement: KeyEndorsement,

@@ -24,7 +24,7 @@ export interface AudienceHeader {
 }
 export type PresentationHeader = PublicHeader | AudienceHeader;
 
-/** Throws RangeError where the parts would not be accepted by a verifier. */
+/** Throws RangeError if the parts would not be accepted by a verifier. */
 export function encodePresentationHeader(header: PresentationHeader): Uint8Array {
   const value: JsonValue =
     header.kind === "public"
@@ -40,7 +40,7 @@ export function encodePresentationHeader(header: PresentationHeader): Uint8Array
   return bytes;
 }
 
-/** Null where the bytes are not exactly one of the two headers in canonical form. */
+/** Null if the bytes are not exactly one of the two headers in canonical form. */
 export function decodePresentationHeader(bytes: Uint8Array): PresentationHeader | null {
   let value: JsonValue;
   try {

@@ -48,7 +48,7 @@ function describeDisclosedFault(disclosed: JsonValue | undefined): string | null
   return null;
 }
 
-/** Null where the text is not canonical base64url. */
+/** Null if the text is not canonical base64url. */
 export function decodeOrNull(text: string): Uint8Array | null {
   try {
     return base64UrlDecode(text);

@@ -28,7 +28,7 @@ export interface Receipt {
   /** `absent`, here and below: this kind of file does not carry it, so its absence says nothing. */
   toolManifest: Uint8Array | null | "absent";
   humanAuthorization: JsonObject | null | "absent";
-  /** As it was sent; null where the attestation has none, or `absent`. */
+  /** As it was sent; null if the attestation has none, or `absent`. */
   zkProof: unknown;
 }
 

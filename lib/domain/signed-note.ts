@@ -55,7 +55,7 @@ export function encodeVerifierKey({ name, type, publicKey, keyId }: VerifierKey)
   return `${name}+${hexEncode(keyId)}+${base64Encode(concatBytes(Uint8Array.of(type), publicKey))}`;
 }
 
-/** Throws RangeError where the text is no vkey of a type known here or its key ID does not fit. */
+/** Throws RangeError if the text is no vkey of a type known here or its key ID does not fit. */
 export function parseVerifierKey(vkey: string): VerifierKey {
   const match = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(vkey);
   if (match === null) throw new RangeError("not a verifier key");
@@ -108,7 +108,7 @@ export async function signNoteText(
 }
 
 /**
- * Whether a type 1 key signed the note. Lines of other keys are ignored; where several lines claim this key,
+ * Whether a type 1 key signed the note. Lines of other keys are ignored; if several lines claim this key,
  * every one must verify.
  */
 export function verifyNoteSignature(

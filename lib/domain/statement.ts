@@ -27,7 +27,7 @@ export interface Verdicts {
   tools_authorized: Verdict;
 }
 
-/** What the agent's claims are compared with, as it was registered at that moment; null where nothing was. */
+/** What the agent's claims are compared with, as it was registered at that moment; null if nothing was. */
 export interface RegisteredIdentity {
   /** base64 of the raw 32 bytes */
   agent_public_key: string | null;

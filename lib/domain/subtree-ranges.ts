@@ -49,7 +49,7 @@ export function consistencyRanges(oldSize: number, newSize: number): LeafRange[]
       from = split;
     }
   }
-  // The verifier holds the old root, so the last subtree is left out where it is the whole old tree.
+  // The verifier holds the old root, so the last subtree is left out if it is the whole old tree.
   if (from > 0) ranges.push([from, to]);
   return ranges.reverse();
 }

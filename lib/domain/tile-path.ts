@@ -17,7 +17,7 @@ export type TilePath = {
   width: number;
 };
 
-/** Without a leading slash; throws RangeError where there is no such path. */
+/** Without a leading slash; throws RangeError if there is no such path. */
 export function encodeTilePath({ level, index, width }: TilePath): string {
   if (level !== "entries" && !isIntegerWithin(level, 0, MAX_LEVEL)) throw new RangeError("tile level");
   if (!isIntegerWithin(index, 0, Number.MAX_SAFE_INTEGER)) throw new RangeError("tile index");
@@ -46,7 +46,7 @@ export function parseTilePath(path: string): TilePath | undefined {
   }
 }
 
-/** Hashes that the tile holds in a tree of this size: 0 where it does not exist, 256 where it is full. */
+/** Hashes that the tile holds in a tree of this size: 0 if it does not exist, 256 if it is full. */
 export function tileWidth(level: number, index: number, size: number): number {
   const hashesOfLevel = Math.floor(size / TILE_WIDTH ** level);
   return Math.min(TILE_WIDTH, Math.max(0, hashesOfLevel - index * TILE_WIDTH));

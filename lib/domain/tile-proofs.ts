@@ -14,10 +14,10 @@ import {
 import { TILE_WIDTH } from "./tile-path";
 import { splitHashes } from "./tiles";
 
-/** The stored row, which may be longer than asked for; undefined where there is none. */
+/** The stored row, which may be longer than asked for; undefined if there is none. */
 export type TileReader = (level: number, index: number) => Promise<Uint8Array | undefined>;
 
-/** From the leaf's sibling upwards. Throws RangeError where the tiles do not hold the tree. */
+/** From the leaf's sibling upwards. Throws RangeError if the tiles do not hold the tree. */
 export async function proveInclusion(
   index: number,
   size: number,
@@ -26,7 +26,7 @@ export async function proveInclusion(
   return await hashRanges(inclusionRanges(index, size), readTile);
 }
 
-/** Empty from size 0 and between equal sizes. Throws RangeError where the tiles do not hold the tree. */
+/** Empty from size 0 and between equal sizes. Throws RangeError if the tiles do not hold the tree. */
 export async function proveConsistency(
   oldSize: number,
   newSize: number,

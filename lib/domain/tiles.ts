@@ -17,7 +17,7 @@ type TileNodes = { readonly level: number; readonly index: number; readonly rows
 export type RightEdge = {
   readonly size: number;
   readonly root: Uint8Array;
-  /** By level; undefined where the level has no partial tile. */
+  /** By level; undefined if the level has no partial tile. */
   readonly tiles: readonly (TileNodes | undefined)[];
 };
 
@@ -37,7 +37,7 @@ export function emptyRightEdge(): RightEdge {
 
 /**
  * From the stored rows that `rightEdgeTiles(size)` names, in any order; a row longer than needed counts by
- * its prefix. Throws RangeError where one is missing or too short. Compare `root` with the head's before
+ * its prefix. Throws RangeError if one is missing or too short. Compare `root` with the head's before
  * signing anything that is built on it.
  */
 export function loadRightEdge(size: number, stored: readonly Tile[]): RightEdge {
@@ -123,7 +123,7 @@ function nodeReader(tiles: readonly TileNodes[]): PerfectNodeReader {
   };
 }
 
-/** The first `count` hashes of a stored row; throws RangeError where it is too short or not whole hashes. */
+/** The first `count` hashes of a stored row; throws RangeError if it is too short or not whole hashes. */
 export function splitHashes(row: Uint8Array, count: number): Uint8Array[] {
   if (row.length % HASH_BYTES !== 0 || row.length < count * HASH_BYTES) {
     throw new RangeError(`a tile of ${row.length} bytes has not ${count} hashes`);

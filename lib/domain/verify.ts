@@ -36,14 +36,14 @@ export type AttestationCheckName = (typeof attestationChecks)[number];
 export type AttestationCheck = Outcome & { name: AttestationCheckName };
 
 export interface AttestationReport {
-  /** False where a check failed; null where none did but some had nothing to read; true only where all held. */
+  /** False if a check failed; null if none did but some had nothing to read; true only if all held. */
   valid: boolean | null;
   checks: AttestationCheck[];
   /** Checks that the receipt keeps from running: its payload is private or erased, or a part is not in the file. */
   missing: AttestationCheckName[];
-  /** What the payload says; null where it is hidden, erased or not a statement. */
+  /** What the payload says; null if it is hidden, erased or not a statement. */
   statement: ActionStatement | null;
-  /** What is authentic and yet bad news; empty where a check failed, as nothing the record says counts then. */
+  /** What is authentic and yet bad news; empty if a check failed, as nothing the record says counts then. */
   warnings: Warning[];
 }
 

@@ -18,7 +18,7 @@ export const warningRows: Record<
   content_erased: null,
 };
 
-/** The first warning about this check, with the answer in its row; undefined where there is none. */
+/** The first warning about this check, with the answer in its row; undefined if there is none. */
 export function findRowWarning(name: string, warnings: readonly Warning[]) {
   for (const { code, message } of warnings) {
     const row = warningRows[code];

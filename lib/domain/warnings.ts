@@ -85,7 +85,7 @@ export function drawWarnings(facts: WarningFacts): Warning[] {
   );
 }
 
-/** What the signed statement alone shows, with the authorization and manifest where they are at hand. */
+/** What the signed statement alone shows, with the authorization and manifest if they are at hand. */
 export function factsOfStatement(
   { verdicts, human_approval: approval, registered, request }: ActionPredicate,
   authorization: JsonObject | null,

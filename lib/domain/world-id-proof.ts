@@ -164,13 +164,13 @@ export function checkProofV4(
   return pairingVerdict(key, proof, inputs);
 }
 
-/** False where the pairing would refuse the proof as malformed: known for a hundredth of its price. */
+/** False if the pairing would refuse the proof as malformed: known for a hundredth of its price. */
 export function isWellFormed(world: WorldProof): boolean {
   const proof = world.protocol_version === "3.0" ? decodeProofV3(world.proof) : decodeProofV4(world.proof);
   return proof !== undefined && areOnCurves(proof);
 }
 
-/** The order of `component main` in World's circuit; undefined where a text is not a field element. */
+/** The order of `component main` in World's circuit; undefined if a text is not a field element. */
 export function publicInputsV4(
   world: WorldProofV4,
   action: string,

@@ -15,7 +15,7 @@ const patienceMs = { postgres: 1500, embedded: 10_000 } as const;
 const hopelessMs = 30_000;
 
 export interface HealthCheck {
-  /** Rejects where the database does not answer. */
+  /** Rejects if the database does not answer. */
   check(): Promise<void>;
 }
 

@@ -28,7 +28,7 @@ const organizationSettings = {
   keyed: "LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE",
 } as const satisfies Partial<Record<LimitName, keyof Env>>;
 
-/** The second limit on what a key does: all keys of its organization together. Null where clients are counted by address. */
+/** The second limit on what a key does: all keys of its organization together. Null if clients are counted by address. */
 export function organizationPolicy(env: Env, name: LimitName): LimitPolicy | null {
   if (!(name in organizationSettings)) return null;
   const limit = env[organizationSettings[name as keyof typeof organizationSettings]];
@@ -90,7 +90,7 @@ export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: num
   );
 }
 
-/** The headers of the limited route; throws 429 with the same headers where the limit is used up. */
+/** The headers of the limited route; throws 429 with the same headers if the limit is used up. */
 export async function enforceLimit(
   context: DoorContext,
   policy: LimitPolicy,

@@ -17,7 +17,7 @@ async function listen(server: Server, port: number, address: string | undefined)
 
 /**
  * One server for each address; `addresses: null` binds all of the machine's. Rejects with an error that has the
- * `code` of node:net where an address is taken, or where none of them is the machine's.
+ * `code` of node:net if an address is taken, or if none of them is the machine's.
  */
 export async function startServers(
   handle: RequestListener,

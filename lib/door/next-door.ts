@@ -20,7 +20,7 @@ function readOwnHosts(): OwnHosts {
 
 export type Admission = { host: string; refusal: null } | { host: null; refusal: Response };
 
-/** Next has set X-Forwarded-Host to `Host` where there was none. */
+/** Next has set X-Forwarded-Host to `Host` if there was none. */
 export function admitInNext(request: Request): Admission {
   const own = readOwnHosts();
   const hops = readHops();

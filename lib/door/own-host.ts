@@ -57,7 +57,7 @@ function isProbe(name: string | null, path: string): boolean {
   return name === null || name === "localhost" || isIpAddress(name);
 }
 
-/** The one host that the request names, as it was written; throws 400 where it names two. */
+/** The one host that the request names, as it was written; throws 400 if it names two. */
 function claimedHost({ hosts, targetAuthority }: HostClaim, defaultPort: number): string | undefined {
   if (hosts.length > 1) throw new AppError("bad_request", "Host: is given more than once");
   const [host] = hosts;

@@ -70,7 +70,7 @@ export type Runs<Specs extends Record<string, OperationSpec>, Context extends Do
   [Id in keyof Specs]: Run<Specs[Id], Context>;
 };
 
-/** Counted by API key and its organization where the table says so, else by client. */
+/** Counted by API key and its organization if the table says so, else by client. */
 async function checkLimit(
   { context, env }: Door<DoorContext>,
   spec: OperationSpec,

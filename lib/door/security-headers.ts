@@ -23,7 +23,7 @@ export const secretLink: Readonly<Record<string, string>> = {
   "X-Robots-Tag": "noindex, nofollow",
 };
 
-/** Only where the public address is https. */
+/** Only if the public address is https. */
 export const strictTransport = {
   "Strict-Transport-Security": "max-age=63072000; includeSubDomains",
 } as const;

@@ -21,7 +21,7 @@ function acceptsBrotli(header: string | undefined): boolean {
   });
 }
 
-/** Answers true where it has answered the request; what it does not have is Next's to answer. */
+/** Answers true if it has answered the request; what it does not have is Next's to answer. */
 export type ServeAsset = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
 /** The addresses of all the build's files. `folder`: Next's `.next/static`. */

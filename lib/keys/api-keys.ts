@@ -129,7 +129,7 @@ async function touch(
     );
 }
 
-/** What one key can use: its own limit, or its organization's where that is lower. */
+/** What one key can use: its own limit, or its organization's if that is lower. */
 function attestationsPerMinute({ settings }: AccountsContext): number {
   return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
 }
@@ -170,7 +170,7 @@ async function countAttestationsToday(context: AccountsContext, organizationId: 
   return usage?.attestations ?? 0;
 }
 
-/** False where the organization has no live key of this id. */
+/** False if the organization has no live key of this id. */
 export async function revokeApiKey(
   context: AccountsContext,
   principal: Principal,

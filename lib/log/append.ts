@@ -46,7 +46,7 @@ export async function readActiveKeyIds(
   return { attestation: find("attestation"), zk: find("zk") };
 }
 
-/** Throws where the stored tiles do not have the root of the head. */
+/** Throws if the stored tiles do not have the root of the head. */
 export async function loadEdge(
   executor: Executor,
   head: Pick<Head, "id" | "size" | "root">,

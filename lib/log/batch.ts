@@ -111,7 +111,7 @@ async function admitAll(
 
 export interface Sequenced {
   outcomes: Outcome[];
-  /** Null where every item was refused. */
+  /** Null if every item was refused. */
   head: (CommittedHead & { edge: RightEdge }) | null;
 }
 

@@ -33,7 +33,7 @@ async function addCosignatures(
   return { size: shown.size, note: addNoteSignatures(shown.note, signatures) };
 }
 
-/** The newest checkpoint with enough cosignatures, and whether they are fresh; null where there is none. */
+/** The newest checkpoint with enough cosignatures, and whether they are fresh; null if there is none. */
 async function findCosigned(
   executor: Executor,
   logId: number,
@@ -72,7 +72,7 @@ export async function readShownCheckpoint(
   return addCosignatures(executor, head.id, isShown ? cosigned : newest);
 }
 
-/** What a receipt for this leaf carries: cosigned where a cosigned checkpoint covers it, else the newest. */
+/** What a receipt for this leaf carries: cosigned if a cosigned checkpoint covers it, else the newest. */
 export async function readCoveringCheckpoint(
   executor: Executor,
   head: Head,

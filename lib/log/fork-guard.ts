@@ -19,7 +19,7 @@ export interface SignedHead {
 export interface ForkGuard {
   /** The highest head signed here; null before the first. */
   current(): SignedHead | null;
-  /** Throws where signing on top of this head would fork the log. */
+  /** Throws if signing on top of this head would fork the log. */
   check(head: SignedHead): void;
   /** Called after the commit and before a receipt leaves the process. */
   advance(head: SignedHead): Promise<void>;
@@ -51,7 +51,7 @@ function checkHead(kept: SignedHead | null, head: SignedHead): void {
   );
 }
 
-/** Throws where the tree of a larger size does not begin with what was signed here. */
+/** Throws if the tree of a larger size does not begin with what was signed here. */
 export async function requirePrefix(guard: ForkGuard, head: SignedHead, readTile: TileReader): Promise<void> {
   const kept = guard.current();
   if (kept === null || kept.logId !== head.logId || kept.size === 0 || kept.size >= head.size) return;
@@ -88,7 +88,7 @@ function findHighest(heads: SignedHead[]): SignedHead | null {
   return highest;
 }
 
-/** Makes the name, and where `durable` waits until it survives the machine; Windows cannot sync a folder. */
+/** Makes the name, and if `durable`, waits until it survives the machine; Windows cannot sync a folder. */
 async function writeName(folder: string, name: string, durable: boolean): Promise<void> {
   await (await open(path.join(folder, name), "a", 0o600)).close();
   if (!durable || process.platform === "win32") return;
@@ -105,7 +105,7 @@ export interface ForkGuardOptions {
   durable: boolean;
 }
 
-/** `folder` is made where it does not exist. */
+/** `folder` is made if it does not exist. */
 export async function openForkGuard(folder: string, { durable }: ForkGuardOptions): Promise<ForkGuard> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const heads = (await readdir(folder)).map(parseFileName).filter((head) => head !== null);

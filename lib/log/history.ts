@@ -8,7 +8,7 @@ import { loadEdge } from "./append";
 import { type ForkGuard, requirePrefix } from "./fork-guard";
 import { readEntries, readOpenHead, tileReader } from "./reader";
 
-/** Throws where the database's log is not the one that this machine has signed, or its tiles do not hold it. */
+/** Throws if the database's log is not the one that this machine has signed, or its tiles do not hold it. */
 export async function requireOwnHistory(executor: Executor, guard: ForkGuard): Promise<void> {
   const head = await readOpenHead(executor);
   const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };

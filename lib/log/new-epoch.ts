@@ -1,5 +1,5 @@
 /**
- * Going on honestly where the old log cannot be extended (`npm run log -- new-epoch`): the old log is closed as
+ * Continues honestly if the old log cannot be extended (`npm run log -- new-epoch`): the old log is closed as
  * the database holds it, and a new one begins whose first leaf, signed, names the last checkpoint of the old
  * log that this machine has signed, and what the database still holds of it.
  */

@@ -55,7 +55,7 @@ function describeEpoch(log: LogRow) {
   };
 }
 
-/** The policy, and how far each witness has come; null where none is set. */
+/** The policy, and how far each witness has come; null if none is set. */
 async function describeWitnesses({ settings, database }: LogContext) {
   if (settings.WITNESSES === undefined) return null;
   const { threshold, witnesses } = settings.WITNESSES;

@@ -23,7 +23,7 @@ import {
 import { type ForkGuard, ForkGuardError } from "./fork-guard";
 
 export interface LogSequencer {
-  /** Rejects with SigningKeyChanged where the item must be signed again (submit-signed.ts does that). */
+  /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
   submit<Item extends LogItem>(kind: LogItemKind<Item>, item: Item): Promise<LogReceipt>;
   /** Called with each head after its commit. */
   onCommit(listener: (head: CommittedHead) => void): void;

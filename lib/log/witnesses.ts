@@ -17,7 +17,7 @@ import { readOpenHead, tileReader } from "./reader";
 import { addCheckpoint } from "./witness-client";
 
 export interface Witnesses {
-  /** Throws where a witness has cosigned what the database does not hold; one that is silent only warns. */
+  /** Throws if a witness has cosigned what the database does not hold; one that is silent only warns. */
   ask(): Promise<void>;
   /** After a commit. */
   schedule(): void;

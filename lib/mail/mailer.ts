@@ -7,6 +7,6 @@ export interface Mail {
 }
 
 export interface Mailer {
-  /** Rejects with AppError `service_unavailable` where the mail could not be handed over. */
+  /** Rejects with AppError `service_unavailable` if the mail could not be handed over. */
   send(mail: Mail): Promise<void>;
 }

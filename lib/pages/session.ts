@@ -106,7 +106,7 @@ export async function completeSignIn(
   return new Response(null, { status: 303, headers });
 }
 
-/** Null where nobody is signed in. */
+/** Null if nobody is signed in. */
 export async function readSession(): Promise<PortalSession | null> {
   const session: SessionWithPortal | null = await auth();
   return session?.portal ?? null;

@@ -17,7 +17,7 @@ import { AppError } from "#lib/errors";
 export interface VerificationPage {
   /** As a stranger gets it from GET /v1/verify/:id. */
   answer: VerifyResponse;
-  /** Of the key that signed; `unknown` where it is not one of the service's. */
+  /** Of the key that signed; `unknown` if it is not one of the service's. */
   keyStatus: "active" | "retired" | "revoked" | "unknown";
   /** True for private attestations too: a TEST approval is permanently marked everywhere. */
   isTest: boolean;

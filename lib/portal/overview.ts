@@ -13,7 +13,7 @@ const dayMs = 86_400_000;
 const chartDays = 30;
 const latest = 5;
 
-/** One entry for each of the last 30 UTC days, oldest first, zero where nothing was recorded. */
+/** One entry for each of the last 30 UTC days, oldest first, zero if nothing was recorded. */
 async function readUsage(context: Context, organizationId: string) {
   const today = Date.parse(`${utcDay(context.clock())}T00:00:00Z`);
   const days = Array.from({ length: chartDays }, (_, i) =>

@@ -17,7 +17,7 @@ import { activeKeyId, type KeyPurpose, type Signers } from "./signing-keys";
 /** The secret keys at hand: what settings give, else what files hold. */
 export interface KeySource {
   load(): Promise<Partial<Signers>>;
-  /** What a rotation has made and not yet put in place; empty where nothing is under way. */
+  /** What a rotation has made and not yet put in place; empty if nothing is under way. */
   loadNext(): Promise<Partial<Signers>>;
   /** Puts the next key in the place of the old one, which is gone then. */
   promoteNext(purpose: KeyPurpose): Promise<void>;
@@ -43,7 +43,7 @@ export interface PublicHalf {
   publicKey: Uint8Array;
 }
 
-/** Null where the key is not at hand. */
+/** Null if the key is not at hand. */
 export async function publicHalf(found: Partial<Signers>, purpose: KeyPurpose): Promise<PublicHalf | null> {
   if (purpose !== "zk") return found[signerMembers[purpose]] ?? null;
   if (found.zkSeed === undefined) return null;
@@ -148,7 +148,7 @@ export async function openSigners(
   });
 }
 
-/** Throws where the settings name another log than the database holds. */
+/** Throws if the settings name another log than the database holds. */
 export function requireOrigin(open: { id: number; origin: string }, firstOrigin: string): void {
   const expected = originOfLog(firstOrigin, open.id);
   if (open.origin === expected) return;

@@ -6,9 +6,9 @@ export interface SecretFiles {
   /** Where messages say it lies. */
   describe(name: string): string;
   read(name: string): Promise<string | null>;
-  /** Throws EEXIST where there is one already. */
+  /** Throws EEXIST if there is one already. */
   create(name: string, text: string): Promise<void>;
-  /** Moves `next` into the place of `name`; nothing happens where another process has done so. */
+  /** Moves `next` into the place of `name`; nothing happens if another process has done so. */
   replace(name: string, next: string): Promise<void>;
 }
 

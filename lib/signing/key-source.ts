@@ -35,7 +35,7 @@ export function findKeySetting(env: Env, purpose: KeyPurpose): string | null {
 
 export const randomKeyText = () => randomBytes(32).toString("base64");
 
-/** Keeps the key that a rotation goes on to; throws EEXIST where one is kept already. */
+/** Keeps the key that a rotation goes on to; throws EEXIST if one is kept already. */
 export async function keepNextKey(files: SecretFiles, purpose: KeyPurpose, text: string): Promise<void> {
   await files.create(`${keyFiles[purpose]}.next`, text);
 }

@@ -41,7 +41,7 @@ export interface SigningKeys {
   readonly logSigner: Signer;
   /** The active BBS key pair, derived once. */
   zkKeyPair(): Promise<ZkKeyPair>;
-  /** After a rotation by another process; rejects where the new key is not at hand. */
+  /** After a rotation by another process; rejects if the new key is not at hand. */
   reload(): Promise<void>;
   /** The key of the log with this origin, the open one or an older one. */
   logVerifierKey(origin: string): Promise<VerifierKey>;

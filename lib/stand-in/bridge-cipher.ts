@@ -19,7 +19,7 @@ export function seal(key: Uint8Array, value: unknown): Sealed {
   return { iv: base64Encode(iv), payload: base64Encode(bytes) };
 }
 
-/** Undefined where the key or any byte is wrong. */
+/** Undefined if the key or any byte is wrong. */
 export function open(key: Uint8Array, { iv, payload }: Sealed): unknown {
   try {
     const bytes = base64Decode(payload);

@@ -31,7 +31,7 @@ interface Identity {
 export interface TreeWitness {
   identityTrapdoor: bigint;
   identityNullifier: bigint;
-  /** 0 where the node on the path is the left one. */
+  /** 0 if the node on the path is the left one. */
   treePathIndices: number[];
   treeSiblings: bigint[];
 }
@@ -75,7 +75,7 @@ export function treeRoot(level: LocalLevel): bigint {
   return root;
 }
 
-/** Throws RangeError where the human has no such credential. */
+/** Throws RangeError if the human has no such credential. */
 export function treeWitness(human: TestHuman, level: LocalLevel): TreeWitness {
   let index = membersOf(level).findIndex((member) => member.id === human.id);
   if (index < 0) throw new RangeError(`${human.name} is not in the ${level} tree`);

@@ -105,7 +105,7 @@ function createStore(now: () => number) {
     entries.set(id, { status: "initialized", request, bytes, expiresAtMs: now() + TTL_MS });
     totalBytes += bytes;
   };
-  /** False where the entry had to go for others. */
+  /** False if the entry had to go for others. */
   const complete = (id: string, response: Sealed, bytes: number) => {
     makeRoom(0, bytes);
     const entry = entries.get(id);

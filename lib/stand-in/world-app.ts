@@ -123,7 +123,7 @@ function describe(id: string, request: WalletRequest): object {
   };
 }
 
-/** As the World App: the strongest credential that the human holds, where it is enough. */
+/** As the World App: the strongest credential that the human holds, if it is enough. */
 function levelFor(human: TestHuman, request: WalletRequest, wanted?: LocalLevel): LocalLevel | undefined {
   const enough: LocalLevel[] = request.verification_level === "device" ? ["orb", "device"] : ["orb"];
   return enough.find((level) => human.levels.includes(level) && (wanted === undefined || wanted === level));

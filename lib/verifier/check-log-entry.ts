@@ -11,7 +11,7 @@ import { chooseLogKey, type VerifierTrust } from "./trust";
 
 type LogEvidence = Pick<Receipt["log"], "index" | "entry" | "inclusionProof" | "checkpoint">;
 
-/** Checks `checkpoint_signature`, `log_inclusion` and `entry_key`; leaf and checkpoint where they are such. */
+/** Checks `checkpoint_signature`, `log_inclusion` and `entry_key`; leaf and checkpoint if they are such. */
 export function checkLogEntry(
   { index, entry, inclusionProof, checkpoint }: LogEvidence,
   trust: VerifierTrust,

@@ -12,7 +12,7 @@ export interface CommandIo {
   writeFile(path: string, text: string): Promise<void>;
   readStdin(): Promise<Uint8Array>;
   print(text: string): void;
-  /** To the terminal only; undefined where there is none. */
+  /** To the terminal only; undefined if there is none. */
   progress: ((text: string) => void) | undefined;
   /** COUNTERSIGN_API_KEY */
   apiKey: string | undefined;
@@ -26,7 +26,7 @@ const maxNodeAnswerBytes = 1024 * 1024;
 const maxReasonBytes = 64 * 1024;
 const maxTries = 6;
 
-/** A GET that waits where the service asks for patience. Throws {@link UnreadableError} for every other failure. */
+/** A GET that waits if the service asks for it. Throws {@link UnreadableError} for every other failure. */
 export async function fetchBytes(
   io: CommandIo,
   url: string,

@@ -15,7 +15,7 @@ import { chooseLogKey, type VerifierTrust } from "./trust";
 
 export interface LogSource {
   checkpoint: string;
-  /** Undefined where there is no such file. */
+  /** Undefined if there is no such file. */
   readFile(path: string): Promise<Uint8Array | undefined>;
 }
 

@@ -29,10 +29,10 @@ export interface VerifierReport {
   statement: ActionStatement | null;
   /**
    * What is authentic and yet bad news, drawn from what this verifier has verified. Never from the file's own list:
-   * where the two differ over the same bytes, a check (`restated_fields`) fails.
+   * if the two differ over the same bytes, a check (`restated_fields`) fails.
    */
   warnings: Warning[];
-  /** What the file warns of besides, where it does not carry the bytes that would show it. */
+  /** What the file warns of besides, if it does not carry the bytes that would show it. */
   statedWarnings: WarningCode[];
   /** What a valid presentation, or the good public proof of a hidden payload, discloses; else empty. */
   disclosed: { name: string; value: JsonValue }[];
@@ -42,7 +42,7 @@ export interface VerifierReport {
   authorization: AuthorizationReport | null;
   /** An approval made with the stand-in or on World's staging network. */
   isTest: boolean;
-  /** What the file says about itself; never believed. Null where it says nothing. */
+  /** What the file says about itself; never believed. Null if it says nothing. */
   claimed: boolean | null;
   /** The file says valid and the verifier says invalid, or the other way round. */
   disagrees: boolean;

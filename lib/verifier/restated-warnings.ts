@@ -41,7 +41,7 @@ export function restateWarnings(
   return { differs, stated: [] };
 }
 
-/** Null where the answer has no list, as those of the first release; unknown codes are a later release's. */
+/** Null if the answer has no list, as those of the first release; unknown codes are a later release's. */
 function readStatedWarnings({ warnings }: JsonObject): WarningCode[] | null {
   if (warnings === undefined) return null;
   if (!Array.isArray(warnings)) throw new UnreadableError("warnings: expected a list");

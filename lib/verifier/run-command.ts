@@ -13,7 +13,7 @@ import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
 const unreadable = 2;
-/** With --fail-on-warnings, where no check failed. */
+/** With --fail-on-warnings, if no check failed. */
 const warned = 4;
 
 export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {

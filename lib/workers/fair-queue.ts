@@ -1,7 +1,7 @@
 /**
  * Costly work in few slots, shared between its owners (./fair-share.ts). What runs next is the work whose most-served
  * owner has had least, so that somebody new goes before a flood, whichever owner the flood has in common. Approvals
- * and everything else wait in lanes of their own and run by turns where both wait. A full lane makes room for
+ * and everything else wait in lanes of their own and run by turns if both wait. A full lane makes room for
  * lighter owners by refusing the heaviest one's newest work.
  */
 import { AppError } from "#lib/errors";
@@ -21,7 +21,7 @@ export interface FairQueueOptions {
 }
 
 export interface FairQueue {
-  /** Rejects with `service_unavailable` where there is no place. */
+  /** Rejects with `service_unavailable` if there is no place. */
   run<T>(share: Share, work: () => Promise<T>): Promise<T>;
   /** Resolves when all that was accepted has ended. */
   drain(): Promise<void>;
@@ -72,7 +72,7 @@ function createLane(options: FairQueueOptions) {
   const leave = (job: Job) => waiting.splice(waiting.indexOf(job), 1);
   const mayRun = ({ owners }: Share) => owners.every((owner) => inSlots.of(owner) < maxRunningPerOwner);
 
-  /** Who has to give way to the newcomer; undefined where none is heavier. */
+  /** Who has to give way to the newcomer; undefined if none is heavier. */
   function findVictim(newcomer: Share, rivals: readonly Job[]): Job | undefined {
     const measure = (owner: string) =>
       ledger.servedOf(owner) + held.of(owner) + (newcomer.owners.includes(owner) ? 1 : 0);
@@ -85,7 +85,7 @@ function createLane(options: FairQueueOptions) {
     return isHeavier ? heaviest.job : undefined;
   }
 
-  /** Those that give way to the newcomer; undefined where it gets no place. */
+  /** Those that give way to the newcomer; undefined if it gets no place. */
   function findVictims(newcomer: Share, runsAtOnce: boolean): Job[] | undefined {
     const victims: Job[] = [];
     for (const owner of newcomer.owners) {

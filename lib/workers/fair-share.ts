@@ -17,7 +17,7 @@ export interface Share {
 export interface Owner {
   organization?: string;
   request?: string;
-  /** Address as limits count it (lib/door/client-ip.ts); null where none is known. */
+  /** Address as limits count it (lib/door/client-ip.ts); null if none is known. */
   client?: string | null;
 }
 
@@ -45,7 +45,7 @@ export function weigh({ owners }: Share, measure: (owner: string) => number): We
   return owners.map(measure).sort((a, b) => b - a);
 }
 
-/** Negative where `a` is lighter: by its heaviest owner, then by the next one; what is missing weighs nothing. */
+/** Negative if `a` is lighter: by its heaviest owner, then by the next one; what is missing weighs nothing. */
 export function compareWeights(a: Weight, b: Weight): number {
   for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
     const difference = (a[i] ?? 0) - (b[i] ?? 0);

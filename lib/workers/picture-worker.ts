@@ -8,7 +8,7 @@ import { ImageResponse } from "next/og";
 import { type CSSProperties, createElement, type ReactNode } from "react";
 import { readImageFonts } from "./image-fonts";
 
-// Linux gives each thread a priority of its own: where processors are scarce, requests go before pictures.
+// Linux gives each thread a priority of its own: if processors are scarce, requests go before pictures.
 if (!isMainThread && process.platform === "linux") setPriority(10);
 
 export interface Card {

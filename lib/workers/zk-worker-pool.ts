@@ -41,7 +41,7 @@ export type ZkPool = WorkerPool<typeof zkWorker>;
 export interface PoolOptions {
   /** Absolute path of the bundled worker (dist/zk-worker.mjs). */
   workerFile: string;
-  /** Default: a processor is left for requests where there are two, and four threads are enough. */
+  /** Default: a processor is left for requests if there are two, and four threads are enough. */
   maxThreads?: number;
   /** Jobs that may wait while all threads work, in each lane. */
   maxQueued?: number;

@@ -36,7 +36,7 @@ import {
   type WorldProof,
 } from "#lib/domain/world-id-proof";
 
-// Linux gives each thread a priority of its own: where processors are scarce, requests go before proofs.
+// Linux gives each thread a priority of its own: if processors are scarce, requests go before proofs.
 if (!isMainThread && process.platform === "linux") setPriority(10);
 
 /** Signs the messages of a payload, derives the public proof and verifies it; throws unless it verifies. */

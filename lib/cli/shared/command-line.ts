@@ -5,7 +5,7 @@ export function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** `run` answers the exit code; 1 where it fails, 2 where the arguments make no sense (UsageError). */
+/** `run` answers the exit code; 1 if it fails, 2 if the arguments make no sense (UsageError). */
 export function runCommand(usage: string, run: (argv: readonly string[]) => Promise<number>): void {
   run(process.argv.slice(2)).then(
     (code) => {
