@@ -57,8 +57,8 @@ export default defineConfig({
       PUBLIC_BASE_URL: baseURL,
       DATA_DIR: process.env["E2E_DATA_DIR"],
       NODE_ENV: "production",
-      // Every spec signs in or asks for keys from one address.
-      LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
+      // Each test has an address of its own (e2e/test.ts).
+      TRUSTED_PROXY_HOPS: "1",
     },
   },
 });

@@ -1,9 +1,10 @@
 /** The agent's page, its feeds and badge, the landing page's example, and /verify. */
 import { generateKeyPairSync } from "node:crypto";
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { attest, hostileFields, type Made, run } from "./public-pages-helpers";
+import { test } from "./test";
 
 const slug = `feed-bot-${run}`;
 const hostileSlug = `hostile-feed-bot-${run}`;

@@ -1,8 +1,9 @@
 /** Denying with and without JavaScript, hostile strings, the keyboard, the states in words and what fails on the way. */
 import { webcrypto } from "node:crypto";
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { approveAs, ask, getApiKey, openWallet, poll } from "./approval-helpers";
+import { test } from "./test";
 
 // A real proof takes seconds, and more where other tests share the machine.
 test.describe.configure({ timeout: 120_000 });

@@ -1,7 +1,8 @@
 /** The approval page against the built app: real IDKit WebAssembly, the stand-in's bridge and wallet, real proofs. */
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { type Asked, approveAs, ask, cancel, getApiKey, openWallet, poll } from "./approval-helpers";
+import { test } from "./test";
 
 // A real proof takes seconds, and more where other tests share the machine.
 test.describe.configure({ timeout: 120_000 });

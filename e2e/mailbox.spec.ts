@@ -1,6 +1,7 @@
 /** The development mailbox for people, and as JSON for tools at the same address. */
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { test } from "./test";
 
 test("the mailbox shows mail to people and gives it to tools", async ({ page, request }) => {
   await expect(await request.post("/v1/keys/request", { data: { email: "mailbox@example.com" } })).toBeOK();

@@ -1,5 +1,6 @@
 /** The main job in one run: a key by e-mail, an attestation, and a stranger who checks it. */
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
+import { test } from "./test";
 
 test("attest an action, verify it", async ({ page, request, baseURL }) => {
   const email = `main-${Date.now()}@example.com`;

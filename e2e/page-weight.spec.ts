@@ -1,7 +1,8 @@
 /** What a public page's first view costs in JavaScript: at most 40 KB beyond an empty Next page, compressed. */
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { getApiKey } from "./approval-helpers";
 import { attest, run } from "./public-pages-helpers";
+import { test } from "./test";
 
 /** The five scripts of an application of one page with one heading, built by this version of Next, in brotli as ours. */
 const emptyPageBytes = 114_919;

@@ -1,7 +1,8 @@
 /** Keys: made with a scope, shown once, used, rotated with an overlap, revoked and refused at once. */
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+import { test } from "./test";
 
 test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, request }) => {
   await signIn(page, newAddress("keys"));

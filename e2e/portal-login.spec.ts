@@ -1,7 +1,8 @@
 /** Login by the mailed link: opening it, however often, does nothing; the button signs in, once. */
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { askForLink, newAddress, signIn } from "./portal-helpers";
+import { test } from "./test";
 
 test("only the button's POST signs in, and the link works once", async ({ page, browser }) => {
   const link = await askForLink(page, newAddress("login"));

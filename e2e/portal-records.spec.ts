@@ -1,8 +1,9 @@
 /** Agents, attestations and authorizations as their owner and as a stranger meet them. */
 import { readFile } from "node:fs/promises";
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { test } from "./test";
 
 test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
   await signIn(page, newAddress("agents"));

@@ -1,6 +1,7 @@
 /** Two tabs and two organizations: what is done in a tab is done for the organization that the tab shows, or not at all. */
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+import { test } from "./test";
 
 const refusal = "You switched to another organization in another tab";
 

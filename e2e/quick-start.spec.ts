@@ -3,8 +3,9 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { placeholderCode, placeholderEmail } from "#components/quick-start-commands";
+import { test } from "./test";
 
 const email = `quick-${Date.now()}@example.com`;
 

@@ -1,9 +1,10 @@
 /** What the page says of an attestation whose signing key was rotated, and later revoked from an index on. */
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { makeOwnServer, type OwnServer } from "./own-server";
 import { attest } from "./public-pages-helpers";
+import { test } from "./test";
 
 let server: OwnServer;
 

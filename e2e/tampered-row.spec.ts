@@ -1,11 +1,12 @@
 /** A row that someone changed in the database: the server itself says invalid, and the browser agrees with that. */
 import path from "node:path";
 import { PGlite } from "@electric-sql/pglite";
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { makeOwnServer, type OwnServer } from "./own-server";
 import { attest, authorize, pageBot } from "./public-pages-helpers";
+import { test } from "./test";
 
 let server: OwnServer;
 

@@ -1,9 +1,10 @@
 /** An attestation's public page: what a stranger sees, and what the stranger's own browser finds. */
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { makeKey, newAddress, signIn } from "./portal-helpers";
 import { attest, authorize, hostileFields, pageBot, run } from "./public-pages-helpers";
+import { test } from "./test";
 
 const phone = { width: 390, height: 844 };
 let key = "";

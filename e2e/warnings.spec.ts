@@ -1,10 +1,11 @@
 /** What an agent did wrong is authentic evidence, and no surface may show it as simply good. */
 import { generateKeyPairSync } from "node:crypto";
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes, expectGoodPage } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
 import { attest, inputsHash, run } from "./public-pages-helpers";
+import { test } from "./test";
 
 const { publicKey: agentKey } = generateKeyPairSync("ed25519");
 const slug = `violating-bot-${run}`;
