@@ -94,3 +94,12 @@ export async function claimAgents(context: AccountsContext, tx: Executor, claims
     return agent?.organization_id === organizationId ? agent : null;
   });
 }
+
+/** How the key that is registered now is known. */
+export function keyStatusOf({
+  public_key: publicKey,
+  key_proven_at: provenAt,
+}: Pick<FoundAgent, "public_key" | "key_proven_at">): "none" | "unproven" | "proven" {
+  if (publicKey === null) return "none";
+  return provenAt === null ? "unproven" : "proven";
+}

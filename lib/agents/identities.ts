@@ -21,7 +21,7 @@ import { parseCanonical } from "#lib/domain/statement";
 import { actorOf, type Principal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
 import { readNewestKeys, replaceKey } from "./agent-keys";
-import { agentNotFound, claimAgents, findAgent, isSlug, slugKey, slugTaken } from "./agents";
+import { agentNotFound, claimAgents, findAgent, isSlug, keyStatusOf, slugKey, slugTaken } from "./agents";
 
 type Profile = z.infer<typeof updateIdentityBody>;
 type Registration = z.infer<typeof registerBody>;
@@ -123,7 +123,7 @@ async function describeIdentity(
     description: agent.description,
     public_key: agent.public_key ? base64Encode(agent.public_key) : null,
     public_key_pem: agent.public_key ? encodePublicKeyPem(agent.public_key) : null,
-    key_status: agent.public_key === null ? "none" : agent.key_proven_at === null ? "unproven" : "proven",
+    key_status: keyStatusOf(agent),
     ...(await readNewestKeys(executor, agent.id)),
     code_hash: agent.code_hash,
     model_id: agent.model_id,

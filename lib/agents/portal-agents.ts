@@ -9,13 +9,8 @@ import { agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/domain/identity-checks";
 import { cutPage, type PageQuery } from "#lib/door/pages";
 import type { MemberPrincipal } from "#lib/door/principal";
-import { agentNotFound, type FoundAgent, findAgent } from "./agents";
+import { agentNotFound, findAgent, keyStatusOf } from "./agents";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
-
-function keyStatus(agent: FoundAgent): "none" | "unproven" | "proven" {
-  if (agent.public_key === null) return "none";
-  return agent.key_proven_at === null ? "unproven" : "proven";
-}
 
 /** Newest first. */
 export async function listOwnAgents(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
@@ -51,7 +46,7 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
   return {
     slug: agent.slug,
     name: agent.name,
-    keyStatus: keyStatus(agent),
+    keyStatus: keyStatusOf(agent),
     hasCodeHash: agent.code_hash !== null,
     tools: agent.manifest === null ? null : (toolsOfManifest(agent.manifest)?.length ?? null),
     attestations: total?.count ?? 0,

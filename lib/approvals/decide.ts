@@ -116,6 +116,14 @@ export async function cancelAuthorization(
 
 export const refused = (why: string) => new AppError("approval_refused", `not approved: ${why}`);
 
+/** The first approval fixes the version of World ID. */
+export function requireSameVersion({ protocol_version: fixed }: AuthorizationRow, version: string): void {
+  if (fixed === null || fixed === version) return;
+  throw refused(
+    `the first approval used World ID ${fixed}, and a proof of another version could be the same person's`,
+  );
+}
+
 /** Throws the exact reason why this human may not approve beside those who have. */
 function checkBeside(row: AuthorizationRow, present: Approval[], record: Approval): void {
   const isSameHuman = present.some(
@@ -128,11 +136,7 @@ function checkBeside(row: AuthorizationRow, present: Approval[], record: Approva
       "this person has already approved this request; nothing was changed",
     );
   }
-  if (row.protocol_version !== null && row.protocol_version !== record.protocol_version) {
-    throw refused(
-      `the first approval used World ID ${row.protocol_version}, and a proof of another version could be the same person's`,
-    );
-  }
+  requireSameVersion(row, record.protocol_version);
   const isSamePlace = present.every(
     ({ environment, app_id, rp_id }) =>
       environment === record.environment && app_id === record.app_id && rp_id === record.rp_id,
@@ -191,12 +195,10 @@ async function tryAccept(
   ip: string | null,
 ): Promise<void> {
   const { db } = context.database;
-  const row = await findAuthorization(db, requestId);
-  if (row === null) throw authorizationNotFound();
+  const row = await findOpen(context, requestId);
   const now = await readDatabaseTime(db);
   const present = await readApprovals(db, requestId);
   const record: Approval = { ...proven, verified_at: now.toISOString() };
-  if (row.status !== "pending") throw notPending(`is ${row.status}`);
   const records = present.map((one) => one.record);
   checkBeside(row, records, record);
   const approval: NewApproval = {

@@ -13,7 +13,7 @@ import { isCredentialCurrent, isWellFormed, type WorldProof } from "#lib/domain/
 import { AppError } from "#lib/errors";
 import { type Share, shareOf } from "#lib/workers/fair-share";
 import type { Context } from "./context";
-import { type ProvenApproval, refused } from "./decide";
+import { type ProvenApproval, refused, requireSameVersion } from "./decide";
 import { type AuthorizationRow, parseRequest } from "./rows";
 import { isResultOfRequest } from "./world-id/provider";
 
@@ -25,11 +25,7 @@ export function pickNamedProof(context: Context, row: AuthorizationRow, result: 
   const { worldId } = context;
   const request = parseRequest(row);
   const binding = bindRequest(request);
-  if (row.protocol_version !== null && result.protocol_version !== row.protocol_version) {
-    throw refused(
-      `the first approval used World ID ${row.protocol_version}, and a proof of another version could be the same person's`,
-    );
-  }
+  requireSameVersion(row, result.protocol_version);
   if (!isResultOfRequest(result, worldId, binding.world_action)) {
     throw refused("the proof is for another action or another World ID environment");
   }

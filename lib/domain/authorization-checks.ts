@@ -7,7 +7,8 @@ import {
   type ShownContent,
 } from "./approval";
 import { isEntryOfApproval } from "./approval-decision";
-import { base64Decode, hexEncode, sha256 } from "./bytes";
+import { base64Decode } from "./bytes";
+import { computeKeyId } from "./ed25519-key";
 import type { VerificationKey } from "./groth16";
 import { fail, type Outcome, pass, skip } from "./outcome";
 
@@ -29,7 +30,7 @@ export function checkSignature(
   const { key_id: key } = authorization;
   const publicKey = options.serviceKeys(key);
   if (publicKey === undefined) return fail("key_unknown", { key });
-  if (hexEncode(sha256(publicKey)).slice(0, 16) !== key) return fail("key_id_mismatch");
+  if (computeKeyId(publicKey) !== key) return fail("key_id_mismatch");
   const signature = decode(authorization.signature);
   const isSigned =
     signature?.length === 64 &&

@@ -1,6 +1,6 @@
 /** Ed25519 by node:crypto with the parsed key kept: parsing the PEM at each call costs ten times the signature. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
-import { hexEncode, sha256 } from "#lib/domain/bytes";
+import { computeKeyId } from "#lib/domain/ed25519-key";
 import type { Signer } from "./signer";
 
 /** RFC 8410: the prefix of the seed in PKCS #8. */
@@ -27,7 +27,7 @@ export function createLocalSigner(text: string, name: string): Signer {
   const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" });
   const publicKey = new Uint8Array(spki.subarray(spki.length - 32));
   return {
-    keyId: hexEncode(sha256(publicKey)).slice(0, 16),
+    keyId: computeKeyId(publicKey),
     publicKey,
     sign: (message) => new Uint8Array(sign(null, message, privateKey)),
   };
