@@ -35,7 +35,7 @@ async function findNextKey(
   if (setting !== null) {
     if (file === undefined) {
       throw new Error(
-        `The ${purpose} key comes from ${setting}, so nothing is made here. Make the new one (\`openssl rand -base64 32 > new-key\`), ` +
+        `The ${purpose} key comes from ${setting}, so no new key is generated here. Create one (\`openssl rand -base64 32 > new-key\`), ` +
           `run this again with --new-key-file new-key, then set ${setting} to it and restart every process.`,
       );
     }
@@ -65,9 +65,9 @@ function tell(
 ): number {
   say(`The ${purpose} key ${keyId} is ${event}, by leaf ${index} of the log.`);
   if (successorKeyId === null) return 0;
-  say(`The active one is ${successorKeyId} now.`);
+  say(`The active key is now ${successorKeyId}.`);
   const setting = findKeySetting(context.env, purpose);
-  if (setting !== null) say(`Set ${setting} to it and restart every process: until then they answer 503.`);
+  if (setting !== null) say(`Set ${setting} to it and restart every process. Until then they answer 503.`);
   return 0;
 }
 
@@ -102,7 +102,7 @@ async function revoke(context: CommandContext, command: KeyCommand & { name: "re
   }
   if (fromIndex === undefined && purpose === "attestation")
     throw new Error(
-      "A key that is retired already needs --from-index: the first log index at which it is not to be trusted.",
+      "A retired key needs --from-index: the first log index from which it must not be trusted.",
     );
   return tell(purpose, "revoked", await revokeRetiredKey(keyContext, purpose, keyId, fromIndex), context);
 }

@@ -33,7 +33,7 @@ async function findNewLogKey(context: CommandContext): Promise<Signer> {
   if (setting === null) await keepNextKey(context.files, "log", randomKeyText()).catch(ignoreExisting);
   const { logSigner } = setting === null ? await context.source.loadNext() : context.found;
   if (!logSigner || logSigner.keyId === key_id)
-    throw new Error(`${setting} still holds the old log's key: set it to the new one and run this again.`);
+    throw new Error(`${setting} still has the old log's key. Set it to the new one and run this again.`);
   return logSigner;
 }
 
@@ -49,7 +49,7 @@ async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<n
   if (!signer) throw new Error(`The attestation key is missing (${context.source.describe("attestation")}).`);
   if (!logSigner || (!withNewKey && logSigner.keyId !== key_id))
     throw new Error(
-      `The log's key ${key_id} is not at hand (${context.source.describe("log")}). If it is lost, add --new-log-key.`,
+      `The log's key ${key_id} is not available (${context.source.describe("log")}). If it is lost, add --new-log-key.`,
     );
   const { origin, previous, held } = await beginEpoch(context, { signer, logSigner });
   if (withNewKey) {

@@ -39,7 +39,7 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
     missing.length === 0 ? "" : `Could not be checked from this file: ${missing.join(", ")}.`,
     uncompared.length === 0
       ? ""
-      : `Not compared: ${uncompared.join(", ")}. A copy of what was made for somebody else would pass too; give --audience and --nonce.`,
+      : `Not compared: ${uncompared.join(", ")}. A copy of what was made for someone else would pass too. Use --audience and --nonce.`,
     report.disagrees ? `The file says valid: ${report.claimed}. This verifier says otherwise.` : "",
     toVisibleLines(keysNote),
     `${title}. ${sentence}`,

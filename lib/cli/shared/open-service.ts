@@ -25,7 +25,7 @@ export async function withCommandContext<T>(
   const { database, guard, source, firstOrigin } = opened;
   try {
     const open = await readOpenHead(database.db).catch((cause: unknown) => {
-      throw new Error("This database is empty: start the service on it first.", { cause });
+      throw new Error("This database is empty. Start the service on it first.", { cause });
     });
     requireOrigin(open, firstOrigin);
     const openSequencer = (logSigner: Signer) =>
