@@ -10,6 +10,7 @@ import { type FormState, shownOrganizationField, switchedOrganization } from "#l
 import type { MemberPrincipal } from "#lib/door/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 
 const browser = vi.hoisted(() => ({
@@ -75,7 +76,7 @@ let person: MemberPrincipal;
 let invitedTo: string;
 
 beforeAll(async () => {
-  test = await startTestApp("embedded");
+  test = await startTestApp(anyKind);
   const { context } = test.app;
   person = await signInPerson(context, "both@example.com");
   const other = await signInPerson(context, "other@example.com");

@@ -3,8 +3,8 @@
  * database costs ten times that. A template belongs to the migrations and the version that it was made of.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Sql } from "postgres";
 import { openDatabase } from "#lib/db/client";
@@ -61,11 +61,21 @@ async function makeEmbeddedTemplate(template: string): Promise<void> {
   }
 }
 
+/** fs.cp looks at each file six times: two seconds for the thousand of a database, which this copies in a fifth of one. */
+function copyFolder(from: string, to: string): void {
+  mkdirSync(to);
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [from, to].map((folder) => path.join(folder, entry.name)) as [string, string];
+    if (entry.isDirectory()) copyFolder(source, target);
+    else copyFileSync(source, target);
+  }
+}
+
 /** Puts a migrated embedded database where the service will look for it, unless one is there. */
 export async function copyEmbeddedTemplate(dataDir: string): Promise<void> {
   const place = path.join(dataDir, "pglite");
   if (existsSync(place)) return;
   const template = path.join(cacheFolder, `pglite-${await getFingerprint()}`);
   if (!existsSync(template)) await makeEmbeddedTemplate(template);
-  await cp(template, place, { recursive: true });
+  copyFolder(template, place);
 }

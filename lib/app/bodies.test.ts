@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 import { dispatch } from "./operations";
 import { serveDirectly } from "./serve";
 import { serveStandIn } from "./stand-in";
@@ -24,7 +25,7 @@ describe("bodies", () => {
   let server: Server;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp("embedded");
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/contract/operations";
 import { problem } from "#lib/contract/problem";
 import { startTestApp, type TestApp } from "#support/app";
-import { databaseKinds } from "#support/databases";
+import { anyKind, databaseKinds } from "#support/databases";
 
 const unknownId = "019a0000-0000-7000-8000-000000000000";
 const withoutId = ({ status, body }: { status: number; body: Record<string, unknown> }) => {
@@ -15,7 +15,7 @@ describe("doors", () => {
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp("embedded");
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());
@@ -180,7 +180,7 @@ describe("doors", () => {
 
 describe("an https address", () => {
   it("gets Strict-Transport-Security and links of its own", async () => {
-    const test = await startTestApp("embedded", {
+    const test = await startTestApp(anyKind, {
       PUBLIC_BASE_URL: "https://countersign.example/",
       WORLD_APP_ID: "app_x",
       WORLD_RP_ID: "rp_x",

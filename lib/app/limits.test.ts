@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
-import { databaseKinds } from "#support/databases";
+import { anyKind, databaseKinds } from "#support/databases";
 
 const attestBody = { agent_slug: "limited", action: "a", inputs_hash: "b" };
 const allowed = (answers: { status: number }[], status = 200) =>
@@ -110,7 +110,7 @@ describe("whose request it is", () => {
     calls: { ip?: string; headers?: Record<string, string> }[],
     proxies = "",
   ) => {
-    const test = await startTestApp("embedded", {
+    const test = await startTestApp(anyKind, {
       TRUSTED_PROXY_HOPS: hops,
       TRUSTED_PROXIES: proxies,
       LIMIT_FEED_PER_MINUTE: "3",
@@ -241,7 +241,7 @@ describe("limits in Redis", () => {
         ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
         { stdio: "ignore" },
       );
-      const test = await startTestApp("embedded", {
+      const test = await startTestApp(anyKind, {
         REDIS_URL: `redis://127.0.0.1:${port}`,
         LIMIT_FEED_PER_MINUTE: "20",
       });

@@ -16,6 +16,7 @@ import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { encodeTilePath } from "#lib/domain/tile-path";
 import { parseStrictObject } from "#lib/door/strict-json";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 
 const all = Object.entries(operations) as [OperationId, OperationSpec][];
 const documented = all.filter(([, { internal }]) => !internal);
@@ -179,7 +180,7 @@ describe("the schemas of the OpenAPI document", () => {
     return test.call(spec.method, path, { key, body });
   };
   beforeAll(async () => {
-    test = await startTestApp("embedded", {
+    test = await startTestApp(anyKind, {
       LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
       LIMIT_AUTHORIZE_PER_MINUTE: "1000",
       LIMIT_KEYED_PER_MINUTE: "1000",

@@ -17,6 +17,7 @@ import { beginIdempotent } from "#lib/door/idempotency";
 import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
+import { anyKind } from "#support/databases";
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read freely
 type Document = any;
@@ -90,14 +91,14 @@ const bodyOf = (id: OperationId): TestCall =>
   requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
 
 beforeAll(async () => {
-  test = await startTestApp("embedded", {
+  test = await startTestApp(anyKind, {
     LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
     LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: "1000",
   });
   const limits = ["ATTEST", "VERIFY", "FEED", "AUTHORIZE", "READ_AUTHORIZATION", "PUBLIC_READ", "KEYED"].map(
     (name) => [`LIMIT_${name}_PER_MINUTE`, "1"],
   );
-  strict = await startTestApp("embedded", {
+  strict = await startTestApp(anyKind, {
     ...Object.fromEntries(limits),
     LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1",
   });

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 import { createPageGate } from "./page-gate";
 import { COUNTED_HEADER } from "./page-limits";
 import { serveInTurn, serveMalformed, serveRefusal, vouchForPeer } from "./serve";
@@ -31,7 +32,7 @@ describe("the door of pages", () => {
     fetch(`${base}${target}`, { method, redirect: "manual", ...init });
 
   beforeAll(async () => {
-    test = await startTestApp("embedded", {
+    test = await startTestApp(anyKind, {
       LIMIT_PUBLIC_READ_PER_MINUTE: "30",
       LIMIT_VERIFY_PER_MINUTE: "2",
     });

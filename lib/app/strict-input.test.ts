@@ -3,6 +3,7 @@ import { createServer, request as httpRequest, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 import { serveDirectly } from "./serve";
 
 const fields = '"agent_slug":"strict","action":"a","inputs_hash":"b"';
@@ -13,7 +14,7 @@ let key: string;
 let server: Server;
 let port: number;
 beforeAll(async () => {
-  test = await startTestApp("embedded", {
+  test = await startTestApp(anyKind, {
     LIMIT_ATTEST_PER_MINUTE: "10000",
     LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "10000",
   });

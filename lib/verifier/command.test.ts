@@ -10,6 +10,7 @@ import { signCheckpoint } from "#lib/domain/checkpoint";
 import { makeVerifierKey } from "#lib/domain/signed-note";
 import { startTestApp, type TestApp } from "#support/app";
 import { expectExit, runProgram } from "#support/commands";
+import { anyKind } from "#support/databases";
 
 const program = path.resolve("dist/verify.mjs");
 
@@ -44,7 +45,7 @@ describe("verify.mjs", () => {
     server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    test = await startTestApp("embedded", { PUBLIC_BASE_URL: base });
+    test = await startTestApp(anyKind, { PUBLIC_BASE_URL: base });
     ({ key } = await test.createKey());
     plain = await attest({});
     hidden = await attest({ action: "Paid in private", is_public: false });
@@ -116,7 +117,7 @@ describe("verify.mjs", () => {
   });
 
   it("fails a swapped key, with exit code 1", async () => {
-    const stranger = await startTestApp("embedded");
+    const stranger = await startTestApp(anyKind);
     const foreign = (await stranger.call("GET", "/v1/pubkey")).body;
     await stranger.close();
     test.use();

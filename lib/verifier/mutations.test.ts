@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 import { makeReceiptSamples, type ReceiptSamples } from "#support/receipt-samples";
 import { verifyInBrowser } from "./browser";
 import { UnreadableError } from "./read-json";
@@ -123,7 +124,7 @@ describe("a change of any field", { timeout: 180_000 }, () => {
   let samples: ReceiptSamples;
   let trust: unknown;
   beforeAll(async () => {
-    test = await startTestApp("embedded");
+    test = await startTestApp(anyKind);
     const { key } = await test.createKey();
     samples = await makeReceiptSamples(test, key);
     trust = (await test.call("GET", "/v1/pubkey")).body;

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { isDispatched, serveDirectly } from "#lib/app/serve";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -24,7 +25,7 @@ describe("World ID's stand-in over HTTP", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
     base = `http://localhost:${(server.address() as AddressInfo).port}`;
-    test = await startTestApp("embedded", { PUBLIC_BASE_URL: base });
+    test = await startTestApp(anyKind, { PUBLIC_BASE_URL: base });
     const realFetch = fetch;
     // Node's own fetch cannot read the WASM from its file.
     vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {

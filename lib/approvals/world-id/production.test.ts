@@ -5,7 +5,7 @@ import { createRetries } from "#lib/approvals/retry-submissions";
 import { wordHex } from "#lib/domain/world-id-proof";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
-import { databaseKinds } from "#support/databases";
+import { anyKind, databaseKinds } from "#support/databases";
 import { makeV4Result, startWorldStub, type WorldStub } from "#support/world";
 
 describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
@@ -200,7 +200,7 @@ describe("World ID with the portal alone", () => {
   it("says that nobody can check the proof again", async () => {
     const stub = await startWorldStub();
     const { WORLD_CHAIN_RPC_URL: _rpc, WORLD_ID_V4_VERIFYING_KEY: _key, ...settings } = stub.settings;
-    const test = await startTestApp("embedded", settings);
+    const test = await startTestApp(anyKind, settings);
     const { key } = await test.createKey();
     const asked = await ask(test, key);
     expect((await asked.submit(makeV4Result(await asked.start(), 21n))).body.status).toBe("approved");
