@@ -2,7 +2,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
 import type { Executor } from "#lib/db/client";
-import { agentKeys, dailyUsage } from "#lib/db/schema";
+import { agentKeys, type attestations, dailyUsage } from "#lib/db/schema";
 import { together } from "#lib/db/together";
 import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
@@ -17,46 +17,46 @@ function warningCodesOf({ predicate, authorization }: AttestationItem): WarningC
   return findWarnings(factsOfStatement(predicate, object, null));
 }
 
+/** As PostgreSQL reads bytes from text. */
+const byteaOf = (bytes: Uint8Array | null | undefined) => bytes && `\\x${hexEncode(bytes)}`;
+
+/** By the table's columns; what an attestation gets later is missing, and `slug_key` finds its agent. */
+function toRow({ item, logId, receipt }: Placed<AttestationItem>) {
+  const { predicate, authorization, zk } = item;
+  return {
+    id: predicate.attestation_id,
+    organization_id: item.caller.organizationId,
+    slug_key: slugKey(slugOf(item)),
+    api_key_id: item.caller.keyId,
+    log_id: logId,
+    leaf_index: receipt.index,
+    payload: byteaOf(item.payload),
+    payload_hash: byteaOf(item.payloadHash),
+    signature: byteaOf(item.signature),
+    envelope_signature: byteaOf(item.envelopeSignature),
+    key_id: item.keyId,
+    is_public: predicate.is_public,
+    created_at: predicate.timestamp,
+    action: predicate.request["action"],
+    human_approval_method: predicate.human_approval.method,
+    warnings: warningCodesOf(item),
+    agent_signature_hash: byteaOf(agentSignatureHash(item)),
+    human_authorization: byteaOf(authorization?.object),
+    authorization_id: authorization?.requestId,
+    zk_proof: zk && JSON.stringify(zk.zkProof),
+    bbs_signature: byteaOf(zk && base64UrlDecode(zk.credential.signature)),
+  } satisfies Record<Exclude<keyof typeof attestations.$inferSelect, "agent_id" | "erased_at">, unknown> & {
+    slug_key: string;
+  };
+}
+
+/** All rows are one parameter, so that the statement is the same text for any number of them and keeps its name. */
 async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  const rows = placed.map(({ item, logId, receipt }) => {
-    const { predicate } = item;
-    const signatureHash = agentSignatureHash(item);
-    return {
-      id: predicate.attestation_id,
-      organization_id: item.caller.organizationId,
-      slug_key: slugKey(slugOf(item)),
-      api_key_id: item.caller.keyId,
-      log_id: logId,
-      leaf_index: receipt.index,
-      payload: hexEncode(item.payload),
-      payload_hash: hexEncode(item.payloadHash),
-      signature: hexEncode(item.signature),
-      envelope_signature: hexEncode(item.envelopeSignature),
-      key_id: item.keyId,
-      is_public: predicate.is_public,
-      created_at: predicate.timestamp,
-      action: predicate.request["action"],
-      human_approval_method: predicate.human_approval.method,
-      warnings: warningCodesOf(item),
-      agent_signature_hash: signatureHash === null ? null : hexEncode(signatureHash),
-      human_authorization: item.authorization === null ? null : hexEncode(item.authorization.object),
-      authorization_id: item.authorization?.requestId ?? null,
-      zk_proof: item.zk === null ? null : JSON.stringify(item.zk.zkProof),
-      bbs_signature: item.zk === null ? null : hexEncode(base64UrlDecode(item.zk.credential.signature)),
-    };
-  });
-  await tx.execute(sql`INSERT INTO attestations (id, organization_id, agent_id, api_key_id, log_id, leaf_index, payload, payload_hash,
-      signature, envelope_signature, key_id, is_public, created_at, action, human_approval_method, warnings, agent_signature_hash,
-      human_authorization, authorization_id, zk_proof, bbs_signature)
-    SELECT r.id, r.organization_id, agents.id, r.api_key_id, r.log_id, r.leaf_index, decode(r.payload, 'hex'), decode(r.payload_hash, 'hex'),
-      decode(r.signature, 'hex'), decode(r.envelope_signature, 'hex'), r.key_id, r.is_public, r.created_at, r.action,
-      r.human_approval_method, r.warnings, decode(r.agent_signature_hash, 'hex'), decode(r.human_authorization, 'hex'), r.authorization_id,
-      r.zk_proof, decode(r.bbs_signature, 'hex')
-    FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS r(id uuid, organization_id uuid, slug_key text, api_key_id uuid,
-      log_id int, leaf_index bigint, payload text, payload_hash text, signature text, envelope_signature text, key_id text,
-      is_public boolean, created_at timestamptz, action text, human_approval_method text, warnings text[], agent_signature_hash text,
-      human_authorization text, authorization_id text, zk_proof text, bbs_signature text)
-    JOIN agents ON agents.slug_key = r.slug_key`);
+  await tx.execute(sql`INSERT INTO attestations
+    SELECT stored.*
+    FROM jsonb_array_elements(${JSON.stringify(placed.map(toRow))}::text::jsonb) AS given
+    JOIN agents ON agents.slug_key = given ->> 'slug_key'
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::attestations, given || jsonb_build_object('agent_id', agents.id)) AS stored`);
 }
 
 async function countUsage(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
