@@ -72,9 +72,14 @@ describe("a lockfile entry without integrity", () => {
     await writeFile(path.join(folder, "package-lock.json"), JSON.stringify(lock));
     const { port } = registry.address() as AddressInfo;
     const options = [`--registry=http://127.0.0.1:${port}/`, `--cache=${folder}/cache`, "--ignore-scripts"];
-    const child = spawn("npm", ["ci", "--no-audit", "--no-fund", "--fetch-retries=0", ...options], {
-      cwd: folder,
-    });
+    // `npm test --silent` silences every npm below it, this one too.
+    const child = spawn(
+      "npm",
+      ["ci", "--loglevel=error", "--no-audit", "--no-fund", "--fetch-retries=0", ...options],
+      {
+        cwd: folder,
+      },
+    );
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text) => (output += text));

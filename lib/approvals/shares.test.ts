@@ -205,7 +205,8 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
     await poll(() => thread.waiting.includes(start.action)).toBe(true);
     await thread.end(3);
     expect(thread.started.slice(before, before + 2)).toContain(start.action);
-    expect((await answer).body.status).toBe("approved");
+    expect((await answer).status).toBe(200);
+    expect((await mine.read()).body.status).toBe("approved");
     await thread.endUntil(Promise.all(junk.map((one) => one.answer)));
   });
 

@@ -12,18 +12,21 @@ export async function readVerifierSha256(): Promise<string | null> {
   return (await readVerifierFile())?.sha256Hex ?? null;
 }
 
-let kept: VerifierFile | null = null;
+/** By path. */
+const kept = new Map<string, VerifierFile>();
 
 /** Null before the build has made it (`next dev` in a fresh clone). */
 export async function readVerifierFile(): Promise<VerifierFile | null> {
-  if (kept !== null) return kept;
   const file = path.join(process.cwd(), "dist", "verify.mjs");
+  const known = kept.get(file);
+  if (known !== undefined) return known;
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw error;
   });
   if (bytes === null) return null;
   const sha256Hex = createHash("sha256").update(bytes).digest("hex");
-  kept = { bytes: new Uint8Array(bytes), sha256Hex };
-  return kept;
+  const read = { bytes: new Uint8Array(bytes), sha256Hex };
+  kept.set(file, read);
+  return read;
 }

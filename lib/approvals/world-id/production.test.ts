@@ -4,9 +4,15 @@ import { serveStandIn } from "#lib/app/stand-in";
 import { createRetries } from "#lib/approvals/retry-submissions";
 import { wordHex } from "#lib/domain/world-id-proof";
 import { startTestApp, type TestApp } from "#support/app";
-import { ask } from "#support/authorizations";
+import { type AskedRequest, ask } from "#support/authorizations";
 import { anyKind, databaseKinds } from "#support/databases";
 import { makeV4Result, startWorldStub, type WorldStub } from "#support/world";
+
+/** The request's state after this proof was taken. */
+async function stateAfter(asked: AskedRequest, result: object): Promise<string> {
+  expect((await asked.submit(result)).status).toBe(200);
+  return (await asked.read()).body.status;
+}
 
 describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
   let test: TestApp;
@@ -33,10 +39,10 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
       ...{ preset: "proof_of_human", fallback: null, allow_legacy_proofs: true },
     });
     expect(start).not.toHaveProperty("bridge_url");
-    const approved = await asked.submit(makeV4Result(start, 21n));
-    expect(approved.body).toMatchObject({ status: "approved", environment: "production", is_test: false });
+    expect(await stateAfter(asked, makeV4Result(start, 21n))).toBe("approved");
     const { human_authorization } = (await asked.read()).body;
     expect(human_authorization.approvals[0]).toMatchObject({
+      environment: "production",
       protocol_version: "4.0",
       level: "proof_of_human",
       verified_by: ["groth16-local", "world-portal-v4", "world-chain"],
@@ -99,7 +105,7 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
       ...{ preset: "proof_of_human", fallback: "device_legacy" },
       ...{ protocol_version: null, allow_legacy_proofs: true },
     });
-    expect((await asked.submit(makeV4Result(start, 23n))).body.status).toBe("approved");
+    expect(await stateAfter(asked, makeV4Result(start, 23n))).toBe("approved");
   });
 
   it("refuses a proof that is bound to a session, named or not, while the portal says yes", async () => {
@@ -144,13 +150,13 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
 
   it("asks the next humans for the version of the first", async () => {
     const asked = await ask(test, key, { approvals_required: 2 });
-    expect((await asked.submit(makeV4Result(await asked.start(), 21n))).body.status).toBe("pending");
+    expect(await stateAfter(asked, makeV4Result(await asked.start(), 21n))).toBe("pending");
     const start = await asked.start();
     expect(start).toMatchObject({
       ...{ preset: "proof_of_human", fallback: null },
       ...{ protocol_version: "4.0", allow_legacy_proofs: false },
     });
-    expect((await asked.submit(makeV4Result(start, 22n))).body.status).toBe("approved");
+    expect(await stateAfter(asked, makeV4Result(start, 22n))).toBe("approved");
   });
 
   it("takes a 200 for no approval: the item, its nullifier and its success are looked at", async () => {
@@ -203,7 +209,7 @@ describe("World ID with the portal alone", () => {
     const test = await startTestApp(anyKind, settings);
     const { key } = await test.createKey();
     const asked = await ask(test, key);
-    expect((await asked.submit(makeV4Result(await asked.start(), 21n))).body.status).toBe("approved");
+    expect(await stateAfter(asked, makeV4Result(await asked.start(), 21n))).toBe("approved");
     const { human_authorization } = (await asked.read()).body;
     expect(human_authorization.approvals[0].verified_by).toEqual(["world-portal-v4"]);
     const body = {
