@@ -117,7 +117,7 @@ describe("this server against this browser", () => {
     const page = makePage(makeAnswer({ checks: checksWith(skip("zk_not_enabled")) }));
     const answer = makeAnswer({ checks: checksWith(skip("zk_proof_not_shown")) });
     expect(compareWithServer(page, answer, makeReport("valid", { checks: [own] }))).toEqual([
-      "The page and the API of this server name different results of the checks.",
+      "This server's page and API report different check results.",
     ]);
   });
 

@@ -4,6 +4,7 @@ import { makeTestAuthorization } from "#support/human-authorization";
 import { judgeApprovalKey, warnOfApprovalKey } from "./approval-key";
 import type { JsonObject } from "./canonical-json";
 import { checkHumanAuthorization } from "./claim-checks";
+import { pass } from "./outcome";
 import type { CostlyChecks } from "./receipt";
 import type { Subject } from "./record-checks";
 import { type ActionStatement, canonicalHash } from "./statement";
@@ -75,7 +76,7 @@ describe("the verifier's check human_authorization", () => {
     return { payload: new Uint8Array(), statement: { predicate }, receipt } as unknown as Subject;
   }
   const costly = {
-    verifyHumanAuthorization: async () => ({ ok: true, detail: "proven" }),
+    verifyHumanAuthorization: async () => pass("proven"),
   } as unknown as CostlyChecks;
   const check = (version: 1 | 2, key: string | null) =>
     checkHumanAuthorization(makeSubject(version, key), costly);
@@ -84,6 +85,7 @@ describe("the verifier's check human_authorization", () => {
     expect(await check(2, null)).toMatchObject({ status: "pass" });
     expect(await check(2, "K2")).toMatchObject({
       status: "fail",
+      reason: "authorization_mismatch",
       detail: "the authorization does not fit the attestation: agent's key",
     });
     expect(await check(1, null)).toMatchObject({ status: "pass" });
