@@ -10,7 +10,9 @@ import { defineConfig } from "@playwright/test";
 const port = Number(process.env["E2E_PORT"] ?? 3210);
 const baseURL = `http://localhost:${port}`;
 const report = process.env["E2E_REPORT"];
-const chromium = process.env["CHROME_PATH"] ?? ["/usr/bin/chromium"].find((place) => existsSync(place));
+const chromium =
+  process.env["CHROME_PATH"] ??
+  ["/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium"].find((place) => existsSync(place));
 // Workers load this file too and inherit the variable: one folder for the whole run.
 process.env["E2E_DATA_DIR"] ??= path.join(os.tmpdir(), `countersign-e2e-${process.pid}`);
 
