@@ -74,7 +74,11 @@ test("dialogs, downloads and a page that was reached by a link follow the same r
   const names = await joinSecond(page, await other.newPage());
   await makeKey(page, "worker");
   await page.reload();
-  await page.getByRole("button", { name: "Revoke worker" }).click();
+  // A click before the page is hydrated opens nothing.
+  await expect(async () => {
+    await page.getByRole("button", { name: "Revoke worker" }).click();
+    await expect(page.getByRole("dialog")).toBeVisible({ timeout: 2_000 });
+  }).toPass();
   const third = await page.context().newPage();
   await third.goto("/portal/attestations");
   const file = await third.getByRole("link", { name: "Export CSV" }).getAttribute("href");
