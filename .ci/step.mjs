@@ -1,4 +1,7 @@
-/** One step of a script: a command run in the repository's folder, reported in one line with its duration, and its output if it fails. */
+/**
+ * One step of a script: a command run in the repository's folder, reported in one line with its duration, and its
+ * output if it fails.
+ */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -1,4 +1,7 @@
-/** POST /v1/attest with everything in it, against one signature and one INSERT, and against a Next route that does nothing. */
+/**
+ * POST /v1/attest with everything in it, against one signature and one INSERT, and against a Next route that does
+ * nothing.
+ */
 import { httpRequest, runLoad } from "./load.mjs";
 import { printRatio, printSides, takeTurns } from "./rounds.mjs";
 

@@ -1,4 +1,7 @@
-/** /verify/presentation: a presentation made over the API is checked in the browser; and private values stay off every page. */
+/**
+ * /verify/presentation: a presentation made over the API is checked in the browser; and private values stay off every
+ * page.
+ */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";

@@ -1,4 +1,7 @@
-/** Playwright's `test`, in which each test is a visitor with an address of their own: the server gives each address its share. */
+/**
+ * Playwright's `test`, in which each test is a visitor with an address of their own: the server gives each address its
+ * share.
+ */
 import { randomBytes } from "node:crypto";
 import { test as base } from "@playwright/test";
 

@@ -175,7 +175,8 @@ function missingSettings(settings: Settings, isLoopback: boolean): string[] {
 const loopbackAddresses = ["127.0.0.1", "::1"] as const;
 
 /**
- * While a stand-in runs, anyone who reaches the server can approve as any human or read the codes of any address. So it binds loopback only, and does not start with another HOST.
+ * While a stand-in runs, anyone who reaches the server can approve as any human or read the codes of any address. So
+ * it binds loopback only, and does not start with another HOST.
  */
 function bindAddresses(settings: Settings, baseUrl: string): readonly string[] | null {
   const usesStandIn = settings.WORLD_APP_ID === undefined || usesMailbox(settings);

@@ -1,5 +1,8 @@
 "use client";
-/** Copies a string. Invisible until JavaScript runs, its place kept so that nothing moves: the text beside it can always be selected. */
+/**
+ * Copies a string. Invisible until JavaScript runs, its place kept so that nothing moves: the text beside it can
+ * always be selected.
+ */
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 

@@ -1,4 +1,7 @@
-/** For tests only: a real proof of the stand-in's test human Ada, in her tree of depth 16: app `app_vector`, action `an action`, signal `a signal`. */
+/**
+ * For tests only: a real proof of the stand-in's test human Ada, in her tree of depth 16: app `app_vector`, action `an
+ * action`, signal `a signal`.
+ */
 export const standInProof = {
   proof: [
     "0x0ad9110b393696ebf3b8f839942711c03ba56dbdf60e251f01271ae785f88e02",

@@ -1,4 +1,7 @@
-/** The audit log: who did what, when, and with which key or session. Written in the same transaction as the action, if it has one. */
+/**
+ * The audit log: who did what, when, and with which key or session. Written in the same transaction as the action, if
+ * it has one.
+ */
 
 import type { Executor } from "#lib/db/client";
 import { auditEvents } from "#lib/db/schema";

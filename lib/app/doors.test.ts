@@ -1,4 +1,7 @@
-/** What holds for every operation: paths, methods, headers, errors, other organizations' data (docs/wire.md, Conventions and Errors). */
+/**
+ * What holds for every operation: paths, methods, headers, errors, other organizations' data (docs/wire.md,
+ * Conventions and Errors).
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/contract/operations";
 import { problem } from "#lib/contract/problem";

@@ -1,7 +1,7 @@
 /**
  * A page that is the same for everyone but for its nonce, compressed once. In gzip (RFC 1952) the parts between two
  * nonces are deflate blocks that refer to nothing outside their part, and each nonce is a stored block (RFC 1951
- * section 3.2.4) between them: an answer costs joining them and a checksum, a few tenths of a millisecond, where compressing costs one to six.
+ * section 3.2.4) between them: an answer costs joining them and a checksum, where compressing costs 1 to 6 ms.
  */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 

@@ -92,7 +92,10 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** Only the portal has forms that Next takes; elsewhere it would decode what a stranger posts, and render the page besides. */
+/**
+ * Only the portal has forms that Next takes; elsewhere it would decode what a stranger posts, and render the page
+ * besides.
+ */
 function refuseMethod(method: string, path: string): Promise<Response> | null {
   const takesForms = path === "/portal" || path.startsWith("/portal/");
   const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);

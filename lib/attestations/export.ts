@@ -84,7 +84,10 @@ async function* encodeCsv(context: Context, organizationId: string, filters: Att
 const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
   payload === null || statement === null ? null : utf8Decode(payload);
 
-/** Each line also has `payload`, the exact signed bytes as text; null after erasure, or where nobody signed what is there. */
+/**
+ * Each line also has `payload`, the exact signed bytes as text; null after erasure, or where nobody signed what is
+ * there.
+ */
 async function* encodeNdjson(context: Context, organizationId: string, filters: AttestationFilters) {
   for await (const rows of readAll(context, organizationId, filters)) {
     const lines = rows.map((row) => JSON.stringify({ ...toRecord(context, row), payload: payloadOf(row) }));

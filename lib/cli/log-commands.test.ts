@@ -51,7 +51,10 @@ async function attest(test: TestApp, key: string, extra = {}) {
 
 const isValid = async (test: TestApp, id: string) => (await test.call("GET", `/v1/verify/${id}`)).body.valid;
 
-/** A BBS key whose id begins with "-", as one in 64 does: a command line that splits words naively takes it for an option. */
+/**
+ * A BBS key whose id begins with "-", as one in 64 does: a command line that splits words naively takes it for an
+ * option.
+ */
 async function keepZkKeyWithDash(home: Record<string, string>): Promise<void> {
   for (let n = 0; ; n += 1) {
     const seed = sha256(utf8Encode(`seed ${n}`));

@@ -1,5 +1,6 @@
 /**
- * The public log (c2sp.org/tlog-tiles). Log 1 is at /log/, later logs at /log/{log}/. Neither ever moves, because tiles are cached permanently. The document has the latter as servers of their own:
+ * The public log (c2sp.org/tlog-tiles). Log 1 is at /log/, later logs at /log/{log}/. Neither ever moves, because
+ * tiles are cached permanently. The document has the latter as servers of their own:
  * beside `/log/tile/{path}` the template `/log/{log}/checkpoint` would fit one path too many.
  */
 import { bytesFile, textFile } from "./files";

@@ -1,4 +1,7 @@
-/** Zero-knowledge proofs and credentials on the wire (BBS selective disclosure); the shapes of lib/domain/presentation.ts. */
+/**
+ * Zero-knowledge proofs and credentials on the wire (BBS selective disclosure); the shapes of
+ * lib/domain/presentation.ts.
+ */
 import { z } from "zod";
 import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA, MESSAGE_COUNT, ZK_PROOF_TYPE } from "#lib/domain/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";

@@ -39,7 +39,8 @@ function decisionOf(authorization: HumanAuthorization): Decision {
 }
 
 /**
- * Whether `log.entry` beside the object is the leaf of this very approval, signed with the service's key. Whether the leaf is in the log is another check, which needs the log's key.
+ * Whether `log.entry` beside the object is the leaf of this very approval, signed with the service's key. Whether the
+ * leaf is in the log is another check, which needs the log's key.
  */
 export function isEntryOfApproval(
   authorization: HumanAuthorization,

@@ -141,7 +141,8 @@ export function bindRequest(request: ApprovalRequest): ApprovalBinding {
 }
 
 /**
- * Six characters that the agent shows its operator and the page shows too, so that the human sees that this is the request they expect. From the hash, so that the browser computes it from what it renders.
+ * Six characters that the agent shows its operator and the page shows too, so that the human sees that this is the
+ * request they expect. From the hash, so that the browser computes it from what it renders.
  */
 export function confirmationCode(requestHash: string): string {
   const code = base32Lower(sha256(utf8Encode(`confirmation-code:${requestHash}`)))

@@ -1,4 +1,7 @@
-/** The checks of what the service signed: its key, the binding to the request, what the page showed, the logged decision. */
+/**
+ * The checks of what the service signed: its key, the binding to the request, what the page showed, the logged
+ * decision.
+ */
 import {
   authorizationSigningBytes,
   bindRequest,

@@ -1,5 +1,6 @@
 /**
- * Verifies the whole chain of a `human_authorization` from its own bytes, for the service and any outsider: request → request_hash → world_action and signal → public inputs → pairing, and the service's
+ * Verifies the whole chain of a `human_authorization` from its own bytes, for the service and any outsider: request →
+ * request_hash → world_action and signal → public inputs → pairing, and the service's
  * signature. The list of checks is fixed; a check that does not apply says so instead of being left out.
  *
  * What it cannot see: whether the root is World's. The service's signature vouches for what it asked World at

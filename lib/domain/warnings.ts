@@ -101,7 +101,8 @@ export function factsOfStatement(
 }
 
 /**
- * Version 1 could be used after the agent's key had changed: someone who took over the account could register a key of their own and use an approval that was given to another.
+ * Version 1 could be used after the agent's key had changed: someone who took over the account could register a key of
+ * their own and use an approval that was given to another.
  */
 function isApprovedForOtherKey(authorization: JsonObject | null, agentPublicKey: string | null): boolean {
   if (authorization === null || authorization["version"] !== 1) return false;

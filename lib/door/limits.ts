@@ -70,7 +70,9 @@ async function consume(context: DoorContext, policy: LimitPolicy, key: string) {
 }
 
 /**
- * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers describe the one with less left. Refused requests of a key don't count for its organization, so one runaway key can't use up what the others need.
+ * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers describe
+ * the one with less left. Refused requests of a key don't count for its organization, so one runaway key can't use up
+ * what the others need.
  */
 export async function enforceKeyLimit(
   context: DoorContext,

@@ -1,5 +1,6 @@
 /**
- * The text of an API key: `cs_live_` or `cs_test_`, 30 base62 characters of a CSPRNG and 6 of the CRC-32 over both, so that a typo is refused without a database look-up.
+ * The text of an API key: `cs_live_` or `cs_test_`, 30 base62 characters of a CSPRNG and 6 of the CRC-32 over both, so
+ * that a typo is refused without a database look-up.
  */
 import { crc32 } from "node:zlib";
 

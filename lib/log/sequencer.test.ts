@@ -1,4 +1,7 @@
-/** The sequencer's promises: no timer for a lone item, no neighbour fails with another, nothing uncertain is reported as done. */
+/**
+ * The sequencer's promises: no timer for a lone item, no neighbour fails with another, nothing uncertain is reported
+ * as done.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { utf8Encode } from "#lib/domain/bytes";
 import { AppError } from "#lib/errors";

@@ -1,4 +1,7 @@
-/** Three processes on one database: they start at once, share one log without a gap or a doubled index, and survive each other. */
+/**
+ * Three processes on one database: they start at once, share one log without a gap or a doubled index, and survive
+ * each other.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

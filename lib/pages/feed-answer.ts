@@ -1,4 +1,7 @@
-/** The answer of a feed: newest entries, limited like GET /v1/agent/:slug, with a validator so that readers may ask often. */
+/**
+ * The answer of a feed: newest entries, limited like GET /v1/agent/:slug, with a validator so that readers may ask
+ * often.
+ */
 import { createHash } from "node:crypto";
 import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";

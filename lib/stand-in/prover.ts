@@ -1,5 +1,6 @@
 /**
- * Real Groth16 proofs of the Semaphore circuit at depth 16, in a process of their own (./prover-process.ts) so that the server
+ * Real Groth16 proofs of the Semaphore circuit at depth 16, in a process of their own (./prover-process.ts) so that
+ * the server
  * goes on answering: two seconds for a human's first, less than one for the others. It starts with the first proof and
  * ends after a minute without work.
  */

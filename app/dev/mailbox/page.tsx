@@ -1,4 +1,7 @@
-/** The development mailbox: mail that would have been sent, as text. Not there when mail is really sent, nor for strangers. */
+/**
+ * The development mailbox: mail that would have been sent, as text. Not there when mail is really sent, nor for
+ * strangers.
+ */
 import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";

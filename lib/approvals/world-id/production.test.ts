@@ -1,4 +1,7 @@
-/** World ID proper: version 4, the key from the settings, roots and keys from the chain, the portal as a further witness. */
+/**
+ * World ID proper: version 4, the key from the settings, roots and keys from the chain, the portal as a further
+ * witness.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { serveStandIn } from "#lib/app/stand-in";
 import { createRetries } from "#lib/approvals/retry-submissions";

@@ -53,7 +53,10 @@ export interface WorldIdProvider {
   /** World's Developer Portal, v4 endpoint, on exactly this proof. */
   verifyWithPortal(proof: WorldProof, stored: StoredRequest): Promise<PortalVerdict>;
   checkRoot(proof: WorldProof): Promise<RootVerdict>;
-  /** World's v4 key as snarkjs writes it, for a worker thread; without the setting such proofs are checked by World alone. */
+  /**
+   * World's v4 key as snarkjs writes it, for a worker thread; without the setting such proofs are checked by World
+   * alone.
+   */
   v4KeyJson: VerificationKeyJson | undefined;
 }
 

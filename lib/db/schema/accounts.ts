@@ -1,4 +1,7 @@
-/** People, organizations and the audit log. `users`, `sessions`, `verification_tokens` and `accounts` have the shape that next-auth's adapter asks for. */
+/**
+ * People, organizations and the audit log. `users`, `sessions`, `verification_tokens` and `accounts` have the shape
+ * that next-auth's adapter asks for.
+ */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { at, bytea, createdAt } from "./columns";
 

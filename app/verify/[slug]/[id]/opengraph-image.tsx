@@ -1,4 +1,7 @@
-/** What a chat or a timeline shows of the link: the verdict in words, agent and action, never more than is public or holds. */
+/**
+ * What a chat or a timeline shows of the link: the verdict in words, agent and action, never more than is public or
+ * holds.
+ */
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
 import { type Card, drawLinkCard, linkCardHeaders } from "#lib/pages/link-card";
