@@ -19,7 +19,7 @@ export interface OpenedLog {
 
 /** Everything works there; who wonders why it is slow finds this line. */
 const poolerAdvice =
-  "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower: each statement takes more round trips, and waiting requests look for a change once a second. Give it the server's own address if you can.";
+  "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower: no statement is prepared, and waiting requests look for a change once a second. Give it the server's own address if you can.";
 
 export async function openLog(env: Env): Promise<OpenedLog> {
   const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });

@@ -7,6 +7,7 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import type { Database } from "./client";
+import { createNaming, nameStatements } from "./named-statements";
 import * as schema from "./schema";
 
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
@@ -113,7 +114,7 @@ function openDirectly(url: string): Database {
   return {
     kind: "postgres",
     isPooled: false,
-    db: drizzle(client, { schema }),
+    db: drizzle(nameStatements(client, createNaming()), { schema }),
     query: async (text, values) => ({ rows: await plain.unsafe(text, values as never[]) }),
     listen: async (channel, onPayload) => {
       await plain.listen(channel, onPayload);
