@@ -4,6 +4,7 @@ import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from 
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
 import type { Executor } from "#lib/db/client";
 import { attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
+import { together } from "#lib/db/together";
 import { hexEncode } from "#lib/domain/bytes";
 import { canonicalJson } from "#lib/domain/canonical-json";
 import { AppError, fieldError } from "#lib/errors";
@@ -50,15 +51,14 @@ async function readSignatures(tx: Executor, items: AttestationItem[]): Promise<L
 }
 
 async function readUsage(tx: Executor, items: AttestationItem[]): Promise<Ledger["usage"]> {
-  const usage: Ledger["usage"] = new Map();
-  for (const [name, { organizationId, day }] of daysOf(items)) {
+  const read = async ([name, { organizationId, day }]: [string, { organizationId: string; day: string }]) => {
     const [row] = await tx
       .select({ attestations: dailyUsage.attestations })
       .from(dailyUsage)
       .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, day)));
-    usage.set(name, row?.attestations ?? 0);
-  }
-  return usage;
+    return [name, row?.attestations ?? 0] as const;
+  };
+  return new Map(await together(...[...daysOf(items)].map(read)));
 }
 
 async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledger["unspent"]> {
@@ -114,17 +114,27 @@ async function spendAuthorization(tx: Executor, item: AttestationItem): Promise<
   return used.length === 1;
 }
 
-/** The first successful attest claims its slug. A registration that came in between may still win it, or fill it in. */
+/**
+ * The first successful attest claims its slug. A registration that came in between may still win it, or fill it in.
+ * Known agents are locked and judged already.
+ */
 async function claimSlugs(tx: Executor, items: AttestationItem[], ledger: Ledger): Promise<Verdicts> {
-  const [first] = items;
-  if (!first) return [];
-  const claims = items.map((item) => ({ slug: slugOf(item), organizationId: item.caller.organizationId }));
+  const unclaimed = items.filter((item) => !ledger.agents.has(slugKey(slugOf(item))));
+  const [first] = unclaimed;
+  if (!first) return items.map(() => null);
+  const claims = unclaimed.map((item) => ({
+    slug: slugOf(item),
+    organizationId: item.caller.organizationId,
+  }));
   const claimed = await claimAgents(first.context, tx, claims);
-  const isNew = (slug: string) => !ledger.agents.has(slugKey(slug));
-  const unjudged = claims.map(({ slug }) => slug).filter(isNew);
-  const fresh: Ledger["agents"] = unjudged.length === 0 ? new Map() : await lockAgents(tx, unjudged);
-  return items.map((item, i) => {
-    if (!claimed[i]) return slugTaken();
+  const fresh = await lockAgents(
+    tx,
+    claims.map(({ slug }) => slug),
+  );
+  return items.map((item) => {
+    const at = unclaimed.indexOf(item);
+    if (at < 0) return null;
+    if (!claimed[at]) return slugTaken();
     const agent = fresh.get(slugKey(slugOf(item)));
     return agent === undefined || isAsRegistered(item, agent) ? null : new RegistrationChanged();
   });
@@ -132,12 +142,13 @@ async function claimSlugs(tx: Executor, items: AttestationItem[], ledger: Ledger
 
 /** An error for each item that may not be recorded. */
 export async function admitAttestations(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
-  const ledger: Ledger = {
-    signatures: await readSignatures(tx, items),
-    usage: await readUsage(tx, items),
-    agents: await lockAgents(tx, items.map(slugOf)),
-    unspent: await readUnspent(tx, items),
-  };
+  const [signatures, usage, agents, unspent] = await together(
+    readSignatures(tx, items),
+    readUsage(tx, items),
+    lockAgents(tx, items.map(slugOf)),
+    readUnspent(tx, items),
+  );
+  const ledger: Ledger = { signatures, usage, agents, unspent };
   const verdicts = items.map((item) => judge(item, ledger));
   const fit = [...items.entries()].filter(([i]) => verdicts[i] === null);
   const claimed = await claimSlugs(

@@ -3,6 +3,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, type attestations, dailyUsage } from "#lib/db/schema";
+import { together } from "#lib/db/together";
 import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/domain/warnings";
@@ -59,16 +60,18 @@ async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Prom
 }
 
 async function countUsage(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  for (const { organizationId, day } of daysOf(placed.map(({ item }) => item)).values()) {
-    const count = placed.filter(({ item }) => usageKey(item) === `${organizationId} ${day}`).length;
+  const days = [...daysOf(placed.map(({ item }) => item)).values()];
+  const count = async ({ organizationId, day }: (typeof days)[number]) => {
+    const more = placed.filter(({ item }) => usageKey(item) === `${organizationId} ${day}`).length;
     await tx
       .insert(dailyUsage)
-      .values({ organization_id: organizationId, day, attestations: count })
+      .values({ organization_id: organizationId, day, attestations: more })
       .onConflictDoUpdate({
         target: [dailyUsage.organization_id, dailyUsage.day],
-        set: { attestations: sql`${dailyUsage.attestations} + ${count}` },
+        set: { attestations: sql`${dailyUsage.attestations} + ${more}` },
       });
-  }
+  };
+  await together(...days.map(count));
 }
 
 /** The first signature that verifies under a registered key proves that the registrant holds it. */
@@ -90,18 +93,25 @@ async function markKeysProven(tx: Executor, placed: Placed<AttestationItem>[]): 
   }
 }
 
-async function store(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  await insertRows(tx, placed);
-  await countUsage(tx, placed);
-  await markKeysProven(tx, placed);
-  for (const { item, receipt } of placed) {
-    if (item.hold === null) continue;
+async function keepAnswers(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
+  const keep = async ({ item, receipt }: Placed<AttestationItem>) => {
+    if (item.hold === null) return;
     await completeIdempotent(tx, item.hold, {
       status: 201,
       response: JSON.stringify(item.respond(receipt)),
       attestationId: item.predicate.attestation_id,
     });
-  }
+  };
+  await together(...placed.map(keep));
+}
+
+async function store(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
+  await together(
+    insertRows(tx, placed),
+    countUsage(tx, placed),
+    markKeysProven(tx, placed),
+    keepAnswers(tx, placed),
+  );
 }
 
 export const attestationKind: LogItemKind<AttestationItem> = {

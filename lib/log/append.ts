@@ -6,6 +6,7 @@ import { and, eq, inArray, isNull, or, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { logCheckpoints, logs, logTiles, signingKeys } from "#lib/db/schema";
+import { together } from "#lib/db/together";
 import { base64Encode, bytesEqual, hexEncode } from "#lib/domain/bytes";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { leafHash } from "#lib/domain/merkle";
@@ -108,12 +109,14 @@ async function growTiles(tx: Executor, logId: number, tiles: Tile[]): Promise<vo
 }
 
 async function moveHead(tx: Executor, head: Head, edge: RightEdge, note: string): Promise<void> {
-  await tx.insert(logCheckpoints).values({ log_id: head.id, size: edge.size, root: edge.root, note });
-  const updated = await tx
-    .update(logs)
-    .set({ size: edge.size, root: edge.root, checkpoint: note, updated_at: sql`now()` })
-    .where(and(eq(logs.id, head.id), eq(logs.size, head.size)))
-    .returning({ id: logs.id });
+  const [, updated] = await together(
+    tx.insert(logCheckpoints).values({ log_id: head.id, size: edge.size, root: edge.root, note }),
+    tx
+      .update(logs)
+      .set({ size: edge.size, root: edge.root, checkpoint: note, updated_at: sql`now()` })
+      .where(and(eq(logs.id, head.id), eq(logs.size, head.size)))
+      .returning({ id: logs.id }),
+  );
   if (updated.length !== 1) throw new Error("the head moved under its own lock");
 }
 
@@ -123,10 +126,12 @@ export interface Appended {
   note: string;
   /** In the order of the leaves. */
   receipts: LogReceipt[];
+  /** Writes leaves, tiles, checkpoint and head. */
+  write(tx: Executor): Promise<void>;
 }
 
+/** The tree with the leaves, signed; nothing is written yet. */
 export async function appendLeaves(
-  tx: Executor,
   head: Head,
   before: RightEdge,
   leaves: NewLeaf[],
@@ -137,9 +142,6 @@ export async function appendLeaves(
   const checkpoint = { origin: head.origin, size: edge.size, root: edge.root };
   const logKey = makeVerifierKey(head.origin, 1, logSigner.publicKey);
   const note = await signCheckpoint(checkpoint, logKey, (bytes) => logSigner.sign(bytes));
-  await insertLeaves(tx, head.id, before.size, leaves, hashes);
-  await growTiles(tx, head.id, changedTiles);
-  await moveHead(tx, head, edge, note);
   const receipts = leaves.map(({ leaf }, i): LogReceipt => {
     const index = before.size + i;
     return {
@@ -151,5 +153,12 @@ export async function appendLeaves(
       checkpoint: note,
     };
   });
-  return { edge, note, receipts };
+  const write = async (tx: Executor) => {
+    await together(
+      insertLeaves(tx, head.id, before.size, leaves, hashes),
+      growTiles(tx, head.id, changedTiles),
+      moveHead(tx, head, edge, note),
+    );
+  };
+  return { edge, note, receipts, write };
 }

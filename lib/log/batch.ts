@@ -4,6 +4,7 @@
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
+import { together } from "#lib/db/together";
 import { bytesEqual, hexEncode } from "#lib/domain/bytes";
 import type { RightEdge } from "#lib/domain/tiles";
 import { AppError } from "#lib/errors";
@@ -126,15 +127,16 @@ export async function sequenceBatch(
   const { admitted, refused } = await admitAll(tx, batch);
   if (admitted.length === 0) return { outcomes: refused, head: null };
   const leaves = admitted.map(({ kind, item }) => ({ kind: kind.kind, leaf: item.leaf }));
-  const { edge, note, receipts } = await appendLeaves(tx, head, before, leaves, keys.logSigner);
+  const { edge, note, receipts, write } = await appendLeaves(head, before, leaves, keys.logSigner);
   const placed = admitted.map((queued, i) => ({ queued, receipt: receipts[i] as LogReceipt }));
-  for (const kind of new Set(admitted.map((queued) => queued.kind))) {
+  const store = async (kind: LogItemKind<LogItem>) => {
     const own = placed.filter(({ queued }) => queued.kind === kind);
     await kind.store(
       tx,
       own.map(({ queued, receipt }) => ({ item: queued.item, logId: head.id, receipt })),
     );
-  }
+  };
+  await together(write(tx), ...[...groupByKind(admitted).keys()].map(store));
   return {
     outcomes: [...refused, ...placed.map(({ queued, receipt }) => ({ queued, result: receipt }))],
     head: { logId: head.id, size: edge.size, rootHex: hexEncode(edge.root), checkpoint: note, edge },

@@ -125,7 +125,8 @@ export async function beginEpoch(
     await tx.update(logs).set(statement).where(eq(logs.id, logId));
     const head = await readHead(tx, logId);
     const first = { kind: "epoch", leaf } as const;
-    const { edge } = await appendLeaves(tx, head, emptyRightEdge(), [first], keys.logSigner);
+    const { edge, write } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
+    await write(tx);
     const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
     return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
   });
