@@ -2,7 +2,7 @@
  * One door to the database, embedded (PGlite in this process, files under DATA_DIR) or PostgreSQL.
  * Inside a transaction use only `tx`: the embedded database has one session and would wait for itself.
  */
-import { PGlite } from "@electric-sql/pglite";
+import { PGlite, types } from "@electric-sql/pglite";
 import { type SQL, sql } from "drizzle-orm";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { drizzle as drizzlePglite } from "drizzle-orm/pglite";
@@ -13,11 +13,21 @@ import * as schema from "./schema";
 
 export type Executor = PgDatabase<PgQueryResultHKT, typeof schema>;
 
+export type Statement<Row extends object> = (...parameters: unknown[]) => Promise<Row[]>;
+
+/** Writing statements wait for locks, so they have connections of their own, and nobody's reading waits behind them. */
+export type StatementUse = "read" | "write";
+
 export interface Database {
   kind: "embedded" | "postgres";
   /** Behind a pooler that shares server connections between transactions: correct, and slower. */
   isPooled: boolean;
   db: Executor;
+  /**
+   * A statement of the hot path: one text with $1 parameters, parsed and planned once for each connection and answered
+   * in one round trip, whose plan uses indexes whatever the tables held when it was made. `bigint` comes as a number.
+   */
+  statement<Row extends object>(text: string, use?: StatementUse): Statement<Row>;
   /** Plain SQL with $1 parameters, for libraries that bring their own statements. */
   query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
   /** Calls back with each payload sent by NOTIFY on the channel, by this process or another; null behind a pooler. */
@@ -26,6 +36,8 @@ export interface Database {
 }
 
 const migrationsFolder = "drizzle";
+
+const embeddedTypes = { parsers: { [types.INT8]: Number } };
 
 async function openEmbedded(folder: string | null): Promise<Database> {
   const release = folder === null ? async () => {} : await lockFolder(folder);
@@ -36,6 +48,10 @@ async function openEmbedded(folder: string | null): Promise<Database> {
     kind: "embedded",
     isPooled: false,
     db,
+    statement:
+      <Row extends object>(text: string): Statement<Row> =>
+      async (...parameters) =>
+        (await client.query<Row>(text, parameters, embeddedTypes)).rows,
     query: async (text, values) => ({
       rows: (await client.query<Record<string, unknown>>(text, values)).rows,
     }),
