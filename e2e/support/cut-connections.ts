@@ -1,4 +1,4 @@
-/** A wire to PostgreSQL that tests can cut: at once, or when the database says that it has committed. */
+/** A wire to PostgreSQL that tests can cut: at once, or when the database says that it has done what it was asked. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface Wire {
@@ -8,8 +8,8 @@ export interface Wire {
   /** Connections stay, and nothing comes through, until it is mended. */
   stall(): void;
   mend(): void;
-  /** Loses the next answer that says COMMIT, and its connection; resolves when that has happened. */
-  loseNextCommit(): Promise<void>;
+  /** Loses the answer to the next statement with this text in it, and its connection; resolves when that has happened. */
+  loseAnswerTo(text: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -18,13 +18,15 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
   const sockets = new Set<Socket>();
   let isCut = false;
   let isStalled = false;
-  let onCommit: (() => void) | null = null;
+  let awaited: { text: string; done: () => void } | null = null;
+  let asking: Socket | null = null;
 
   /** Whether this answer of the database was to be lost; both ends are cut then. */
   function isLost(answer: Buffer, near: Socket, far: Socket): boolean {
-    if (onCommit === null || !answer.includes("COMMIT\0")) return false;
-    const done = onCommit;
-    onCommit = null;
+    // CommandComplete of the statement, which is its own transaction; then it is committed.
+    if (awaited === null || asking !== near || !answer.includes("SELECT 1\0")) return false;
+    const { done } = awaited;
+    awaited = null;
     near.destroy();
     far.destroy();
     done();
@@ -47,7 +49,10 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       });
     }
     if (isStalled) near.pause();
-    near.on("data", (chunk) => far.write(chunk));
+    near.on("data", (chunk) => {
+      if (awaited !== null && chunk.includes(awaited.text)) asking = near;
+      far.write(chunk);
+    });
     far.on("data", (chunk) => {
       if (!isLost(chunk, near, far)) near.write(chunk);
     });
@@ -71,9 +76,9 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       isStalled = false;
       for (const socket of sockets) socket.resume();
     },
-    loseNextCommit: () =>
-      new Promise((resolve) => {
-        onCommit = resolve;
+    loseAnswerTo: (text) =>
+      new Promise((done) => {
+        awaited = { text, done };
       }),
     close: () =>
       new Promise((resolve) => {

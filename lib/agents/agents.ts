@@ -1,6 +1,6 @@
 /** Agents as attest and authorize see them: found by slug without regard to case, claimed by first use. */
 
-import { and, eq, inArray, isNull } from "drizzle-orm";
+import { and, eq, getTableColumns, inArray, isNull, sql } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import { agentSlug } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
@@ -29,7 +29,11 @@ export function slugTaken(field = "agent_slug"): AppError {
 export async function findAgent(executor: Executor, slug: string) {
   if (!isSlug(slug)) return null;
   const [row] = await executor
-    .select({ agent: agents, manifest: toolManifests.manifest, keyProvenAt: agentKeys.proven_at })
+    .select({
+      agent: { ...getTableColumns(agents), version },
+      manifest: toolManifests.manifest,
+      keyProvenAt: agentKeys.proven_at,
+    })
     .from(agents)
     .leftJoin(toolManifests, eq(toolManifests.hash, agents.tool_manifest_hash))
     .leftJoin(agentKeys, and(eq(agentKeys.agent_id, agents.id), isNull(agentKeys.retired_at)))
@@ -50,10 +54,13 @@ export function describeRegistered(agent: Registration | null): ActionPredicate[
   };
 }
 
+/** Another one after each change of the agent's row. */
+const version = sql<string>`${agents}.xmin::text`;
+
 /** The agents of these slugs by slug key, held as they are until the transaction ends. */
 export async function lockAgents(tx: Executor, slugs: readonly string[]) {
   const rows = await tx
-    .select()
+    .select({ ...getTableColumns(agents), version })
     .from(agents)
     .where(inArray(agents.slug_key, [...new Set(slugs.map(slugKey))]))
     .for("share");

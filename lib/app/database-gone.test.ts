@@ -108,8 +108,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   it("tells nothing of a commit whose answer is lost, and an Idempotency-Key finds it again", async () => {
     const headers = { "idempotency-key": "cut-1" };
     expect((await attest("before")).status).toBe(201);
-    // The reservation of the Idempotency-Key is one statement; the first COMMIT is that of the sequencer.
-    const cut = wire.loseNextCommit();
+    const cut = wire.loseAnswerTo("told to nobody");
     const lost = await attest("told to nobody", headers);
     await cut;
     expect(lost.status).toBe(503);
@@ -141,21 +140,21 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
       { timeout: 30_000 },
     );
 
-  /** An attestation that waits for the log's head when the database goes; resolves with its 503. */
+  /** An attestation that is still looking up its agent when the database goes; resolves with its 503. */
   async function failUnderway(action: string, headers: Record<string, string>): Promise<TestAnswer> {
     expect((await attestWhenBack("before it goes")).status).toBe(201);
     const direct = postgres(directUrl, { max: 2 });
-    const head = await direct.reserve();
-    await head`BEGIN`;
-    await head`SELECT id FROM logs FOR UPDATE`;
+    const holder = await direct.reserve();
+    await holder`BEGIN`;
+    await holder`LOCK TABLE tool_manifests IN ACCESS EXCLUSIVE MODE`;
     const failing = attest(action, headers);
     const waiting = () =>
       direct`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     await vi.waitFor(async () => expect((await waiting()).length).toBeGreaterThan(0), { timeout: 10_000 });
     wire.cut();
     const failed = await failing;
-    await head`ROLLBACK`;
-    head.release();
+    await holder`ROLLBACK`;
+    holder.release();
     await direct.end();
     return failed;
   }

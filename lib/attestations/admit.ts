@@ -1,15 +1,18 @@
-/** The last checks of attestations, under the head's lock: replay, slug, registration, authorization, daily limit. */
+/**
+ * The last checks of attestations, under the head's lock, by what the database holds now: caller, replay, slug,
+ * registration, authorization, daily limit. `store_attestations` makes them too, but refuses the batch as a whole.
+ */
 import { and, eq, inArray, isNull } from "drizzle-orm";
 import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from "#lib/agents/agents";
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
 import type { Executor } from "#lib/db/client";
-import { attestations, authorizationRequests, dailyUsage } from "#lib/db/schema";
+import { apiKeys, attestations, authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
 import { together } from "#lib/db/together";
 import { hexEncode } from "#lib/domain/bytes";
 import { canonicalJson } from "#lib/domain/canonical-json";
 import { AppError, fieldError } from "#lib/errors";
-import { secondsToMidnight } from "#lib/keys/api-keys";
-import { RegistrationChanged } from "#lib/log/batch";
+import { invalidApiKey, isLiveKey, secondsToMidnight } from "#lib/keys/api-keys";
+import { Outdated } from "#lib/log/batch";
 import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./item";
 
 type Verdicts = (AppError | null)[];
@@ -30,6 +33,8 @@ function dailyLimitExceeded(item: AttestationItem): AppError {
 
 /** What the database holds before the batch; judged items add themselves. */
 interface Ledger {
+  /** API keys that are live, with what their organizations set. */
+  callers: Map<string, { isPublic: boolean; perDay: number | null }>;
   /** Hex of a verified agent signature's hash → the attestation that used it. */
   signatures: Map<string, string>;
   /** usageKey → attestations recorded on that day. */
@@ -38,6 +43,25 @@ interface Ledger {
   agents: Awaited<ReturnType<typeof lockAgents>>;
   /** Authorizations that are approved and back nothing yet. */
   unspent: Set<string>;
+}
+
+async function readCallers(tx: Executor, items: AttestationItem[]): Promise<Ledger["callers"]> {
+  const rows = await tx
+    .select({
+      id: apiKeys.id,
+      isPublic: organizations.default_public,
+      perDay: organizations.attestations_per_day,
+    })
+    .from(apiKeys)
+    .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
+    .where(
+      and(
+        inArray(apiKeys.id, [...new Set(items.map(({ caller }) => caller.keyId))]),
+        isLiveKey,
+        isNull(organizations.deleted_at),
+      ),
+    );
+  return new Map(rows.map(({ id, ...caller }) => [id, caller]));
 }
 
 async function readSignatures(tx: Executor, items: AttestationItem[]): Promise<Ledger["signatures"]> {
@@ -67,7 +91,8 @@ async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledg
   const rows = await tx
     .select({ id: authorizationRequests.id })
     .from(authorizationRequests)
-    .where(and(inArray(authorizationRequests.id, wanted), isUnspent));
+    .where(and(inArray(authorizationRequests.id, wanted), isUnspent))
+    .for("update");
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -84,9 +109,20 @@ function isAsRegistered({ predicate }: AttestationItem, agent: Registered): bool
   return canonicalJson({ ...predicate.registered }) === canonicalJson({ ...describeRegistered(agent) });
 }
 
+function isCallerAsRead(
+  { caller, context }: AttestationItem,
+  now: { isPublic: boolean; perDay: number | null },
+) {
+  const perDay = now.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY;
+  return caller.defaultPublic === now.isPublic && caller.attestationsPerDay === perDay;
+}
+
 /** An item that is refused changes nothing in the ledger, so it cannot stand in another's way. */
 function judge(item: AttestationItem, ledger: Ledger): AppError | null {
-  const organizationId = item.caller.organizationId;
+  const { organizationId, keyId } = item.caller;
+  const caller = ledger.callers.get(keyId);
+  if (caller === undefined) return invalidApiKey();
+  if (!isCallerAsRead(item, caller)) return new Outdated();
   const agent = ledger.agents.get(slugKey(slugOf(item)));
   const hash = agentSignatureHash(item);
   const first = hash && ledger.signatures.get(hexEncode(hash));
@@ -94,24 +130,13 @@ function judge(item: AttestationItem, ledger: Ledger): AppError | null {
   const requestId = item.authorization?.requestId;
   if (first) return signatureReplayed(first);
   if (agent !== undefined && agent.organization_id !== organizationId) return slugTaken();
-  if (agent !== undefined && !isAsRegistered(item, agent)) return new RegistrationChanged();
+  if (agent !== undefined && !isAsRegistered(item, agent)) return new Outdated();
   if (requestId !== undefined && !ledger.unspent.has(requestId)) return authorizationAlreadyUsed();
   if (count > item.caller.attestationsPerDay) return dailyLimitExceeded(item);
   if (hash) ledger.signatures.set(hexEncode(hash), item.predicate.attestation_id);
   if (requestId !== undefined) ledger.unspent.delete(requestId);
   ledger.usage.set(usageKey(item), count);
   return null;
-}
-
-/** Uses the authorization up; it is won by one attestation, ever. */
-async function spendAuthorization(tx: Executor, item: AttestationItem): Promise<boolean> {
-  if (item.authorization === null) return true;
-  const used = await tx
-    .update(authorizationRequests)
-    .set({ attestation_id: item.predicate.attestation_id })
-    .where(and(eq(authorizationRequests.id, item.authorization.requestId), isUnspent))
-    .returning({ id: authorizationRequests.id });
-  return used.length === 1;
 }
 
 /**
@@ -131,24 +156,26 @@ async function claimSlugs(tx: Executor, items: AttestationItem[], ledger: Ledger
     tx,
     claims.map(({ slug }) => slug),
   );
+  for (const [key, agent] of fresh) ledger.agents.set(key, agent);
   return items.map((item) => {
     const at = unclaimed.indexOf(item);
     if (at < 0) return null;
     if (!claimed[at]) return slugTaken();
     const agent = fresh.get(slugKey(slugOf(item)));
-    return agent === undefined || isAsRegistered(item, agent) ? null : new RegistrationChanged();
+    return agent === undefined || isAsRegistered(item, agent) ? null : new Outdated();
   });
 }
 
-/** An error for each item that may not be recorded. */
+/** An error for each item that may not be recorded; the others get their agent as it is now. */
 export async function admitAttestations(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
-  const [signatures, usage, agents, unspent] = await together(
+  const [callers, signatures, usage, agents, unspent] = await together(
+    readCallers(tx, items),
     readSignatures(tx, items),
     readUsage(tx, items),
     lockAgents(tx, items.map(slugOf)),
     readUnspent(tx, items),
   );
-  const ledger: Ledger = { signatures, usage, agents, unspent };
+  const ledger: Ledger = { callers, signatures, usage, agents, unspent };
   const verdicts = items.map((item) => judge(item, ledger));
   const fit = [...items.entries()].filter(([i]) => verdicts[i] === null);
   const claimed = await claimSlugs(
@@ -157,9 +184,8 @@ export async function admitAttestations(tx: Executor, items: AttestationItem[]):
     ledger,
   );
   for (const [n, [i, item]] of fit.entries()) {
-    const refused = claimed[n];
-    if (refused) verdicts[i] = refused;
-    else if (!(await spendAuthorization(tx, item))) verdicts[i] = authorizationAlreadyUsed();
+    verdicts[i] = claimed[n] ?? null;
+    item.agent = ledger.agents.get(slugKey(slugOf(item))) ?? null;
   }
   return verdicts;
 }

@@ -1,6 +1,6 @@
 /**
- * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, in whose
- * transaction the last checks are made (admit-attestations.ts) and everything is stored (store-attestations.ts).
+ * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, which stores it
+ * (store.ts) if everything that it was made from still holds.
  */
 
 import { describeRegistered, type FoundAgent, findAgent, slugTaken } from "#lib/agents/agents";
@@ -18,6 +18,7 @@ import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
 import type { KeyPrincipal } from "#lib/door/principal";
+import { readPrincipalAgain } from "#lib/keys/api-keys";
 import { submitSigned } from "#lib/log/submit-signed";
 import { shareOf } from "#lib/workers/fair-share";
 import type { AttestationItem } from "./item";
@@ -88,7 +89,9 @@ async function signItem(
     envelopeSignature: envelope.signature,
     authorization: prepared.authorization,
     zk,
+    agent,
     isKeyUnproven: agent?.key_proven_at === null,
+    owner: input.caller.organizationId,
   };
   const respond: AttestationItem["respond"] = (log) => ({
     ...describeAttestation(context.settings.baseUrl, {
@@ -109,7 +112,7 @@ async function signItem(
   return { ...item, respond };
 }
 
-/** Compared with what is registered now; admitted only if that still holds when it is stored. */
+/** Compared with what is registered now; stored only if that still holds then. */
 async function makeItem(context: Context, input: AttestInput): Promise<AttestationItem> {
   const { body, caller } = input;
   const agent = await findAgent(context.database.db, body.agent_slug);
@@ -122,6 +125,9 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
 }
 
 export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
-  const { item, receipt } = await submitSigned(context, attestationKind, () => makeItem(context, input));
+  const { item, receipt } = await submitSigned(context, attestationKind, async (attempt) => {
+    const caller = attempt === 1 ? input.caller : await readPrincipalAgain(context, input.caller);
+    return makeItem(context, { ...input, caller });
+  });
   return item.respond(receipt);
 }

@@ -20,6 +20,8 @@ export interface AttestationItem extends LogItem {
   authorization: { requestId: string; object: Uint8Array } | null;
   /** The public proof, and the credential that goes to the caller alone. */
   zk: { zkProof: ZkProof; credential: ZkCredential } | null;
+  /** Whose it is, as it was looked up; null for a slug that nobody has claimed. */
+  agent: { id: string; version: string } | null;
   /** The agent's registered key has not verified anything before. */
   isKeyUnproven: boolean;
   /** The answer to the caller, once the place in the log is known. */

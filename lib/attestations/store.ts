@@ -1,121 +1,162 @@
-/** What attestations do in the sequencer's transaction: the last checks, then the rows. */
-import { and, eq, sql } from "drizzle-orm";
+/**
+ * What is stored of a batch's attestations, as parameters of the database's function `store_attestations`
+ * (drizzle/0007_store_batch.sql), which checks everything that they were made from.
+ */
 import { slugKey } from "#lib/agents/agents";
-import type { Executor } from "#lib/db/client";
-import { agentKeys, type attestations, dailyUsage } from "#lib/db/schema";
-import { together } from "#lib/db/together";
+import { type ArrayElement, arrayLiteral } from "#lib/db/array-literal";
 import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
+import { uuidV7 } from "#lib/domain/ids";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/domain/warnings";
-import { completeIdempotent } from "#lib/door/idempotency";
+import type { FunctionCall } from "#lib/log/append";
 import type { LogItemKind, Placed } from "#lib/log/batch";
 import { admitAttestations } from "./admit";
-import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./item";
+import { type AttestationItem, agentSignatureHash, slugOf, usageKey } from "./item";
 
 function warningCodesOf({ predicate, authorization }: AttestationItem): WarningCode[] {
   const object = authorization && (JSON.parse(utf8Decode(authorization.object)) as JsonObject);
   return findWarnings(factsOfStatement(predicate, object, null));
 }
 
-/** As PostgreSQL reads bytes from text. */
-const byteaOf = (bytes: Uint8Array | null | undefined) => bytes && `\\x${hexEncode(bytes)}`;
+type PlacedItem = Placed<AttestationItem>;
 
-/** By the table's columns; what an attestation gets later is missing, and `slug_key` finds its agent. */
-function toRow({ item, logId, receipt }: Placed<AttestationItem>) {
-  const { predicate, authorization, zk } = item;
-  return {
-    id: predicate.attestation_id,
+/** One parameter for each column. */
+function columns<Row>(rows: readonly Row[], ...read: ((row: Row) => ArrayElement)[]): string[] {
+  return read.map((column) => arrayLiteral(rows.map(column)));
+}
+
+/** One of each name. */
+function distinct<Row>(rows: readonly Row[], nameOf: (row: Row) => string): Row[] {
+  return [...new Map(rows.map((row) => [nameOf(row), row])).values()];
+}
+
+/** An id for each slug that nobody has claimed yet; several items may be the first to use it. */
+function nameNewAgents(placed: readonly PlacedItem[]) {
+  const unclaimed = placed.map(({ item }) => item).filter(({ agent }) => agent === null);
+  const first = distinct(unclaimed, (item) => slugKey(slugOf(item)));
+  return first.map((item) => ({
+    id: uuidV7(Date.parse(item.predicate.timestamp), item.context.random(16)),
     organization_id: item.caller.organizationId,
+    slug: slugOf(item),
     slug_key: slugKey(slugOf(item)),
-    api_key_id: item.caller.keyId,
-    log_id: logId,
-    leaf_index: receipt.index,
-    payload: byteaOf(item.payload),
-    payload_hash: byteaOf(item.payloadHash),
-    signature: byteaOf(item.signature),
-    envelope_signature: byteaOf(item.envelopeSignature),
-    key_id: item.keyId,
-    is_public: predicate.is_public,
-    created_at: predicate.timestamp,
-    action: predicate.request["action"],
-    human_approval_method: predicate.human_approval.method,
-    warnings: warningCodesOf(item),
-    agent_signature_hash: byteaOf(agentSignatureHash(item)),
-    human_authorization: byteaOf(authorization?.object),
-    authorization_id: authorization?.requestId,
-    zk_proof: zk && JSON.stringify(zk.zkProof),
-    bbs_signature: byteaOf(zk && base64UrlDecode(zk.credential.signature)),
-  } satisfies Record<Exclude<keyof typeof attestations.$inferSelect, "agent_id" | "erased_at">, unknown> & {
-    slug_key: string;
-  };
+    created_at: item.predicate.timestamp,
+  }));
 }
 
-/** All rows are one parameter, so that the statement is the same text for any number of them and keeps its name. */
-async function insertRows(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  await tx.execute(sql`INSERT INTO attestations
-    SELECT stored.*
-    FROM jsonb_array_elements(${JSON.stringify(placed.map(toRow))}::text::jsonb) AS given
-    JOIN agents ON agents.slug_key = given ->> 'slug_key'
-    CROSS JOIN LATERAL jsonb_populate_record(NULL::attestations, given || jsonb_build_object('agent_id', agents.id)) AS stored`);
-}
-
-async function countUsage(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  const days = [...daysOf(placed.map(({ item }) => item)).values()];
-  const count = async ({ organizationId, day }: (typeof days)[number]) => {
-    const more = placed.filter(({ item }) => usageKey(item) === `${organizationId} ${day}`).length;
-    await tx
-      .insert(dailyUsage)
-      .values({ organization_id: organizationId, day, attestations: more })
-      .onConflictDoUpdate({
-        target: [dailyUsage.organization_id, dailyUsage.day],
-        set: { attestations: sql`${dailyUsage.attestations} + ${more}` },
-      });
-  };
-  await together(...days.map(count));
-}
-
-/** The first signature that verifies under a registered key proves that the registrant holds it. */
-async function markKeysProven(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  for (const { item } of placed) {
-    const publicKey = item.predicate.registered.agent_public_key;
-    if (!item.isKeyUnproven || item.predicate.verdicts.agent_authenticated !== true || publicKey === null)
-      continue;
-    await tx
-      .update(agentKeys)
-      .set({ proven_at: new Date(item.predicate.timestamp) })
-      .where(
-        and(
-          eq(agentKeys.public_key, base64Decode(publicKey)),
-          sql`${agentKeys.proven_at} IS NULL`,
-          sql`${agentKeys.agent_id} = (SELECT id FROM agents WHERE slug_key = ${slugKey(slugOf(item))})`,
-        ),
-      );
-  }
-}
-
-async function keepAnswers(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  const keep = async ({ item, receipt }: Placed<AttestationItem>) => {
-    if (item.hold === null) return;
-    await completeIdempotent(tx, item.hold, {
-      status: 201,
-      response: JSON.stringify(item.respond(receipt)),
-      attestationId: item.predicate.attestation_id,
-    });
-  };
-  await together(...placed.map(keep));
-}
-
-async function store(tx: Executor, placed: Placed<AttestationItem>[]): Promise<void> {
-  await together(
-    insertRows(tx, placed),
-    countUsage(tx, placed),
-    markKeysProven(tx, placed),
-    keepAnswers(tx, placed),
+/** What few attestations need; null if none of these does. */
+function describeRare(
+  placed: readonly PlacedItem[],
+  agents: ReturnType<typeof nameNewAgents>,
+): string | null {
+  const spent = placed.flatMap(({ item: { authorization, predicate } }) =>
+    authorization ? [{ id: authorization.requestId, attestation_id: predicate.attestation_id }] : [],
   );
+  const answers = placed.flatMap(({ item, receipt }) =>
+    item.hold === null
+      ? []
+      : [
+          {
+            organization_id: item.hold.organizationId,
+            route: item.hold.route,
+            key: item.hold.key,
+            holder: item.hold.holder,
+            status: 201,
+            response: JSON.stringify(item.respond(receipt)),
+            attestation_id: item.predicate.attestation_id,
+          },
+        ],
+  );
+  // The first signature that verifies under a registered key proves that the registrant holds it.
+  const proven = placed.flatMap(({ item: { agent, isKeyUnproven, predicate } }) => {
+    const key = predicate.registered.agent_public_key;
+    return agent !== null && isKeyUnproven && predicate.verdicts.agent_authenticated === true && key !== null
+      ? [{ agent_id: agent.id, public_key: `\\x${hexEncode(base64Decode(key))}`, at: predicate.timestamp }]
+      : [];
+  });
+  const lists = Object.entries({ agents, spent, answers, proven }).filter(([, list]) => list.length > 0);
+  return lists.length === 0 ? null : JSON.stringify(Object.fromEntries(lists));
+}
+
+function describeCallers(items: readonly AttestationItem[]): string[] {
+  return columns(
+    distinct(
+      items.map(({ caller }) => caller),
+      ({ keyId }) => keyId,
+    ),
+    ({ keyId }) => keyId,
+    ({ organizationId }) => organizationId,
+    ({ defaultPublic }) => defaultPublic,
+    ({ attestationsPerDay }) => attestationsPerDay,
+  );
+}
+
+/** In the order of their ids, so that no two batches wait for each other. */
+function describeAgents(items: readonly AttestationItem[]): string[] {
+  const known = items.flatMap(({ agent, caller }) =>
+    agent === null ? [] : [{ ...agent, organizationId: caller.organizationId }],
+  );
+  return columns(
+    distinct(known, ({ id }) => id).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    ({ id }) => id,
+    ({ organizationId }) => organizationId,
+    ({ version }) => version,
+  );
+}
+
+function describeUsage(items: readonly AttestationItem[]): string[] {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(usageKey(item), (counts.get(usageKey(item)) ?? 0) + 1);
+  return columns(
+    distinct(items, usageKey).sort((a, b) => (usageKey(a) < usageKey(b) ? -1 : 1)),
+    ({ caller }) => caller.organizationId,
+    ({ predicate }) => predicate.timestamp.slice(0, 10),
+    (item) => counts.get(usageKey(item)),
+    ({ caller }) => caller.attestationsPerDay,
+  );
+}
+
+function storedBy(placed: PlacedItem[]): FunctionCall {
+  const [first] = placed;
+  if (!first) throw new Error("a batch without attestations");
+  const items = placed.map(({ item }) => item);
+  const newAgents = nameNewAgents(placed);
+  const newIds = new Map(newAgents.map(({ slug_key, id }) => [slug_key, id]));
+  const rows = columns(
+    placed,
+    ({ item }) => item.predicate.attestation_id,
+    ({ item }) => item.caller.organizationId,
+    ({ item }) => item.agent?.id ?? newIds.get(slugKey(slugOf(item))),
+    ({ item }) => item.caller.keyId,
+    ({ receipt }) => receipt.index,
+    ({ item }) => item.payload,
+    ({ item }) => item.payloadHash,
+    ({ item }) => item.signature,
+    ({ item }) => item.envelopeSignature,
+    ({ item }) => item.keyId,
+    ({ item }) => item.predicate.is_public,
+    ({ item }) => item.predicate.timestamp,
+    ({ item }) => String(item.predicate.request["action"]),
+    ({ item }) => item.predicate.human_approval.method,
+    ({ item }) => arrayLiteral(warningCodesOf(item)),
+    ({ item }) => agentSignatureHash(item),
+    ({ item }) => item.authorization?.object,
+    ({ item }) => item.authorization?.requestId,
+    ({ item }) => item.zk && JSON.stringify(item.zk.zkProof),
+    ({ item }) => item.zk && base64UrlDecode(item.zk.credential.signature),
+  );
+  const parameters = [
+    ...[first.logId, first.item.context.settings.LIMIT_ATTEST_PER_DAY],
+    ...describeCallers(items),
+    ...describeAgents(items),
+    ...describeUsage(items),
+    describeRare(placed, newAgents),
+    ...rows,
+  ];
+  return { name: "store_attestations", parameters };
 }
 
 export const attestationKind: LogItemKind<AttestationItem> = {
   kind: "attestation",
   admit: admitAttestations,
-  store,
+  storedBy,
 };

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { startTestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { openDatabase } from "./client";
-import { isUnreachable } from "./unreachable";
+import { isUnreachable } from "./failures";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
   it("is migrated once when three start at once, and they make one set of keys", async () => {

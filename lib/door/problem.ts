@@ -1,6 +1,6 @@
 /** Errors as RFC 9457 documents. What is not an AppError becomes 500 or 503 without its cause. */
 import type { Problem } from "#lib/contract/problem";
-import { isUnreachable } from "#lib/db/unreachable";
+import { isUnreachable } from "#lib/db/failures";
 import { AppError, describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
 

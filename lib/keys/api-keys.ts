@@ -1,6 +1,6 @@
 /** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
 
-import { and, count, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { and, count, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
@@ -21,6 +21,8 @@ export interface NewApiKey {
   expiresAt: Date | null;
   actor: Actor;
 }
+
+export const invalidApiKey = () => new AppError("invalid_api_key", "the API key is not valid");
 
 export const isLiveKey = and(
   isNull(apiKeys.revoked_at),
@@ -78,12 +80,7 @@ export async function createApiKey(
   return { id, text, createdAt };
 }
 
-/** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
-export async function findKeyPrincipal(
-  context: AccountsContext,
-  text: string,
-  ip: string,
-): Promise<KeyPrincipal | null> {
+async function readLiveKey(context: AccountsContext, which: SQL) {
   const [row] = await context.database.db
     .select({
       keyId: apiKeys.id,
@@ -95,11 +92,15 @@ export async function findKeyPrincipal(
     })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
-    .where(
-      and(eq(apiKeys.secret_hash, sha256(utf8Encode(text))), isLiveKey, isNull(organizations.deleted_at)),
-    );
-  if (!row) return null;
-  await touch(context, row.keyId, row.lastUsedAt, ip);
+    .where(and(which, isLiveKey, isNull(organizations.deleted_at)));
+  return row ?? null;
+}
+
+function describePrincipal(
+  context: AccountsContext,
+  row: NonNullable<Awaited<ReturnType<typeof readLiveKey>>>,
+  ip: string,
+): KeyPrincipal {
   return {
     kind: "key",
     keyId: row.keyId,
@@ -109,6 +110,28 @@ export async function findKeyPrincipal(
     attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
     ip,
   };
+}
+
+/** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
+export async function findKeyPrincipal(
+  context: AccountsContext,
+  text: string,
+  ip: string,
+): Promise<KeyPrincipal | null> {
+  const row = await readLiveKey(context, eq(apiKeys.secret_hash, sha256(utf8Encode(text))));
+  if (row === null) return null;
+  await touch(context, row.keyId, row.lastUsedAt, ip);
+  return describePrincipal(context, row, ip);
+}
+
+/** As the key and its organization are now. */
+export async function readPrincipalAgain(
+  context: AccountsContext,
+  { keyId, ip }: KeyPrincipal,
+): Promise<KeyPrincipal> {
+  const row = await readLiveKey(context, eq(apiKeys.id, keyId));
+  if (row === null) throw invalidApiKey();
+  return describePrincipal(context, row, ip);
 }
 
 /** At most one write a minute and key. */
@@ -136,7 +159,7 @@ function attestationsPerMinute({ settings }: AccountsContext): number {
 
 export async function describeApiKey(context: AccountsContext, principal: KeyPrincipal) {
   const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, principal.keyId));
-  if (!row) throw new AppError("invalid_api_key", "the API key is not valid");
+  if (!row) throw invalidApiKey();
   return {
     key_id: row.id,
     name: row.name,

@@ -7,7 +7,7 @@ import type { KeyPrincipal } from "#lib/door/principal";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { isApiKeyText } from "./api-key-text";
-import { findKeyPrincipal } from "./api-keys";
+import { findKeyPrincipal, invalidApiKey } from "./api-keys";
 import type { UnknownKeys } from "./unknown-keys";
 
 /** Null where the header carries no bearer key at all; whatever it carries as one is looked up. */
@@ -45,7 +45,7 @@ export async function authenticate(
   if (text === null) {
     throw new AppError("missing_authorization", "send your API key as `Authorization: Bearer cs_…`");
   }
-  if (principal === null) throw new AppError("invalid_api_key", "the API key is not valid");
+  if (principal === null) throw invalidApiKey();
   if (auth.scope !== null && !principal.scopes.includes(auth.scope)) {
     throw new AppError("insufficient_scope", `this requires an API key with the scope ${auth.scope}`);
   }

@@ -1,15 +1,15 @@
 /**
- * What happens inside the sequencer's transaction: the head's row is locked (the only lock), the right edge of
- * the tree loaded, and leaves, tiles, checkpoint and head are written in one statement each.
+ * Appending to the log: the tree grows in memory, its new checkpoint is signed, and the database's function
+ * `append_leaves` (drizzle/0007_store_batch.sql) stores both if the head is still the one that was built on.
  */
-import { and, eq, inArray, isNull, or, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
-import { type Executor, rowsOf } from "#lib/db/client";
-import { logCheckpoints, logs, logTiles, signingKeys } from "#lib/db/schema";
-import { together } from "#lib/db/together";
-import { base64Encode, bytesEqual, hexEncode } from "#lib/domain/bytes";
+import { arrayLiteral } from "#lib/db/array-literal";
+import type { Executor } from "#lib/db/client";
+import { logs, logTiles, signingKeys } from "#lib/db/schema";
+import { base64Encode, bytesEqual, sha256 } from "#lib/domain/bytes";
 import { signCheckpoint } from "#lib/domain/checkpoint";
-import { leafHash } from "#lib/domain/merkle";
+import { HASH_BYTES, leafHash } from "#lib/domain/merkle";
 import { makeVerifierKey } from "#lib/domain/signed-note";
 import { rightEdgeTiles } from "#lib/domain/tile-path";
 import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib/domain/tiles";
@@ -34,10 +34,16 @@ export async function lockOpenHead(tx: Executor) {
 
 export type Head = Awaited<ReturnType<typeof lockOpenHead>>;
 
+/** Which log is appended to, and whose key signs it. */
+export type OpenLog = Pick<Head, "id" | "origin" | "key_id">;
+
+export interface ActiveKeys {
+  attestation: string | null;
+  zk: string | null;
+}
+
 /** Read under the head's lock, so that a rotation is before or after a batch, never inside. */
-export async function readActiveKeyIds(
-  tx: Executor,
-): Promise<{ attestation: string | null; zk: string | null }> {
+export async function readActiveKeyIds(tx: Executor): Promise<ActiveKeys> {
   const rows = await tx
     .select({ purpose: signingKeys.purpose, keyId: signingKeys.key_id })
     .from(signingKeys)
@@ -69,83 +75,45 @@ export async function loadEdge(
   return edge;
 }
 
-async function insertLeaves(
-  tx: Executor,
-  logId: number,
-  from: number,
-  leaves: NewLeaf[],
-  hashes: Uint8Array[],
-) {
-  const rows = leaves.map(({ kind, leaf }, i) => ({
-    leaf_index: from + i,
-    kind,
-    leaf_hash: hexEncode(hashes[i] ?? new Uint8Array()),
-    data: hexEncode(leaf),
-  }));
-  await tx.execute(sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data)
-    SELECT ${logId}::int, r.leaf_index, r.kind, decode(r.leaf_hash, 'hex'), decode(r.data, 'hex')
-    FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS r(leaf_index bigint, kind text, leaf_hash text, data text)`);
-}
-
-/** A tile's row only ever grows, and begins with what it was: anything else ends the transaction. */
-async function growTiles(tx: Executor, logId: number, tiles: Tile[]): Promise<void> {
-  const rows = tiles.map(({ level, index, hashes }) => ({
-    level,
-    tile_index: index,
-    hashes: hexEncode(hashes),
-  }));
-  const written = await rowsOf(
-    tx,
-    sql`INSERT INTO log_tiles (log_id, level, tile_index, hashes)
-    SELECT ${logId}::int, r.level, r.tile_index, decode(r.hashes, 'hex')
-    FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS r(level int, tile_index bigint, hashes text)
-    ON CONFLICT (log_id, level, tile_index) DO UPDATE SET hashes = EXCLUDED.hashes
-    WHERE length(EXCLUDED.hashes) > length(log_tiles.hashes)
-      AND substring(EXCLUDED.hashes FOR length(log_tiles.hashes)) = log_tiles.hashes
-    RETURNING level`,
-  );
-  if (written.length !== tiles.length)
-    throw new Error("a stored tile is not the beginning of its longer one");
-}
-
-async function moveHead(tx: Executor, head: Head, edge: RightEdge, note: string): Promise<void> {
-  const [, updated] = await together(
-    tx.insert(logCheckpoints).values({ log_id: head.id, size: edge.size, root: edge.root, note }),
-    tx
-      .update(logs)
-      .set({ size: edge.size, root: edge.root, checkpoint: note, updated_at: sql`now()` })
-      .where(and(eq(logs.id, head.id), eq(logs.size, head.size)))
-      .returning({ id: logs.id }),
-  );
-  if (updated.length !== 1) throw new Error("the head moved under its own lock");
-}
-
 export interface Appended {
   edge: RightEdge;
   /** The signed checkpoint that covers the leaves. It must not leave the process before the commit. */
   note: string;
   /** In the order of the leaves. */
   receipts: LogReceipt[];
-  /** Writes leaves, tiles, checkpoint and head. */
-  write(tx: Executor): Promise<void>;
+  /** Of `append_leaves`: a tile only ever grows, behind what it held. */
+  parameters: (active: ActiveKeys) => unknown[];
 }
 
-/** The tree with the leaves, signed; nothing is written yet. */
+function describeGrowth(before: RightEdge, changed: readonly Tile[]) {
+  const held = changed.map(({ level, index }) => {
+    const tile = before.tiles[level];
+    return tile?.index === index ? (tile.rows[0] ?? []).length * HASH_BYTES : 0;
+  });
+  return [
+    arrayLiteral(changed.map(({ level }) => level)),
+    arrayLiteral(changed.map(({ index }) => index)),
+    arrayLiteral(changed.map(({ hashes }, i) => (held[i] ? sha256(hashes.subarray(0, held[i])) : null))),
+    arrayLiteral(changed.map(({ hashes }, i) => hashes.subarray(held[i]))),
+  ];
+}
+
+/** The tree with the leaves, signed; nothing is stored yet. */
 export async function appendLeaves(
-  head: Head,
+  log: OpenLog,
   before: RightEdge,
-  leaves: NewLeaf[],
+  leaves: readonly NewLeaf[],
   logSigner: Signer,
 ): Promise<Appended> {
   const hashes = leaves.map(({ leaf }) => leafHash(leaf));
   const { edge, changedTiles, proveAppended } = appendLeafHashes(before, hashes);
-  const checkpoint = { origin: head.origin, size: edge.size, root: edge.root };
-  const logKey = makeVerifierKey(head.origin, 1, logSigner.publicKey);
+  const checkpoint = { origin: log.origin, size: edge.size, root: edge.root };
+  const logKey = makeVerifierKey(log.origin, 1, logSigner.publicKey);
   const note = await signCheckpoint(checkpoint, logKey, (bytes) => logSigner.sign(bytes));
   const receipts = leaves.map(({ leaf }, i): LogReceipt => {
     const index = before.size + i;
     return {
-      origin: head.origin,
+      origin: log.origin,
       index,
       tree_size: edge.size,
       entry: base64Encode(leaf),
@@ -153,12 +121,43 @@ export async function appendLeaves(
       checkpoint: note,
     };
   });
-  const write = async (tx: Executor) => {
-    await together(
-      insertLeaves(tx, head.id, before.size, leaves, hashes),
-      growTiles(tx, head.id, changedTiles),
-      moveHead(tx, head, edge, note),
-    );
-  };
-  return { edge, note, receipts, write };
+  const parameters = ({ attestation, zk }: ActiveKeys) => [
+    ...[log.id, before.size, before.root, log.key_id, attestation, zk, edge.size, edge.root, note],
+    arrayLiteral(leaves.map(({ kind }) => kind)),
+    arrayLiteral(hashes),
+    arrayLiteral(leaves.map(({ leaf }) => leaf)),
+    ...describeGrowth(before, changedTiles),
+  ];
+  return { edge, note, receipts, parameters };
+}
+
+/** A call of one of the database's functions. */
+export interface FunctionCall {
+  name: string;
+  parameters: readonly unknown[];
+}
+
+/** The one statement that stores a batch: the leaves first, then what belongs to them. */
+export function describeStore(append: readonly unknown[], besides: FunctionCall | null) {
+  const own = besides?.parameters ?? [];
+  const places = (count: number, from: number) =>
+    Array.from({ length: count }, (_, i) => `$${from + i}`).join(", ");
+  const first = besides === null ? "1" : `${besides.name}(${places(own.length, 1)})`;
+  const text = `SELECT ${first} FROM append_leaves(${places(append.length, own.length + 1)})`;
+  return { text, parameters: [...own, ...append] };
+}
+
+/** The same inside a transaction of drizzle's. */
+export async function storeWithin(
+  tx: Executor,
+  append: readonly unknown[],
+  besides: FunctionCall | null,
+): Promise<void> {
+  const call = ({ name, parameters }: FunctionCall): SQL =>
+    sql`${sql.raw(name)}(${sql.join(
+      parameters.map((value) => sql`${sql.param(value)}`),
+      sql`, `,
+    )})`;
+  const first = besides === null ? sql`1` : call(besides);
+  await tx.execute(sql`SELECT ${first} FROM ${call({ name: "append_leaves", parameters: append })}`);
 }

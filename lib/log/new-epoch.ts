@@ -15,7 +15,7 @@ import { buildStatement, EPOCH_PREDICATE } from "#lib/domain/statement";
 import { emptyRightEdge } from "#lib/domain/tiles";
 import { insertLog } from "#lib/signing/first-keys";
 import type { Signer } from "#lib/signing/signer";
-import { appendLeaves, type Head, lockOpenHead } from "./append";
+import { appendLeaves, type Head, lockOpenHead, storeWithin } from "./append";
 import type { ForkGuard, SignedHead } from "./fork-guard";
 import { readHead } from "./reader";
 
@@ -125,8 +125,8 @@ export async function beginEpoch(
     await tx.update(logs).set(statement).where(eq(logs.id, logId));
     const head = await readHead(tx, logId);
     const first = { kind: "epoch", leaf } as const;
-    const { edge, write } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
-    await write(tx);
+    const { edge, parameters } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
+    await storeWithin(tx, parameters({ attestation: keys.signer.keyId, zk: null }), null);
     const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
     return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
   });

@@ -1,26 +1,37 @@
 /**
  * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch
- * commits the next gathers, so a lone item waits for nobody; a batch is one transaction (log-batch.ts) that
- * admits its items, appends their leaves, signs the checkpoint and stores everything; only after the commit
- * and the fork guard's note of it do receipts leave the process.
+ * commits the next gathers, so a lone item waits for nobody; a batch is stored at once (batch.ts); only after the
+ * commit and the fork guard's note of it do receipts leave the process.
+ *
+ * A batch goes one of three ways:
+ * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed;
+ * - locked: the head is locked first, because other processes keep moving it;
+ * - judged: locked, and every item is judged by what the database holds now. What a statement refused comes here, so
+ *   that each item gets its own answer.
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Database } from "#lib/db/client";
-import { isUnreachable } from "#lib/db/unreachable";
+import { isRefusedByServer, isSurelyNotStored, isUnreachable, refusalReason } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
-import type { SigningKeys } from "#lib/signing/signing-keys";
+import { describeStore } from "./append";
 import {
-  type CachedEdge,
   type CommittedHead,
+  callBesides,
+  isSignedByActive,
+  type KnownHead,
   type LogItem,
   type LogItemKind,
   type Outcome,
   type QueuedItem,
+  type Sequenced,
+  type Signing,
   SigningKeyChanged,
-  sequenceBatch,
+  sequence,
+  sequenceLocked,
+  toSigned,
 } from "./batch";
-import { type ForkGuard, ForkGuardError } from "./fork-guard";
+import { ForkGuardError } from "./fork-guard";
 
 export interface LogSequencer {
   /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
@@ -38,11 +49,23 @@ const maxBatch = 500;
 /** Beyond this the database does not keep up, and waiting longer helps nobody. */
 const maxQueued = 10_000;
 
-interface Dependencies {
+/** After another process has moved the head, so many batches lock it before they are signed. */
+const lockedBatches = 64;
+/** After an item was refused, so many batches judge its owner's items, apart from the others'. */
+const judgedBatches = 64;
+
+interface Dependencies extends Signing {
   database: Database;
-  keys: Pick<SigningKeys, "logSigner">;
-  guard: ForkGuard;
   logger: Logger;
+}
+
+/** The database refused the statement for what it says; nothing is stored. */
+class Refused extends Error {
+  readonly reason: string | null;
+  constructor(cause: unknown) {
+    super("the batch was refused", { cause });
+    this.reason = refusalReason(cause);
+  }
 }
 
 /** The error for the caller if a whole batch failed; null: its items may be tried separately. */
@@ -68,26 +91,99 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   const queue: QueuedItem[] = [];
   const listeners: ((head: CommittedHead) => void)[] = [];
   let running: Promise<void> | null = null;
-  let cached: CachedEdge = null;
+  let known: KnownHead | null = null;
+  let batches = 0;
+  let lockedUntil = 0;
+  const judgedUntil = new Map<string, number>();
 
-  async function commitBatch(batch: QueuedItem[]): Promise<Outcome[]> {
+  async function finish({ head, note }: Sequenced): Promise<void> {
+    known = head;
+    await guard.advance(toSigned(head));
+    tellListeners({ ...toSigned(head), checkpoint: note });
+  }
+
+  /** Throws Refused if nothing was stored because something had changed. */
+  async function commitDirectly(before: KnownHead, batch: QueuedItem[]): Promise<Outcome[]> {
+    guard.check(toSigned(before));
+    const sequenced = await sequence(before, batch, dependencies);
+    const { text, parameters } = describeStore(sequenced.append, callBesides(sequenced));
+    known = null;
+    try {
+      await database.statement(text, "write")(...parameters);
+    } catch (error) {
+      if (isRefusedByServer(error)) throw new Refused(error);
+      if (isSurelyNotStored(error)) throw error;
+      throw new UncertainCommit("the statement has no answer", { cause: error });
+    }
+    await finish(sequenced).catch((error: unknown) => {
+      known = null;
+      throw new UncertainCommit("the commit could not be noted", { cause: error });
+    });
+    return sequenced.outcomes;
+  }
+
+  async function commitLocked(batch: QueuedItem[], isJudged: boolean): Promise<Outcome[]> {
+    const before = known;
+    known = null;
     let isCommitting = false;
     try {
-      const { outcomes, head } = await database.db.transaction(async (tx) => {
-        const sequenced = await sequenceBatch(tx, batch, cached, dependencies);
+      const { refused, sequenced } = await database.db.transaction(async (tx) => {
+        const locked = await sequenceLocked(tx, batch, before, dependencies, isJudged);
         // The point of no return: from here on a failure does not say that nothing was stored.
-        isCommitting = sequenced.head !== null;
-        return sequenced;
+        isCommitting = locked.sequenced !== null;
+        return locked;
       });
-      if (head === null) return outcomes;
-      cached = { logId: head.logId, edge: head.edge };
-      await guard.advance(head);
-      tellListeners(head);
-      return outcomes;
+      for (const { queued, result } of refused) noteRefusal(queued, result);
+      if (sequenced === null) return refused;
+      await finish(sequenced);
+      // A key event changes what the next batch must be signed with.
+      if (batch.some(({ kind }) => kind.storedBy === undefined)) known = null;
+      return [...refused, ...sequenced.outcomes];
     } catch (error) {
-      cached = null;
-      throw isCommitting ? new UncertainCommit("the commit failed", { cause: error }) : error;
+      known = null;
+      if (isCommitting) throw new UncertainCommit("the commit failed", { cause: error });
+      throw !isJudged && isRefusedByServer(error) ? new Refused(error) : error;
     }
+  }
+
+  function noteRefusal({ item }: QueuedItem, error: unknown): void {
+    if (item.owner === undefined || !(error instanceof AppError)) return;
+    judgedUntil.delete(item.owner);
+    judgedUntil.set(item.owner, batches + judgedBatches);
+    for (const [owner, until] of judgedUntil) {
+      if (until >= batches) break;
+      judgedUntil.delete(owner);
+    }
+  }
+
+  /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
+  function mayGoUnjudged(batch: QueuedItem[]): boolean {
+    return batch.every(
+      (queued) =>
+        queued.kind.storedBy !== undefined && (known === null || isSignedByActive(queued, known.active)),
+    );
+  }
+
+  async function commitBatch(batch: QueuedItem[], mustJudge: boolean): Promise<Outcome[]> {
+    batches += 1;
+    try {
+      if (!mustJudge && mayGoUnjudged(batch)) return await commitUnjudged(batch);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+    }
+    return commitLocked(batch, true);
+  }
+
+  async function commitUnjudged(batch: QueuedItem[]): Promise<Outcome[]> {
+    if (known !== null && known.log.key_id === dependencies.keys.logSigner.keyId && batches > lockedUntil) {
+      try {
+        return await commitDirectly(known, batch);
+      } catch (error) {
+        if (!(error instanceof Refused) || error.reason !== "head") throw error;
+        lockedUntil = batches + lockedBatches;
+      }
+    }
+    return commitLocked(batch, false);
   }
 
   function tellListeners({ logId, size, rootHex, checkpoint }: CommittedHead): void {
@@ -101,16 +197,16 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   /** A batch that fails as a whole is tried in halves, so that one bad item cannot sink its neighbours. */
-  async function runBatch(batch: QueuedItem[]): Promise<void> {
+  async function runBatch(batch: QueuedItem[], mustJudge = false): Promise<void> {
     let outcomes: Outcome[];
     try {
-      outcomes = await commitBatch(batch);
+      outcomes = await commitBatch(batch, mustJudge);
     } catch (error) {
       const failure = wholeFailure(error) ?? (batch.length === 1 ? error : null);
       if (failure === null) {
         const half = batch.length >> 1;
-        await runBatch(batch.slice(0, half));
-        await runBatch(batch.slice(half));
+        await runBatch(batch.slice(0, half), true);
+        await runBatch(batch.slice(half), true);
         return;
       }
       if (error instanceof ForkGuardError) logger.error({ err: error }, "the fork guard refused to sign");
@@ -123,8 +219,17 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     }
   }
 
+  const isJudged = ({ item }: QueuedItem) =>
+    item.owner !== undefined && (judgedUntil.get(item.owner) ?? 0) > batches;
+
   async function run(): Promise<void> {
-    while (queue.length > 0) await runBatch(queue.splice(0, maxBatch));
+    while (queue.length > 0) {
+      const batch = queue.splice(0, maxBatch);
+      const apart = judgedUntil.size === 0 ? [] : batch.filter(isJudged);
+      const others = apart.length === 0 ? batch : batch.filter((queued) => !isJudged(queued));
+      if (others.length > 0) await runBatch(others);
+      if (apart.length > 0) await runBatch(apart, true);
+    }
     running = null;
   }
 

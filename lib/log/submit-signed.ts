@@ -1,11 +1,11 @@
 /**
- * Signs an item and puts it into the log. Where the key was rotated in between, by this process or another, the
- * new key is loaded and the item signed again; where the agent's registration was changed, it is made again.
+ * Makes and signs an item and puts it into the log. If the key was rotated in between, by this process or another, the
+ * new key is loaded and the item made again; so it is if what it was made from was changed.
  */
 
 import type { LogReceipt } from "#lib/contract/attest";
 import { AppError } from "#lib/errors";
-import { type LogItem, type LogItemKind, RegistrationChanged, SigningKeyChanged } from "./batch";
+import { type LogItem, type LogItemKind, Outdated, SigningKeyChanged } from "./batch";
 import type { LogContext } from "./context";
 
 /** More changes than this during one request are nobody's intention. */
@@ -24,15 +24,15 @@ async function reloadKeys(context: Pick<LogContext, "keys" | "logger">): Promise
 export async function submitSigned<Item extends LogItem>(
   context: Pick<LogContext, "log" | "keys" | "logger">,
   kind: LogItemKind<Item>,
-  sign: () => Promise<Item>,
+  make: (attempt: number) => Promise<Item>,
 ): Promise<{ item: Item; receipt: LogReceipt }> {
   for (let attempt = 1; ; attempt += 1) {
-    const item = await sign();
+    const item = await make(attempt);
     try {
       return { item, receipt: await context.log.submit(kind, item) };
     } catch (error) {
       const isKeyChanged = error instanceof SigningKeyChanged;
-      if (attempt === maxAttempts || !(isKeyChanged || error instanceof RegistrationChanged)) throw error;
+      if (attempt === maxAttempts || !(isKeyChanged || error instanceof Outdated)) throw error;
       if (isKeyChanged) await reloadKeys(context);
     }
   }

@@ -1,4 +1,5 @@
 /** Attestations, and how many an organization made on a day. */
+import { sql } from "drizzle-orm";
 import {
   boolean,
   date,
@@ -41,16 +42,22 @@ export const attestations = pgTable(
     /** Codes that the signed bytes warn of (lib/domain/warnings.ts): for filters, never for what is shown. */
     warnings: text().array(),
     /** SHA-256 of a verified agent signature: one signature backs one attestation. */
-    agent_signature_hash: bytea().unique(),
+    agent_signature_hash: bytea(),
     /** Canonical bytes of the embedded object. */
     human_authorization: bytea(),
-    authorization_id: text().unique(),
+    authorization_id: text(),
     zk_proof: text(),
     bbs_signature: bytea(),
     erased_at: at("erased_at"),
   },
   (t) => [
     uniqueIndex().on(t.log_id, t.leaf_index),
+    uniqueIndex("attestations_agent_signature")
+      .on(t.agent_signature_hash)
+      .where(sql`${t.agent_signature_hash} IS NOT NULL`),
+    uniqueIndex("attestations_authorization")
+      .on(t.authorization_id)
+      .where(sql`${t.authorization_id} IS NOT NULL`),
     index("attestations_feed").on(t.agent_id, t.is_public, t.log_id.desc(), t.leaf_index.desc()),
     index("attestations_organization").on(t.organization_id, t.id.desc()),
   ],

@@ -1,0 +1,202 @@
+/**
+ * What an attestation is made from may change before it is stored. The statement that stores it notices, stores
+ * nothing, and each request of the batch gets the answer that is right now.
+ */
+import { generateKeyPairSync, sign } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Statement } from "#lib/db/client";
+import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { signedRequest } from "#lib/domain/statement";
+import { checkStoredLogs } from "#lib/log/history";
+import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import { createTestDatabase, databaseKinds } from "#support/databases";
+
+const settings = { LIMIT_ATTEST_PER_MINUTE: "100000", LIMIT_ATTEST_PER_DAY: "100000" };
+const body = (more: JsonObject = {}): JsonObject => ({
+  agent_slug: "store-bot",
+  action: "Paid",
+  inputs_hash: "abc",
+  ...more,
+});
+
+describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  let organizationId: string;
+  const attest = (more: JsonObject = {}, as = key) =>
+    test.call("POST", "/v1/attest", { key: as, body: body(more) });
+  const query = async (text: string, values: unknown[] = []) =>
+    (await test.app.context.database.query(text, values)).rows;
+  const count = async () => Number((await query("SELECT count(*) AS n FROM attestations"))[0]?.["n"]);
+
+  /** Sends the request, and changes something between its making and its storing. */
+  async function attestWhile(change: () => Promise<unknown>, more: JsonObject = {}, as = key) {
+    const { log } = test.app.context;
+    const submit = log.submit;
+    const spy = vi.spyOn(log, "submit").mockImplementationOnce(async (itemKind, item) => {
+      await change();
+      return submit(itemKind, item);
+    });
+    try {
+      return await attest(more, as);
+    } finally {
+      spy.mockRestore();
+    }
+  }
+
+  beforeAll(async () => {
+    test = await startTestApp(kind, settings);
+    ({ key, organizationId } = await test.createKey());
+    expect((await attest()).status).toBe(201);
+  });
+  afterAll(async () => {
+    const [log] = await checkStoredLogs(test.app.context.database.db);
+    expect(log?.check).toMatchObject({ ok: true });
+    const [row] = await query(
+      "SELECT (SELECT count(*) FROM log_leaves WHERE kind = 'attestation') - count(*) AS more FROM attestations",
+    );
+    expect(Number(row?.["more"])).toBe(0);
+    await test.close();
+  });
+
+  it("needs no transaction and no look-up for what has not changed", async () => {
+    await attest();
+    const transactions = vi.spyOn(test.app.context.database.db, "transaction");
+    const answers = await Promise.all(Array.from({ length: 5 }, () => attest()));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    expect(new Set(answers.map(({ body: { log } }) => log.tree_size)).size).toBeLessThan(5);
+    const first = await attest({ agent_slug: `new-${kind}` });
+    expect(first.status).toBe(201);
+    expect(transactions).not.toHaveBeenCalled();
+    transactions.mockRestore();
+  });
+
+  it("refuses a key that was revoked meanwhile, and one whose organization is gone", async () => {
+    const before = await count();
+    const one = await test.createKey();
+    const revoke = () => query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [one.keyId]);
+    expect((await attestWhile(revoke, {}, one.key)).body.code).toBe("invalid_api_key");
+    const other = await test.createKey("gone@example.com");
+    const close = () =>
+      query("UPDATE organizations SET deleted_at = now() WHERE id = $1", [other.organizationId]);
+    expect((await attestWhile(close, { agent_slug: "gone" }, other.key)).body.code).toBe("invalid_api_key");
+    expect(await count()).toBe(before);
+  });
+
+  it("takes visibility and limit from the organization as it is now", async () => {
+    const set = (column: string, value: unknown) =>
+      query(`UPDATE organizations SET ${column} = $1 WHERE id = $2`, [value, organizationId]);
+    const hidden = await attestWhile(() => set("default_public", false));
+    expect([hidden.status, hidden.body.is_public]).toEqual([201, false]);
+    await set("default_public", true);
+    const [used] = await query("SELECT attestations FROM daily_usage WHERE organization_id = $1", [
+      organizationId,
+    ]);
+    const limit = Number(used?.["attestations"]);
+    expect((await attestWhile(() => set("attestations_per_day", limit))).body.code).toBe(
+      "daily_limit_exceeded",
+    );
+    await set("attestations_per_day", limit + 1);
+    const both = await Promise.all([attest(), attest()]);
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 429]);
+    await set("attestations_per_day", null);
+    expect((await attest()).status).toBe(201);
+  });
+
+  it("compares with the registration as it is now", async () => {
+    const register = (code_hash: string) =>
+      test.call("POST", "/v1/identity/register", { key, body: { agent_slug: "store-bot", code_hash } });
+    await register("sha256:one");
+    const answer = await attestWhile(() => register("sha256:two"), { code_hash: "sha256:two" });
+    expect([answer.status, answer.body.code_hash_verified]).toEqual([201, true]);
+    expect(JSON.parse(answer.body.payload).predicate.registered.code_hash).toBe("sha256:two");
+  });
+
+  it("gives a slug to whoever was first", async () => {
+    const { key: stranger } = await test.createKey("stranger@example.com");
+    const claim = () => attest({ agent_slug: "raced" }, stranger);
+    const late = await attestWhile(claim, { agent_slug: "raced" });
+    expect([late.status, late.body.code]).toEqual([422, "agent_slug_taken"]);
+    const together = await Promise.all([
+      attest({ agent_slug: "Raced-2" }),
+      attest({ agent_slug: "raced-2" }),
+      attest({ agent_slug: "raced-2" }, stranger),
+    ]);
+    expect(together.map(({ status }) => status)).toEqual([201, 201, 422]);
+  });
+
+  it("lets one signature of an agent back one attestation, and its neighbours pass", async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const agent_slug = "signing-bot";
+    const agent_public_key = publicKey.export({ format: "pem", type: "spki" }).toString();
+    await test.call("POST", "/v1/identity/register", { key, body: { agent_slug, agent_public_key } });
+    const signed = body({ agent_slug, metadata: { nonce: 1 } });
+    const agent_signature = sign(null, canonicalBytes(signedRequest(signed)), privateKey).toString("base64");
+    const same = { ...signed, agent_signature };
+    const answers = await Promise.all([attest(), attest(same), attest(same), attest()]);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 422, 201]);
+    expect(answers[2]?.body.code).toBe("agent_signature_replayed");
+    expect(answers[1]?.body.agent_authenticated).toBe(true);
+  });
+
+  it("refuses a tile that is not what it was, and stores nothing on top of it", async () => {
+    await attest();
+    const [tile] = await query("SELECT hashes FROM log_tiles WHERE level = 0 AND tile_index = 0");
+    const before = await count();
+    const put = (hashes: unknown) =>
+      query("UPDATE log_tiles SET hashes = $1 WHERE level = 0 AND tile_index = 0", [hashes]);
+    const changed = Uint8Array.from(tile?.["hashes"] as Uint8Array);
+    changed[0] = (changed[0] ?? 0) ^ 1;
+    await put(changed);
+    expect((await attest()).status).toBe(500);
+    expect(await count()).toBe(before);
+    await put(tile?.["hashes"]);
+    expect((await attest()).status).toBe(201);
+  });
+
+  it("goes on if statements are refused at random", async () => {
+    const { database } = test.app.context;
+    const make = database.statement;
+    let calls = 0;
+    const spy = vi.spyOn(database, "statement").mockImplementation(((
+      text: string,
+      use?: "read" | "write",
+    ) => {
+      const run = make<object>(text, use);
+      if (use !== "write") return run;
+      return async (...parameters: unknown[]) => {
+        calls += 1;
+        if (calls % 3 === 0) throw Object.assign(new Error("head"), { severity: "ERROR", code: "CS001" });
+        if (calls % 3 === 1) throw Object.assign(new Error("caller"), { severity: "ERROR", code: "CS001" });
+        return run(...parameters);
+      };
+    }) as <Row extends object>(text: string, use?: "read" | "write") => Statement<Row>);
+    const before = await count();
+    const answers: TestAnswer[] = [];
+    for (let round = 0; round < 12; round += 1)
+      answers.push(...(await Promise.all(Array.from({ length: 4 }, () => attest()))));
+    spy.mockRestore();
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
+    expect(await count()).toBe(before + 48);
+    expect(calls).toBeGreaterThan(2);
+  });
+
+  it.runIf(kind === "postgres")("shares the log with another process that moves the head", async () => {
+    const database = await createTestDatabase({ empty: true });
+    const shared = { ...settings, DATABASE_URL: database.url, DATA_DIR: test.dataDir };
+    const apps = [await startTestApp("postgres", shared), await startTestApp("postgres", shared)];
+    const made = await apps[0]!.createKey();
+    const send = (app: TestApp) => app.call("POST", "/v1/attest", { key: made.key, body: body() });
+    const answers: TestAnswer[] = [];
+    for (let round = 0; round < 10; round += 1)
+      answers.push(...(await Promise.all(apps.flatMap((app) => [send(app), send(app)]))));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
+    const indexes = answers.map(({ body: answer }) => answer.log.index).sort((a, b) => a - b);
+    expect(indexes).toEqual(indexes.map((_, i) => (indexes[0] as number) + i));
+    const [log] = await checkStoredLogs(apps[0]!.app.context.database.db);
+    expect(log?.check).toMatchObject({ ok: true });
+    for (const app of apps) await app.close();
+    await database.drop();
+    test.use();
+  });
+});

@@ -1,0 +1,68 @@
+/** What a failure of the database says. These codes: it (or whatever else is asked) is out of reach, a passing state. */
+const codes = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EPIPE",
+  "CONNECT_TIMEOUT",
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "57P01",
+  "57P02",
+  "57P03",
+  "57014", // statement_timeout
+  "55P03", // lock_timeout
+  "53300",
+]);
+
+interface Failure {
+  code?: unknown;
+  severity?: unknown;
+  message: string;
+}
+
+/** With its causes: drizzle wraps what the driver throws. */
+function* causesOf(error: unknown): Generator<Failure> {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1)
+    yield at;
+}
+
+export function isUnreachable(error: unknown): boolean {
+  for (const { code } of causesOf(error)) if (typeof code === "string" && codes.has(code)) return true;
+  return false;
+}
+
+/**
+ * The server refused the statement for what it says, so it has stored nothing. Not one that it ran out of time for, and
+ * never FATAL: a backend that was terminated may have committed.
+ */
+export function isRefusedByServer(error: unknown): boolean {
+  if (isUnreachable(error)) return false;
+  for (const { severity } of causesOf(error)) if (severity === "ERROR") return true;
+  return false;
+}
+
+/** The statement never reached the server, or the server ended it. */
+const beforeAnything = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "CONNECT_TIMEOUT",
+  "57P03",
+  "57014",
+  "55P03",
+  "53300",
+]);
+
+/** Out of reach, and certainly without having stored anything. */
+export function isSurelyNotStored(error: unknown): boolean {
+  for (const { code } of causesOf(error))
+    if (typeof code === "string" && beforeAnything.has(code)) return true;
+  return false;
+}
+
+/** What `refuse_batch` (drizzle/0007_store_batch.sql) says; null if the server itself refused. */
+export function refusalReason(error: unknown): string | null {
+  for (const { code, message } of causesOf(error)) if (code === "CS001") return message;
+  return null;
+}
