@@ -160,6 +160,7 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     await context.pool.close();
     await pictures.close();
     redis?.disconnect();
+    guard.close();
     await database.close();
   };
   const peerSecret = Buffer.from(random(16)).toString("hex");

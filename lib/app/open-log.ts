@@ -2,7 +2,7 @@
 import path from "node:path";
 import { type Database, openDatabase } from "#lib/db/client";
 import type { Env } from "#lib/env";
-import { type ForkGuard, openForkGuard } from "#lib/log/fork-guard";
+import { type OpenForkGuard, openForkGuard } from "#lib/log/fork-guard";
 import { logger } from "#lib/logger";
 import { type KeySource, readFirstOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles, type SecretFiles } from "#lib/signing/key-files";
@@ -12,7 +12,7 @@ export interface OpenedLog {
   database: Database;
   files: SecretFiles;
   source: KeySource;
-  guard: ForkGuard;
+  guard: OpenForkGuard;
   /** The origin of log 1; later logs are named after it. */
   firstOrigin: string;
 }
@@ -31,7 +31,7 @@ export async function openLog(env: Env): Promise<OpenedLog> {
       database,
       files,
       source: createKeySource(env, files),
-      guard: await openForkGuard(path.join(env.DATA_DIR, "log-guard"), { durable }),
+      guard: await openForkGuard(path.join(env.DATA_DIR, "log-guard"), { durable, now: new Date() }),
       firstOrigin: env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? `${new URL(env.baseUrl).host}/log`,
     };
   } catch (error) {

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ const head = (logId: number, size: number, digit = "a"): SignedHead => ({
 
 describe("the fork guard", () => {
   let folder: string;
-  const open = () => openForkGuard(folder, { durable: true });
+  const open = () => openForkGuard(folder, { durable: true, now: new Date() });
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), "countersign-guard-"));
   });
@@ -26,7 +26,47 @@ describe("the fork guard", () => {
     expect(guard.current()).toBeNull();
     for (const size of [1, 5, 1_000]) await guard.advance(head(1, size));
     expect((await open()).current()).toEqual(head(1, 1_000));
-    expect(await readdir(folder)).toEqual([`1-1000-${rootHex("a")}`]);
+    const [file, ...others] = await readdir(folder);
+    expect(others).toEqual([]);
+    expect((await stat(path.join(folder, file ?? ""))).size).toBeLessThan(1024);
+  });
+
+  it("still knows the head before if the machine dies while one is written", async () => {
+    const guard = await open();
+    for (const size of [5, 6]) await guard.advance(head(1, size));
+    const [name = ""] = await readdir(folder);
+    const bytes = await readFile(path.join(folder, name));
+    const at = bytes.indexOf("1-6-");
+    await writeFile(path.join(folder, name), Buffer.from(bytes.fill(0, at + 10, at + 40)));
+    expect((await open()).current()).toEqual(head(1, 5));
+  });
+
+  it("counts what earlier versions kept, and tidies away what is lower", async () => {
+    const old = ["1-7", "1-9"].map((name) => `${name}-${rootHex("a")}`);
+    for (const name of old) await writeFile(path.join(folder, name), "");
+    const guard = await open();
+    expect(guard.current()).toEqual(head(1, 9));
+    expect(await readdir(folder)).toEqual([old[1]]);
+    await guard.advance(head(1, 12));
+    expect((await open()).current()).toEqual(head(1, 12));
+    expect(await readdir(folder)).toEqual([expect.stringMatching(/^head-/)]);
+  });
+
+  it("removes the file of a process that ended days ago, and a living one notices", async () => {
+    const [idle, busy] = [await open(), await open()];
+    await idle.advance(head(1, 3));
+    const [idleFile = ""] = await readdir(folder);
+    await busy.advance(head(1, 8));
+    const daysAgo = new Date(Date.now() - 3 * 86_400_000);
+    await open();
+    expect(await readdir(folder)).toContain(idleFile);
+    await utimes(path.join(folder, idleFile), daysAgo, daysAgo);
+    await open();
+    expect(await readdir(folder)).not.toContain(idleFile);
+    await idle.advance(head(1, 10));
+    expect((await open()).current()).toEqual(head(1, 10));
+    idle.close();
+    busy.close();
   });
 
   it("refuses less, another root of the same size, and an older log, and says what to do", async () => {

@@ -2,11 +2,17 @@
  * The highest (log, size, root) that this machine has signed, kept outside the database: a restored backup, or
  * an embedded database that lost its tail with the machine, must not make the log sign a second history.
  *
- * Kept as the name of an empty file in DATA_DIR/log-guard, `<log>-<size>-<root>`: the highest name counts, and
- * a process removes only names below one that exists, so processes that share the folder need no lock.
+ * Kept in DATA_DIR/log-guard as `<log>-<size>-<root>`. Each process writes into a file of its own, `head-<random>`, with
+ * two places that take turns: if the machine dies while one is written, the other still holds. The highest head of all
+ * files counts, so processes that share the folder need no lock. Earlier versions made it an empty file's name, which
+ * counts too.
  */
-import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { closeSync, fdatasync, fstatSync, openSync, writeSync } from "node:fs";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
+import { crc32 } from "node:zlib";
 import { bytesEqual, hexDecode } from "#lib/domain/bytes";
 import { rootAtSize, type TileReader } from "#lib/domain/tile-proofs";
 
@@ -23,6 +29,10 @@ export interface ForkGuard {
   check(head: SignedHead): void;
   /** Called after the commit and before a receipt leaves the process. */
   advance(head: SignedHead): Promise<void>;
+}
+
+export interface OpenForkGuard extends ForkGuard {
+  close(): void;
 }
 
 const remedy =
@@ -65,16 +75,16 @@ export async function requirePrefix(guard: ForkGuard, head: SignedHead, readTile
   );
 }
 
-const fileName = ({ logId, size, rootHex }: SignedHead) => `${logId}-${size}-${rootHex}`;
+const encodeHead = ({ logId, size, rootHex }: SignedHead) => `${logId}-${size}-${rootHex}`;
 
-function parseFileName(name: string): SignedHead | null {
-  const match = /^(\d{1,9})-(\d{1,16})-([0-9a-f]{64})$/.exec(name);
+function parseHead(text: string): SignedHead | null {
+  const match = /^(\d{1,9})-(\d{1,16})-([0-9a-f]{64})$/.exec(text);
   if (match === null) return null;
   const [, logId, size, rootHex = ""] = match;
   return { logId: Number(logId), size: Number(size), rootHex };
 }
 
-/** The highest of the folder's heads; two roots of one size are a fork that has already happened. */
+/** The highest of these heads; two roots of one size are a fork that has already happened. */
 function findHighest(heads: SignedHead[]): SignedHead | null {
   let highest: SignedHead | null = null;
   for (const head of heads) {
@@ -88,40 +98,101 @@ function findHighest(heads: SignedHead[]): SignedHead | null {
   return highest;
 }
 
-/** Makes the name, and if `durable`, waits until it survives the machine; Windows cannot sync a folder. */
-async function writeName(folder: string, name: string, durable: boolean): Promise<void> {
-  await (await open(path.join(folder, name), "a", 0o600)).close();
-  if (!durable || process.platform === "win32") return;
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+const ownFile = /^head-[0-9a-f]{16}$/;
+/** A disk writes at least so much at once, so the two places never share a broken write. */
+const placeBytes = 512;
+const recordBytes = 128;
+
+const encodeRecord = (text: string) => `${text} ${crc32(text).toString(16)}`;
+
+/** A record that was read or left half written counts as none. */
+function parseRecord(line: string): SignedHead | null {
+  const [text = ""] = line.split(" ");
+  return line === encodeRecord(text) ? parseHead(text) : null;
+}
+
+async function readFolder(folder: string): Promise<{ name: string; heads: SignedHead[] }[]> {
+  const files = await readdir(folder);
+  const readOne = async (name: string) => {
+    const heads = ownFile.test(name)
+      ? (await readFile(path.join(folder, name), "latin1")).split("\n").map(parseRecord)
+      : [parseHead(name)];
+    return { name, heads: heads.filter((head) => head !== null) };
+  };
+  return Promise.all(files.map(readOne));
+}
+
+const aDayMs = 86_400_000;
+
+/** Removes what counts no longer: lower names, and files of processes that have long ended. */
+async function tidy(
+  folder: string,
+  files: Awaited<ReturnType<typeof readFolder>>,
+  kept: SignedHead,
+  now: Date,
+) {
+  for (const { name, heads } of files) {
+    if (heads.length === 0 || !heads.every((head) => isHigher(kept, head))) continue;
+    const file = path.join(folder, name);
+    const isIdle = !ownFile.test(name) || (await stat(file)).mtimeMs < now.getTime() - aDayMs;
+    if (isIdle) await rm(file, { force: true });
   }
+}
+
+/** This process's file, made with its first head. */
+function createRecord(folder: string, isDurable: boolean) {
+  let fd: number | null = null;
+  let turn = 0;
+  const write = (file: number, head: SignedHead) => {
+    const record = Buffer.from(`\n${encodeRecord(encodeHead(head))}\n`.padEnd(recordBytes, "\0"), "latin1");
+    turn = 1 - turn;
+    writeSync(file, record, 0, recordBytes, turn * placeBytes);
+  };
+  const open = () => openSync(path.join(folder, `head-${randomBytes(8).toString("hex")}`), "wx", 0o600);
+  return {
+    async put(head: SignedHead): Promise<void> {
+      fd ??= open();
+      write(fd, head);
+      // Tidied away by another process: what was written is nowhere.
+      if (fstatSync(fd).nlink === 0) {
+        closeSync(fd);
+        fd = open();
+        write(fd, head);
+      }
+      if (isDurable) await promisify(fdatasync)(fd);
+    },
+    close: () => {
+      if (fd !== null) closeSync(fd);
+      fd = null;
+    },
+  };
 }
 
 export interface ForkGuardOptions {
   /** The embedded database does not survive the machine for certain, so its guard must. */
   durable: boolean;
+  now: Date;
 }
 
 /** `folder` is made if it does not exist. */
-export async function openForkGuard(folder: string, { durable }: ForkGuardOptions): Promise<ForkGuard> {
+export async function openForkGuard(
+  folder: string,
+  { durable, now }: ForkGuardOptions,
+): Promise<OpenForkGuard> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const heads = (await readdir(folder)).map(parseFileName).filter((head) => head !== null);
-  let kept = findHighest(heads);
-  const remove = (head: SignedHead) => rm(path.join(folder, fileName(head)), { force: true });
-  for (const head of heads) if (kept !== null && isHigher(kept, head)) await remove(head);
+  const files = await readFolder(folder);
+  let kept = findHighest(files.flatMap(({ heads }) => heads));
+  if (kept !== null) await tidy(folder, files, kept, now);
+  const record = createRecord(folder, durable);
   return {
     current: () => kept,
     check: (head) => checkHead(kept, head),
     advance: async (head) => {
       checkHead(kept, head);
-      const before = kept;
-      if (before !== null && !isHigher(head, before)) return;
-      await writeName(folder, fileName(head), durable);
+      if (kept !== null && !isHigher(head, kept)) return;
+      await record.put(head);
       kept = head;
-      if (before !== null) await remove(before);
     },
+    close: record.close,
   };
 }
