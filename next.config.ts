@@ -16,7 +16,11 @@ const config: NextConfig = {
   images: { unoptimized: true },
   // Nothing that is made for a request is kept: a copy would outlive an erasure and a change of the verdict.
   cacheMaxMemorySize: 0,
-  experimental: { serverActions: { bodySizeLimit: "64kb" } },
+  experimental: {
+    serverActions: { bodySizeLimit: "64kb" },
+    // Most of a start would go into pages that nobody has asked for.
+    preloadEntriesOnStart: false,
+  },
   serverExternalPackages: ["@electric-sql/pglite", "postgres", "piscina"],
   turbopack: {
     root: path.resolve(import.meta.dirname),

@@ -7,6 +7,7 @@ import { root } from "./step.mjs";
 const inputs = [
   ".ci/bundle.mjs",
   ".ci/compress.mjs",
+  ".ci/patch-bbs-signatures.mjs",
   "app",
   "components",
   "docs/wire.md",

@@ -8,7 +8,7 @@
  * A query that is sent after the socket's error and before its close (a transaction's ROLLBACK is) would never end
  * either, because a close that follows an error rejects nothing. Here it does.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { isPatched, patch } from "./patch.mjs";
 import { root } from "./step.mjs";
 
 const patches = [
@@ -40,26 +40,10 @@ const patches = [
   },
 ];
 
-const files = ["src", "cjs/src"].map((folder) => `${root}/node_modules/postgres/${folder}/connection.js`);
+const edits = ["src", "cjs/src"].flatMap((folder) =>
+  patches.map((one) => ({ file: `${root}/node_modules/postgres/${folder}/connection.js`, ...one })),
+);
 
-const read = (file) => readFileSync(file, "utf8");
+export const isPostgresPatched = () => isPatched(edits);
 
-export function isPostgresPatched() {
-  return files.every((file) => existsSync(file) && patches.every(({ to }) => read(file).includes(to)));
-}
-
-/** Changes nothing if it was done before. Throws if the package is another than this was made for. */
-export function patchPostgres() {
-  for (const file of files) {
-    for (const { from, to } of patches) {
-      const source = read(file);
-      if (source.includes(to)) continue;
-      if (source.split(from).length !== 2)
-        throw new Error(`${file} is another than the one that .ci/patch-postgres.mjs was made for`);
-      writeFileSync(
-        file,
-        source.replace(from, () => to),
-      );
-    }
-  }
-}
+export const patchPostgres = () => patch(edits, ".ci/patch-postgres.mjs");

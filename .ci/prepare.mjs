@@ -10,6 +10,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createBuildHash, isBuilt, stampBuild, unstampBuild } from "./build-stamp.mjs";
 import { withLock } from "./lock.mjs";
+import { isBbsPatched, patchBbs } from "./patch-bbs-signatures.mjs";
 import { isPostgresPatched, patchPostgres } from "./patch-postgres.mjs";
 import { root, runStep } from "./step.mjs";
 
@@ -61,11 +62,13 @@ function prepare(mode, force) {
   const mustBuild = force || !isBuilt(hash);
   if (!isInstalled(mustBuild || mode === "test")) install();
   patchPostgres();
+  patchBbs();
   if (mustBuild) build(hash);
 }
 
 function isReady(mode) {
-  return isBuilt(createBuildHash()) && isInstalled(mode === "test") && isPostgresPatched();
+  const isPatched = isPostgresPatched() && isBbsPatched();
+  return isBuilt(createBuildHash()) && isInstalled(mode === "test") && isPatched;
 }
 
 checkNode();

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { findOrCreateOrganization } from "#lib/accounts/organizations";
 import { type App, buildApp } from "#lib/app/app";
+import { appSlot } from "#lib/app/app-slot";
 import { dispatch } from "#lib/app/operations";
 import { type Scope, scopeNames } from "#lib/contract/primitives";
 import { rememberPeer } from "#lib/door/client-ip";
@@ -42,8 +43,6 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-const slot = Symbol.for("countersign.app");
-
 /** `settings`: environment variables besides the database. */
 export async function startTestApp(
   kind: DatabaseKind,
@@ -56,7 +55,7 @@ export async function startTestApp(
   if (kind === "embedded") await copyEmbeddedTemplate(env.DATA_DIR);
   const app = await buildApp(parseEnv(env));
   const use = () => {
-    (globalThis as { [slot]?: Promise<App> })[slot] = Promise.resolve(app);
+    (globalThis as { [appSlot]?: Promise<App> })[appSlot] = Promise.resolve(app);
   };
   use();
   return {

@@ -14,9 +14,12 @@ const manifest = path.resolve("node_modules/@electric-sql/pglite/package.json");
 
 let fingerprint: Promise<string> | undefined;
 
+/** Of what is made here of the migrations: another way to make it needs another number. */
+const edition = 2;
+
 async function computeFingerprint(): Promise<string> {
   const names = (await readdir("drizzle", { recursive: true })).filter((name) => /\.(sql|json)$/.test(name));
-  const hash = createHash("sha256");
+  const hash = createHash("sha256").update(`${edition}\0`);
   for (const file of [...names.sort().map((name) => path.join("drizzle", name)), manifest])
     hash.update(`${file}\0`).update(await readFile(file));
   return hash.digest("hex").slice(0, 16);
@@ -47,12 +50,22 @@ export async function ensurePostgresTemplate(admin: Sql, adminUrl: string): Prom
   return name;
 }
 
-/** Two that make it at once make the same one; the first to be done gives it its name. */
+/**
+ * Two that make it at once make the same one; the first to be done gives it its name. What PostgreSQL copies new
+ * databases from is half of all files, and nobody connects to it.
+ */
 async function makeEmbeddedTemplate(template: string): Promise<void> {
   await mkdir(cacheFolder, { recursive: true });
   const folder = await mkdtemp(path.join(cacheFolder, "unfinished-"));
   try {
-    await (await openDatabase({ dataDir: folder })).close();
+    const { query, close } = await openDatabase({ dataDir: folder });
+    const { rows } = await query("SELECT oid::text FROM pg_database WHERE datistemplate", []);
+    await close();
+    for (const { oid } of rows) {
+      const unused = path.join(folder, "pglite", "base", String(oid));
+      await rm(unused, { recursive: true });
+      await mkdir(unused);
+    }
     await rename(path.join(folder, "pglite"), template).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });

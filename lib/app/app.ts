@@ -33,6 +33,7 @@ import type { LocalWorldId } from "#lib/stand-in/world-id";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
+import { appSlot } from "./app-slot";
 import { startHousekeeping } from "./housekeeping";
 import { type OpenedLog, openLog } from "./open-log";
 import { openWorldId } from "./world-id";
@@ -177,18 +178,17 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
   };
 }
 
-const slot = Symbol.for("countersign.app");
-type Slots = { [slot]?: Promise<App> };
+type Slots = { [appSlot]?: Promise<App> };
 
 /** The process's app; the first call builds it. One that could not be built is tried again by the next call. */
 export function getApp(): Promise<App> {
   const slots = globalThis as Slots;
-  if (slots[slot] === undefined) {
+  if (slots[appSlot] === undefined) {
     const building = buildApp(readEnv());
     building.catch(() => {
-      if (slots[slot] === building) delete slots[slot];
+      if (slots[appSlot] === building) delete slots[appSlot];
     });
-    slots[slot] = building;
+    slots[appSlot] = building;
   }
-  return slots[slot];
+  return slots[appSlot];
 }

@@ -39,9 +39,15 @@ const migrationsFolder = "drizzle";
 
 const embeddedTypes = { parsers: { [types.INT8]: Number } };
 
+/** It clears its 128 MB of buffers at each start, and has the files in the system's cache as well. */
+const startParams = [...PGlite.defaultStartParams, "-c", "shared_buffers=32MB"];
+
 async function openEmbedded(folder: string | null): Promise<Database> {
   const release = folder === null ? async () => {} : await lockFolder(folder);
-  const client = await PGlite.create(folder === null ? {} : { dataDir: `${folder}/pglite` });
+  const client = await PGlite.create({
+    startParams,
+    ...(folder !== null && { dataDir: `${folder}/pglite` }),
+  });
   const db = drizzlePglite(client, { schema });
   await migratePglite(db, { migrationsFolder });
   return {
