@@ -162,7 +162,7 @@ async function followLog(edit: LogChange): Promise<readonly Named[]> {
   return checkWholeLog(source, trust, { remembered: seen, isWhole: edit.isWhole ?? false });
 }
 
-/** How each comes about, and the check that says it. What the service withholds is in attest.test.ts. */
+/** How each comes about, and the check that says it. What the service withholds is in visibility.test.ts. */
 const ways: Record<Exclude<Reason, "owner_only">, [check: string, make: () => Checks]> = {
   payload_private: ["signature", () => change("private", {})],
   payload_erased: ["signature", () => change("erased", {})],
