@@ -1,7 +1,7 @@
 /**
- * postgres 3.4.9 writes to a connection's socket from a setImmediate callback. Where the connection was closed in
- * between, that throws where nobody can catch it, and takes the process with it (porsager/postgres#1154, #1208). The
- * guard that is proposed there, put into the installed package: the query is rejected as one whose connection closed.
+ * postgres 3.4.9 writes to a connection's socket from a setImmediate callback. If the connection was closed in between,
+ * that throws where nobody can catch it, and takes the process with it (porsager/postgres#1154, #1208). The guard that
+ * is proposed there, put into the installed package: the query is rejected as one whose connection closed.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { root } from "./step.mjs";

@@ -84,7 +84,7 @@ function isAsRegistered({ predicate }: AttestationItem, agent: Registered): bool
   return canonicalJson({ ...predicate.registered }) === canonicalJson({ ...describeRegistered(agent) });
 }
 
-/** An item that is refused changes nothing in the ledger, so it cannot stand in another's way. */
+/** An item that is refused changes nothing in the ledger, so it cannot block another. */
 function judge(item: AttestationItem, ledger: Ledger): AppError | null {
   const organizationId = item.caller.organizationId;
   const agent = ledger.agents.get(slugKey(slugOf(item)));

@@ -1,4 +1,4 @@
-/** What the service says of a report: its own signature, code, tools and human approval, each true, false or not compared. */
+/** Verdicts on a report: its signature, code, tools and human approval, each true, false or not compared. */
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";

@@ -1,6 +1,6 @@
 /**
- * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, in whose
- * transaction the last checks are made (admit-attestations.ts) and everything is stored (store-attestations.ts).
+ * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, in whose transaction
+ * the last checks are made (admit.ts) and everything is stored (store.ts).
  */
 
 import { describeRegistered, type FoundAgent, findAgent, slugTaken } from "#lib/agents/agents";

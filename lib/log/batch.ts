@@ -1,6 +1,6 @@
 /**
- * One batch of the sequencer, in its transaction: under the head's lock the items are admitted, their leaves
- * appended (log-append.ts) and their rows stored.
+ * One batch of the sequencer, in its transaction: under the head's lock the items are admitted, their leaves appended
+ * (append.ts) and their rows stored.
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
@@ -65,7 +65,7 @@ export class RegistrationChanged extends AppError {
 
 export type CachedEdge = { logId: number; edge: RightEdge } | null;
 
-/** The edge of the last commit where the head is still that; else it is loaded, and compared with the guard. */
+/** The edge of the last commit if the head is still that one; otherwise it is loaded and compared with the guard. */
 async function findEdge(tx: Executor, head: Head, cached: CachedEdge, guard: ForkGuard): Promise<RightEdge> {
   const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
   guard.check(signed);

@@ -1,8 +1,8 @@
 /**
- * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch
- * commits the next gathers, so a lone item waits for nobody; a batch is one transaction (log-batch.ts) that
- * admits its items, appends their leaves, signs the checkpoint and stores everything; only after the commit
- * and the fork guard's note of it do receipts leave the process.
+ * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch commits
+ * the next gathers, so a lone item waits for nobody; a batch is one transaction (batch.ts) that admits its items,
+ * appends their leaves, signs the checkpoint and stores everything; only after the commit and the fork guard's note of
+ * it do receipts leave the process.
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Database } from "#lib/db/client";

@@ -1,6 +1,6 @@
 /**
- * Signs an item and puts it into the log. Where the key was rotated in between, by this process or another, the
- * new key is loaded and the item signed again; where the agent's registration was changed, it is made again.
+ * Signs an item and puts it into the log. If the key was rotated in between, by this process or another, the new key is
+ * loaded and the item signed again; if the agent's registration changed, the item is built again.
  */
 
 import type { LogReceipt } from "#lib/contract/attest";
