@@ -1,4 +1,4 @@
-/** Finds the browser of the end-to-end tests, or brings one. */
+/** Finds a browser for the end-to-end tests, or downloads one. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { installPackage } from "./debian.mjs";

@@ -1,4 +1,4 @@
-/** Finds a server program that tests start for themselves, or brings it from Debian's packages. */
+/** Finds a server program that tests start, or installs it from Debian's packages. */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { installPackage } from "./debian.mjs";

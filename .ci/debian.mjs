@@ -1,4 +1,4 @@
-/** Installs packages of Debian and its relatives, where this process may. */
+/** Installs packages on Debian and its relatives, if this process may. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -13,7 +13,7 @@ function runApt(args) {
   return run.status === 0;
 }
 
-/** Installs a package and tells so in a line; false when this is not root on a Debian, or when apt-get fails. */
+/** Installs a package and says so in a line; false when this is not root on a Debian, or when apt-get fails. */
 export function installPackage(name) {
   if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return false;
   const startedMs = Date.now();

@@ -1,6 +1,6 @@
 /**
- * One step of a script: a command run in the repository's folder, reported in one line with its duration, and its
- * output if it fails.
+ * One step of a script: runs a command in the repository's folder, prints one line with its duration, and its output if
+ * it fails.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";

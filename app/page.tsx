@@ -4,7 +4,7 @@ import { getApp } from "#lib/app/app";
 import { readLatestAttestation } from "#lib/attestations/latest";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 
-/** The landing page explains and links; it must stand while the database is out of reach. */
+/** The landing page explains and links; it must load while the database is out of reach. */
 async function readExample(): Promise<ExampleAttestation | null> {
   const { context } = await getApp();
   try {

@@ -22,7 +22,7 @@ const addresses = 64;
 const maxJunk = 100_000;
 const approvals = Math.max(1, Math.floor(seconds / 12));
 
-/** Generators of the two groups: well-formed points, so that only the pairing tells that they prove nothing. */
+/** Generators of the two groups: well-formed points, so that only the pairing shows that they prove nothing. */
 const generators = [
   1n,
   2n,

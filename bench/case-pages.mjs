@@ -1,7 +1,7 @@
 /**
  * Lighthouse's four scores of the public pages, at its default settings (a phone on a slow line), medians of five runs.
- * It finds the Chromium that is installed, or CHROME_PATH. It is fetched for the occasion, as it is larger than all
- * else that is installed here.
+ * It uses the installed Chromium, or CHROME_PATH. Lighthouse is fetched when needed, because it is larger than
+ * everything else installed here.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";

@@ -1,7 +1,7 @@
 /**
  * Plain attestations: alone, beside a stream of attestations with zero-knowledge proofs that keeps the pool busy, and
- * beside a foreign process that burns as much. Where proofs cost plain attestations no more than that process does,
- * what they cost is the processor alone; on a machine with a free processor both are near 1.
+ * beside a foreign process that burns as much. If proofs cost plain attestations no more than that process does, they
+ * cost only processor time; on a machine with a free processor both are near 1.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -11,7 +11,7 @@ interface AgentTextProps {
   readonly value: string;
   /** A name (slug, agent name, field name) is judged as a whole; other text word by word. */
   readonly isName?: boolean;
-  /** In dense tables, where the row's own page carries the warning. */
+  /** For dense tables whose rows have pages of their own: the warning is there. */
   readonly hideWarnings?: boolean;
   readonly className?: string;
 }

@@ -1,4 +1,4 @@
-/** The three grades of human approval, and the only wording for each, so that no page can blur them. */
+/** The three grades of human approval, each with one wording, so that no page can blur them. */
 import { StatusPill, TestMark } from "./ui/status-pill";
 
 const approvalMethods = ["none", "hash", "proof_of_personhood"] as const;

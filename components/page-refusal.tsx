@@ -1,4 +1,7 @@
-/** In place of a page that is refused for now: a limit is used up, or the address has a cursor that is none of ours. */
+/**
+ * Shown instead of a page that is refused for now: a limit is reached, or the address has a cursor that we never
+ * issued.
+ */
 import { Callout } from "#components/ui/callout";
 
 interface PageRefusalProps {

@@ -1,4 +1,4 @@
-/** Foot of every page: where the keys, the log and the machine-readable descriptions are. */
+/** The footer of every page: where the keys, the log and the machine-readable descriptions are. */
 
 const columns = [
   {

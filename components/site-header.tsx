@@ -1,4 +1,4 @@
-/** Top of every page: the mark and the few places a visitor goes. */
+/** The header of every page: the mark and the few places a visitor goes. */
 
 import { PageLink } from "./ui/page-link";
 import type { Theme } from "./ui/theme";

@@ -1,4 +1,4 @@
-/** In lists: what is authentic and yet bad news. The grade of an approval and an erasure have marks of their own. */
+/** Warnings in lists: what is authentic but bad news. Approval grades and erasures have marks of their own. */
 import type { WarningCode } from "#lib/domain/warnings";
 import { StatusPill } from "./ui/status-pill";
 

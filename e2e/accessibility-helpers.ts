@@ -1,8 +1,9 @@
-/** A page held to WCAG 2.2 AA by axe, in both themes. */
+/** A page held to WCAG 2.2 AA by axe, in both themes, and to words that people use. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { expect, type Page } from "@playwright/test";
 import type { AxeResults, RunOptions } from "axe-core";
+import { oddWords } from "./support/odd-words";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -37,14 +38,17 @@ async function expectNoViolation(page: Page, scheme: "light" | "dark"): Promise<
   }).toPass({ timeout: 20_000 });
 }
 
-/** The window as it is; the page stays in the dark. */
+/** In words that people use, without a violation in either theme. The window as it is; the page stays in the dark. */
 export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
   expect(await page.locator("iframe, frame").count(), "no frame, where axe would not look").toBe(0);
+  // biome-ignore lint/performance/useDomNodeTextContent: only what is shown, with its word breaks
+  const text = await page.locator("body").innerText();
+  expect(text.match(oddWords) ?? [], `odd words on ${page.url()}`).toEqual([]);
   await expectNoViolation(page, "light");
   await expectNoViolation(page, "dark");
 }
 
-/** No violation and nothing wider than the window, light and dark, at 320 px (WCAG 1.4.10) and on a desk. */
+/** The same, and nothing wider than the window, at 320 px (WCAG 1.4.10) and on a desk. */
 export async function expectGoodPage(page: Page): Promise<void> {
   for (const width of [320, 1280]) {
     await page.setViewportSize({ width, height: 900 });

@@ -5,7 +5,7 @@ import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { approveAs, ask, getApiKey, openWallet, poll } from "./approval-helpers";
 import { test } from "./test";
 
-// A real proof takes seconds, and more where other tests share the machine.
+// A real proof takes seconds, and more if other tests share the machine.
 test.describe.configure({ timeout: 120_000 });
 
 let key = "";

@@ -58,7 +58,7 @@ export async function authorize(
   return authorization;
 }
 
-/** Every field that takes text, with what an attacker would put there; `window.pwned` tells whether anything ran. */
+/** Every field that takes text, with what an attacker would put there; `window.pwned` says whether anything ran. */
 export const hostileFields = {
   agent_slug: `hostile-bot-${run}`,
   action:

@@ -1,6 +1,7 @@
 /** What sources and documents may say: they cite what a reader of the repository has, in words that people use. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { oddWords } from "#support/odd-words";
 
 const folders = [".ci", "app", "bench", "components", "docs", "drizzle", "e2e", "lib"];
 const files = [
@@ -10,7 +11,8 @@ const files = [
   ),
 ];
 const texts = files
-  .filter((file) => /\.(?:[cm]?[jt]sx?|md|css|sql|example)$/.test(file) && file !== "lib/citations.test.ts")
+  .filter((file) => /\.(?:[cm]?[jt]sx?|md|css|sql|example)$/.test(file))
+  .filter((file) => !["lib/citations.test.ts", "e2e/support/odd-words.ts"].includes(file))
   .filter((file) => !/\/(?:\.next|node_modules)\//.test(file) && statSync(file).isFile())
   .map((file) => ({ file, text: readFileSync(file, "utf8").replaceAll(/\n\s*(?:\*|\/\/) /g, " ") }));
 
@@ -35,6 +37,13 @@ describe("citations", () => {
     expect(inDocs.map(say)).toEqual([]);
   });
 
+  it("name no source file that is not in the repository", () => {
+    const names = new Set(files.map((file) => file.slice(file.lastIndexOf("/") + 1)));
+    const cited = findAll(/(?<![\w/.\-"'`}])(?!dist\/)(?:[\w.-]+\/)*([\w-][\w.-]*\.tsx?)\b/g);
+    expect(cited.length).toBeGreaterThan(50);
+    expect(cited.filter(({ match: [, name = ""] }) => !names.has(name)).map(say)).toEqual([]);
+  });
+
   it("name sections that exist", () => {
     const cited = findAll(/\((docs\/[\w/-]+\.md), ([^)]+)\)/g);
     expect(cited.length).toBeGreaterThan(10);
@@ -51,8 +60,6 @@ describe("citations", () => {
 
 describe("words", () => {
   it("are those that people use", () => {
-    const odd =
-      /\b(?:for ever|one's own|made ones|hung onto|deeds?|as (?:it|they) stands?|in the own|is told|was told)\b/gi;
-    expect(findAll(odd).map(say)).toEqual([]);
+    expect(findAll(oddWords).map(say)).toEqual([]);
   });
 });

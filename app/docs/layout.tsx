@@ -1,4 +1,4 @@
-/** Documentation: the list of guides beside the text; above it, folded, on phones. */
+/** Documentation: the list of guides beside the text, or on phones folded above it. */
 import type { ReactNode } from "react";
 import { DocsNav } from "#components/docs-nav";
 import { docsGroups } from "#components/guides/guides-index";

@@ -1,4 +1,4 @@
-/** Who an agent is, as registered: key and its history, code, tools. All of it is the owner's word unless proven. */
+/** Who an agent is, as registered: key and its history, code, tools. All of it is the owner's claim unless proven. */
 import { AgentText } from "#components/agent-text";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";

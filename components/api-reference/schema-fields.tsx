@@ -1,4 +1,4 @@
-/** The fields of an object, each with its type; nested objects stand indented under their field. */
+/** The fields of an object, each with its type; nested objects are indented under their field. */
 import { Description } from "./description";
 import { describeType, linkedSchema, type Schema } from "./document";
 

@@ -1,6 +1,6 @@
 /**
  * What the browser computes again before it asks World ID for anything: that the hash to be approved is the hash of
- * what this page shows. Nothing that the server says about the hashes is taken over.
+ * what this page shows. Nothing that the server says about the hashes is trusted.
  */
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode, isShownContent } from "#lib/domain/approval";

@@ -1,4 +1,4 @@
-/** The page and the hash differ: said loudly, and nothing goes on. */
+/** The page and the hash differ: a loud alert, and nothing continues. */
 import { Callout } from "#components/ui/callout";
 
 interface DifferenceAlertProps {

@@ -1,7 +1,7 @@
 "use client";
 /**
- * Sees what was decided elsewhere: asks the public state of the request while the page is in front, and has the
- * server render the page anew when it differs. Reading changes nothing.
+ * Notices decisions made elsewhere: reads the public state of the request while the page is visible, and has the server
+ * render the page again when it differs. Reading changes nothing.
  */
 import { useRouter } from "next/navigation";
 import { useCallback, useEffect, useRef, useState } from "react";

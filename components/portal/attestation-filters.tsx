@@ -47,7 +47,7 @@ function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
 export function AttestationFilterForm({ filters, slugs, isFiltered }: AttestationFilterFormProps) {
   return (
     <search>
-      {/* The key: another address starts the fields anew. */}
+      {/* The key: another address resets the fields. */}
       <form
         key={JSON.stringify(filters)}
         action="/portal/attestations"

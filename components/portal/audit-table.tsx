@@ -1,4 +1,4 @@
-/** Who did what, when, from which key or session. */
+/** Who did what, when, with which key or session. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";

@@ -1,5 +1,5 @@
 "use client";
-/** The end of an organization, with what it means said before the button. */
+/** Deletes an organization; says what that means before the button. */
 import { Field, Input } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { ActionDialog } from "./action-dialog";

@@ -1,4 +1,4 @@
-/** What became of a form: announced when it changes, with nothing shown before. */
+/** The result of a form: empty at first, and announced when it changes. */
 
 import { Callout } from "#components/ui/callout";
 import type { FormState } from "#lib/contract/portal";

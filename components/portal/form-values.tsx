@@ -1,4 +1,4 @@
-/** What was typed before a refusal. */
+/** What was typed into a form that was refused. */
 import type { FormState } from "#lib/contract/portal";
 
 export function textValue(state: FormState<unknown>, name: string, otherwise = ""): string {

@@ -1,5 +1,5 @@
 "use client";
-/** Shows the page anew every few seconds while something waits and somebody looks. */
+/** Refreshes the page every few seconds while something waits and the page is visible. */
 import { useRouter } from "next/navigation";
 import { useEffect } from "react";
 

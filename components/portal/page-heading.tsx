@@ -1,4 +1,4 @@
-/** Top of a portal page: its name, what it is for, and the main action. */
+/** The heading of a portal page: its name, what it is for, and the main action. */
 import type { ReactNode } from "react";
 
 interface PageHeadingProps {

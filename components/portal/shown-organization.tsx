@@ -21,7 +21,7 @@ export function PortalFrame({ organizationId, children }: ShownOrganizationProps
   return <InFrame value={organizationId}>{children}</InFrame>;
 }
 
-/** Around every page. A frame that names another organization is rendered anew. */
+/** Around every page. A frame that names another organization is rendered again. */
 export function PortalPage({ organizationId, children }: ShownOrganizationProps) {
   const isFrameStale = useContext(InFrame) !== organizationId;
   const router = useRouter();

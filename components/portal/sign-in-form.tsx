@@ -1,5 +1,5 @@
 "use client";
-/** One form for new and old people; its answer is the same for both. Works without JavaScript. */
+/** One form for new and existing users; its answer is the same for both. Works without JavaScript. */
 import { useActionState } from "react";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { type FormAction, idleState } from "#lib/contract/portal";

@@ -1,4 +1,4 @@
-/** The chart's numbers in words. */
+/** The chart's numbers as a table. */
 import type { UsageDay } from "./usage-chart";
 
 export function UsageTable({ days }: { readonly days: readonly UsageDay[] }) {

@@ -1,5 +1,5 @@
 "use client";
-/** Paste or drop a presentation and check it here in the browser: what is pasted is sent nowhere. */
+/** Paste or drop a presentation and check it here in the browser: nothing leaves the page. */
 import { type DragEvent, type FormEvent, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
@@ -53,7 +53,7 @@ export function PresentationForm() {
 
   const run = useRef(0);
 
-  /** An old verdict must not stand beside new input, nor one arrive that was asked for before the input changed. */
+  /** No old verdict may be shown beside new input, and none may arrive that was requested before the input changed. */
   const change = (changed: Partial<Fields>) => {
     run.current += 1;
     setFields((before) => ({ ...before, ...changed }));

@@ -1,4 +1,4 @@
-/** A sheet on the canvas, with an optional heading and foot. */
+/** A card with an optional heading and footer. */
 import type { ReactNode } from "react";
 
 interface CardProps {

@@ -1,4 +1,4 @@
-/** Newer and older by cursor. There are no page numbers: entries arrive while one reads. */
+/** Newer and older by cursor. There are no page numbers, because entries arrive while you read. */
 import { ButtonLink } from "./button-link";
 
 interface CursorPaginationProps {

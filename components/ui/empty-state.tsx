@@ -1,4 +1,4 @@
-/** Nothing here yet, and the next step: in words, as a command to paste, or as a button. */
+/** Says that nothing is here yet, and the next step: in words, as a command to paste, or as a button. */
 import type { ReactNode } from "react";
 import { CodeBlock } from "./code-block";
 

@@ -1,4 +1,4 @@
-/** The distance of two instants in words of the largest fitting unit. */
+/** The time between two instants, in words, in the largest fitting unit. */
 
 const units = [
   ["year", 31_536_000],

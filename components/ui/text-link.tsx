@@ -1,4 +1,4 @@
-/** A link in running text. Another host opens in the same tab, without telling it where the visitor came from. */
+/** A link in running text. Another host opens in the same tab and doesn't learn where the visitor came from. */
 import type { ReactNode } from "react";
 import { PageLink } from "./page-link";
 

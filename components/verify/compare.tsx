@@ -97,7 +97,7 @@ function findDifferentChecks(page: ServedClaims, report: VerifierReport): string
   });
 }
 
-/** The approval's grade by the verified payload, or by the proof where the payload is hidden. */
+/** The approval's grade by the verified payload, or by the proof if the payload is hidden. */
 function ownApprovalMethod(
   answer: VerifyResponse,
   report: VerifierReport,

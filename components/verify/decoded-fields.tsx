@@ -1,4 +1,4 @@
-/** The fields of the payload, decoded, for people; the bytes that they stand in are shown beside them. */
+/** The fields of the payload, decoded, for people; the bytes that contain them are shown beside them. */
 import { AgentText } from "#components/agent-text";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";

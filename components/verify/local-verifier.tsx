@@ -1,5 +1,8 @@
 "use client";
-/** Verifies a pasted or dropped file in this browser. The file goes nowhere; only the service's keys are fetched. */
+/**
+ * Verifies a pasted or dropped file in this browser. The file doesn't leave the page; only the service's keys are
+ * fetched.
+ */
 import { type ChangeEvent, type DragEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
@@ -50,7 +53,7 @@ export function LocalVerifier() {
   const result = useRef<HTMLDivElement>(null);
   useEffect(() => setIsReady(true), []);
 
-  /** An old verdict must not stand beside new input, nor one arrive that was asked for before the input changed. */
+  /** No old verdict may be shown beside new input, and none may arrive that was requested before the input changed. */
   function forget(): void {
     run.current += 1;
     setOutcome({ phase: "idle" });

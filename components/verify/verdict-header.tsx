@@ -1,4 +1,4 @@
-/** The verdict in an icon and words, never by colour alone; the first thing that a visitor of a phone sees. */
+/** The verdict in an icon and words, never by colour alone; the first thing that a visitor on a phone sees. */
 import { CircleCheck, CircleHelp, CircleX, Eraser, FlaskConical, Lock, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";

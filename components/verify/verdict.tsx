@@ -1,5 +1,5 @@
 /**
- * One sentence for the public: what a verification came to, in words that an expert would sign and a stranger
+ * One sentence for the public: the result of a verification, in words that an expert accepts and a stranger
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
 import { countWarnings } from "#lib/domain/count-warnings";
@@ -16,7 +16,7 @@ export interface VerdictFacts {
   readonly approval: HumanApproval | null;
   /** Known of private attestations too. */
   readonly isApproved: boolean | null;
-  /** Of a private attestation it is known where a zero-knowledge proof shows it. */
+  /** For a private attestation, known only if a zero-knowledge proof shows it. */
   readonly approvalMethod: HumanApproval["method"] | null;
   /** The approval came from the stand-in or from World's staging network. */
   readonly isTest: boolean;

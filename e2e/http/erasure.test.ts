@@ -153,7 +153,7 @@ describe.skipIf(!canRun).each(["server", "next"] as const)("a record's addresses
     for (const [target, { bytes, status }] of after) {
       expect([target, bytes.includes(secret)]).toEqual([target, false]);
       expect([target, pictures.some(([, old]) => old.bytes.equals(bytes))]).toEqual([target, false]);
-      // Next alone makes a page of /_next/data/, anew each time; the production server has no such address.
+      // Next alone renders a page for /_next/data/, each time again; the production server has no such address.
       if (target.includes(door === "server" ? "/_next/" : "/_next/image"))
         expect([target, status]).toEqual([target, 404]);
     }

@@ -70,3 +70,10 @@ export async function ask(test: TestApp, key: string, body: object = {}): Promis
     approve: async (human, level = "orb") => post("proof", await makeResult(await start(), human, level)),
   };
 }
+
+export async function expireRequest(test: TestApp, id: string): Promise<void> {
+  await test.app.context.database.query(
+    "UPDATE authorization_requests SET expires_at = clock_timestamp() WHERE id = $1",
+    [id],
+  );
+}

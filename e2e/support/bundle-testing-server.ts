@@ -1,4 +1,4 @@
-/** Bundles what tests of crashes start and kill, before the first test: it is no part of the product's build. */
+/** Bundles, before the first test, the server that crash tests start and kill. It is no part of the product's build. */
 import { build } from "esbuild";
 import { testingServerFile } from "./processes";
 

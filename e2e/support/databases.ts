@@ -12,7 +12,7 @@ export type DatabaseKind = "embedded" | "postgres";
 
 const adminUrl = process.env["TEST_DATABASE_URL"];
 
-/** For `describe.each`; PostgreSQL is missing only if nobody said where it is. */
+/** For `describe.each`; PostgreSQL is left out only if TEST_DATABASE_URL is not set. */
 export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded"] : ["embedded", "postgres"];
 
 /** For a test that would say the same on both: PostgreSQL, which opens ten times as fast, if there is one. */

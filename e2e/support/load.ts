@@ -1,4 +1,4 @@
-/** Load on the service from outside, and what an outsider checks of the answers afterwards. */
+/** Load on the service from outside, and the outsider's checks of its answers afterwards. */
 import { base64Decode, bytesEqual } from "#lib/domain/bytes";
 import { verifyCheckpoint } from "#lib/domain/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/domain/merkle";
@@ -73,7 +73,7 @@ export async function visitServer(url: string): Promise<{ log: LogVisitor; logKe
   return { log: visitLog(fetchLog, "/log", logKey), logKey };
 }
 
-/** The checkpoint that a receipt carries, where signature and inclusion proof hold; throws otherwise. */
+/** The checkpoint that a receipt carries, if signature and inclusion proof hold; throws otherwise. */
 function checkReceipt({ log }: KeptReceipt, logKey: VerifierKey): RememberedCheckpoint {
   const verdict = verifyCheckpoint(log.checkpoint, logKey);
   if (!verdict.ok) throw new Error(verdict.problem);

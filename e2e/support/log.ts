@@ -27,7 +27,7 @@ export interface LogVisitor {
   areConsistent(checkpoints: RememberedCheckpoint[]): Promise<boolean>;
 }
 
-/** `prefix`: where the log lies, for example `/log`. */
+/** `prefix`: the log's path, for example `/log`. */
 export function visitLog(fetchLog: FetchLog, prefix: string, key: VerifierKey): LogVisitor {
   async function get(path: string): Promise<Uint8Array> {
     const { status, bytes } = await fetchLog(`${prefix}/${path}`);

@@ -1,6 +1,6 @@
 /**
  * For tests only: signatures in the shape of Wycheproof's vectors, with the same kinds of fault. Keys, signatures and
- * texts are OpenSSL's, and the faults are put in by arithmetic on them: nothing here comes of the code under test.
+ * texts are OpenSSL's, and the faults are put in by arithmetic on them: none of it comes from the code under test.
  */
 import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
 

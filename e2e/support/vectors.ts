@@ -1,6 +1,6 @@
 /**
- * For tests only: vectors from elsewhere, where a folder of them is at hand. What is held to them is held to vectors of
- * our own too, so that nothing is skipped without the folder.
+ * For tests only: vectors from elsewhere, if a folder of them is given. Everything checked with them is also checked
+ * with vectors of our own, so that nothing is skipped without the folder.
  */
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Inviting a colleague by e-mail. The token is in the mail alone: here is its SHA-256. It works once, within seven
- * days, and only for a person who is signed in with the invited address.
+ * Inviting a colleague by e-mail. Only the mail has the token; the database has its SHA-256. It works once, within
+ * seven days, and only for a person who is signed in with the invited address.
  */
 
 import { and, count, desc, eq, gt, isNull, sql } from "drizzle-orm";

@@ -1,6 +1,6 @@
 /**
- * People and what they may do. Every service of the portal asks here first: who is no member gets the answer of
- * an unknown id, who has too low a role gets 403.
+ * People and what they may do. Every service of the portal asks here first: a stranger gets the answer of an unknown
+ * id, a role that is too low gets 403.
  */
 
 import { and, asc, eq, isNull } from "drizzle-orm";
@@ -54,7 +54,7 @@ export async function ensureMemberships(
   return listMemberships(db, person.userId);
 }
 
-/** The person's role; throws 404 for strangers and 403 for members where an owner is needed. */
+/** The person's role; throws 404 for strangers and 403 for members if an owner is needed. */
 export async function requireRole(executor: Executor, person: MemberPrincipal, needed: Role): Promise<Role> {
   const [row] = await executor
     .select({ role: memberships.role })

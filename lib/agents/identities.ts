@@ -26,7 +26,7 @@ import { agentNotFound, claimAgents, findAgent, isSlug, keyStatusOf, slugKey, sl
 type Profile = z.infer<typeof updateIdentityBody>;
 type Registration = z.infer<typeof registerBody>;
 
-/** Undefined where no key is given, null where it is to be cleared; a key that is not fit is a 422. */
+/** Undefined if no key is given, null if it is to be cleared; an unfit key is a 422. */
 function givenPublicKey(profile: Profile): Uint8Array | null | undefined {
   const given = [
     ["public_key_pem", profile.public_key_pem],

@@ -40,7 +40,7 @@ import { openWorldId } from "./world-id";
 
 /** The door with the whole context behind it. */
 export interface App extends Door<Context> {
-  /** The stand-in, where nothing is configured; its bridge and wallet remember in this process's memory. */
+  /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;

@@ -1,18 +1,11 @@
-/**
- * What holds for every operation: paths, methods, headers, errors, other organizations' data (docs/wire.md,
- * Conventions and Errors).
- */
+/** What holds for every operation: paths, methods, headers, errors (docs/wire.md, Conventions and Errors). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/contract/operations";
 import { problem } from "#lib/contract/problem";
 import { startTestApp, type TestApp } from "#support/app";
-import { anyKind, databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 
 const unknownId = "019a0000-0000-7000-8000-000000000000";
-const withoutId = ({ status, body }: { status: number; body: Record<string, unknown> }) => {
-  const { request_id, ...rest } = body;
-  return { status, rest, hasId: typeof request_id === "string" };
-};
 
 describe("doors", () => {
   let test: TestApp;
@@ -199,59 +192,6 @@ describe("an https address", () => {
       const sent = await test.call("POST", "/v1/keys/request", { body: { email: "a@example.com" } });
       expect([sent.status, sent.body.code]).toEqual([503, "service_unavailable"]);
       expect((await test.createKey()).key).toMatch(/^cs_live_/);
-    } finally {
-      await test.close();
-    }
-  });
-});
-
-describe.each(databaseKinds)("another organization (%s)", (kind) => {
-  it("gets for every keyed path with an id of ours what it gets for an unknown id", async () => {
-    const test = await startTestApp(kind);
-    try {
-      const { key } = await test.createKey();
-      const { key: stranger } = await test.createKey("stranger@example.com");
-      const made = await test.call("POST", "/v1/attest", {
-        key,
-        body: { agent_slug: "ours", action: "a", inputs_hash: "b", is_public: false },
-      });
-      const asked = await test.call("POST", "/v1/authorize", {
-        key,
-        body: { agent_slug: "ours", action: "a" },
-      });
-      expect([made.status, asked.status]).toEqual([201, 201]);
-      const ours: Record<string, string> = {
-        id: made.body.attestation_id,
-        slug: "ours",
-        request_id: asked.body.request_id,
-      };
-      const unknown: Record<string, string> = {
-        id: unknownId,
-        slug: "nobody",
-        request_id: "areq_AAAAAAAAAAAAAAAAAAAAAA",
-      };
-      const bodies: Record<string, unknown> = { putTools: { tools: [] }, updateIdentity: { name: "x" } };
-      const withIds = Object.entries(operations).filter(
-        ([, spec]) => spec.auth.kind === "key" && /\{(id|slug|request_id)\}/.test(spec.path),
-      );
-      expect(withIds.length).toBeGreaterThan(2);
-      for (const [id, spec] of withIds) {
-        const call = (values: Record<string, string>) =>
-          test.call(
-            spec.method,
-            spec.path.replace(/\{(\w+)\}/, (_, name: string) => values[name] ?? ""),
-            {
-              key: stranger,
-              ...(spec.method !== "GET" && { body: bodies[id] ?? {} }),
-            },
-          );
-        const [theirs, nobodys] = [await call(ours), await call(unknown)];
-        expect([id, withoutId(theirs)]).toEqual([id, withoutId(nobodys)]);
-        expect([id, theirs.status]).toEqual([id, expect.toBeOneOf([404, 422])]);
-      }
-      expect((await test.call("GET", `/v1/authorize/${asked.body.request_id}`, { key })).body.status).toBe(
-        "pending",
-      );
     } finally {
       await test.close();
     }

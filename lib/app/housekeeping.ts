@@ -1,5 +1,5 @@
 /**
- * Deletes what has run out: counters of limits, idempotency keys (they hold answers), e-mail codes, nonces of World ID
+ * Deletes what has expired: counters of limits, idempotency keys (they hold answers), e-mail codes, nonces of World ID
  * and proofs that were refused, both of which anyone with a link can pile up.
  */
 

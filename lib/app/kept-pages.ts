@@ -1,7 +1,7 @@
 /**
- * The guides and the API reference, made once: they are the same for everyone but for the colour theme and the nonce
- * of the Content-Security-Policy, which is new in every answer. Next makes each the first time it is asked for; the
- * answer is kept in memory for as long as the process lives, and no record is ever in it.
+ * The guides and the API reference, made once: they are the same for everyone but for the colour theme and the nonce of
+ * the Content-Security-Policy, which is new in every answer. Next renders each on the first request; the response is
+ * kept in memory while the process lives, and never contains a record.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";

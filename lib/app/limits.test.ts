@@ -1,4 +1,4 @@
-/** Limits across processes and restarts (docs/wire.md, Limits), and whose requests they count. */
+/** Limits, exact in one process and shared by several, in the database or in Redis (docs/wire.md, Limits). */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -100,83 +100,6 @@ describe.each(databaseKinds)("limits (%s)", (kind) => {
     const answers = await Promise.all(Array.from({ length: 1010 }, call));
     expect(allowed(answers, 404)).toBe(997);
     expect(allowed(answers, 429)).toBe(13);
-  });
-});
-
-describe("whose request it is", () => {
-  const feed = "/v1/agent/nobody";
-  const run = async (
-    hops: string,
-    calls: { ip?: string; headers?: Record<string, string> }[],
-    proxies = "",
-  ) => {
-    const test = await startTestApp(anyKind, {
-      TRUSTED_PROXY_HOPS: hops,
-      TRUSTED_PROXIES: proxies,
-      LIMIT_FEED_PER_MINUTE: "3",
-    });
-    try {
-      const statuses = [];
-      for (const call of calls) statuses.push((await test.call("GET", feed, call)).status);
-      return statuses;
-    } finally {
-      await test.close();
-    }
-  };
-  const times = (n: number, make: (i: number) => { ip?: string; headers?: Record<string, string> }) =>
-    Array.from({ length: n }, (_, i) => make(i));
-
-  it("is the socket's without a trusted proxy, whatever is forged", async () => {
-    const forged = times(4, (i) => ({
-      headers: {
-        "x-forwarded-for": `1.2.3.${i}`,
-        "x-countersign-peer": `x 1.2.3.${i}`,
-        forwarded: `for=1.2.3.${i}`,
-      },
-    }));
-    expect(await run("0", [...forged, { ip: "10.0.0.2" }])).toEqual([404, 404, 404, 429, 404]);
-  });
-
-  it("is what the one trusted proxy saw, not what is left of it", async () => {
-    const forged = times(4, (i) => ({ headers: { "x-forwarded-for": `9.9.9.${i}, 8.8.8.${i}, 5.5.5.5` } }));
-    expect(await run("1", [...forged, { headers: { "x-forwarded-for": "5.5.5.5, 6.6.6.6" } }])).toEqual([
-      404, 404, 404, 429, 404,
-    ]);
-  });
-
-  it("is the second from the right behind two proxies, and the socket's where that is missing", async () => {
-    const forged = times(4, (i) => ({ headers: { "x-forwarded-for": `9.9.9.${i}, 5.5.5.5, 7.7.7.${i}` } }));
-    const short = times(4, (i) => ({ ip: "10.0.0.3", headers: { "x-forwarded-for": `9.9.9.${i}` } }));
-    expect(await run("2", [...forged, ...short])).toEqual([404, 404, 404, 429, 404, 404, 404, 429]);
-  });
-
-  it("is the socket's where that is none of the named proxies, whatever it forwards", async () => {
-    const past = times(4, (i) => ({ ip: "10.1.0.9", headers: { "x-forwarded-for": `5.5.5.${i}` } }));
-    const through = times(4, (i) => ({ ip: "10.0.0.5", headers: { "x-forwarded-for": `6.6.6.${i}` } }));
-    const mapped = times(2, (i) => ({ ip: "::ffff:10.0.0.5", headers: { "x-forwarded-for": `7.7.7.${i}` } }));
-    const inNetwork = times(4, (i) => ({ ip: `fd00::${i}:5`, headers: { "x-forwarded-for": "8.8.8.8" } }));
-    const calls = [...past, ...through, ...mapped, ...inNetwork];
-    expect(await run("1", calls, "10.0.0.5, fd00::/8")).toEqual([
-      ...[404, 404, 404, 429],
-      ...[404, 404, 404, 404],
-      ...[404, 404],
-      ...[404, 404, 404, 429],
-    ]);
-  });
-
-  it("is an IPv6 /64, an IPv4 also when mapped, and nonsense is one client", async () => {
-    const network = times(4, (i) => ({ ip: `2001:db8:1:2:${i}::${i}` }));
-    const mapped = [
-      { ip: "::ffff:10.0.0.4" },
-      { ip: "10.0.0.4" },
-      { ip: "::ffff:10.0.0.4" },
-      { ip: "10.0.0.4" },
-    ];
-    const zones = times(4, (i) => ({ ip: `fe80::${i}%eth0` }));
-    const statuses = await run("0", [...network, { ip: "2001:db8:1:3::1" }, ...mapped, ...zones]);
-    expect(statuses).toEqual([404, 404, 404, 429, 404, 404, 404, 404, 429, 404, 404, 404, 429]);
-    const nonsense = times(4, (i) => ({ headers: { "x-forwarded-for": `nonsense${i}` } }));
-    expect(await run("1", nonsense)).toEqual([404, 404, 404, 429]);
   });
 });
 

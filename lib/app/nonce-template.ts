@@ -1,7 +1,7 @@
 /**
  * A page that is the same for everyone but for its nonce, compressed once. In gzip (RFC 1952) the parts between two
  * nonces are deflate blocks that refer to nothing outside their part, and each nonce is a stored block (RFC 1951
- * section 3.2.4) between them: an answer costs joining them and a checksum, where compressing costs 1 to 6 ms.
+ * section 3.2.4) between them: an answer costs a join and a checksum; compressing costs 1 to 6 ms.
  */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
@@ -29,7 +29,7 @@ function join(parts: readonly Buffer[], between: Buffer): Buffer[] {
   return parts.flatMap((part, i) => (i === 0 ? [part] : [between, part]));
 }
 
-/** `nonce`: the one that stands in `text` now. Another one must be of the same alphabet, not of the same length. */
+/** `nonce`: the one in `text` now. Another one must be of the same alphabet, not of the same length. */
 export function createNonceTemplate(text: string, nonce: string): NonceTemplate {
   const parts = text.split(nonce).map((part) => Buffer.from(part));
   const compressed = parts.map(compressPart);

@@ -1,7 +1,4 @@
-/**
- * The OpenAPI document is as strict as the service: what the service refuses by 422 its schemas refuse too, and
- * nothing else; and no path fits two of its templates.
- */
+/** The OpenAPI document is as strict as the service: its schemas refuse what the service refuses by 422, and no more. */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -13,7 +10,6 @@ import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import type { JsonObject, JsonValue } from "#lib/domain/canonical-json";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import { encodeTilePath } from "#lib/domain/tile-path";
 import { parseStrictObject } from "#lib/door/strict-json";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
@@ -295,55 +291,3 @@ function isUnsayable(body: JsonObject): boolean {
   const url = body["callback_url"];
   return /__proto__|\\ud[89a-f]/i.test(text) || (typeof url === "string" && !URL.canParse(url));
 }
-
-describe("the paths of the OpenAPI document", () => {
-  const split = (path: string) => path.split("/").slice(1);
-  const isParameter = (segment: string) => segment.startsWith("{");
-  const serversOf = (item: Record<string, { servers?: { url: string }[] }>) =>
-    Object.values(item).map(({ servers }) => servers?.[0]?.url ?? "");
-
-  it("fit one template each: of two that fit, one is more concrete throughout", () => {
-    const entries = Object.entries(document.paths as Record<string, Record<string, object>>);
-    const ambiguous = entries.flatMap(([a, itemA]) =>
-      entries
-        .filter(([b, itemB]) => a < b && serversOf(itemA)[0] === serversOf(itemB)[0])
-        .filter(([b]) => {
-          const [one, other] = [split(a), split(b)];
-          const fits =
-            one.length === other.length &&
-            one.every(
-              (segment, i) => isParameter(segment) || isParameter(other[i] ?? "") || segment === other[i],
-            );
-          const beats = (x: string[], y: string[]) =>
-            x.every((segment, i) => !isParameter(segment) || isParameter(y[i] ?? ""));
-          return fits && beats(one, other) === beats(other, one);
-        })
-        .map(([b]) => `${a} ${b}`),
-    );
-    expect(ambiguous).toEqual([]);
-    expect(Object.keys(document.paths)).toContain("/log/tile/{path}");
-  });
-
-  it("have one operation for each method and server, and parameters with a schema that fits real ones", () => {
-    const tile = document.paths["/log/tile/{path}"].get.parameters[0].schema;
-    const isTile = ajv.compile(tile);
-    fc.assert(
-      fc.property(
-        fc.constantFrom("entries" as const, 0, 9, 63),
-        fc.nat(2 ** 31 - 1),
-        fc.integer({ min: 1, max: 256 }),
-        (level, index, width) => {
-          expect(isTile(encodeTilePath({ level, index, width }).slice("tile/".length))).toBe(true);
-        },
-      ),
-    );
-    for (const wrong of ["", "64/000", "0/0", "0/000.p/0", "0/../000", "entries/000/"])
-      expect([wrong, isTile(wrong)]).toEqual([wrong, false]);
-    for (const [id, spec] of documented) {
-      const described = document.paths[describedPath(spec)][spec.method.toLowerCase()];
-      expect(described.operationId).toBe(id);
-      for (const { name, schema } of described.parameters)
-        expect([id, name, Object.keys(schema ?? {}).length > 1 || name === "wait"]).toEqual([id, name, true]);
-    }
-  });
-});

@@ -1,4 +1,4 @@
-/** The client's address where only headers are at hand: server components and server actions. */
+/** The client's address when only headers are at hand: server components and server actions. */
 import { clientAddress } from "#lib/door/client-ip";
 import type { App } from "./app";
 

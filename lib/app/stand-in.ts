@@ -1,6 +1,6 @@
 /**
  * The paths of the local World ID stand-in: bridge at the origin's root (IDKit drops any path of its address), portal
- * and wallet below /dev. Nothing is there where World itself is configured.
+ * and wallet below /dev. They don't exist if World itself is configured.
  */
 import { httpRequestId } from "#lib/domain/ids";
 import { problemResponse } from "#lib/door/problem";

@@ -1,5 +1,5 @@
 /**
- * The grade of an attestation's human approval (docs/wire.md, Attest): none, the caller's own word, or a proof of
+ * The grade of an attestation's human approval (docs/wire.md, Attest): none, the caller's claim, or a proof of
  * personhood, for which the embedded object must be one that this service issued, unchanged and for this use.
  */
 

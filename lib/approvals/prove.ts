@@ -83,8 +83,8 @@ async function askWorld(
 }
 
 /**
- * Throws `approval_refused` with the reason, or `service_unavailable` where World is out of reach. `client`: the
- * address that sent it, or null if that is no longer known.
+ * Throws `approval_refused` with the reason, or `service_unavailable` if World is out of reach. `client`: the address
+ * that sent it, or null if that is no longer known.
  */
 export async function proveApproval(
   context: Context,

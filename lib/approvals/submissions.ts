@@ -20,7 +20,7 @@ import {
   storeSubmission,
 } from "./store-submissions";
 
-/** What says for good that a proof is no approval; anything else is tried again. */
+/** Errors that mean a proof is no approval; after any other it is tried again. */
 const refusals = approvalSubmissions.code.enumValues;
 
 async function isCounted(context: Context, requestId: string, nonce: string): Promise<boolean> {

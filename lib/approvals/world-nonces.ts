@@ -16,7 +16,9 @@ import { parseRequest } from "./rows";
 /** How long World's bridge keeps an answer for the page. */
 const bridgeSeconds = 900;
 
-/** World ID 4.0 first, and what came before it in its place; where the first approval has fixed a version, only that. */
+/**
+ * World ID 4.0 first, and what came before it in its place; if the first approval has fixed a version, only that one.
+ */
 function choosePresets(
   required: RequiredLevel,
   version: ProtocolVersion | null,

@@ -1,4 +1,4 @@
-/** An attestation on its way into the log: made and signed, but without a place there. */
+/** An attestation on its way into the log: built and signed, but without an index yet. */
 import type { Context } from "#lib/approvals/context";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
 import { base64Decode, sha256 } from "#lib/domain/bytes";

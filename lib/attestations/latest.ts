@@ -1,4 +1,4 @@
-/** The newest public attestation of this instance, for the landing page, read from its signed bytes. */
+/** This instance's newest public attestation, for the landing page, read from its signed bytes. */
 
 import { and, eq, gte, isNotNull, lt } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";

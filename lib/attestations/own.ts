@@ -74,7 +74,7 @@ export async function readOwnAttestation(context: Context, person: MemberPrincip
   if (!isOwnerOf(person, stored)) throw attestationNotFound();
   return {
     verification: await verifyAttestationById(context, id, person, null),
-    /** Name and JSON text of each message that can be disclosed; null where there is nothing to present. */
+    /** Name and JSON text of each message that can be disclosed; null if there is nothing to present. */
     messages:
       stored.payload === null || stored.bbs_signature === null
         ? null

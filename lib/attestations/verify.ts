@@ -153,7 +153,9 @@ function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPubl
   ].join("\n");
 }
 
-/** Null also where the stored text is none: only a changed row is, and its check has failed. */
+/**
+ * Also null if the stored text is not JSON of that shape: only a changed row is like that, and its check has failed.
+ */
 function shownProof(zkProof: unknown): VerifyResponse["zk_proof"] {
   const parsed = zkProof === null ? "none" : parseZkProof(zkProof);
   return typeof parsed === "string" ? null : parsed;

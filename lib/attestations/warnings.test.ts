@@ -104,7 +104,7 @@ describe.each(databaseKinds)("warnings (%s)", (kind) => {
     }
   });
 
-  it("say of erased content that it is gone", async () => {
+  it("say that erased content is gone", async () => {
     const id = await attest(unknown);
     expect((await test.call("DELETE", `/v1/attestations/${id}/content`, { key })).status).toBe(200);
     expect(await read(id)).toMatchObject({ valid: null, warnings: [{ code: "content_erased" }] });
@@ -137,7 +137,7 @@ describe.each(databaseKinds)("warnings (%s)", (kind) => {
     }
   });
 
-  it("are counted on the portal's first page, and stand beside the landing page's example", async () => {
+  it("are counted on the portal's first page, and shown with the landing page's example", async () => {
     const all = await list("/v1/attestations?limit=100");
     const person = await signInPerson(test.app.context, "dev@example.com");
     expect(person.organizationId).toBe(organizationId);

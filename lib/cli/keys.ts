@@ -3,8 +3,8 @@
  *   npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]
  *   npm run keys -- revoke attestation|zk KEY_ID [--from-index N] [--new-key-file FILE]
  *
- * With the embedded database the service must be stopped; with PostgreSQL it may run, and takes the new key from
- * the files when it meets the change.
+ * With the embedded database the service must be stopped; with PostgreSQL it may run, and reads the new key from the
+ * files when it notices the change.
  */
 import { readFile } from "node:fs/promises";
 import { requireOwnHistory } from "#lib/log/history";

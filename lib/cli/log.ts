@@ -1,5 +1,5 @@
 /**
- *   npm run log -- check                            every leaf, tile and root of the database's logs again
+ *   npm run log -- check                            recompute every leaf, tile and root of the database's logs
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
  */
 import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";

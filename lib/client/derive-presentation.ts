@@ -21,8 +21,8 @@ export interface DeriveOptions {
 }
 
 /**
- * `credential` is `zk.credential` of the answer to POST /v1/attest. Throws RangeError if it, a name, the
- * audience or the nonce does not fit, and Error where its signature is not one over its messages.
+ * `credential` is `zk.credential` of the answer to POST /v1/attest. Throws RangeError if it, a name, the audience or
+ * the nonce does not fit, and Error if its signature is not one over its messages.
  */
 export async function derivePresentation(
   credential: ZkCredential,

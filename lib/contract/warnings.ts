@@ -1,4 +1,4 @@
-/** What is authentic and yet bad news, as every answer names it. */
+/** What is authentic but bad news, as every answer names it. */
 import { z } from "zod";
 import { warningCodes } from "#lib/domain/warnings";
 

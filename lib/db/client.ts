@@ -1,6 +1,6 @@
 /**
- * One door to the database, embedded (PGlite in this process, files under DATA_DIR) or PostgreSQL.
- * Inside a transaction use only `tx`: the embedded database has one session and would wait for itself.
+ * One interface to the database, embedded (PGlite in this process, files under DATA_DIR) or PostgreSQL. Inside a
+ * transaction use only `tx`: the embedded database has one session and would wait for itself.
  */
 import { PGlite, types } from "@electric-sql/pglite";
 import { type SQL, sql } from "drizzle-orm";

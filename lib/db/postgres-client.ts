@@ -59,13 +59,13 @@ async function migrateUnderLock(url: string, migrationsFolder: string): Promise<
   }
 }
 
-/** What a session has from its start, where sessions are ours. */
+/** Settings of a session from its start, if sessions are ours. */
 const sessionSettings = {
   statement_timeout: statementTimeoutMs,
   idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
 };
 
-/** What each transaction has instead, where they are not. */
+/** Settings of each transaction instead, if they are not. */
 const transactionSettings = Object.entries(sessionSettings)
   .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
   .join("; ");
@@ -175,7 +175,7 @@ function openThroughPooler(url: string): Database {
   };
 }
 
-/** Migrates first. Rejects with a message for the operator where the database does not answer. */
+/** Migrates first. Rejects with a message for the operator if the database does not answer. */
 export async function openPostgres(url: string, migrationsFolder: string): Promise<Database> {
   const isPooled = await detectPooler(url);
   await migrateUnderLock(url, migrationsFolder);

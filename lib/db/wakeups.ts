@@ -1,4 +1,4 @@
-/** Wakes waiting requests when something changed, in this process or another one of the same database. */
+/** Wakes waiting requests when something changes, in this process or another that shares the database. */
 import { EventEmitter } from "node:events";
 import { sql } from "drizzle-orm";
 import type { Database } from "./client";

@@ -1,5 +1,5 @@
 /**
- * What the log says of a decision: hashes only, so that it gives nothing away, and for an approval all of it follows
+ * What the log says about a decision: hashes only, so that it gives nothing away, and for an approval all of it follows
  * from the `human_authorization`, so that whoever holds the object can make the logged statement again.
  */
 import type { HumanAuthorization } from "./approval";

@@ -69,7 +69,7 @@ export function checkShown(authorization: HumanAuthorization, shown: ShownConten
   );
 }
 
-/** Whether the log's tree holds the entry is checked where the log's key is at hand (lib/verifier). */
+/** Whether the log's tree holds the entry is checked by whoever has the log's key (lib/verifier). */
 export function checkLoggedDecision(
   authorization: HumanAuthorization,
   options: AuthorizationVerifyOptions,

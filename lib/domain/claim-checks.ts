@@ -59,7 +59,7 @@ export function checkToolsUsed(subject: Subject): RecordOutcome {
 
 type ProvenApproval = Extract<HumanApproval, { method: "proof_of_personhood" }>;
 
-/** What the payload says of the authorization against the embedded object; undefined if they fit. */
+/** What the payload says about the authorization, against the embedded object; undefined if they fit. */
 function findMisfit(statement: ActionStatement, approval: ProvenApproval, object: JsonObject) {
   const { request } = statement.predicate;
   const { request: asked, binding, approvals } = object;

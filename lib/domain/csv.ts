@@ -6,7 +6,7 @@
 
 /** `= + - @` and their full-width forms, and the white space that spreadsheets skip before them. */
 const startsFormula = /^[\s\u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
-/** The same behind `;`, `|` or a tab, with what may stand in between. */
+/** The same after `;`, `|` or a tab, with anything that may come between. */
 const formulaInside = /(?<=[;|\t][\s\u00a0"]*)[=+\-@\uff1d\uff0b\uff0d\uff20]/g;
 
 export function encodeCsvCell(text: string): string {

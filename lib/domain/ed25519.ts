@@ -13,7 +13,7 @@ hashes.sha512 = sha512;
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 
-/** How verification is injected where a platform has a faster one. Must be as strict as this module's. */
+/** How verification is injected if a platform has a faster one. Must be as strict as this module's. */
 export type VerifyEd25519 = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
 
 /** Makes the 64-byte signature: a local key at once, a KMS later. */

@@ -1,7 +1,7 @@
 /**
- * Names and places of the logs of one service. Log 1 has the configured origin and lies below /log/; a log
- * that was begun after it (a new epoch) has an origin and a place of its own, because for witnesses and caches
- * an origin is one history and a tile never changes.
+ * Names and paths of the logs of one service. Log 1 has the configured origin and is at /log/; a later log (a new
+ * epoch) has an origin and a path of its own, because to witnesses and caches an origin is one history and a tile never
+ * changes.
  */
 
 /** `example.com/log`, then `example.com/log/2` and so on. */

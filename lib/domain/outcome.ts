@@ -1,7 +1,7 @@
 /** What a check finds. Whatever is not a plain pass has a reason for programs; `detail` is for people. */
 import { explain, type Reason, type ValuesOf } from "./reasons";
 
-/** `not_run`, where it can be: an earlier check failed. */
+/** `not_run`: an earlier check failed. */
 export type Outcome<Other extends "fail" | "not_applicable" | "not_run" = "fail" | "not_applicable"> =
   | { status: "pass"; reason?: never; detail: string }
   | { status: Other; reason: Reason; detail: string };

@@ -132,7 +132,7 @@ export function checkPayloadBinding(
 }
 
 /**
- * What the report of a public proof says of its attestation, in one line. To a reader without the payload
+ * What the report of a public proof says about its attestation, in one line. To a reader without the payload
  * (`isPayloadShown`) the proof of a revoked key says nothing anymore, whatever the service knows.
  */
 export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean): ZkReport {

@@ -78,7 +78,7 @@ export function appendLeafHashes(edge: RightEdge, leafHashes: readonly Uint8Arra
   };
 }
 
-/** Adds a hash at a level and, where that fills the tile, the tile's hash at the level above. */
+/** Adds a hash at a level and, if that fills the tile, the tile's hash at the level above. */
 function pushToLevel(
   tiles: (TileNodes | undefined)[],
   touched: Map<string, TileNodes>,

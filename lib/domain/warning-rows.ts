@@ -1,4 +1,4 @@
-/** Warnings beside the checks that they are about: a check that passes over bad news does not answer yes. */
+/** Warnings beside the checks that they are about: a check that passes with a warning is not shown as a plain yes. */
 import type { AttestationCheckName } from "./verify";
 import type { Warning, WarningCode } from "./warnings";
 

@@ -1,7 +1,7 @@
 /**
- * What is authentic and yet bad news. A record's authenticity says that the service recorded exactly this; its
- * warnings say what the reader must not overlook in what was recorded. Drawn from what has been verified alone, by
- * the service, the visitor's browser and the command line alike; absence (no signature, no approval) is no warning.
+ * What is authentic but bad news. A record's authenticity says that the service recorded exactly this; its warnings say
+ * what the reader must not overlook in it. They follow only from what has been verified, the same in the service, the
+ * visitor's browser and the command line. An absence (no signature, no approval) is no warning.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
 import { listUnregisteredTools } from "./identity-checks";

@@ -1,6 +1,6 @@
 /**
- * The setting WITNESSES: which witnesses cosign the log's checkpoints and how many of them must. Entries are
- * lines or separated by `;`:
+ * The setting WITNESSES: which witnesses cosign the log's checkpoints, and how many must. Entries are lines or
+ * separated by `;`:
  *
  *     witness.example/w1+3c1f2a9b+BI…  https://witness.example/w1      verifier key (type 4) and submission prefix
  *     policy 2                                                         how many must have cosigned (k of n)

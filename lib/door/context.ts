@@ -1,6 +1,6 @@
 /**
- * The context: one plain object, built once at start (lib/app/app.ts). Each feature adds its own part, so that its
- * type says what a function can reach: door → log → accounts → approvals, where it is whole.
+ * The context: one plain object, built once at start (lib/app/app.ts). Each feature adds its own part, so that its type
+ * says what a function can reach: door → log → accounts → approvals, which has all of it.
  */
 import type { Database } from "#lib/db/client";
 import type { Wakeups } from "#lib/db/wakeups";

@@ -1,4 +1,4 @@
-/** What every answer of an operation carries, whichever door it leaves through. */
+/** What every answer of an operation carries, whichever server sends it. */
 import type { Env } from "#lib/env";
 import { dataOnly, everywhere, strictTransport } from "./security-headers";
 

@@ -1,6 +1,6 @@
 /**
- * Whether the database answers. Many may ask many times a second, so one question to the database serves all who ask
- * within a second of it, and a database that is silent makes nobody wait longer than `patienceMs`.
+ * Whether the database answers. One query serves all callers within a second, because many may ask many times a second.
+ * A silent database makes nobody wait longer than `patienceMs`.
  */
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
@@ -11,7 +11,7 @@ const lifetimeMs = 1000;
 /** The embedded database is in this process: it cannot go away, and may be busy for a while. */
 const patienceMs = { postgres: 1500, embedded: 10_000 } as const;
 
-/** A question that got no answer for so long is given up, or a connection that died in silence would speak for all. */
+/** A query without an answer for this long is given up: otherwise one dead connection would answer for everyone. */
 const hopelessMs = 30_000;
 
 export interface HealthCheck {

@@ -47,7 +47,7 @@ function abandonedHolders({ organizationId, route, key }: IdempotencyHold): stri
     .map(({ holder }) => holder);
 }
 
-/** Reserves the row, or takes over one whose holder has crashed; false where somebody else has it. */
+/** Reserves the row, or takes over one whose holder has crashed; false if somebody else has it. */
 async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
   const { db } = context.database;
   await db.delete(idempotencyKeys).where(and(isRow(hold), lt(idempotencyKeys.expires_at, sql`now()`)));
@@ -119,7 +119,7 @@ export interface IdempotentAnswer {
   expiresAt?: Date;
 }
 
-/** Throws where the reservation was lost to a later request (it took longer than the lock). */
+/** Throws if the reservation was lost to a later request (it took longer than the lock). */
 export async function completeIdempotent(
   tx: Executor,
   hold: IdempotencyHold,

@@ -1,5 +1,5 @@
 /**
- * The host's check where Next itself is the server (`next start`, any Next host): the production server has done it
+ * The host check for when Next itself is the server (`next start`, any Next host): the production server has done it
  * before (lib/door/admit.ts). proxy.ts asks for pages, route handlers ask here.
  */
 import { forwardedEntry } from "./client-ip";

@@ -1,7 +1,7 @@
 /**
  * Which hosts are this service's (RFC 9110 section 7.4). A page of another site can make its own name resolve to this
- * machine (DNS rebinding) and is then of one origin with the server in the browser's eyes; only `Host` still tells the
- * two apart. So every request names the host of PUBLIC_BASE_URL, or gets 421.
+ * machine (DNS rebinding) and is then the server's own origin to the browser; only `Host` still differs. So every
+ * request names the host of PUBLIC_BASE_URL, or gets 421.
  */
 import { isIpAddress, isLoopbackUrl, parseHost } from "#lib/domain/host";
 import { httpRequestId } from "#lib/domain/ids";
@@ -20,7 +20,7 @@ export interface OwnHosts {
   known: ReadonlySet<string>;
 }
 
-/** What a request says of the host that it is for. */
+/** The host that a request names. */
 export interface HostClaim {
   /** Every `Host` header; Node's parser has refused HTTP/1.1 without one. */
   hosts: readonly string[];

@@ -24,7 +24,7 @@ export interface LimitState {
 
 export interface RateLimiter {
   consume(policy: LimitPolicy, key: string): Promise<LimitState>;
-  /** The refusal, where this process knows already that nothing is left; counts nothing and asks nobody. */
+  /** The refusal, if this process already knows that nothing is left. Counts nothing and asks nobody. */
   spent(policy: LimitPolicy, key: string): LimitState | null;
 }
 

@@ -63,7 +63,7 @@ export type Run<Spec extends OperationSpec, Context extends DoorContext> = (
   call: Call<BodyOf<Spec>, QueryOf<Spec>, Context>,
 ) => Promise<Reply | Response>;
 
-/** Makes a kept answer whole again for an idempotent replay, where something in it must not be stored. */
+/** Completes a kept answer for an idempotent replay, if part of it must not be stored. */
 export type Revive<Context extends DoorContext> = (context: Context, kept: string) => string;
 
 export type Runs<Specs extends Record<string, OperationSpec>, Context extends DoorContext> = {

@@ -8,7 +8,7 @@ import { clip } from "#lib/logger";
 const maxErrors = 20;
 const maxNameLength = 100;
 
-/** A name as it was sent, but for an API key that got into its place: an error shows none. */
+/** A name as it was sent, unless it is an API key sent by mistake: no error shows one. */
 function describeName(name: PropertyKey): string {
   return clip(String(name).replace(/cs_(?:live|test)_\w+/g, "cs_…"), maxNameLength);
 }

@@ -10,19 +10,19 @@ import { isApiKeyText } from "./api-key-text";
 import { findKeyPrincipal, invalidApiKey } from "./api-keys";
 import type { UnknownKeys } from "./unknown-keys";
 
-/** Null where the header carries no bearer key at all; whatever it carries as one is looked up. */
+/** Null if the header carries no bearer key at all; whatever it carries as one is looked up. */
 function bearerKey(request: Request): string | null {
   const [, text] = /^Bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   return text ?? null;
 }
 
-/** What it takes to tell who asks. */
+/** What is needed to identify the caller. */
 interface Desk {
   context: AccountsContext & { unknownKeys: UnknownKeys };
   env: Env;
 }
 
-/** Null for unknown, malformed, expired and deleted keys alike; throws 429 where the client sent too many of them. */
+/** Null for unknown, malformed, expired and deleted keys alike; throws 429 if the client sent too many of them. */
 async function findKey({ context, env }: Desk, text: string, ip: string): Promise<KeyPrincipal | null> {
   if (!isApiKeyText(text)) return null;
   const lookUp = () => findKeyPrincipal(context, text, ip);
@@ -31,7 +31,7 @@ async function findKey({ context, env }: Desk, text: string, ip: string): Promis
   return found;
 }
 
-/** Null where no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
+/** Null if no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
 export async function authenticate(
   desk: Desk,
   auth: Auth,

@@ -6,10 +6,10 @@
  * - A key that was found before is looked up at once, whatever the count. It is remembered as "worth a look-up" and
  *   nothing else: the database still answers each time, so a revoked key is refused at the next request.
  * - A key that was missed a moment ago is not looked up or counted again: keys are drawn at random and a dead one never
- *   comes back, so a client that goes on with a revoked key costs nothing and uses nobody's count up.
+ *   comes back, so a client that keeps using a revoked key costs nothing and uses up nobody's count.
  * All others pass a gate, a few at a time: a thousand at once would be looked up before the first miss is counted, and
- * a flood from a thousand addresses would leave the database no connection for the keys that are known.
- * What is left: a key that this process has never found waits while strangers use up its address's count.
+ * a flood from a thousand addresses would leave the database no connection for the keys that are known. What remains: a
+ * key that this process has never found waits while strangers use up its address's count.
  */
 import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/door/rate-limit";

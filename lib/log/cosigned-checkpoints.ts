@@ -1,6 +1,6 @@
 /**
- * Which checkpoint is shown: the newest that the witness policy is met for, so that under constant load, when
- * the newest of all is never cosigned yet, everyone still gets cosigned ones. The log goes on without witnesses.
+ * Which checkpoint is shown: the newest that meets the witness policy. Under constant load the newest of all is never
+ * cosigned yet, and everyone still gets cosigned ones. The log doesn't wait for witnesses.
  */
 import { and, count, desc, eq, gte, inArray, max, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";

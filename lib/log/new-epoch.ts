@@ -1,7 +1,7 @@
 /**
- * Continues honestly if the old log cannot be extended (`npm run log -- new-epoch`): the old log is closed as
- * the database holds it, and a new one begins whose first leaf, signed, names the last checkpoint of the old
- * log that this machine has signed, and what the database still holds of it.
+ * Continues openly if the old log cannot be extended (`npm run log -- new-epoch`): the old log is closed as the
+ * database holds it, and a new one begins whose first leaf, signed, names the last checkpoint of the old log that this
+ * machine has signed, and what the database still holds of it.
  */
 import { and, eq, sql } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";
@@ -27,7 +27,7 @@ export interface EpochContext {
 }
 
 export interface EpochKeys {
-  /** The active attestation key, which goes on in the new log. */
+  /** The active attestation key, which also signs in the new log. */
   signer: Signer;
   /** The old log's key, or a new one. */
   logSigner: Signer;

@@ -8,7 +8,7 @@ import type { Witness } from "#lib/domain/witness-policy";
 
 export type WitnessAnswer =
   | { kind: "cosigned"; line: string }
-  /** The witness knows the log at this size, where it says so: the request named another size or root. */
+  /** The size at which the witness knows the log, if it says so: the request named another size or root. */
   | { kind: "conflict"; size: number | null }
   | { kind: "failed"; problem: string };
 

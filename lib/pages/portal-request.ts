@@ -42,7 +42,7 @@ export async function currentAddress(): Promise<string> {
   return requestAddress(await getApp(), await headers());
 }
 
-/** Null where nobody is signed in; does not make an organization. */
+/** Null if nobody is signed in. Creates no organization. */
 export const readUser = cache(async (): Promise<UserPrincipal | null> => {
   const session = await readSession();
   if (session === null) return null;

@@ -1,4 +1,4 @@
-/** What the portal's first page tells: today's use against the limit, the last 30 days, what waits, what came last. */
+/** What the portal's first page shows: today's use against the limit, the last 30 days, what waits, what came last. */
 
 import { and, count, eq, gt, gte, sql } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";

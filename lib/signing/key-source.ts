@@ -28,7 +28,7 @@ export function parseKeyText(purpose: KeyPurpose, text: string, name: string): P
   return purpose === "attestation" ? { signer } : { logSigner: signer };
 }
 
-/** The setting that gives the key of this purpose, where one does: files are not looked at then. */
+/** The setting that gives the key of this purpose, if one does. Files are then ignored. */
 export function findKeySetting(env: Env, purpose: KeyPurpose): string | null {
   return env[keySettings[purpose]] === undefined ? null : keySettings[purpose];
 }

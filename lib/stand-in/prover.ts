@@ -1,8 +1,7 @@
 /**
- * Real Groth16 proofs of the Semaphore circuit at depth 16, in a process of their own (./prover-process.ts) so that
- * the server
- * goes on answering: two seconds for a human's first, less than one for the others. It starts with the first proof and
- * ends after a minute without work.
+ * Real Groth16 proofs of the Semaphore circuit at depth 16, in a process of their own (./prover-process.ts), so that
+ * the server keeps answering: two seconds for a human's first, less than one for the others. The process starts with
+ * the first proof and ends after a minute without work.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

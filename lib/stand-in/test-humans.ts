@@ -1,6 +1,6 @@
 /**
- * Five test humans and the two trees they stand in, as World keeps one for Orbs and one for devices. Their secrets
- * are public constants: whoever holds an approval of theirs knows nothing about a person.
+ * Five test humans and the two trees that they are in: World keeps one for Orbs and one for devices. Their secrets are
+ * public constants, so their approvals say nothing about a person.
  */
 import { utf8Encode } from "#lib/domain/bytes";
 import { hashToField } from "#lib/domain/world-id-proof";

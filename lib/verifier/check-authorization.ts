@@ -14,7 +14,7 @@ export interface CheckedAuthorization {
   logChecks: VerifierCheck[];
 }
 
-/** Null for an object that is none. `shown`: what the approval page showed, where the file says it. */
+/** Null for anything else. `shown`: what the approval page showed, if the file says it. */
 export function checkAuthorization(
   object: JsonObject,
   trust: VerifierTrust,

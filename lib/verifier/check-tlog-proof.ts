@@ -1,6 +1,6 @@
 /**
- * A tlog-proof file (c2sp.org/tlog-proof). Ours carry the leaf's bytes in `extra`, so that the file stands
- * alone: they are the attacker's until the inclusion proof has led from them to the signed root.
+ * A tlog-proof file (c2sp.org/tlog-proof). Ours carry the leaf's bytes in `extra`, so that the file is complete: they
+ * are the attacker's until the inclusion proof has led from them to the signed root.
  */
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
 import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
@@ -10,7 +10,7 @@ import { UnreadableError } from "./read-json";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
 
-/** `payload`: the bytes that the leaf must be about, where the verifier has them. */
+/** `payload`: the bytes that the leaf must be about, if the verifier has them. */
 export function checkTlogProof(
   file: string,
   trust: VerifierTrust,

@@ -1,4 +1,4 @@
-/** What was asked on the command line. Unknown options and missing values are usage errors, never ignored. */
+/** The arguments of the command line. Unknown options and missing values are usage errors, never ignored. */
 import { type CommandLine, readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
 
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]

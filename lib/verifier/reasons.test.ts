@@ -1,4 +1,4 @@
-/** Each reason is what some check says of something: golden receipts and test authorizations, changed in one place. */
+/** Each reason is what some check reports: golden receipts and test authorizations, changed in one place. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
@@ -99,7 +99,7 @@ const second = (changes: Json) =>
 
 const { v4Key: _v4Key, ...withoutV4Key } = testVerifyOptions;
 
-/** One approval that names a block, and what a node says of it. */
+/** One approval that names a block, and what a node says about it. */
 async function anchored(changes: Json, call: WorldChainCall): Promise<readonly Named[]> {
   const base = makeTestAuthorization();
   const anchor = {
@@ -162,7 +162,7 @@ async function followLog(edit: LogChange): Promise<readonly Named[]> {
   return checkWholeLog(source, trust, { remembered: seen, isWhole: edit.isWhole ?? false });
 }
 
-/** How each comes about, and the check that says it. What the service withholds is in attest.test.ts. */
+/** How each comes about, and the check that says it. What the service withholds is in visibility.test.ts. */
 const ways: Record<Exclude<Reason, "owner_only">, [check: string, make: () => Checks]> = {
   payload_private: ["signature", () => change("private", {})],
   payload_erased: ["signature", () => change("erased", {})],

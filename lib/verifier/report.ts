@@ -38,7 +38,7 @@ export interface VerifierReport {
   disclosed: { name: string; value: JsonValue }[];
   /** For whom a valid presentation was made. */
   presentationHeader: PresentationHeader | null;
-  /** The checks of the human_authorization, where one was verified. */
+  /** The checks of the human_authorization, if one was verified. */
   authorization: AuthorizationReport | null;
   /** An approval made with the stand-in or on World's staging network. */
   isTest: boolean;

@@ -1,7 +1,7 @@
 /**
- * The answers of the service repeat fields of the signed payload for convenience. A reader believes what they
- * reads there, so each must say what the payload says; where the payload is not shown, what the zero-knowledge
- * proof discloses, and nothing beyond that may be claimed.
+ * The answers of the service repeat fields of the signed payload for convenience. A reader believes what it reads
+ * there, so each must say what the payload says; if the payload is not shown, what the zero-knowledge proof discloses,
+ * and nothing beyond that may be claimed.
  */
 import { computeLogId } from "#lib/domain/bundle";
 import { bytesEqual, hexEncode, sha256 } from "#lib/domain/bytes";

@@ -57,9 +57,9 @@ export function parseTrust(json: unknown): VerifierTrust {
 }
 
 /**
- * Keeps of the server's keys only what the pins vouch for. A pinned attestation key is trusted for the log indexes
- * that the server states (that can only narrow it), or for all; so are the successors that it has signed over to
- * when it was retired. The log's and the BBS keys are taken over where a trusted key has signed their making.
+ * Keeps of the server's keys only what the pins vouch for. A pinned attestation key is trusted for the log indexes that
+ * the server states (that can only narrow it), or for all; so are the successors that it has signed over to when it was
+ * retired. The log's and the BBS keys are accepted if a trusted key has signed their creation.
  */
 export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
   const object = answer === null ? null : readObject(answer);
@@ -91,7 +91,7 @@ function readPin(text: string): Uint8Array {
   return parsed.publicKey;
 }
 
-/** Every range that the server states for the key; all indexes where it states none. */
+/** Every range that the server states for the key; all indexes if it states none. */
 function pinKey(publicKey: Uint8Array, served: TrustedKey[]): TrustedKey[] {
   const ranges = served.filter((key) => bytesEqual(key.publicKey, publicKey));
   if (ranges.length > 0) return ranges;

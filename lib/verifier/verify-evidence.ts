@@ -1,6 +1,6 @@
 /**
- * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict that
- * stands in the file is believed. The pairing checks (BBS, Groth16) are loaded only if one of them runs.
+ * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict in the file
+ * is believed. The pairing checks (BBS, Groth16) are loaded only if one of them runs.
  */
 import type { ShownContent } from "#lib/domain/approval";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";

@@ -112,7 +112,7 @@ function createLane(options: FairQueueOptions) {
       held.remove(job);
       inSlots.remove(job);
     },
-    /** False where its owners have all that they may have, or the lane is full of lighter ones. */
+    /** False if its owners have all that they may have, or the lane is full of lighter ones. */
     admit(newcomer: Share, runsAtOnce: boolean): boolean {
       const victims = findVictims(newcomer, runsAtOnce);
       for (const victim of victims ?? []) {

@@ -1,7 +1,7 @@
 /**
  * Whose costly work it is, and how owners are weighed against each other. Work has several owners at once
- * (organization, request, client address), because whoever wants more than a share has many of one kind and few of
- * another: one key makes many requests, one machine has many addresses.
+ * (organization, request, client address), because whoever takes more than a share has many of one kind and few of
+ * another: one key creates many requests, one machine has many addresses.
  */
 import ipaddr from "ipaddr.js";
 

@@ -1,8 +1,7 @@
 /**
  * Runs jobs (./zk-worker.ts and lib/workers/picture-worker.ts) off the request thread, in few threads. Every job has
- * owners,
- * and the threads are shared between them (./fair-queue.ts): whoever is refused gets 503 at once instead of a place in a
- * line that only grows.
+ * owners, and the threads are shared between them (./fair-queue.ts). A refused job gets 503 at once instead of a place
+ * in a line that only grows.
  */
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";

@@ -1,4 +1,4 @@
-/** An approval link that this instance never made, or a part of one. */
+/** An approval link that this instance never issued, or an incomplete one. */
 
 export default function ApprovalNotFound() {
   return (

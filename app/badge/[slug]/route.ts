@@ -1,6 +1,6 @@
 /**
- * GET /badge/<slug>.svg: the state of the agent's latest public attestation, or with ?attestation=<id> of that one,
- * in words. Verified anew for each answer, and kept by nobody: a badge must not outlive its truth.
+ * GET /badge/<slug>.svg: the state of the agent's latest public attestation, or with ?attestation=<id> of that one, in
+ * words. Verified again for each response and never cached: a badge must not outlive its truth.
  */
 import { makeBadge } from "badge-maker";
 import { verdictOf } from "#components/verify/facts";

@@ -1,4 +1,4 @@
-/** /portal/sign-in: one form for new and old people. */
+/** /portal/sign-in: one form for new and existing users. */
 import type { Metadata } from "next";
 import { redirect } from "next/navigation";
 import { SignInForm } from "#components/portal/sign-in-form";

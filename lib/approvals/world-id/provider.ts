@@ -1,6 +1,6 @@
 /**
- * World ID as the services see it: World itself (world-id-portal with World's address) or the local stand-in
- * (the same code with ours). The order of checks, uniqueness and the change of state are the services' business.
+ * World ID as the services see it: World itself (portal.ts with World's address) or the local stand-in (the same code
+ * with ours). The order of checks, uniqueness and the change of state are the services' business.
  */
 import type { IdkitResult } from "#lib/contract/world-id";
 import type { Anchor } from "#lib/domain/approval";
@@ -36,8 +36,8 @@ export interface StoredRequest {
 export type PortalVerdict = { ok: true } | { ok: false; code: string; detail: string };
 
 /**
- * `anchored`: the root (and v4's keys) stand on chain at that block. `not_on_chain`: the chain was asked and does
- * not know the root. `not_checked`: nobody was asked, for the reason given; World's portal is then the only witness.
+ * `anchored`: the root (and v4's keys) are on chain at that block. `not_on_chain`: the chain was asked and does not
+ * know the root. `not_checked`: nobody was asked, for the reason given; World's portal is then the only witness.
  */
 export type RootVerdict =
   | { status: "anchored"; anchor: Anchor }

@@ -1,4 +1,4 @@
-/** What is asked of `npm run keys`. An option that the command has no use for is refused, not ignored. */
+/** The arguments of `npm run keys`. An option that the command doesn't use is refused, not ignored. */
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/domain/command-words";
 import type { RotatedPurpose } from "#lib/log/rotate-keys";
 

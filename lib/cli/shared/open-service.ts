@@ -1,4 +1,4 @@
-/** What the command lines that change keys or logs work with. Nothing is made here: an empty database is refused. */
+/** Opens the service for commands that change keys or logs. Creates nothing: an empty database is refused. */
 
 import { type OpenedLog, openLog } from "#lib/app/open-log";
 import { type Env, readEnv } from "#lib/env";

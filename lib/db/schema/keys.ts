@@ -1,4 +1,4 @@
-/** API keys, and the codes by which they are got. */
+/** API keys, and the e-mail codes that are exchanged for them. */
 import { date, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { at, bytea, createdAt } from "./columns";

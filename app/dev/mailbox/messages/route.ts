@@ -1,4 +1,4 @@
-/** The mailbox as JSON where Next serves alone; next.config.ts sends `Accept: application/json` here. */
+/** The mailbox as JSON if Next serves alone; next.config.ts sends `Accept: application/json` here. */
 
 import { dispatch } from "#lib/app/operations";
 import { forOwnHosts } from "#lib/door/next-door";

@@ -1,4 +1,4 @@
-/** /portal/audit: who did what, when, from which key or session. */
+/** /portal/audit: who did what, when, with which key or session. */
 import type { Metadata } from "next";
 import { AuditTable, actorWords } from "#components/portal/audit-table";
 import { PageHeading } from "#components/portal/page-heading";

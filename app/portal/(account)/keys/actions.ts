@@ -1,5 +1,5 @@
 "use server";
-/** Making, rotating and revoking API keys. */
+/** Creating, rotating and revoking API keys. */
 import { revalidatePath } from "next/cache";
 import { createKeyForm, type FormState, keyForm, rotateKeyForm } from "#lib/contract/portal";
 import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";

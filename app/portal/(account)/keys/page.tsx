@@ -1,4 +1,4 @@
-/** /portal/keys: API keys, made here or through the API with the same address. */
+/** /portal/keys: API keys, created here or through the API with the same address. */
 import type { Metadata } from "next";
 import { CreateKeyForm } from "#components/portal/create-key-form";
 import { RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";

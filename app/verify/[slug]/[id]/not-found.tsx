@@ -1,4 +1,4 @@
-/** An id that this instance never gave out. */
+/** An id that this instance never issued. */
 import type { Metadata } from "next";
 import { ButtonLink } from "#components/ui/button-link";
 import { VerdictHeader } from "#components/verify/verdict-header";

@@ -1,55 +1,29 @@
 /**
- * The operator's commands on a real database: rotation, revocation, a new epoch after a restored backup. What was
- * signed before stays valid, and the public answers tell the whole story.
+ * `npm run keys` on a real database: rotation, revocation, lost and foreign keys. What was signed before stays valid,
+ * and the public answers tell the whole story.
  */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { dispatch } from "#lib/app/operations";
 import { base64Decode, base64Encode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { zkKeyId, zkKeyPairFromSeed } from "#lib/domain/disclosure";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { parseVerifierKey } from "#lib/domain/signed-note";
 import { parseTrust } from "#lib/verifier/trust";
 import { verifyEvidence } from "#lib/verifier/verify-evidence";
-import { startTestApp, type TestApp } from "#support/app";
-import { type CommandRun, expectExit, runProgram } from "#support/commands";
-import { anyKind, createTestDatabase, type DatabaseKind, databaseKinds } from "#support/databases";
-import { visitLog } from "#support/log";
+import { expectExit } from "#support/commands";
+import { anyKind, databaseKinds } from "#support/databases";
+import {
+  attest,
+  checkWholeLog,
+  closeHomes,
+  isValid,
+  makeHome,
+  run,
+  runBeside,
+  start,
+} from "#support/operator-commands";
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-/** A database and a folder that outlive the app, so that it can be stopped and started again. */
-async function makeHome(kind: DatabaseKind): Promise<Record<string, string>> {
-  const folder = mkdtempSync(path.join(tmpdir(), "countersign-commands-"));
-  closers.push(() => rmSync(folder, { recursive: true, force: true }));
-  if (kind === "embedded") return { DATA_DIR: folder };
-  const { url, drop } = await createTestDatabase();
-  closers.push(drop);
-  return { DATA_DIR: folder, DATABASE_URL: url };
-}
-
-async function start(kind: DatabaseKind, settings: Record<string, string>): Promise<TestApp> {
-  const test = await startTestApp(kind, { DATABASE_URL: "", ...settings });
-  closers.push(() => test.close().catch(() => {}));
-  return test;
-}
-
-const run = (command: string, args: string[], settings: Record<string, string>) =>
-  runProgram(process.execPath, [`dist/cli/${command}.mjs`, ...args], {
-    env: { PATH: process.env["PATH"], ...settings },
-  });
-
-async function attest(test: TestApp, key: string, extra = {}) {
-  const body = { agent_slug: "rotating-bot", action: "act", inputs_hash: "x", ...extra };
-  return test.call("POST", "/v1/attest", { key, body });
-}
-
-const isValid = async (test: TestApp, id: string) => (await test.call("GET", `/v1/verify/${id}`)).body.valid;
+afterEach(closeHomes);
 
 /**
  * A BBS key whose id begins with "-", as one in 64 does: a command line that splits words naively takes it for an
@@ -64,29 +38,6 @@ async function keepZkKeyWithDash(home: Record<string, string>): Promise<void> {
     writeFileSync(path.join(keys, "zk-signing-key"), base64Encode(seed), { mode: 0o600 });
     return;
   }
-}
-
-/** The embedded database has one process: the service stops for the command. */
-async function runBeside(
-  kind: DatabaseKind,
-  test: TestApp,
-  home: Record<string, string>,
-  command: [string, string[]],
-): Promise<CommandRun & { test: TestApp }> {
-  if (kind === "embedded") await test.app.close();
-  const result = await run(...command, home);
-  return { ...result, test: kind === "embedded" ? await start(kind, home) : test };
-}
-
-async function checkWholeLog(test: TestApp, prefix = "/log") {
-  const { body } = await test.call("GET", "/v1/pubkey");
-  const url = `http://localhost:3000${prefix}`;
-  const vkey = body.logs.find((log: { url: string }) => log.url === url).vkey;
-  const fetchLog = async (target: string) => {
-    const response = await dispatch(new Request(`http://localhost${target}`));
-    return { status: response.status, bytes: new Uint8Array(await response.arrayBuffer()) };
-  };
-  return visitLog(fetchLog, prefix, parseVerifierKey(vkey)).check();
 }
 
 describe.each(databaseKinds)("keys (%s)", (kind) => {
@@ -124,7 +75,7 @@ describe.each(databaseKinds)("keys (%s)", (kind) => {
   });
 });
 
-describe.each([anyKind])("keys and logs (%s)", (kind) => {
+describe.each([anyKind])("keys of every kind (%s)", (kind) => {
   it("rotates the BBS key", async () => {
     const home = await makeHome(kind);
     const first = await start(kind, home);
@@ -255,47 +206,6 @@ describe.each([anyKind])("keys and logs (%s)", (kind) => {
     expect((await attest(test, key)).status).toBe(201);
     expect(await isValid(test, before.attestation_id)).toBe(true);
   });
-
-  it("goes on in a new log after a restored backup, and never signs a second history", async () => {
-    const home = await makeHome("embedded");
-    const folder = path.join(String(home["DATA_DIR"]), "pglite");
-    const first = await start("embedded", home);
-    const { key } = await first.createKey();
-    const kept = (await attest(first, key)).body;
-    await first.app.close();
-    cpSync(folder, `${folder}.backup`, { recursive: true });
-    const second = await start("embedded", home);
-    const lost = (await attest(second, key)).body;
-    await second.app.close();
-    rmSync(folder, { recursive: true });
-    cpSync(`${folder}.backup`, folder, { recursive: true });
-
-    await expect(start("embedded", home)).rejects.toThrow(/refuses to sign.*npm run log -- new-epoch/s);
-    expect((await run("keys", ["rotate", "attestation"], home)).out).toMatch(/refuses to sign/);
-    expectExit(await run("log", ["new-epoch"], home), 0);
-    expectExit(await run("log", ["check"], home), 0);
-
-    const test = await start("embedded", home);
-    const after = await attest(test, key);
-    expect(after.status).toBe(201);
-    expect(after.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
-    expect(await isValid(test, kept.attestation_id)).toBe(true);
-    expect(await isValid(test, after.body.attestation_id)).toBe(true);
-    expect(await checkWholeLog(test, "/log")).toMatchObject({ ok: true, size: kept.log.tree_size });
-    expect(await checkWholeLog(test, "/log/2")).toMatchObject({ ok: true, size: 2 });
-    const { body } = await test.call("GET", "/v1/pubkey");
-    const [old, open] = body.logs;
-    expect(old.closed_at).not.toBeNull();
-    const { previous, held } = JSON.parse(open.opened_by.payload).predicate;
-    const [origin, size, root] = lost.log.checkpoint.split("\n");
-    expect(previous).toEqual({ origin, size: Number(size), root });
-    expect(held.size).toBe(kept.log.tree_size);
-    expect(body.keys.map((one: { status: string; valid_to_index: number | null }) => one.status)).toEqual([
-      "retired",
-      "active",
-    ]);
-    expect(body.keys[0].valid_to_index).toBe(lost.log.tree_size);
-  });
 });
 
 describe.skipIf(!databaseKinds.includes("postgres"))("running processes on PostgreSQL", () => {
@@ -315,27 +225,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("running processes on Postg
     await test.app.close();
     const restarted = await start("postgres", { ...home, SIGNING_KEY: readFileSync(file, "utf8").trim() });
     expect((await attest(restarted, key)).status).toBe(201);
-  });
-
-  it("go on in a new log that is begun beside them, with a new key where one is asked for", async () => {
-    const home = await makeHome("postgres");
-    const test = await start("postgres", home);
-    const { key } = await test.createKey();
-    const before = (await attest(test, key)).body;
-    expectExit(await run("log", ["new-epoch"], home), 0);
-    const second = await attest(test, key);
-    expect(second.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
-    expectExit(await run("log", ["new-epoch", "--new-log-key"], home), 0);
-    const third = await attest(test, key);
-    expect(third.body.log).toMatchObject({ origin: "localhost:3000/log/3", index: 2 });
-    for (const { attestation_id } of [before, second.body, third.body])
-      expect(await isValid(test, attestation_id)).toBe(true);
-    const { body } = await test.call("GET", "/v1/pubkey");
-    const keyOf = (log: { vkey: string }) => parseVerifierKey(log.vkey).publicKey.join();
-    expect(keyOf(body.logs[0])).toBe(keyOf(body.logs[1]));
-    expect(keyOf(body.logs[1])).not.toBe(keyOf(body.logs[2]));
-    for (const prefix of ["/log", "/log/2", "/log/3"])
-      expect(await checkWholeLog(test, prefix)).toMatchObject({ ok: true });
   });
 
   it("refuse to start with a folder of their own on a database in use, and with a foreign log key", async () => {

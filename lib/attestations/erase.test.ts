@@ -1,0 +1,166 @@
+/** Erasing content: no table keeps it in any form, and the log entry is still proven. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { verifyInBrowser } from "#lib/verifier/browser";
+import { startTestApp, type TestApp } from "#support/app";
+import { fromPage, makeResult } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+
+describe.each(databaseKinds)("erasure (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  let organizationId: string;
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ key, organizationId } = await test.createKey());
+  });
+  afterAll(() => test.close());
+
+  it("takes the content everywhere, and leaves a log entry that is still proven", async () => {
+    const body = {
+      agent_slug: "payroll-bot",
+      action: "Paid a secret-needle-471",
+      inputs_hash: "needle-inputs-471",
+      metadata: { note: "needle-metadata-471" },
+      enable_zk: true,
+    };
+    const headers = { "idempotency-key": "erase-1" };
+    const { body: made } = await test.call("POST", "/v1/attest", { key, body, headers });
+    const id = made.attestation_id;
+    const salt = JSON.parse(made.payload).predicate.salt;
+    const path = `/v1/attestations/${id}/content`;
+
+    const reader = (await test.createKey("dev@example.com", ["read"])).key;
+    const other = (await test.createKey("other@example.com")).key;
+    expect((await test.call("DELETE", path)).status).toBe(401);
+    expect((await test.call("DELETE", path, { key: reader })).status).toBe(403);
+    expect((await test.call("DELETE", path, { key: other })).status).toBe(404);
+    const needles = ["needle", salt, made.zk.proof.proof, made.zk.credential.signature];
+    for (const needle of needles) expect(await holdsText(test, needle), needle).not.toEqual([]);
+
+    const erased = await test.call("DELETE", path, { key });
+    expect(erased.status).toBe(200);
+    expect(erased.body).toMatchObject({
+      attestation_id: id,
+      status: "erased",
+      payload_hash: made.payload_hash,
+    });
+    expect((await test.call("DELETE", path, { key })).body).toEqual(erased.body);
+
+    for (const needle of needles) expect(await holdsText(test, needle), needle).toEqual([]);
+    const { body: shown } = await test.call("GET", `/v1/verify/${id}`, { key });
+    expect(shown).toMatchObject({
+      valid: null,
+      status: "erased",
+      erased_at: erased.body.erased_at,
+      payload: null,
+      action: null,
+      zk_proof: null,
+      payload_hash: made.payload_hash,
+    });
+    const status = Object.fromEntries(
+      shown.checks.map((one: { name: string; status: string }) => [one.name, one.status]),
+    );
+    expect(status).toMatchObject({
+      log_inclusion: "pass",
+      checkpoint_signature: "pass",
+      key_validity: "pass",
+    });
+    const trust = (await test.call("GET", "/v1/pubkey")).body;
+    expect((await verifyInBrowser(shown, trust)).verdict).toBe("erased");
+    for (const file of ["bundle", "envelope", "payload"]) {
+      const answer = await test.call("GET", `/v1/verify/${id}/${file}`);
+      expect([answer.status, answer.body.code]).toEqual([409, "attestation_erased"]);
+    }
+    const proof = (await test.call("GET", `/v1/verify/${id}/tlog-proof`)).body;
+    const payload = utf8Encode(made.payload);
+    expect(hexEncode(sha256(payload))).toBe(made.payload_hash);
+    expect((await verifyInBrowser(proof, trust, { payload })).verdict).toBe("valid");
+
+    const { rows: audit } = await test.app.context.database.query(
+      "SELECT actor_kind, subject FROM audit_events WHERE action = 'attestation.erased' AND organization_id = $1",
+      [organizationId],
+    );
+    expect(audit).toEqual([{ actor_kind: "key", subject: id }]);
+  });
+
+  it("takes what a human approved along: request, context and its salt, object, proof, kept answers", async () => {
+    const action = "Wire the approval-needle-472";
+    const ask = {
+      agent_slug: "wire-bot",
+      action,
+      context: { to: "context-needle-472" },
+      inputs_hash: "i-472",
+    };
+    const headers = { "idempotency-key": "ask-472" };
+    const register = (name: string) =>
+      test.call("POST", "/v1/identity/register", { key, body: { slug: "wire-bot", name } });
+    expect((await register("name-needle-472")).status).toBe(201);
+    const asked = (await test.call("POST", "/v1/authorize", { key, body: ask, headers })).body;
+    const token = asked.approval_url.split("/").at(-1);
+    const page = (what: string, body: object) =>
+      test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body });
+    const start = (await page("world-id", {})).body;
+    expect((await page("proof", await makeResult(start, "ada"))).status).toBe(200);
+    const { human_authorization: object } = (
+      await test.call("GET", `/v1/authorize/${asked.request_id}`, { key })
+    ).body;
+    const body = { agent_slug: "wire-bot", action, inputs_hash: "i-472", human_authorization: object };
+    const made = await test.call("POST", "/v1/attest", {
+      key,
+      body,
+      headers: { "idempotency-key": "attest-472" },
+    });
+    expect(made.status).toBe(201);
+
+    expect(asked.agent_name).toBe("name-needle-472");
+    // From here on the name is kept only with what was asked.
+    await register("Renamed");
+    const { salt } = object.request;
+    const [approval] = object.approvals;
+    const needles = [
+      "approval-needle",
+      "context-needle",
+      "name-needle",
+      asked.context_salt,
+      salt,
+      object.signature,
+      approval.proof,
+    ];
+    for (const needle of needles) expect(await holdsText(test, needle), needle).not.toEqual([]);
+    const path = `/v1/attestations/${made.body.attestation_id}/content`;
+    expect((await test.call("DELETE", path, { key })).status).toBe(200);
+    for (const needle of needles) expect(await holdsText(test, needle), needle).toEqual([]);
+    const again = await test.call("POST", "/v1/attest", { key, body });
+    expect([again.status, again.body.code]).toEqual([422, "authorization_already_used"]);
+    const stranger = (await test.createKey("stranger@example.com")).key;
+    const asTheirs = { ...body, agent_slug: "strangers-bot" };
+    const theirs = await test.call("POST", "/v1/attest", { key: stranger, body: asTheirs });
+    expect([theirs.status, theirs.body.code]).toEqual([422, "authorization_unknown"]);
+    const { status, body: state } = await test.call("GET", `/v1/authorize/${asked.request_id}`, { key });
+    expect([status, state.status, state.human_authorization]).toEqual([200, "approved", undefined]);
+    expect(state.guidance).toMatch(/^Erased:/);
+  });
+});
+
+/** Tables and columns that hold the text in any form: as text, as its bytes, in JSON, or as what its base64 stands for. */
+async function holdsText(test: TestApp, needle: string): Promise<string[]> {
+  const { database } = test.app.context;
+  const { rows: columns } = await database.query(
+    "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'",
+    [],
+  );
+  const decoded = Buffer.from(needle, "base64url").toString("hex");
+  const found: string[] = [];
+  for (const { table_name: table, column_name: column, data_type: type } of columns) {
+    const isBytes = type === "bytea";
+    const text = isBytes ? `encode("${column}", 'escape')` : `"${column}"::text`;
+    const hex = isBytes ? `encode("${column}", 'hex')` : "''";
+    const { rows } = await database.query(
+      `SELECT 1 FROM "${table}" WHERE position($1 in ${text}) > 0 OR position($2 in ${hex}) > 0 LIMIT 1`,
+      [needle, decoded],
+    );
+    if (rows.length > 0) found.push(`${table}.${column}`);
+  }
+  return found;
+}

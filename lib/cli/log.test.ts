@@ -1,0 +1,79 @@
+/**
+ * `npm run log` on a real database: a new log after a restored backup, and one that is begun while processes run. What
+ * was logged before stays valid, and the public answers tell the whole story.
+ */
+import { cpSync, rmSync } from "node:fs";
+import path from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { parseVerifierKey } from "#lib/domain/signed-note";
+import { expectExit } from "#support/commands";
+import { databaseKinds } from "#support/databases";
+import { attest, checkWholeLog, closeHomes, isValid, makeHome, run, start } from "#support/operator-commands";
+
+afterEach(closeHomes);
+
+describe("the embedded database's log", () => {
+  it("goes on in a new log after a restored backup, and never signs a second history", async () => {
+    const home = await makeHome("embedded");
+    const folder = path.join(String(home["DATA_DIR"]), "pglite");
+    const first = await start("embedded", home);
+    const { key } = await first.createKey();
+    const kept = (await attest(first, key)).body;
+    await first.app.close();
+    cpSync(folder, `${folder}.backup`, { recursive: true });
+    const second = await start("embedded", home);
+    const lost = (await attest(second, key)).body;
+    await second.app.close();
+    rmSync(folder, { recursive: true });
+    cpSync(`${folder}.backup`, folder, { recursive: true });
+
+    await expect(start("embedded", home)).rejects.toThrow(/refuses to sign.*npm run log -- new-epoch/s);
+    expect((await run("keys", ["rotate", "attestation"], home)).out).toMatch(/refuses to sign/);
+    expectExit(await run("log", ["new-epoch"], home), 0);
+    expectExit(await run("log", ["check"], home), 0);
+
+    const test = await start("embedded", home);
+    const after = await attest(test, key);
+    expect(after.status).toBe(201);
+    expect(after.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
+    expect(await isValid(test, kept.attestation_id)).toBe(true);
+    expect(await isValid(test, after.body.attestation_id)).toBe(true);
+    expect(await checkWholeLog(test, "/log")).toMatchObject({ ok: true, size: kept.log.tree_size });
+    expect(await checkWholeLog(test, "/log/2")).toMatchObject({ ok: true, size: 2 });
+    const { body } = await test.call("GET", "/v1/pubkey");
+    const [old, open] = body.logs;
+    expect(old.closed_at).not.toBeNull();
+    const { previous, held } = JSON.parse(open.opened_by.payload).predicate;
+    const [origin, size, root] = lost.log.checkpoint.split("\n");
+    expect(previous).toEqual({ origin, size: Number(size), root });
+    expect(held.size).toBe(kept.log.tree_size);
+    expect(body.keys.map((one: { status: string; valid_to_index: number | null }) => one.status)).toEqual([
+      "retired",
+      "active",
+    ]);
+    expect(body.keys[0].valid_to_index).toBe(lost.log.tree_size);
+  });
+});
+
+describe.skipIf(!databaseKinds.includes("postgres"))("running processes on PostgreSQL", () => {
+  it("go on in a new log that is begun beside them, with a new key where one is asked for", async () => {
+    const home = await makeHome("postgres");
+    const test = await start("postgres", home);
+    const { key } = await test.createKey();
+    const before = (await attest(test, key)).body;
+    expectExit(await run("log", ["new-epoch"], home), 0);
+    const second = await attest(test, key);
+    expect(second.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
+    expectExit(await run("log", ["new-epoch", "--new-log-key"], home), 0);
+    const third = await attest(test, key);
+    expect(third.body.log).toMatchObject({ origin: "localhost:3000/log/3", index: 2 });
+    for (const { attestation_id } of [before, second.body, third.body])
+      expect(await isValid(test, attestation_id)).toBe(true);
+    const { body } = await test.call("GET", "/v1/pubkey");
+    const keyOf = (log: { vkey: string }) => parseVerifierKey(log.vkey).publicKey.join();
+    expect(keyOf(body.logs[0])).toBe(keyOf(body.logs[1]));
+    expect(keyOf(body.logs[1])).not.toBe(keyOf(body.logs[2]));
+    for (const prefix of ["/log", "/log/2", "/log/3"])
+      expect(await checkWholeLog(test, prefix)).toMatchObject({ ok: true });
+  });
+});

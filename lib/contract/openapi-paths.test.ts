@@ -1,0 +1,66 @@
+/** The paths of the OpenAPI document: none fits two templates, and their parameters fit real ones. */
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { encodeTilePath } from "#lib/domain/tile-path";
+import { buildOpenApi, describedPath } from "./openapi";
+import type { OperationSpec } from "./operation";
+import { operations } from "./operations";
+
+const documented = (Object.entries(operations) as [string, OperationSpec][]).filter(
+  ([, { internal }]) => !internal,
+);
+// biome-ignore lint/suspicious/noExplicitAny: the document is read freely
+const document = buildOpenApi("http://localhost:3000") as any;
+
+describe("the paths of the OpenAPI document", () => {
+  const split = (path: string) => path.split("/").slice(1);
+  const isParameter = (segment: string) => segment.startsWith("{");
+  const serversOf = (item: Record<string, { servers?: { url: string }[] }>) =>
+    Object.values(item).map(({ servers }) => servers?.[0]?.url ?? "");
+
+  it("fit one template each: of two that fit, one is more concrete throughout", () => {
+    const entries = Object.entries(document.paths as Record<string, Record<string, object>>);
+    const ambiguous = entries.flatMap(([a, itemA]) =>
+      entries
+        .filter(([b, itemB]) => a < b && serversOf(itemA)[0] === serversOf(itemB)[0])
+        .filter(([b]) => {
+          const [one, other] = [split(a), split(b)];
+          const fits =
+            one.length === other.length &&
+            one.every(
+              (segment, i) => isParameter(segment) || isParameter(other[i] ?? "") || segment === other[i],
+            );
+          const beats = (x: string[], y: string[]) =>
+            x.every((segment, i) => !isParameter(segment) || isParameter(y[i] ?? ""));
+          return fits && beats(one, other) === beats(other, one);
+        })
+        .map(([b]) => `${a} ${b}`),
+    );
+    expect(ambiguous).toEqual([]);
+    expect(Object.keys(document.paths)).toContain("/log/tile/{path}");
+  });
+
+  it("have one operation for each method and server, and parameters with a schema that fits real ones", () => {
+    const tile = document.paths["/log/tile/{path}"].get.parameters[0].schema;
+    const isTile = new Ajv2020({ strict: false }).compile(tile);
+    fc.assert(
+      fc.property(
+        fc.constantFrom("entries" as const, 0, 9, 63),
+        fc.nat(2 ** 31 - 1),
+        fc.integer({ min: 1, max: 256 }),
+        (level, index, width) => {
+          expect(isTile(encodeTilePath({ level, index, width }).slice("tile/".length))).toBe(true);
+        },
+      ),
+    );
+    for (const wrong of ["", "64/000", "0/0", "0/000.p/0", "0/../000", "entries/000/"])
+      expect([wrong, isTile(wrong)]).toEqual([wrong, false]);
+    for (const [id, spec] of documented) {
+      const described = document.paths[describedPath(spec)][spec.method.toLowerCase()];
+      expect(described.operationId).toBe(id);
+      for (const { name, schema } of described.parameters)
+        expect([id, name, Object.keys(schema ?? {}).length > 1 || name === "wait"]).toEqual([id, name, true]);
+    }
+  });
+});
