@@ -1,31 +1,24 @@
-/** A Map of bounded size that forgets what was not used for long: two generations, the older of which is dropped. */
+/** A Map of bounded size: what was used least recently is forgotten. A Map keeps the order of insertion. */
 export interface Recent<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
   size(): number;
 }
 
-/** Holds at least the last `max / 2` keys that were used, and never more than `max`. */
 export function createRecent<Value>(max: number): Recent<Value> {
-  const half = Math.max(1, Math.floor(max / 2));
-  let young = new Map<string, Value>();
-  let old = new Map<string, Value>();
+  const entries = new Map<string, Value>();
   const set = (key: string, value: Value) => {
-    if (young.size >= half && !young.has(key)) {
-      old = young;
-      young = new Map();
-    }
-    young.set(key, value);
+    entries.delete(key);
+    entries.set(key, value);
+    if (entries.size > max) entries.delete(entries.keys().next().value ?? "");
   };
   return {
     get: (key) => {
-      const known = young.get(key);
-      if (known !== undefined) return known;
-      const older = old.get(key);
-      if (older !== undefined) set(key, older);
-      return older;
+      const known = entries.get(key);
+      if (known !== undefined) set(key, known);
+      return known;
     },
     set,
-    size: () => young.size + old.size,
+    size: () => entries.size,
   };
 }
