@@ -22,8 +22,9 @@ const importRule = "lint/style/noRestrictedImports";
 const folders: Record<string, { forbidden: [string, string]; allowed: [string, string] }> = {
   "lib/domain": {
     forbidden: ["#lib/db/client", "node:fs"],
-    allowed: ["@noble/hashes/sha2.js", "canonicalize"],
+    allowed: ["#platform/bytes", "canonicalize"],
   },
+  "lib/platform": { forbidden: ["#lib/db/client", "zod"], allowed: ["node:crypto", "@noble/hashes/sha2.js"] },
   "lib/contract": {
     forbidden: ["#lib/attestations/attest", "next/headers"],
     allowed: ["zod", "#lib/domain/bytes"],

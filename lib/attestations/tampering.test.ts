@@ -172,6 +172,25 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
     expect((await readLatestAttestation(context))?.publicUrl).toBe(newer.public_url);
   });
 
+  it("a change after many verifications, and its undoing, show at once", async () => {
+    const { attestation_id: id } = await attest();
+    const { rows } = await query("SELECT * FROM attestations WHERE id = $1", [id]);
+    const flipped = (column: string) => `set_byte(${column}, 40, get_byte(${column}, 40) # 1)`;
+    const columns: Record<string, string[]> = {
+      payload: ["payload_hash", "signature", "log_inclusion"],
+      signature: ["signature"],
+      envelope_signature: ["signature", "log_inclusion"],
+    };
+    for (const [column, failed] of Object.entries(columns)) {
+      for (let i = 0; i < 3; i += 1) expect((await verify(id)).valid).toBe(true);
+      await query(`UPDATE attestations SET ${column} = ${flipped(column)} WHERE id = $1`, [id]);
+      for (let i = 0; i < 2; i += 1)
+        expect(await verify(id)).toMatchObject({ valid: false, failed: expect.arrayContaining(failed) });
+      await query(`UPDATE attestations SET ${column} = $2 WHERE id = $1`, [id, rows[0]?.[column]]);
+    }
+    expect((await verify(id)).valid).toBe(true);
+  });
+
   it("a TEST mark stays where the stored authorization still has it", async () => {
     const { attestation_id: id } = await attest();
     expect((await verifyForPage(test.app.context, id, "192.0.2.1")).isTest).toBe(false);

@@ -2,10 +2,10 @@
  * Bytes and their text forms. Every decoder refuses what its encoder would not write, so that one value
  * has one spelling: two texts that decode to the same bytes cannot pass for two signatures or two keys.
  */
-import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, concatBytes, hexToBytes } from "@noble/hashes/utils.js";
+import { concatBytes } from "@noble/hashes/utils.js";
+import { fromBase64, fromHex, sha256, toBase64, toHex } from "#platform/bytes";
 
-export { concatBytes };
+export { concatBytes, sha256 };
 
 const textEncoder = new TextEncoder();
 const textDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -19,33 +19,26 @@ export function utf8Decode(bytes: Uint8Array): string {
   return textDecoder.decode(bytes);
 }
 
-/** 32 bytes. */
-export function sha256(bytes: Uint8Array): Uint8Array {
-  return nobleSha256(bytes);
-}
-
 /** Lower case, without `0x`. */
 export function hexEncode(bytes: Uint8Array): string {
-  return bytesToHex(bytes);
+  return toHex(bytes);
 }
 
 /** Lower-case hex of even length without `0x`; throws RangeError otherwise. */
 export function hexDecode(hex: string): Uint8Array {
   if (!/^(?:[0-9a-f]{2})*$/.test(hex)) throw new RangeError("not lower-case hex");
-  return hexToBytes(hex);
+  return fromHex(hex);
 }
 
 /** RFC 4648 section 4, padded. */
 export function base64Encode(bytes: Uint8Array): string {
-  let binary = "";
-  for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192));
-  return btoa(binary);
+  return toBase64(bytes);
 }
 
 /** RFC 4648 section 4, padded, no white space, zero trailing bits; throws RangeError otherwise. */
 export function base64Decode(text: string): Uint8Array {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw new RangeError("not base64");
-  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  const bytes = fromBase64(text);
   if (base64Encode(bytes) !== text) throw new RangeError("not canonical base64");
   return bytes;
 }
@@ -64,5 +57,7 @@ export function base64UrlDecode(text: string): Uint8Array {
 
 /** For values that are public: not constant-time. */
 export function bytesEqual(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;
+  return true;
 }

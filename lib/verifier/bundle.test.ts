@@ -5,7 +5,7 @@
 import { build, type Metafile } from "esbuild";
 import { describe, expect, it } from "vitest";
 
-const allowedFolders = /^lib\/(?:verifier|domain|contract)\//;
+const allowedFolders = /^lib\/(?:verifier|domain|contract|platform)\//;
 const allowedPackages = [
   "@noble/hashes",
   "@noble/curves",
@@ -77,10 +77,13 @@ describe.each([
 });
 
 describe("node builtins", () => {
-  it("are used by command.ts alone, and by the BBS package for its randomness", async () => {
+  it("are used by command.ts and the platform alone, and by the BBS package for its randomness", async () => {
     const builtins = listBuiltins(await bundle("lib/verifier/command.ts", "node"));
     const own = Object.entries(builtins).filter(([file]) => file.startsWith("lib/"));
-    expect(own).toEqual([["lib/verifier/command.ts", ["node:fs/promises"]]]);
+    expect(own.sort()).toEqual([
+      ["lib/platform/node-bytes.ts", ["node:crypto"]],
+      ["lib/verifier/command.ts", ["node:fs/promises"]],
+    ]);
     const others = Object.keys(builtins).filter((file) => !file.startsWith("lib/"));
     expect(others.map(originOf).filter((name) => !allowedPackages.includes(name))).toEqual([]);
     expect(listBuiltins(await bundle("lib/verifier/browser.ts", "browser"))).toEqual({});
