@@ -15,7 +15,8 @@ import { unknownKeyPolicy } from "#lib/door/limits";
 import { createRateLimiter } from "#lib/door/rate-limit";
 import type { Door } from "#lib/door/route";
 import { type Env, readEnv } from "#lib/env";
-import { authenticate } from "#lib/keys/authenticate";
+import { authenticate, recall } from "#lib/keys/authenticate";
+import { createCallers } from "#lib/keys/callers";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
@@ -32,6 +33,7 @@ import { createSigningKeys } from "#lib/signing/signing-keys";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
+import { createShortMemory } from "#lib/workers/short-memory";
 import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
 import { startHousekeeping } from "./housekeeping";
@@ -77,6 +79,9 @@ const worldCallShares = {
   maxRunningPerOwner: 4,
   refusal: "too many proofs are waiting for World; this one will be tried again",
 };
+
+/** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
+const agentLifetimeMs = 20_000;
 
 type Clocked = { database: Context["database"]; clock: () => Date };
 
@@ -137,6 +142,8 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     mailer: createMailer(env, { database, clock }),
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
+    callers: createCallers(clock),
+    agents: createShortMemory(clock, agentLifetimeMs),
     health: createHealthCheck(database),
     keys,
     guard,
@@ -165,13 +172,13 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     await database.close();
   };
   const peerSecret = Buffer.from(random(16)).toString("hex");
-  const authenticateCaller: App["authenticate"] = (auth, request, ip) =>
-    authenticate({ context, env }, auth, request, ip);
+  const desk = { context, env };
   return {
     context,
     env,
     peerSecret,
-    authenticate: authenticateCaller,
+    authenticate: (...asked) => authenticate(desk, ...asked),
+    recall: (...asked) => recall(desk, ...asked),
     localWorldId: world.local,
     pictures,
     close,

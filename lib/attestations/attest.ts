@@ -3,7 +3,7 @@
  * (store.ts) if everything that it was made from still holds.
  */
 
-import { describeRegistered, type FoundAgent, findAgent, slugTaken } from "#lib/agents/agents";
+import { describeRegistered, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import { type PreparedApproval, prepareApproval } from "#lib/approvals/embed";
 import type { AttestBody, AttestResponse } from "#lib/contract/attest";
@@ -112,10 +112,24 @@ async function signItem(
   return { ...item, respond };
 }
 
+/**
+ * The agent, as it was a moment ago if that is known: the attestation is stored only if it is still the same. What may
+ * be refused because of the agent is compared with the agent as it is now.
+ */
+async function findRecentAgent(context: Context, { body, caller }: AttestInput): Promise<FoundAgent | null> {
+  const name = slugKey(body.agent_slug);
+  const known = context.agents.get(name);
+  const isNeededNow = (body.human_authorization ?? null) !== null;
+  if (known?.organization_id === caller.organizationId && !isNeededNow) return known;
+  const found = await findAgent(context.database.db, body.agent_slug);
+  if (found !== null) context.agents.set(name, found);
+  return found;
+}
+
 /** Compared with what is registered now; stored only if that still holds then. */
 async function makeItem(context: Context, input: AttestInput): Promise<AttestationItem> {
   const { body, caller } = input;
-  const agent = await findAgent(context.database.db, body.agent_slug);
+  const agent = await findRecentAgent(context, input);
   if (agent !== null && agent.organization_id !== caller.organizationId) throw slugTaken();
   const { agent_public_key } = describeRegistered(agent);
   const prepared = await prepareApproval(context, caller, body, agent_public_key);
@@ -126,6 +140,7 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
 
 export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
   const { item, receipt } = await submitSigned(context, attestationKind, async (attempt) => {
+    if (attempt > 1) context.agents.forget(slugKey(input.body.agent_slug));
     const caller = attempt === 1 ? input.caller : await readPrincipalAgain(context, input.caller);
     return makeItem(context, { ...input, caller });
   });

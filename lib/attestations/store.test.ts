@@ -64,13 +64,36 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
 
   it("needs no transaction and no look-up for what has not changed", async () => {
     await attest();
-    const transactions = vi.spyOn(test.app.context.database.db, "transaction");
+    const { db } = test.app.context.database;
+    const transactions = vi.spyOn(db, "transaction");
+    const selects = vi.spyOn(db, "select");
     const answers = await Promise.all(Array.from({ length: 5 }, () => attest()));
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    expect(selects).not.toHaveBeenCalled();
     const first = await attest({ agent_slug: `new-${kind}` });
     expect(first.status).toBe(201);
     expect(transactions).not.toHaveBeenCalled();
-    transactions.mockRestore();
+    vi.restoreAllMocks();
+  });
+
+  it("refuses a revoked key at the next request, whatever that asks", async () => {
+    const one = await test.createKey("revoked@example.com");
+    const send = (more: JsonObject, headers: Record<string, string> = {}) =>
+      test.call("POST", "/v1/attest", {
+        key: one.key,
+        headers,
+        body: body({ agent_slug: "revoked-bot", ...more }),
+      });
+    expect((await send({}, { "idempotency-key": "kept" })).status).toBe(201);
+    expect((await send({})).status).toBe(201);
+    await query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [one.keyId]);
+    const answers = [
+      await send({ action: 1 }),
+      await send({}, { "idempotency-key": "kept" }),
+      await send({}),
+      await send({}),
+    ];
+    expect(answers.map(({ body: { code } }) => code)).toEqual(Array(4).fill("invalid_api_key"));
   });
 
   it("refuses a key that was revoked meanwhile, and one whose organization is gone", async () => {

@@ -159,4 +159,8 @@ export const attestationKind: LogItemKind<AttestationItem> = {
   kind: "attestation",
   admit: admitAttestations,
   storedBy,
+  forget: ({ context, caller, predicate }) => {
+    context.callers.forget(caller.keyId);
+    context.agents.forget(slugKey(String(predicate.request["agent_slug"])));
+  },
 };

@@ -38,6 +38,8 @@ export interface OperationSpec {
   limit: LimitName | null;
   query?: z.ZodObject;
   body?: z.ZodType;
+  /** Stores nothing unless the caller's key is still what it was when the request came. */
+  rechecksCaller?: boolean;
   /** Takes an Idempotency-Key. */
   idempotent?: boolean;
   /** By success status; null for what is not JSON: a `file`, or a page's business. */

@@ -10,6 +10,7 @@ export const attestationsOperations = {
     summary: "Record an agent's action as a signed, logged attestation",
     tag: "Attestations",
     auth: withKey("attest"),
+    rechecksCaller: true,
     limit: "attest",
     body: attestBody,
     idempotent: true,

@@ -30,6 +30,8 @@ export interface Door<Context extends DoorContext> {
   peerSecret: string;
   /** Who asks, as far as the operation wants to know; throws 401 and 403. */
   authenticate: (auth: Auth, request: Request, ip: string) => Promise<KeyPrincipal | null>;
+  /** Who asked a moment ago with the same key; null if that is not known. */
+  recall: (auth: Auth, request: Request, ip: string) => KeyPrincipal | null;
 }
 
 /** What an operation's own function gets: everything is checked. */
@@ -140,7 +142,8 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
 ): Promise<Response> {
   const { context, env } = door;
   const ip = clientAddress(request, door.peerSecret, env);
-  const principal = await door.authenticate(spec.auth, request, ip);
+  const known = mayBeRecalled(spec, request) ? door.recall(spec.auth, request, ip) : null;
+  const principal = known ?? (await door.authenticate(spec.auth, request, ip));
   const headers = await checkLimit(door, spec, principal, ip);
   try {
     const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;
@@ -156,9 +159,15 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
       revive,
     );
   } catch (error) {
+    // Nothing has checked who asks, and a refusal is an answer too.
+    if (known !== null) await door.authenticate(spec.auth, request, ip);
     throw error instanceof AppError ? error.withHeaders(headers) : error;
   }
 }
+
+/** A kept answer is given without storing anything. */
+const mayBeRecalled = (spec: OperationSpec, request: Request) =>
+  spec.rechecksCaller === true && !request.headers.has("idempotency-key");
 
 /** For operations behind a key; the door has refused everyone else before. */
 export function requirePrincipal({ principal }: { principal: KeyPrincipal | null }): KeyPrincipal {

@@ -8,6 +8,7 @@ import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { isApiKeyText } from "./api-key-text";
 import { findKeyPrincipal, invalidApiKey } from "./api-keys";
+import type { Callers } from "./callers";
 import type { UnknownKeys } from "./unknown-keys";
 
 /** Null if the header carries no bearer key at all; whatever it carries as one is looked up. */
@@ -18,7 +19,7 @@ function bearerKey(request: Request): string | null {
 
 /** What is needed to identify the caller. */
 interface Desk {
-  context: AccountsContext & { unknownKeys: UnknownKeys };
+  context: AccountsContext & { unknownKeys: UnknownKeys; callers: Callers };
   env: Env;
 }
 
@@ -27,8 +28,17 @@ async function findKey({ context, env }: Desk, text: string, ip: string): Promis
   if (!isApiKeyText(text)) return null;
   const lookUp = () => findKeyPrincipal(context, text, ip);
   const { found, refusal } = await context.unknownKeys.find(text, ip, lookUp);
+  if (found !== null) context.callers.remember(text, found);
   if (refusal !== null) throw limitExceeded(unknownKeyPolicy(env), refusal, context.clock().getTime());
   return found;
+}
+
+/** As {@link authenticate}, from memory alone; null if it would have to ask. */
+export function recall({ context }: Desk, auth: Auth, request: Request, ip: string): KeyPrincipal | null {
+  if (auth.kind !== "key" || auth.scope === null) return null;
+  const text = bearerKey(request);
+  const known = text === null ? null : context.callers.recall(text);
+  return known?.scopes.includes(auth.scope) ? { ...known, ip } : null;
 }
 
 /** Null if no key is needed. A bearer header on a public route does no harm: it is not even looked at. */

@@ -54,6 +54,8 @@ export interface LogItemKind<Item extends LogItem> {
    * items were made from has changed since, so a batch of such items needs no look-ups.
    */
   storedBy?(placed: Placed<Item>[]): FunctionCall;
+  /** Something has changed: what the item was made from must be read again. */
+  forget?(item: Item): void;
 }
 
 export interface CommittedHead extends SignedHead {

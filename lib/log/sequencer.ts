@@ -170,6 +170,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       if (!mustJudge && mayGoUnjudged(batch)) return await commitUnjudged(batch);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      for (const { kind, item } of batch) kind.forget?.(item);
     }
     return commitLocked(batch, true);
   }

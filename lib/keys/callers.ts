@@ -1,0 +1,36 @@
+/**
+ * Callers as they were a moment ago, for operations that store nothing unless the caller is still the same
+ * (`rechecksCaller` in lib/contract/operation.ts). Everyone else's key is looked up at each request.
+ */
+import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import type { KeyPrincipal } from "#lib/door/principal";
+import { createShortMemory } from "#lib/workers/short-memory";
+
+export interface Callers {
+  recall(text: string): KeyPrincipal | null;
+  remember(text: string, principal: KeyPrincipal): void;
+  /** By the key's id: something about the key or its organization has changed. */
+  forget(keyId: string): void;
+}
+
+/** Less than the minute after which a key's last use is written down again. */
+const lifetimeMs = 20_000;
+
+/** By hash: this is no second place that holds keys. */
+const nameOf = (text: string) => hexEncode(sha256(utf8Encode(text)));
+
+export function createCallers(clock: () => Date): Callers {
+  const principals = createShortMemory<KeyPrincipal>(clock, lifetimeMs);
+  const changed = createShortMemory<true>(clock, lifetimeMs);
+  return {
+    recall: (text) => {
+      const principal = principals.get(nameOf(text));
+      return principal !== null && changed.get(principal.keyId) === null ? principal : null;
+    },
+    remember: (text, principal) => {
+      changed.forget(principal.keyId);
+      principals.set(nameOf(text), principal);
+    },
+    forget: (keyId) => changed.set(keyId, true),
+  };
+}
