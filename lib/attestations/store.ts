@@ -30,10 +30,15 @@ function distinct<Row>(rows: readonly Row[], nameOf: (row: Row) => string): Row[
   return [...new Map(rows.map((row) => [nameOf(row), row])).values()];
 }
 
-/** An id for each slug that nobody has claimed yet; several items may be the first to use it. */
+const claimOf = (item: AttestationItem) => `${item.caller.organizationId} ${slugKey(slugOf(item))}`;
+
+/**
+ * An id for each slug that nobody has claimed yet; several items may be the first to use it. If two organizations are,
+ * the slug comes twice, and the database refuses that.
+ */
 function nameNewAgents(placed: readonly PlacedItem[]) {
   const unclaimed = placed.map(({ item }) => item).filter(({ agent }) => agent === null);
-  const first = distinct(unclaimed, (item) => slugKey(slugOf(item)));
+  const first = distinct(unclaimed, claimOf);
   return first.map((item) => ({
     id: uuidV7(Date.parse(item.predicate.timestamp), item.context.random(16)),
     organization_id: item.caller.organizationId,
@@ -120,12 +125,12 @@ function storedBy(placed: PlacedItem[]): FunctionCall {
   if (!first) throw new Error("a batch without attestations");
   const items = placed.map(({ item }) => item);
   const newAgents = nameNewAgents(placed);
-  const newIds = new Map(newAgents.map(({ slug_key, id }) => [slug_key, id]));
+  const newIds = new Map(newAgents.map((agent) => [`${agent.organization_id} ${agent.slug_key}`, agent.id]));
   const rows = columns(
     placed,
     ({ item }) => item.predicate.attestation_id,
     ({ item }) => item.caller.organizationId,
-    ({ item }) => item.agent?.id ?? newIds.get(slugKey(slugOf(item))),
+    ({ item }) => item.agent?.id ?? newIds.get(claimOf(item)),
     ({ item }) => item.caller.keyId,
     ({ receipt }) => receipt.index,
     ({ item }) => item.payload,
