@@ -1,15 +1,15 @@
 /**
- * Whether the database answers. One query serves all callers within a second, because many may ask many times a second.
+ * Whether the database answers. One query serves all callers within half a second, because many may ask many times a second.
  * A silent database makes nobody wait longer than `patienceMs`.
  */
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 
 /** How long an answer is repeated. */
-const lifetimeMs = 1000;
+const lifetimeMs = 500;
 
 /** The embedded database is in this process: it cannot go away, and may be busy for a while. */
-const patienceMs = { postgres: 1500, embedded: 10_000 } as const;
+const patienceMs = { postgres: 1400, embedded: 10_000 } as const;
 
 /** A query without an answer for this long is given up: otherwise one dead connection would answer for everyone. */
 const hopelessMs = 30_000;
