@@ -16,12 +16,15 @@ export const testingServerFile = path.resolve("node_modules/.cache/countersign/t
 /** For a process of few queries: optimized WebAssembly costs the embedded database a second to compile. */
 export const quickStart = ["--liftoff-only"];
 
+/** For one that is killed after some dozens of requests: to optimize any code costs more than it saves. */
+const shortLife = [...quickStart, "--no-opt", "--single-threaded-gc"];
+
 const started = new Set<ChildProcess>();
 
 /** `settings`: environment variables; nothing of this process's own environment reaches it. */
 export async function startServerProcess(settings: Record<string, string>): Promise<ServerProcess> {
   const env = { NODE_ENV: "test" as const, LOG_LEVEL: "silent", ...settings };
-  const child = spawn(process.execPath, [...quickStart, testingServerFile], {
+  const child = spawn(process.execPath, [...shortLife, testingServerFile], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });
