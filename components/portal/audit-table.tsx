@@ -61,7 +61,7 @@ const columns: readonly Column<AuditRow>[] = [
       <span>
         {row.ip ?? <span className="text-muted">inside the service</span>}
         {row.session === null ? null : (
-          <span className="block whitespace-nowrap text-muted">{row.session}</span>
+          <span className="block text-muted md:whitespace-nowrap">{row.session}</span>
         )}
       </span>
     ),
