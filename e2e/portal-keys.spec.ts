@@ -105,8 +105,17 @@ test("changes settings, shows them in the audit log, and deletes the account", a
     data: { agent_slug: `acme-${Date.now()}`, action: "did", inputs_hash: "x" },
   });
   expect((await made.json()).is_public).toBe(false);
+  const asked = await request.post("/v1/authorize", {
+    headers: { authorization: `Bearer ${key}` },
+    data: { agent_slug: `acme-${Date.now()}`, action: "pay" },
+  });
+  await request.delete(`/v1/authorize/${(await asked.json()).request_id}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
   await page.goto("/portal/audit");
   await expect(page.getByText("organization.updated")).toBeVisible();
+  // The longest name of an event: at 320 px it must wrap.
+  await expect(page.getByText("authorization.cancelled")).toBeVisible();
   await expect(page.getByText(/^sess_/).first()).toBeVisible();
   await expectGoodPage(page);
   await page.goto("/portal/settings");

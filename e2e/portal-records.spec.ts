@@ -122,7 +122,7 @@ test("follows requests live, shows the link, cancels it", async ({ page, request
   await callApi(request, key, "/v1/authorize", { agent_slug, action: "Pay A", context: { amount: "1 EUR" } });
   const other = await callApi(request, key, "/v1/authorize", { agent_slug, action: "Pay B" });
   await page.goto("/portal/authorizations");
-  await expect(page.getByText("Waiting", { exact: true })).toHaveCount(2);
+  await expect(page.getByText("Pending", { exact: true })).toHaveCount(2);
   await expectGoodPage(page);
 
   await request.delete(`/v1/authorize/${other["request_id"]}`, {

@@ -75,7 +75,7 @@ export function OperationSection(props: OperationSectionProps) {
       <Block title="Example">
         <CodeBlock code={curlExample(props)} label={`Example of ${operation.summary}`} title="Shell" />
       </Block>
-      <Block title="Answers">
+      <Block title="Responses">
         <ul className="grid gap-2">
           {Object.entries(operation.responses).map(([status, { description, content }]) => {
             const schema = content?.["application/json"]?.schema;

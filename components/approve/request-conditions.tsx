@@ -51,7 +51,7 @@ function listConditions({ view, onElapsed }: RequestConditionsProps): Definition
         </>
       ),
     });
-  } else conditions.push({ id: "time", name: "Could be decided until", value: expiry });
+  } else conditions.push({ id: "time", name: "Deadline", value: expiry });
   return conditions;
 }
 

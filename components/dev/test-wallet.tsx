@@ -56,16 +56,16 @@ function Mono({ text }: { readonly text: string }) {
 function Content({ link, loaded }: { readonly link: WalletLink | null; readonly loaded: Loaded }) {
   if (link === null) {
     return (
-      <Callout tone="info" title="Nothing is asked">
-        Open an approval page and choose “Approve with World ID”: its code or link leads here.
+      <Callout tone="info" title="No request">
+        Open an approval page and choose “Approve with World ID”. Its code or link leads here.
       </Callout>
     );
   }
   if (loaded === undefined) return <p role="status">Fetching the request from the bridge …</p>;
   if (loaded === "unknown") {
     return (
-      <Callout tone="fail" title="There is no such request" alert>
-        It has expired, was answered, or the link is not whole. Start again on the approval page.
+      <Callout tone="fail" title="Request not found" alert>
+        It has expired or was answered, or the link is incomplete. Start again on the approval page.
       </Callout>
     );
   }
@@ -96,7 +96,7 @@ export function TestWallet({ link }: { readonly link: WalletLink | null }) {
         <TestMark />
       </div>
       <div className="mt-4 flex flex-col gap-4">
-        <Callout tone="test" title="This is not the World App, and nobody here is a person">
+        <Callout tone="test" title="This isn't the World App, and its humans aren't real people">
           It stands in for World ID on a developer's machine. Its proofs are real zero-knowledge proofs about
           test humans whose secrets are public: what is approved here is permanently marked TEST. Like a
           wallet from before World ID 4.0, it answers with the 3.0 credential that a request accepts in its

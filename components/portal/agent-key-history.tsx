@@ -1,4 +1,4 @@
-/** The newest keys of an agent. */
+/** The newest keys of an agent, newest first; `rows` are oldest first, as the API gives them. */
 
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -44,9 +44,9 @@ const columns: readonly Column<AgentKeyRow>[] = [
 export function AgentKeyHistory({ rows }: { readonly rows: readonly AgentKeyRow[] }) {
   return (
     <DataTable
-      caption="Newest keys of this agent, oldest first"
+      caption="Keys of this agent, newest first"
       columns={columns}
-      rows={rows}
+      rows={rows.toReversed()}
       rowKey={(row) => row.registered_at}
       empty={
         <p className="text-muted">

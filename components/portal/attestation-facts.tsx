@@ -7,6 +7,7 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { checkTexts } from "#components/verify/check-texts";
+import { checkTitles } from "#components/verify/check-titles";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { countWarnings } from "#lib/domain/count-warnings";
 import { findRowWarning } from "#lib/domain/warning-rows";
@@ -120,7 +121,7 @@ export function AttestationFacts({ found }: { readonly found: VerifyResponse }) 
 }
 
 const checkTones = { pass: "pass", fail: "fail", not_applicable: "neutral" } as const;
-const checkWords = { pass: "passes", fail: "fails", not_applicable: "does not apply" } as const;
+const checkWords = { pass: "yes", fail: "fails", not_applicable: "does not apply" } as const;
 
 function CheckPill({ name, status, warnings }: CheckPillProps) {
   const answer = status === "fail" ? undefined : findRowWarning(name, warnings)?.answer;
@@ -139,11 +140,11 @@ export function CheckList({ checks, warnings }: Pick<VerifyResponse, "checks" | 
       {checks.map(({ name, status, detail }) => (
         <li key={name} className="grid gap-x-4 gap-y-1 py-2.5 sm:grid-cols-[11rem_1fr]">
           <span>
-            <span className="block text-[15px]">{name.replaceAll("_", " ")}</span>
+            <span className="block text-[15px]">{checkTitles[name]}</span>
             <CheckPill name={name} status={status} warnings={warnings} />
           </span>
           <span className="min-w-0 text-muted text-sm [overflow-wrap:anywhere]">
-            {checkTexts[name].question}{" "}
+            <span className="block">{checkTexts[name].question}</span>
             <AgentText value={findRowWarning(name, warnings)?.message ?? detail} hideWarnings />
           </span>
         </li>

@@ -24,6 +24,18 @@ export const actorWords = {
   system: "The service",
 } as const satisfies Record<ActorKind, string>;
 
+/** Breaks after the dot if it must: authorization.cancelled is wider than a narrow phone's column. */
+function ActionName({ name }: { readonly name: string }) {
+  const verbAt = name.indexOf(".") + 1;
+  return (
+    <>
+      {name.slice(0, verbAt)}
+      <wbr />
+      {name.slice(verbAt)}
+    </>
+  );
+}
+
 const columns: readonly Column<AuditRow>[] = [
   {
     id: "what",
@@ -31,7 +43,9 @@ const columns: readonly Column<AuditRow>[] = [
     isRowHeader: true,
     cell: (row) => (
       <>
-        <code className="font-mono text-[13px]">{row.action}</code>
+        <code className="font-mono text-[13px]">
+          <ActionName name={row.action} />
+        </code>
         <span className="block font-normal text-muted">
           <AgentText value={row.subject} hideWarnings />
         </span>
@@ -61,7 +75,7 @@ const columns: readonly Column<AuditRow>[] = [
       <span>
         {row.ip ?? <span className="text-muted">inside the service</span>}
         {row.session === null ? null : (
-          <span className="block whitespace-nowrap text-muted">{row.session}</span>
+          <span className="block text-muted md:whitespace-nowrap">{row.session}</span>
         )}
       </span>
     ),

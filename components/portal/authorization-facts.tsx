@@ -51,7 +51,9 @@ export function AuthorizationFacts({ state }: { readonly state: AuthorizationSta
     },
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },
     { id: "created", name: "Requested", value: <Timestamp iso={state.created_at} /> },
-    { id: "expires", name: "Expires", value: <Timestamp iso={state.expires_at} /> },
+    state.status === "pending"
+      ? { id: "expires", name: "Expires", value: <Timestamp iso={state.expires_at} /> }
+      : { id: "expires", name: "Deadline", value: <Timestamp iso={state.expires_at} relative={false} /> },
     ...outcomeOf(state),
     { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
   ];

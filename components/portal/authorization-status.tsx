@@ -3,7 +3,7 @@ import { StatusPill, TestMark } from "#components/ui/status-pill";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
 
 const words = {
-  pending: { tone: "pending", text: "Waiting" },
+  pending: { tone: "pending", text: "Pending" },
   approved: { tone: "pass", text: "Approved" },
   denied: { tone: "fail", text: "Denied" },
   expired: { tone: "neutral", text: "Expired" },

@@ -26,7 +26,7 @@ function When({ row }: { readonly row: AuthorizationRow }) {
   return (
     <>
       <span className="block text-muted">
-        {row.status === "pending" ? "waits until" : decided ? "decided" : "ended"}
+        {row.status === "pending" ? "expires" : decided ? "decided" : "ended"}
       </span>
       <Timestamp iso={decided ? (row.decided_at ?? row.expires_at) : row.expires_at} />
     </>

@@ -62,7 +62,7 @@ function columnsOf(actions: (row: KeyRow) => ReactNode): readonly Column<KeyRow>
         </>
       ),
     },
-    { id: "scopes", header: "Scopes", cell: (row) => row.scopes.join(", ") },
+    { id: "scopes", header: "Permissions", cell: (row) => row.scopes.join(", ") },
     { id: "state", header: "State", cell: (row) => <KeyState row={row} /> },
     { id: "used", header: "Last used", cell: (row) => <LastUse row={row} /> },
     {

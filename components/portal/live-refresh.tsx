@@ -1,5 +1,8 @@
 "use client";
-/** Refreshes the page every few seconds while something waits and the page is visible. */
+/**
+ * Refreshes the page every few seconds while something waits and the page is visible. Not under an open dialog: with
+ * the row that opened it, the dialog and its result would vanish.
+ */
 import { useRouter } from "next/navigation";
 import { useEffect } from "react";
 
@@ -9,7 +12,8 @@ export function LiveRefresh() {
   const router = useRouter();
   useEffect(() => {
     const timer = setInterval(() => {
-      if (document.visibilityState === "visible") router.refresh();
+      const isOpen = document.querySelector("[role=dialog], [role=alertdialog]") !== null;
+      if (document.visibilityState === "visible" && !isOpen) router.refresh();
     }, intervalMs);
     return () => clearInterval(timer);
   }, [router]);

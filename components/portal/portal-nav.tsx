@@ -29,7 +29,10 @@ export function PortalNav() {
   }, [path]);
   return (
     <nav aria-label="Portal" className="no-print -mx-4 overflow-x-auto px-4 lg:mx-0 lg:px-0">
-      <ul ref={list} className="flex gap-1 border-line border-b lg:flex-col lg:border-0">
+      <ul
+        ref={list}
+        className="flex w-max min-w-full gap-1 border-line border-b lg:w-auto lg:flex-col lg:border-0"
+      >
         {sections.map(({ href, label }) => (
           <li key={href}>
             <Link

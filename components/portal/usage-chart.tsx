@@ -37,7 +37,7 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }) {
       <div />
       <div className="mt-1 flex gap-px">
         {days.map(({ day }, at) => (
-          <span key={day} className="w-0 flex-1 whitespace-nowrap">
+          <span key={day} className="flex w-0 flex-1 justify-end whitespace-nowrap">
             {at % ticksEvery === 1 ? shortDay(day) : ""}
           </span>
         ))}

@@ -65,10 +65,10 @@ function BodyCell<Row>({ column, row }: { readonly column: Column<Row>; readonly
   } ${column.isRowHeader ? "text-left font-medium" : "font-normal"}`;
   const content = (
     <>
-      <span aria-hidden="true" className="w-28 shrink-0 font-normal text-muted md:hidden">
+      <span aria-hidden="true" className="w-24 shrink-0 font-normal text-muted sm:w-28 md:hidden">
         {column.header}
       </span>
-      <span className="min-w-0 max-md:flex-1">{column.cell(row)}</span>
+      <span className="min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere]">{column.cell(row)}</span>
     </>
   );
   if (column.isRowHeader) {

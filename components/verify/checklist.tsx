@@ -73,10 +73,12 @@ export function Checklist({ checks, warnings }: ChecklistProps) {
         <li className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 py-4">
           <div>
             <h3 className="font-medium">Decoded fields</h3>
-            <p className="mt-1.5 text-[15px] text-muted">
-              Do the fields shown beside the signed bytes say what the bytes say?{" "}
-              <bdi>{toVisibleText(restated.detail)}</bdi>
-            </p>
+            <div className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">
+              <p>Do the fields shown beside the signed bytes say what the bytes say?</p>
+              <p>
+                Your browser: <bdi>{toVisibleText(restated.detail)}</bdi>
+              </p>
+            </div>
           </div>
           <StatusPill tone={restated.status === "pass" ? "pass" : "fail"}>
             Your browser: {restated.status === "pass" ? "yes" : "fails"}

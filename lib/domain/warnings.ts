@@ -59,7 +59,7 @@ export function findWarnings(facts: WarningFacts): WarningCode[] {
 }
 
 const messages: Record<WarningCode, string> = {
-  agent_signature_invalid: "The agent's signature is not by its registered key.",
+  agent_signature_invalid: "The agent's signature was not made with its registered key.",
   code_hash_mismatch: "The reported code hash is not the registered one.",
   tools_not_registered: "A tool was used that is not in the registered manifest.",
   approval_asserted_only: "The human approval is asserted by the caller, not proven.",

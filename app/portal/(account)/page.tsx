@@ -20,7 +20,8 @@ function TodayCard({ used, limit }: { readonly used: number; readonly limit: num
   return (
     <Card title="Attestations today">
       <p className="font-semibold text-3xl tabular-nums">
-        {used} <span className="font-normal text-lg text-muted">of {limit}</span>
+        {used.toLocaleString("en")}{" "}
+        <span className="font-normal text-lg text-muted">of {limit.toLocaleString("en")}</span>
       </p>
       <div aria-hidden="true" className="mt-3 h-2 overflow-hidden rounded-full bg-sunken">
         <div

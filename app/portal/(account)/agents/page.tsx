@@ -34,7 +34,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Agents"
-        lead="The first attestation under a slug claims it for your organization. Register agent to add a key, a code hash and tools to check against."
+        lead="The first attestation under a slug claims it for your organization. Register the agent to add a key, a code hash and tools to check against."
         action={<ButtonLink href="/portal/agents/new">Register an agent</ButtonLink>}
       />
       <Card>

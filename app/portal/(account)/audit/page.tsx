@@ -50,7 +50,7 @@ export default async function AuditPage({ searchParams }: PageProps) {
             </Field>
           </div>
           <Button type="submit" variant="secondary">
-            Show
+            Filter
           </Button>
         </form>
         <AuditTable rows={rows} empty={<p className="py-4 text-muted">No matching events.</p>} />

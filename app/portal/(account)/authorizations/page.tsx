@@ -42,7 +42,7 @@ function StatusFilter({ status }: { readonly status: AuthorizationStatus | undef
         </Field>
       </div>
       <Button type="submit" variant="secondary">
-        Show
+        Filter
       </Button>
     </form>
   );

@@ -19,7 +19,7 @@ function limitsOf(attestationsPerDay: number): Definition[] {
     {
       id: "limit",
       name: "Daily limit",
-      value: `${attestationsPerDay} attestations per UTC day, set by the operator of this instance.`,
+      value: `${attestationsPerDay.toLocaleString("en")} attestations per UTC day, set by the operator of this instance.`,
     },
     {
       id: "attestations",
