@@ -12,7 +12,7 @@ import { createPageGate } from "#lib/app/page-gate";
 import {
   isDispatched,
   refuseConnect,
-  sendResponse,
+  sendAnswer,
   serveDirectly,
   serveInTurn,
   serveMalformed,
@@ -65,7 +65,7 @@ async function start(): Promise<void> {
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const foreign = admit(incoming);
     if (foreign !== null) {
-      void sendResponse(foreign, outgoing);
+      void sendAnswer(foreign, outgoing);
       return;
     }
     if (serveAsset(incoming, outgoing)) return;

@@ -9,8 +9,9 @@ import { attestationsRuns } from "#lib/attestations/routes";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { httpRequestId } from "#lib/domain/ids";
-import { finishResponse } from "#lib/door/finish";
-import { problemResponse } from "#lib/door/problem";
+import { type Answer, type Asked, toResponse } from "#lib/door/exchange";
+import { finish } from "#lib/door/finish";
+import { answerProblem } from "#lib/door/problem";
 import { createHandler, type Handler, isForEveryone, type Params, type Runs } from "#lib/door/route";
 import { AppError } from "#lib/errors";
 import { keysRuns } from "#lib/keys/routes";
@@ -34,6 +35,9 @@ const runs: Runs<typeof operations, Context> = {
 interface Route {
   id: OperationId;
   method: string;
+  path: string;
+  /** Whether the path has parameters. */
+  isPattern: boolean;
   pattern: RegExp;
   handler: Handler;
   isPublic: boolean;
@@ -52,6 +56,8 @@ function bind<Id extends OperationId>(id: Id): Route {
   return {
     id,
     method: spec.method,
+    path: spec.path,
+    isPattern: spec.path.includes("{"),
     pattern: toPattern(spec.path),
     handler: createHandler(getApp, spec, runs[id], revivers[id]),
     isPublic: isForEveryone(spec),
@@ -67,31 +73,30 @@ function decodeParams(groups: Record<string, string> | undefined): Params {
 }
 
 /** The answer to what no operation takes, in the shape of theirs. */
-export async function refuse(error: AppError): Promise<Response> {
+export async function refuse(error: AppError): Promise<Answer> {
   const { context, env } = await getApp();
   const requestId = httpRequestId(context.random(12));
-  const response = problemResponse(error, env.baseUrl, requestId, context.logger);
-  return finishResponse(response, env, requestId, true);
+  const answer = answerProblem(error, env.baseUrl, requestId, context.logger);
+  return finish(answer, env, requestId, true);
 }
 
 /** What a browser asks before it sends a header of its own. Keys are for servers: no origin may send one. */
-async function answerOptions(matching: Route[]): Promise<Response> {
+async function answerOptions(matching: readonly Route[]): Promise<Answer> {
   const { context, env } = await getApp();
   const isPublic = matching.some(({ isPublic }) => isPublic);
   const headers = {
     allow: allowedMethods(matching),
     ...(isPublic && { "access-control-allow-methods": "GET, HEAD", "access-control-max-age": "86400" }),
   };
-  const response = new Response(null, { status: 204, headers });
-  return finishResponse(response, env, httpRequestId(context.random(12)), isPublic);
+  return finish({ status: 204, headers, text: null }, env, httpRequestId(context.random(12)), isPublic);
 }
 
 /** `OPTIONS *`: what any path of the API takes. */
-export function answerServerOptions(): Promise<Response> {
+export function answerServerOptions(): Promise<Answer> {
   return answerOptions(routes);
 }
 
-function allowedMethods(matching: Route[]): string {
+function allowedMethods(matching: readonly Route[]): string {
   const methods = matching.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
   return [...new Set([...methods, "OPTIONS"])].join(", ");
 }
@@ -101,25 +106,38 @@ export function normalizePath(pathname: string): string {
   return pathname.replaceAll(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
 }
 
-async function answerRoute(route: Route, request: Request, path: string): Promise<Response> {
-  let params: Params;
-  try {
-    params = decodeParams(route.pattern.exec(path)?.groups);
-  } catch {
-    return refuse(new AppError("bad_request", "the path is malformed"));
+async function answerRoute(route: Route, request: Asked, path: string): Promise<Answer | Response> {
+  let params: Params = {};
+  if (route.isPattern) {
+    try {
+      params = decodeParams(route.pattern.exec(path)?.groups);
+    } catch {
+      return refuse(new AppError("bad_request", "the path is malformed"));
+    }
   }
-  const response = await route.handler(request, params);
-  return request.method === "HEAD"
-    ? new Response(null, { status: response.status, headers: response.headers })
-    : response;
+  const answer = await route.handler(request, params);
+  if (request.method !== "HEAD") return answer;
+  return answer instanceof Response
+    ? new Response(null, { status: answer.status, headers: answer.headers })
+    : { ...answer, text: null };
 }
 
-const pathOf = (request: Request) => normalizePath(new URL(request.url).pathname);
+const patterns = routes.filter(({ isPattern }) => isPattern);
+const byPath = new Map(
+  routes
+    .filter(({ isPattern }) => !isPattern)
+    .map(({ path }) => [path, routes.filter(({ pattern }) => pattern.test(path))]),
+);
+
+const findMatching = (path: string): readonly Route[] =>
+  byPath.get(path) ?? patterns.filter(({ pattern }) => pattern.test(path));
+
+const pathOf = (request: Asked) => normalizePath(new URL(request.url).pathname);
 
 /** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
-export async function dispatch(request: Request): Promise<Response> {
+export async function answerAsked(request: Asked): Promise<Answer | Response> {
   const path = pathOf(request);
-  const matching = routes.filter(({ pattern }) => pattern.test(path));
+  const matching = findMatching(path);
   const method = request.method === "HEAD" ? "GET" : request.method;
   const route = matching.find((candidate) => candidate.method === method);
   if (route) return answerRoute(route, request, path);
@@ -129,11 +147,14 @@ export async function dispatch(request: Request): Promise<Response> {
   return refuse(new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }));
 }
 
+/** The same for a host that speaks in Request and Response. */
+export const dispatch = async (request: Request): Promise<Response> => toResponse(await answerAsked(request));
+
 /** The handler of one operation, for a host that has found the route by itself. */
 export function handlerOf(id: OperationId): (request: Request) => Promise<Response> {
   const route = routes.find((candidate) => candidate.id === id);
   if (!route) throw new Error(`no operation ${id}`);
-  return (request) => answerRoute(route, request, pathOf(request));
+  return async (request) => toResponse(await answerRoute(route, request, pathOf(request)));
 }
 
 const firstSegment = (path: string) => path.slice(0, path.indexOf("/", 1) + 1);
@@ -148,5 +169,5 @@ const ownSegments = new Set(
 
 /** Whether the table answers this path, be it with 404; everything else is a page's. */
 export function isOperationPath(path: string): boolean {
-  return ownSegments.has(firstSegment(`${path}/`)) || routes.some(({ pattern }) => pattern.test(path));
+  return ownSegments.has(firstSegment(`${path}/`)) || findMatching(path).length > 0;
 }

@@ -4,10 +4,11 @@ import type { Socket } from "node:net";
 import { type Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { clientAddress, PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
+import type { Answer, Asked } from "#lib/door/exchange";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { getApp } from "./app";
-import { answerServerOptions, dispatch, isOperationPath, normalizePath, refuse } from "./operations";
+import { answerAsked, answerServerOptions, isOperationPath, normalizePath, refuse } from "./operations";
 import type { PageGate } from "./page-gate";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import { isStandInPath, serveStandIn } from "./stand-in";
@@ -17,7 +18,7 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   const path = normalizePath(url.split("?")[0] ?? "/");
   // The mailbox is a page too.
   if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
-  return isStandInPath(path) || isOperationPath(path);
+  return isOperationPath(path) || isStandInPath(path);
 }
 
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
@@ -31,6 +32,41 @@ function readHeaders(incoming: IncomingMessage): Headers {
   }
   headers.delete(PEER_HEADER);
   return headers;
+}
+
+/**
+ * The request without a Request. Headers that come more than once are joined, as Request joins them: Node itself would
+ * drop all but the first of some.
+ */
+function toAsked(incoming: IncomingMessage): Asked {
+  const get = (name: string) =>
+    name === PEER_HEADER ? null : (incoming.headersDistinct[name]?.join(", ") ?? null);
+  const announced = Number(incoming.headers["content-length"]);
+  let body: Asked["body"];
+  const asked: Asked = {
+    method: incoming.method ?? "GET",
+    url: `http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`,
+    headers: { get, has: (name) => get(name) !== null },
+    get body() {
+      body ??= Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+      return body;
+    },
+    ...(Number.isSafeInteger(announced) && { whole: { announced, read: () => readWhole(incoming) } }),
+  };
+  rememberPeer(asked, incoming.socket.remoteAddress ?? "unknown");
+  return asked;
+}
+
+/** Node's parser holds a body to its announced length. */
+function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    if (incoming.destroyed) throw new Error("the connection was closed");
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    incoming.once("error", reject);
+    incoming.once("close", () => reject(new Error("the connection was closed")));
+  });
 }
 
 /** Who asks: all that a limit needs of a request, whose body is left alone. */
@@ -55,11 +91,21 @@ function toRequest(incoming: IncomingMessage): Request {
 }
 
 /** Never rejects. A client that goes away in the middle is nobody's error. */
-export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
-  await send(response, outgoing).catch(() => outgoing.destroy());
+export async function sendAnswer(answer: Answer | Response, outgoing: ServerResponse): Promise<void> {
+  await send(answer, outgoing).catch(() => outgoing.destroy());
 }
 
-async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+function sendText({ status, headers, text }: Answer, outgoing: ServerResponse): void {
+  const length = text === null ? {} : { "content-length": String(Buffer.byteLength(text)) };
+  outgoing.writeHead(status, { ...headers, ...length });
+  outgoing.end(text ?? undefined);
+}
+
+async function send(response: Answer | Response, outgoing: ServerResponse): Promise<void> {
+  if (!(response instanceof Response)) {
+    sendText(response, outgoing);
+    return;
+  }
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) outgoing.end();
   else {
@@ -70,18 +116,20 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
 
 /** Never rejects. A client that goes away in the middle is nobody's error. */
 export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  let response: Response;
+  let answer: Answer | Response;
   try {
-    const request = toRequest(incoming);
-    const isStandIn = isStandInPath(new URL(request.url).pathname);
-    response = await (isStandIn ? serveStandIn(request) : dispatch(request));
+    answer = isStandInPath(pathOfTarget(incoming))
+      ? await serveStandIn(toRequest(incoming))
+      : await answerAsked(toAsked(incoming));
   } catch (error) {
     logger.error({ err: error }, "a request could not be dispatched");
     outgoing.writeHead(500, { connection: "close" }).end();
     return;
   }
-  await sendResponse(response, outgoing);
+  await sendAnswer(answer, outgoing);
 }
+
+const pathOfTarget = ({ url = "/" }: IncomingMessage) => normalizePath(url.split("?")[0] ?? "/");
 
 function isDecodable(path: string): boolean {
   try {
@@ -96,7 +144,7 @@ function isDecodable(path: string): boolean {
  * Only the portal has forms that Next takes; elsewhere it would decode what a stranger posts, and render the page
  * besides.
  */
-function refuseMethod(method: string, path: string): Promise<Response> | null {
+function refuseMethod(method: string, path: string): Promise<Answer> | null {
   const takesForms = path === "/portal" || path.startsWith("/portal/");
   const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
   if (isTaken) return null;
@@ -111,7 +159,7 @@ function refuseMethod(method: string, path: string): Promise<Response> | null {
 const isForeignToBuild = (path: string, files: ReadonlySet<string>) =>
   /^\/_next(?:\/|$)/.test(path) && !files.has(path);
 
-function refuseMalformed(incoming: IncomingMessage, files: ReadonlySet<string>): Promise<Response> | null {
+function refuseMalformed(incoming: IncomingMessage, files: ReadonlySet<string>): Promise<Answer> | null {
   const { method = "GET", url = "/" } = incoming;
   if (url === "*" && method === "OPTIONS") return answerServerOptions();
   const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");

@@ -3,7 +3,8 @@
  * and wallet below /dev. They don't exist if World itself is configured.
  */
 import { httpRequestId } from "#lib/domain/ids";
-import { problemResponse } from "#lib/door/problem";
+import { toResponse } from "#lib/door/exchange";
+import { answerProblem } from "#lib/door/problem";
 import { readBytes } from "#lib/door/strict-json";
 import { AppError } from "#lib/errors";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
@@ -86,6 +87,6 @@ async function answer(world: LocalWorldId | null, request: Request): Promise<Res
 export async function serveStandIn(request: Request): Promise<Response> {
   const { context, env, localWorldId } = await getApp();
   return answer(localWorldId, request).catch((error: unknown) =>
-    problemResponse(error, env.baseUrl, httpRequestId(context.random(12)), context.logger),
+    toResponse(answerProblem(error, env.baseUrl, httpRequestId(context.random(12)), context.logger)),
   );
 }

@@ -4,6 +4,7 @@ import { denyBody } from "#lib/contract/approval-view";
 import type { OperationId } from "#lib/contract/operations";
 import type { authorizationsOperations as specs } from "#lib/contract/operations-authorizations";
 import { idkitResultSchema } from "#lib/contract/world-id";
+import type { Asked } from "#lib/door/exchange";
 import { type Call, type Params, type Revive, type Runs, requirePrincipal } from "#lib/door/route";
 import { requireSameOrigin } from "#lib/door/same-origin";
 import { readBytes, readJsonObject } from "#lib/door/strict-json";
@@ -35,12 +36,12 @@ function requestOfLink({ context, request, params }: PageCall): string {
 /** The page reads the request again by itself. */
 const done = { body: {} };
 
-function isForm(request: Request): boolean {
+function isForm(request: Asked): boolean {
   return request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
 }
 
 /** A form may hold a preset and free text, both as `reason`. */
-async function readFormReason(request: Request): Promise<string> {
+async function readFormReason(request: Asked): Promise<string> {
   const fields = new URLSearchParams(Buffer.from(await readBytes(request)).toString("utf8"));
   return fields
     .getAll("reason")
@@ -49,7 +50,7 @@ async function readFormReason(request: Request): Promise<string> {
     .join(": ");
 }
 
-async function readDenial(request: Request): Promise<string | null> {
+async function readDenial(request: Asked): Promise<string | null> {
   const raw = isForm(request) ? { reason: await readFormReason(request) } : await readJsonObject(request);
   const { reason } = validate(denyBody, raw, "validation_error");
   return reason?.trim() || null;

@@ -2,10 +2,11 @@
 import type { IncomingMessage } from "node:http";
 import type { Env } from "#lib/env";
 import { forwardedEntry, isTrustedProxy } from "./client-ip";
+import type { Answer } from "./exchange";
 import { type HostClaim, listOwnHosts, refuseHost, requireOwnHost } from "./own-host";
 
 /** Null: it is, and its target and headers are as everything behind may believe them. Else the refusal. */
-export type Admit = (incoming: IncomingMessage) => Response | null;
+export type Admit = (incoming: IncomingMessage) => Answer | null;
 
 const absoluteForm = /^https?:\/\/([^/?#]*)\/?/i;
 

@@ -4,20 +4,21 @@
  */
 import ipaddr from "ipaddr.js";
 import type { Env } from "#lib/env";
+import type { Asked } from "./exchange";
 
 /** Which proxies are believed. */
 export type ProxySettings = Pick<Env, "TRUSTED_PROXY_HOPS" | "TRUSTED_PROXIES">;
 
-const peerOfRequest = new WeakMap<Request, string>();
+const peerOfRequest = new WeakMap<object, string>();
 
 /** The header by which the production server hands the socket's address to Next; it carries a secret of the process. */
 export const PEER_HEADER = "x-countersign-peer";
 
-export function rememberPeer(request: Request, address: string): void {
+export function rememberPeer(request: Asked, address: string): void {
   peerOfRequest.set(request, address);
 }
 
-function peerFromHeader(headers: Headers, secret: string): string | undefined {
+function peerFromHeader(headers: Asked["headers"], secret: string): string | undefined {
   const value = headers.get(PEER_HEADER);
   return value?.startsWith(`${secret} `) ? value.slice(secret.length + 1) : undefined;
 }
@@ -65,7 +66,11 @@ export function forwardedEntry(header: string | null | undefined, trustedHops: n
 }
 
 /** Without a known socket address (a foreign Next host) and without trusted hops, all clients share one bucket. */
-export function clientAddress(request: Request, peerSecret: string, settings: ProxySettings): string {
+export function clientAddress(
+  request: Pick<Asked, "headers">,
+  peerSecret: string,
+  settings: ProxySettings,
+): string {
   const peer = peerOfRequest.get(request) ?? peerFromHeader(request.headers, peerSecret) ?? "unknown";
   if (!isTrustedProxy(peer, settings)) return addressBucket(peer);
   const forwarded = request.headers.get("x-forwarded-for");

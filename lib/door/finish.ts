@@ -1,26 +1,31 @@
-/** What every answer of an operation carries, whichever server sends it. */
+/** What every answer of an operation carries, whichever door it leaves through. */
 import type { Env } from "#lib/env";
+import type { Answer } from "./exchange";
 import { dataOnly, everywhere, strictTransport } from "./security-headers";
 
-const always = Object.entries({ ...everywhere, ...dataOnly });
 const exposed =
   "Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
-export function finishResponse(
-  response: Response,
-  env: Pick<Env, "baseUrl">,
+const lowerCase = (headers: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+const always = lowerCase({ ...everywhere, ...dataOnly });
+const overTls = lowerCase({ ...everywhere, ...dataOnly, ...strictTransport });
+const forEveryone = { "access-control-allow-origin": "*", "access-control-expose-headers": exposed };
+
+export function finish<Kind extends Answer | Response>(
+  answer: Kind,
+  { baseUrl }: Pick<Env, "baseUrl">,
   requestId: string,
   isForEveryone: boolean,
-): Response {
-  const { headers } = response;
-  for (const [name, value] of always) headers.set(name, value);
-  if (env.baseUrl.startsWith("https://")) {
-    for (const [name, value] of Object.entries(strictTransport)) headers.set(name, value);
-  }
-  headers.set("request-id", requestId);
-  if (isForEveryone) {
-    headers.set("access-control-allow-origin", "*");
-    headers.set("access-control-expose-headers", exposed);
-  }
-  return response;
+): Kind {
+  const added = {
+    ...(baseUrl.startsWith("https://") ? overTls : always),
+    "request-id": requestId,
+    ...(isForEveryone ? forEveryone : undefined),
+  };
+  if (answer instanceof Response)
+    for (const [name, value] of Object.entries(added)) answer.headers.set(name, value);
+  else Object.assign(answer.headers, added);
+  return answer;
 }

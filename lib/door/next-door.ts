@@ -3,6 +3,7 @@
  * before (lib/door/admit.ts). proxy.ts asks for pages, route handlers ask here.
  */
 import { forwardedEntry } from "./client-ip";
+import { toResponse } from "./exchange";
 import { listOwnHosts, type OwnHosts, refuseHost, requireOwnHost } from "./own-host";
 import { publicBaseUrl } from "./public-base-url";
 
@@ -35,7 +36,7 @@ export function admitInNext(request: Request): Admission {
   try {
     return { host: requireOwnHost(claim, own), refusal: null };
   } catch (error) {
-    return { host: null, refusal: refuseHost(error, own) };
+    return { host: null, refusal: toResponse(refuseHost(error, own)) };
   }
 }
 

@@ -6,7 +6,8 @@
 import { isIpAddress, isLoopbackUrl, parseHost } from "#lib/domain/host";
 import { httpRequestId } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
-import { finishResponse } from "./finish";
+import type { Answer } from "./exchange";
+import { finish } from "./finish";
 import { writeProblem } from "./problem";
 
 export interface OwnHosts {
@@ -86,8 +87,8 @@ export function requireOwnHost(claim: HostClaim, own: OwnHosts): string {
 }
 
 /** The answer to a request that is not ours to answer: no other origin may read it. */
-export function refuseHost(error: unknown, { baseUrl }: OwnHosts): Response {
+export function refuseHost(error: unknown, { baseUrl }: OwnHosts): Answer {
   if (!(error instanceof AppError)) throw error;
   const requestId = httpRequestId(crypto.getRandomValues(new Uint8Array(12)));
-  return finishResponse(writeProblem(error, baseUrl, requestId), { baseUrl }, requestId, false);
+  return finish(writeProblem(error, baseUrl, requestId), { baseUrl }, requestId, false);
 }

@@ -3,6 +3,7 @@ import type { Problem } from "#lib/contract/problem";
 import { isUnreachable } from "#lib/db/failures";
 import { AppError, describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
+import type { Answer } from "./exchange";
 
 /** The database being out of reach is a passing state of the service, not a fault of the request. */
 export function toAppError(error: unknown): AppError {
@@ -21,12 +22,7 @@ export function toAppError(error: unknown): AppError {
   );
 }
 
-export function problemResponse(
-  thrown: unknown,
-  baseUrl: string,
-  requestId: string,
-  logger: Logger,
-): Response {
+export function answerProblem(thrown: unknown, baseUrl: string, requestId: string, logger: Logger): Answer {
   const error = toAppError(thrown);
   const { status, code } = describeError(error.errorName);
   if (status >= 500)
@@ -34,7 +30,7 @@ export function problemResponse(
   return writeProblem(error, baseUrl, requestId);
 }
 
-export function writeProblem(error: AppError, baseUrl: string, requestId: string): Response {
+export function writeProblem(error: AppError, baseUrl: string, requestId: string): Answer {
   const { status, title, code } = describeError(error.errorName);
   const body: Problem = {
     type: `${baseUrl}/docs/errors#${code}`,
@@ -46,15 +42,14 @@ export function writeProblem(error: AppError, baseUrl: string, requestId: string
     request_id: requestId,
   };
   if (error.errors !== undefined) body.errors = error.errors;
-  const headers = new Headers({
+  const headers: Record<string, string> = {
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     ...error.headers,
-  });
-  if (status === 401 && code !== "invalid_code")
-    headers.set("www-authenticate", 'Bearer realm="countersign"');
-  if ((status === 503 || code === "idempotency_conflict") && !headers.has("retry-after"))
-    headers.set("retry-after", "2");
-  if (status === 429 && headers.has("retry-after")) body.retry_after = Number(headers.get("retry-after"));
-  return new Response(JSON.stringify(body), { status, headers });
+  };
+  if (status === 401 && code !== "invalid_code") headers["www-authenticate"] = 'Bearer realm="countersign"';
+  if (status === 503 || code === "idempotency_conflict") headers["retry-after"] ??= "2";
+  if (status === 429 && headers["retry-after"] !== undefined)
+    body.retry_after = Number(headers["retry-after"]);
+  return { status, headers, text: JSON.stringify(body) };
 }

@@ -1,6 +1,6 @@
 /**
- * The one door of an operation: request id → authenticate → limit → strict parse → service → answer. A handler
- * is a function of a Request and the path's parameters; neither Next nor node:http shows in it.
+ * The one door of an operation: request id → authenticate → limit → strict parse → service → answer. Neither Next nor
+ * node:http shows in it.
  */
 
 import type { z } from "zod";
@@ -11,16 +11,17 @@ import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { clientAddress } from "./client-ip";
 import type { DoorContext } from "./context";
-import { finishResponse } from "./finish";
+import type { Answer, Asked } from "./exchange";
+import { finish } from "./finish";
 import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
 import type { KeyPrincipal } from "./principal";
-import { problemResponse } from "./problem";
+import { answerProblem } from "./problem";
 import { readJsonObject } from "./strict-json";
 import { parseQuery, validate } from "./validate";
 
 export type Params = Record<string, string>;
-export type Handler = (request: Request, params: Params) => Promise<Response>;
+export type Handler = (request: Asked, params: Params) => Promise<Answer | Response>;
 
 /** What the door works with; lib/app/app.ts opens it. */
 export interface Door<Context extends DoorContext> {
@@ -29,16 +30,16 @@ export interface Door<Context extends DoorContext> {
   /** Lets the production server vouch for a socket's address. */
   peerSecret: string;
   /** Who asks, as far as the operation wants to know; throws 401 and 403. */
-  authenticate: (auth: Auth, request: Request, ip: string) => Promise<KeyPrincipal | null>;
+  authenticate: (auth: Auth, request: Asked, ip: string) => Promise<KeyPrincipal | null>;
   /** Who asked a moment ago with the same key; null if that is not known. */
-  recall: (auth: Auth, request: Request, ip: string) => KeyPrincipal | null;
+  recall: (auth: Auth, request: Asked, ip: string) => KeyPrincipal | null;
 }
 
 /** What an operation's own function gets: everything is checked. */
 export interface Call<Body, Query, Context extends DoorContext = DoorContext> {
   env: Env;
   context: Context;
-  request: Request;
+  request: Asked;
   params: Params;
   query: Query;
   body: Body;
@@ -86,7 +87,7 @@ async function checkLimit(
   return enforceKeyLimit(context, { key, organization }, principal);
 }
 
-function idempotencyKey(spec: OperationSpec, request: Request): string | null {
+function idempotencyKey(spec: OperationSpec, request: Asked): string | null {
   const key = spec.idempotent ? request.headers.get("idempotency-key") : null;
   if (key !== null && !/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw new AppError("bad_request", "Idempotency-Key: must be 1-255 printable ASCII characters");
@@ -94,16 +95,17 @@ function idempotencyKey(spec: OperationSpec, request: Request): string | null {
   return key;
 }
 
-function jsonResponse(status: number, text: string, headers: Record<string, string>): Response {
-  return new Response(text, {
+function answerJson(status: number, text: string, headers: Record<string, string>): Answer {
+  return {
     status,
     headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store", ...headers },
-  });
+    text,
+  };
 }
 
-function toResponse(reply: Reply | Response, headers: Record<string, string>): Response {
+function toAnswer(reply: Reply | Response, headers: Record<string, string>): Answer | Response {
   if (!(reply instanceof Response)) {
-    return jsonResponse(reply.status ?? 200, JSON.stringify(reply.body), { ...headers, ...reply.headers });
+    return answerJson(reply.status ?? 200, JSON.stringify(reply.body), { ...headers, ...reply.headers });
   }
   const merged = new Headers(reply.headers);
   for (const [name, value] of Object.entries(headers)) merged.set(name, value);
@@ -116,16 +118,16 @@ async function runIdempotent<Spec extends OperationSpec, Context extends DoorCon
   run: Run<Spec, Context>,
   headers: Record<string, string>,
   revive: Revive<Context>,
-): Promise<Response> {
+): Promise<Answer | Response> {
   const key = idempotencyKey(spec, call.request);
-  if (key === null || call.principal === null) return toResponse(await run(call), headers);
+  if (key === null || call.principal === null) return toAnswer(await run(call), headers);
   const start = await beginIdempotent(call.context, call.principal.organizationId, spec.path, key, call.raw);
   if (start.kind === "replay") {
     const response = revive(call.context, start.response);
-    return jsonResponse(start.status, response, { ...headers, "idempotency-replayed": "true" });
+    return answerJson(start.status, response, { ...headers, "idempotency-replayed": "true" });
   }
   try {
-    return toResponse(await run({ ...call, hold: start.hold }), headers);
+    return toAnswer(await run({ ...call, hold: start.hold }), headers);
   } catch (error) {
     await releaseIdempotent(call.context, start.hold);
     throw error;
@@ -137,16 +139,16 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
   spec: Spec,
   run: Run<Spec, Context>,
   revive: Revive<Context>,
-  request: Request,
+  request: Asked,
   params: Params,
-): Promise<Response> {
+): Promise<Answer | Response> {
   const { context, env } = door;
   const ip = clientAddress(request, door.peerSecret, env);
   const known = mayBeRecalled(spec, request) ? door.recall(spec.auth, request, ip) : null;
   const principal = known ?? (await door.authenticate(spec.auth, request, ip));
   const headers = await checkLimit(door, spec, principal, ip);
   try {
-    const query = parseQuery(spec, new URL(request.url)) as QueryOf<Spec>;
+    const query = parseQuery(spec, request.url) as QueryOf<Spec>;
     const raw = spec.body === undefined ? {} : await readJsonObject(request);
     const body = (
       spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
@@ -166,7 +168,7 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
 }
 
 /** A kept answer is given without storing anything. */
-const mayBeRecalled = (spec: OperationSpec, request: Request) =>
+const mayBeRecalled = (spec: OperationSpec, request: Asked) =>
   spec.rechecksCaller === true && !request.headers.has("idempotency-key");
 
 /** For operations behind a key; the door has refused everyone else before. */
@@ -190,8 +192,8 @@ export function createHandler<Spec extends OperationSpec, Context extends DoorCo
     const door = await openDoor();
     const requestId = httpRequestId(door.context.random(12));
     const response = await answer(door, spec, run, revive, request, params).catch((error: unknown) =>
-      problemResponse(error, door.env.baseUrl, requestId, door.context.logger),
+      answerProblem(error, door.env.baseUrl, requestId, door.context.logger),
     );
-    return finishResponse(response, door.env, requestId, isForEveryone(spec));
+    return finish(response, door.env, requestId, isForEveryone(spec));
   };
 }

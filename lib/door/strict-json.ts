@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canon
 import { discard, readAtMost } from "#lib/domain/read-stream";
 import { parseStrictJson } from "#lib/domain/strict-json";
 import { AppError, type FieldError } from "#lib/errors";
+import type { Asked } from "./exchange";
 import { toPointer } from "./validate";
 
 const maxBytes = 64 * 1024;
@@ -13,7 +14,7 @@ const maxBytes = 64 * 1024;
 const maxDiscardedBytes = 16 * 1024 * 1024;
 
 /** At most 64 KiB. A body that its sender breaks off is a bad request, whatever the socket's error is called. */
-export async function readBytes(request: Request): Promise<Uint8Array> {
+export async function readBytes(request: Pick<Asked, "headers" | "body" | "whole">): Promise<Uint8Array> {
   const tooLarge = () => new AppError("payload_too_large", `the body can be at most ${maxBytes} bytes`);
   // Cancelling at once would cut the connection before the answer is out.
   const refuse = (reader: ReadableStreamDefaultReader<Uint8Array>) => void discard(reader, maxDiscardedBytes);
@@ -21,7 +22,10 @@ export async function readBytes(request: Request): Promise<Uint8Array> {
     if (request.body !== null) refuse(request.body.getReader());
     throw tooLarge();
   }
-  const bytes = await readAtMost(request.body, maxBytes, refuse).catch((cause: unknown) => {
+  const { whole } = request;
+  const isSmall = whole !== undefined && whole.announced <= maxBytes;
+  const reading = isSmall ? whole.read() : readAtMost(request.body, maxBytes, refuse);
+  const bytes = await reading.catch((cause: unknown) => {
     throw new AppError("bad_request", "the body was cut off", { cause });
   });
   if (bytes === null) throw tooLarge();
@@ -70,6 +74,8 @@ export function parseStrictObject(bytes: Uint8Array): JsonObject {
   return value;
 }
 
-export async function readJsonObject(request: Request): Promise<JsonObject> {
+export async function readJsonObject(
+  request: Pick<Asked, "headers" | "body" | "whole">,
+): Promise<JsonObject> {
   return parseStrictObject(await readBytes(request));
 }

@@ -45,10 +45,10 @@ export function validate<T>(
   throw new AppError(name, `${field}: ${first.message}`, name === "validation_error" ? { errors } : {});
 }
 
-export function parseQuery(spec: OperationSpec, url: URL): Record<string, unknown> {
+export function parseQuery(spec: OperationSpec, url: string): Record<string, unknown> {
   if (spec.query === undefined) return {};
   const given = new Map<string, string>();
-  for (const [name, value] of url.searchParams) {
+  for (const [name, value] of new URL(url).searchParams) {
     if (given.has(name)) throw new AppError("bad_request", `${describeName(name)}: is set more than once`);
     given.set(name, value);
   }

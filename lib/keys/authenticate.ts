@@ -2,6 +2,7 @@
 
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";
+import type { Asked } from "#lib/door/exchange";
 import { limitExceeded, unknownKeyPolicy } from "#lib/door/limits";
 import type { KeyPrincipal } from "#lib/door/principal";
 import type { Env } from "#lib/env";
@@ -12,7 +13,7 @@ import type { Callers } from "./callers";
 import type { UnknownKeys } from "./unknown-keys";
 
 /** Null if the header carries no bearer key at all; whatever it carries as one is looked up. */
-function bearerKey(request: Request): string | null {
+function bearerKey(request: Pick<Asked, "headers">): string | null {
   const [, text] = /^Bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   return text ?? null;
 }
@@ -34,7 +35,12 @@ async function findKey({ context, env }: Desk, text: string, ip: string): Promis
 }
 
 /** As {@link authenticate}, from memory alone; null if it would have to ask. */
-export function recall({ context }: Desk, auth: Auth, request: Request, ip: string): KeyPrincipal | null {
+export function recall(
+  { context }: Desk,
+  auth: Auth,
+  request: Pick<Asked, "headers">,
+  ip: string,
+): KeyPrincipal | null {
   if (auth.kind !== "key" || auth.scope === null) return null;
   const text = bearerKey(request);
   const known = text === null ? null : context.callers.recall(text);
@@ -45,7 +51,7 @@ export function recall({ context }: Desk, auth: Auth, request: Request, ip: stri
 export async function authenticate(
   desk: Desk,
   auth: Auth,
-  request: Request,
+  request: Pick<Asked, "headers">,
   ip: string,
 ): Promise<KeyPrincipal | null> {
   if (auth.kind === "none") return null;

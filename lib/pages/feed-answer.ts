@@ -8,7 +8,8 @@ import { countPage } from "#lib/app/page-limits";
 import { readAgentFeed } from "#lib/attestations/feed";
 import type { FeedResponse } from "#lib/contract/identity";
 import { httpRequestId } from "#lib/domain/ids";
-import { problemResponse } from "#lib/door/problem";
+import { toResponse } from "#lib/door/exchange";
+import { answerProblem } from "#lib/door/problem";
 
 export interface FeedFormat {
   write: (baseUrl: string, agent: FeedResponse) => string;
@@ -34,6 +35,6 @@ export async function answerFeed(request: Request, slug: string, format: FeedFor
     const isKnown = request.headers.get("if-none-match") === etag;
     return new Response(isKnown ? null : text, { status: isKnown ? 304 : 200, headers });
   } catch (error) {
-    return problemResponse(error, env.baseUrl, httpRequestId(context.random(12)), context.logger);
+    return toResponse(answerProblem(error, env.baseUrl, httpRequestId(context.random(12)), context.logger));
   }
 }
