@@ -1,5 +1,5 @@
 /**
- * @digitalbazaar/bbs-signatures 3.0.0 derives its generators anew for every signature and proof, a third of the time
+ * @digitalbazaar/bbs-signatures 3.0.0 derives its generators again for every signature and proof, a third of the time
  * of each. They depend on the ciphersuite, the API and their number alone, so the installed package is made to keep
  * the last few sets. A set that is needed a second time gets tables for its multiplications, which makes them four
  * times as fast; for one use, tables cost more than they save. The same goes for the table of the base point of the

@@ -3,7 +3,7 @@
  * Only for keys that are ours; agents' keys go through the strict verifier (lib/domain/ed25519.ts).
  *
  * A signature that held is remembered under the SHA-256 of key, signature and message, all of which the caller has read
- * anew: other bytes have another digest and are checked. One that did not hold is not remembered.
+ * again: other bytes have another digest and are checked. One that did not hold is not remembered.
  */
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import { hexEncode } from "#lib/domain/bytes";
