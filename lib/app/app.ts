@@ -3,7 +3,7 @@
  * and Next's bundle are two copies of this code that must share one database, one sequencer and one limiter.
  */
 
-import { hkdfSync, randomBytes } from "node:crypto";
+import { hkdfSync } from "node:crypto";
 import path from "node:path";
 import { Redis } from "ioredis";
 import type { Context } from "#lib/approvals/context";
@@ -38,6 +38,7 @@ import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
 import { startHousekeeping } from "./housekeeping";
 import { type OpenedLog, openLog } from "./open-log";
+import { createRandom } from "./random";
 import { openWorldId } from "./world-id";
 
 /** The door with the whole context behind it. */
@@ -49,7 +50,7 @@ export interface App extends Door<Context> {
   close(): Promise<void>;
 }
 
-const random = (length: number) => new Uint8Array(randomBytes(length));
+const random = createRandom();
 
 /** Made with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
 async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {

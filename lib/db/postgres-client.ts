@@ -141,7 +141,9 @@ function openDirectly(url: string): Database {
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
       (...parameters) =>
         clients[use].unsafe<Row[]>(text, untyped(plain, parameters), { prepare: true }),
-    query: async (text, values) => ({ rows: await plain.unsafe(text, values as never[]) }),
+    query: async (text, values) => ({
+      rows: await plain.unsafe(text, values as never[], { prepare: values.length > 0 }),
+    }),
     listen: async (channel, onPayload) => {
       await plain.listen(channel, onPayload);
     },

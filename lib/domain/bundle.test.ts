@@ -4,12 +4,13 @@ import { toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
 import { beforeAll, describe, expect, it } from "vitest";
 import { computeLogId, encodeBundle, type LogBundle, parseBundle } from "./bundle";
 import { base64Encode, bytesEqual, hexEncode, sha256, utf8Decode, utf8Encode } from "./bytes";
-import { canonicalBytes } from "./canonical-json";
+import { canonicalBytes, canonicalJson } from "./canonical-json";
 import { addNoteSignatures, signCheckpoint } from "./checkpoint";
 import { cosignCheckpoint } from "./cosignature";
 import {
   type Envelope,
   encodeEnvelope,
+  envelopeToJson,
   parseEnvelope,
   preAuthEncoding,
   signEnvelope,
@@ -178,6 +179,14 @@ describe("DSSE envelopes", () => {
     expect(utf8Decode(pae)).toBe("DSSEv1 29 http://example.com/HelloWorld 11 hello world");
     expect(utf8Decode(preAuthEncoding("é", utf8Encode("€")))).toBe("DSSEv1 2 é 3 €");
     expect(envelope.signature).toEqual(ed25519.sign(preAuthEncoding(envelope.payloadType, PAYLOAD), SEED));
+  });
+
+  it("are canonical JSON, whatever their key's name and their type hold", () => {
+    for (const text of ["plain", 'a "quoted" \\ one', "\u0000\u001f\u007f\u2028", "é€😀", "</script>"]) {
+      const odd = { ...envelope, keyId: text, payloadType: text };
+      expect(utf8Decode(encodeEnvelope(odd))).toBe(canonicalJson(envelopeToJson(odd)));
+    }
+    expect(utf8Decode(leaf)).toBe(canonicalJson(JSON.parse(utf8Decode(leaf))));
   });
 
   it("come back from their file and verify for their key, type and payload alone", () => {

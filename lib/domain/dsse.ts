@@ -51,9 +51,15 @@ export function envelopeToJson({ payloadType, payload, keyId, signature }: Envel
   };
 }
 
-/** The file: canonical JSON, so that its hash in the log is the hash of these very bytes. */
-export function encodeEnvelope(envelope: Envelope): Uint8Array {
-  return canonicalBytes(envelopeToJson(envelope));
+/**
+ * The file: canonical JSON, so that its hash in the log is the hash of these very bytes. Written by its shape: base64
+ * needs no escapes, and JSON.stringify escapes a string as RFC 8785 (section 3.2.2.2) does.
+ */
+export function encodeEnvelope({ payload, payloadType, keyId, signature }: Envelope): Uint8Array {
+  const [type, key] = [payloadType, keyId].map((text) => JSON.stringify(text));
+  return utf8Encode(
+    `{"payload":"${base64Encode(payload)}","payloadType":${type},"signatures":[{"keyid":${key},"sig":"${base64Encode(signature)}"}]}`,
+  );
 }
 
 /** Any JSON spelling of an envelope with one signature; throws RangeError or SyntaxError otherwise. */

@@ -3,7 +3,6 @@
  * level with its interior hashes. Appending costs one hash per leaf plus O(log n); nothing that is passed in
  * is changed, so a batch whose transaction fails is simply dropped.
  */
-import { concatBytes } from "./bytes";
 import { emptyRoot, HASH_BYTES, isTreeSize, nodeHash } from "./merkle";
 import { inclusionRanges, type PerfectNodeReader, rangeHasher } from "./subtree-ranges";
 import { rightEdgeTiles, TILE_WIDTH } from "./tile-path";
@@ -69,7 +68,7 @@ export function appendLeafHashes(edge: RightEdge, leafHashes: readonly Uint8Arra
     changedTiles: [...touched.values()].map(({ level, index, rows }) => ({
       level,
       index,
-      hashes: concatBytes(...(rows[0] ?? [])),
+      hashes: joinHashes(rows[0] ?? []),
     })),
     proveAppended: (index) => {
       if (index < edge.size) throw new RangeError("not a leaf of this batch");
@@ -129,6 +128,12 @@ export function splitHashes(row: Uint8Array, count: number): Uint8Array[] {
     throw new RangeError(`a tile of ${row.length} bytes has not ${count} hashes`);
   }
   return Array.from({ length: count }, (_, i) => row.slice(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+}
+
+function joinHashes(hashes: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(hashes.length * HASH_BYTES);
+  for (const [i, hash] of hashes.entries()) joined.set(hash, i * HASH_BYTES);
+  return joined;
 }
 
 function emptyRows(): Uint8Array[][] {
