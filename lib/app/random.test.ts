@@ -3,10 +3,13 @@ import { createRandom } from "./random";
 
 /** A source whose bytes count up, so that each one can be told from the others. */
 function counting() {
-  let next = 0;
+  let next = 1;
   return (pool: Uint8Array) => {
     const words = new DataView(pool.buffer, pool.byteOffset, pool.byteLength);
-    for (let at = 0; at + 4 <= pool.length; at += 4) words.setUint32(at, (next += 1));
+    for (let at = 0; at + 4 <= pool.length; at += 4) {
+      words.setUint32(at, next);
+      next += 1;
+    }
   };
 }
 

@@ -5,7 +5,7 @@
  *     {"payload":"<base64>","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"SHA256:…","sig":"<base64>"}]}
  */
 import { base64Decode, base64Encode, concatBytes, utf8Decode, utf8Encode } from "./bytes";
-import { canonicalBytes, isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
 import { SIGNATURE_BYTES, type SignEd25519, type VerifyEd25519, verifyEd25519Strict } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "./statement";
