@@ -15,7 +15,7 @@ import {
   utf8Decode,
   utf8Encode,
 } from "./bytes";
-import { canonicalBytes, type JsonValue } from "./canonical-json";
+import type { JsonValue } from "./canonical-json";
 import { type Envelope, encodeEnvelope, requireFields, requireString } from "./dsse";
 import { SIGNATURE_BYTES } from "./ed25519";
 import { decodePublicKeyPem, encodePublicKeyPem } from "./ed25519-key";
@@ -42,21 +42,14 @@ export function makeLogLeaf(envelope: Envelope, publicKey: Uint8Array): LogLeaf 
   };
 }
 
+/** Canonical JSON, written out because every verification does it; the names are in their canonical order. */
 export function encodeLogLeaf({ envelopeHash, payloadHash, signature, publicKey }: LogLeaf): Uint8Array {
-  return canonicalBytes({
-    apiVersion: LEAF_VERSION,
-    kind: LEAF_KIND,
-    spec: {
-      envelopeHash: encodeDigest(envelopeHash),
-      payloadHash: encodeDigest(payloadHash),
-      signatures: [
-        {
-          signature: base64Encode(signature),
-          verifier: base64Encode(utf8Encode(encodePublicKeyPem(publicKey))),
-        },
-      ],
-    },
-  });
+  const verifier = base64Encode(utf8Encode(encodePublicKeyPem(publicKey)));
+  const signed = `{"signature":"${base64Encode(signature)}","verifier":"${verifier}"}`;
+  const hashes = `"envelopeHash":${encodeDigest(envelopeHash)},"payloadHash":${encodeDigest(payloadHash)}`;
+  return utf8Encode(
+    `{"apiVersion":"${LEAF_VERSION}","kind":"${LEAF_KIND}","spec":{${hashes},"signatures":[${signed}]}}`,
+  );
 }
 
 /** Throws RangeError or SyntaxError for all bytes but those that {@link encodeLogLeaf} writes. */
@@ -83,9 +76,7 @@ export function leafMatchesEnvelope(data: Uint8Array, envelope: Envelope, public
   return bytesEqual(data, encodeLogLeaf(makeLogLeaf(envelope, publicKey)));
 }
 
-function encodeDigest(hash: Uint8Array): { algorithm: string; value: string } {
-  return { algorithm: "sha256", value: hexEncode(hash) };
-}
+const encodeDigest = (hash: Uint8Array) => `{"algorithm":"sha256","value":"${hexEncode(hash)}"}`;
 
 function decodeDigest(value: JsonValue): Uint8Array {
   const digest = requireFields(value, ["algorithm", "value"]);
