@@ -106,7 +106,7 @@ export async function readAuthorization(
     // Listening begins before the look, so that a change in between wakes too.
     const woken = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs), abort.signal);
     try {
-      const row = await findAuthorization(context.database.db, requestId);
+      const row = await findAuthorization(context.database, requestId);
       if (row === null) throw authorizationNotFound();
       if (row.status !== "pending" || leftMs <= 0) return await describeFor(context, row, viewer);
       const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);

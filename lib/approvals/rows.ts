@@ -5,7 +5,8 @@
  */
 import { and, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
 import type { PreviouslyDenied } from "#lib/contract/authorize";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Database, type Executor, rowsOf } from "#lib/db/client";
+import { withPlainBytes } from "#lib/db/plain-bytes";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import type { ApprovalRequest } from "#lib/domain/approval";
 import { utf8Decode } from "#lib/domain/bytes";
@@ -71,15 +72,28 @@ export async function markExpired(executor: Executor, where: ReturnType<typeof a
     .where(and(where, isOverdue));
 }
 
-export async function findAuthorization(executor: Executor, id: string): Promise<AuthorizationRow | null> {
+/** What selectRows selects, of one request: agents ask for it again and again. */
+const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
+  .map((name) => `r.${name}`)
+  .join(", ")},
+    (SELECT count(*)::int FROM approvals WHERE request_id = r.id) AS given,
+    (SELECT min(environment) FROM approvals WHERE request_id = r.id) AS "approvedIn",
+    floor(extract(epoch FROM r.expires_at - clock_timestamp()) * 1000)::bigint AS "millisecondsLeft",
+    o.name AS "organizationName", g.name AS "agentName"
+  FROM authorization_requests r
+  JOIN organizations o ON o.id = r.organization_id
+  JOIN agents g ON g.id = r.agent_id
+  WHERE r.id = $1`;
+
+export async function findAuthorization(database: Database, id: string): Promise<AuthorizationRow | null> {
   if (!authorizationRequestIdPattern.test(id)) return null;
-  const where = eq(authorizationRequests.id, id);
-  const [row] = await selectRows(executor).where(where);
+  const read = database.statement<AuthorizationRow>(rowText);
+  const [row] = await read(id);
   if (!row) return null;
-  if (row.status !== "pending" || row.millisecondsLeft >= 0) return row;
-  await markExpired(executor, where);
-  const [settled] = await selectRows(executor).where(where);
-  return settled ?? null;
+  if (row.status !== "pending" || row.millisecondsLeft >= 0) return withPlainBytes(row);
+  await markExpired(database.db, eq(authorizationRequests.id, id));
+  const [settled] = await read(id);
+  return settled ? withPlainBytes(settled) : null;
 }
 
 export async function listRows(executor: Executor, where: ReturnType<typeof and>, limit: number) {

@@ -117,6 +117,6 @@ async function describeApproval(context: Context, row: AuthorizationRow): Promis
 /** Null for a token that this service did not make, or a request that is gone. Changes nothing. */
 export async function readApprovalView(context: Context, token: string): Promise<ApprovalView | null> {
   const requestId = readApprovalToken(context, token);
-  const row = requestId === null ? null : await findAuthorization(context.database.db, requestId);
+  const row = requestId === null ? null : await findAuthorization(context.database, requestId);
   return row === null ? null : describeApproval(context, row);
 }

@@ -2,6 +2,7 @@
 import type { Context } from "#lib/approvals/context";
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Database } from "#lib/db/client";
+import { withPlainBytes } from "#lib/db/plain-bytes";
 import { base64Encode } from "#lib/domain/bytes";
 import { addNoteSignatures } from "#lib/domain/checkpoint";
 import { isUuid } from "#lib/domain/ids";
@@ -60,25 +61,11 @@ const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a
   LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true
   WHERE a.id = $1`;
 
-const plain = <Bytes extends Uint8Array | null>(bytes: Bytes) =>
-  (bytes === null ? null : new Uint8Array(bytes)) as Bytes extends null ? null : Uint8Array;
-
-function toStored(row: Row) {
-  const payload = plain(row.payload);
-  const statement = payload === null ? null : parseActionStatement(payload);
+function toStored(given: Row) {
+  const row = withPlainBytes(given);
+  const statement = row.payload === null ? null : parseActionStatement(row.payload);
   const asked = statement?.predicate.request["agent_slug"];
-  return {
-    ...row,
-    payload,
-    payload_hash: plain(row.payload_hash),
-    signature: plain(row.signature),
-    envelope_signature: plain(row.envelope_signature),
-    human_authorization: plain(row.human_authorization),
-    bbs_signature: plain(row.bbs_signature),
-    leaf: plain(row.leaf),
-    statement,
-    slug: typeof asked === "string" ? asked : row.slug,
-  };
+  return { ...row, statement, slug: typeof asked === "string" ? asked : row.slug };
 }
 
 export type StoredAttestation = ReturnType<typeof toStored>;
@@ -148,10 +135,10 @@ export async function readManifest(
 ): Promise<Uint8Array | null> {
   const hash = stored.statement?.predicate.registered.tool_manifest_hash ?? null;
   if (hash === null) return null;
-  if (hash === stored.manifest_hash) return plain(stored.manifest);
+  if (hash === stored.manifest_hash) return stored.manifest;
   const find = database.statement<{ manifest: Uint8Array }>(
     "SELECT manifest FROM tool_manifests WHERE hash = $1",
   );
   const [row] = await find(hash);
-  return row ? plain(row.manifest) : null;
+  return row ? withPlainBytes(row).manifest : null;
 }

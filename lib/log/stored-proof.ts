@@ -4,6 +4,7 @@
  * digest, is read and hashed anew, and shows in the proof.
  */
 import type { Database } from "#lib/db/client";
+import { withPlainBytes } from "#lib/db/plain-bytes";
 import { concatBytes, hexEncode, sha256 } from "#lib/domain/bytes";
 import { HASH_BYTES, nodeHash } from "#lib/domain/merkle";
 import { inclusionRanges, type PerfectNodeReader, rangeHasher } from "#lib/domain/subtree-ranges";
@@ -79,7 +80,7 @@ async function readTiles(database: Database, logId: number, tiles: SeenTile[]): 
     tiles.map(({ level }) => level),
     tiles.map(({ index }) => index),
   );
-  const byName = new Map(rows.map((row) => [nameOf(row.level, row.tile_index), new Uint8Array(row.hashes)]));
+  const byName = new Map(rows.map((row) => [nameOf(row.level, row.tile_index), withPlainBytes(row).hashes]));
   return tiles.map(({ level, index, bytes }) => {
     const hashes = byName.get(nameOf(level, index));
     if (hashes === undefined) throw new RangeError(`tile ${level}/${index} is missing`);
