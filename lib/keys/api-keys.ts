@@ -78,33 +78,37 @@ export async function createApiKey(
   return { id, text, createdAt };
 }
 
+interface FoundKey {
+  keyId: string;
+  organizationId: string;
+  scopes: Scope[];
+  lastUsedAt: Date | null;
+  defaultPublic: boolean;
+  perDay: number | null;
+}
+
+/** Every request behind a key asks this. The conditions are those of {@link isLiveKey}. */
+const findText = `SELECT k.id AS "keyId", k.organization_id AS "organizationId", k.scopes,
+    k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay"
+  FROM api_keys k
+  JOIN organizations o ON o.id = k.organization_id
+  WHERE k.secret_hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    AND o.deleted_at IS NULL`;
+
 /** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
 export async function findKeyPrincipal(
   context: AccountsContext,
   text: string,
   ip: string,
 ): Promise<KeyPrincipal | null> {
-  const [row] = await context.database.db
-    .select({
-      keyId: apiKeys.id,
-      organizationId: apiKeys.organization_id,
-      scopes: apiKeys.scopes,
-      lastUsedAt: apiKeys.last_used_at,
-      defaultPublic: organizations.default_public,
-      perDay: organizations.attestations_per_day,
-    })
-    .from(apiKeys)
-    .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
-    .where(
-      and(eq(apiKeys.secret_hash, sha256(utf8Encode(text))), isLiveKey, isNull(organizations.deleted_at)),
-    );
+  const [row] = await context.database.statement<FoundKey>(findText)(sha256(utf8Encode(text)));
   if (!row) return null;
   await touch(context, row.keyId, row.lastUsedAt, ip);
   return {
     kind: "key",
     keyId: row.keyId,
     organizationId: row.organizationId,
-    scopes: row.scopes as Scope[],
+    scopes: row.scopes,
     defaultPublic: row.defaultPublic,
     attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
     ip,
