@@ -72,22 +72,34 @@ export async function markExpired(executor: Executor, where: ReturnType<typeof a
     .where(and(where, isOverdue));
 }
 
-/** What selectRows selects, of one request: agents ask for it again and again. */
+/** With what findPreviouslyDenied finds. */
+export interface FoundAuthorization extends AuthorizationRow {
+  deniedId: string | null;
+  deniedAt: Date | null;
+}
+
+/** What selectRows selects, of one request, and the equal one before it: agents ask for it again and again. */
 const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
   .map((name) => `r.${name}`)
   .join(", ")},
     (SELECT count(*)::int FROM approvals WHERE request_id = r.id) AS given,
     (SELECT min(environment) FROM approvals WHERE request_id = r.id) AS "approvedIn",
     floor(extract(epoch FROM r.expires_at - clock_timestamp()) * 1000)::bigint AS "millisecondsLeft",
-    o.name AS "organizationName", g.name AS "agentName"
+    o.name AS "organizationName", g.name AS "agentName", denied.id AS "deniedId", denied.decided_at AS "deniedAt"
   FROM authorization_requests r
   JOIN organizations o ON o.id = r.organization_id
   JOIN agents g ON g.id = r.agent_id
+  LEFT JOIN LATERAL (
+    SELECT d.id, d.decided_at FROM authorization_requests d
+    WHERE d.fingerprint = r.fingerprint AND d.status = 'denied'
+      AND d.decided_at > r.created_at - interval '24 hours' AND d.decided_at <= r.created_at
+    ORDER BY d.decided_at DESC LIMIT 1
+  ) AS denied ON true
   WHERE r.id = $1`;
 
-export async function findAuthorization(database: Database, id: string): Promise<AuthorizationRow | null> {
+export async function findAuthorization(database: Database, id: string): Promise<FoundAuthorization | null> {
   if (!authorizationRequestIdPattern.test(id)) return null;
-  const read = database.statement<AuthorizationRow>(rowText);
+  const read = database.statement<FoundAuthorization>(rowText);
   const [row] = await read(id);
   if (!row) return null;
   if (row.status !== "pending" || row.millisecondsLeft >= 0) return withPlainBytes(row);
@@ -118,6 +130,10 @@ export async function countPending(
   return row ?? { ofKey: 0, ofOrganization: 0 };
 }
 
+export function describeDenied(id: string | null, at: Date | null): PreviouslyDenied | null {
+  return id === null || at === null ? null : { request_id: id, denied_at: at.toISOString() };
+}
+
 /** The last request equal to this one that a human denied in the 24 hours before it was made. */
 export async function findPreviouslyDenied(
   executor: Executor,
@@ -138,7 +154,7 @@ export async function findPreviouslyDenied(
     )
     .orderBy(desc(authorizationRequests.decided_at))
     .limit(1);
-  return row?.decidedAt ? { request_id: row.id, denied_at: row.decidedAt.toISOString() } : null;
+  return describeDenied(row?.id ?? null, row?.decidedAt ?? null);
 }
 
 /** The request as it was hashed. */
