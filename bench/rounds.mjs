@@ -22,7 +22,11 @@ export async function takeTurns(sides, rounds = 3) {
 
 const round = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
+/** Everything that was printed, for `--json`. */
+export const report = [];
+
 export function printSides(title, sides) {
+  report.push({ title, sides, ratios: {} });
   console.log(`\n${title}`);
   for (const [name, { perSecond, medianMs, p99Ms }] of Object.entries(sides)) {
     const latency = `median ${round(medianMs)} ms, p99 ${round(p99Ms)} ms`;
@@ -31,5 +35,7 @@ export function printSides(title, sides) {
 }
 
 export function printRatio(what, value, sense) {
+  const last = report.at(-1);
+  if (last) last.ratios[what] = value;
   console.log(`  → ${what}: ${value.toFixed(2)} × (${sense})`);
 }

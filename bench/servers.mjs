@@ -87,7 +87,17 @@ export async function getApiKey(baseUrl, email = "bench@example.com", address = 
 }
 
 const noLimit = Object.fromEntries(
-  ["ATTEST_PER_MINUTE", "ATTEST_PER_DAY", "VERIFY_PER_MINUTE"].map((name) => [`LIMIT_${name}`, "10000000"]),
+  [
+    "ATTEST_PER_MINUTE",
+    "ATTEST_PER_ORGANIZATION_PER_MINUTE",
+    "ATTEST_PER_DAY",
+    "VERIFY_PER_MINUTE",
+    "FEED_PER_MINUTE",
+    "PUBLIC_READ_PER_MINUTE",
+    "READ_AUTHORIZATION_PER_MINUTE",
+    "KEYED_PER_MINUTE",
+    "KEYED_PER_ORGANIZATION_PER_MINUTE",
+  ].map((name) => [`LIMIT_${name}`, "10000000"]),
 );
 
 function startBaselines(ports, folder, databaseUrl) {

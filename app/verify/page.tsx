@@ -5,7 +5,7 @@ import { redirect } from "next/navigation";
 import { VerifyStart } from "#components/verify/verify-start";
 import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";
-import { readAttestation } from "#lib/attestations/verify";
+import { readAttestation } from "#lib/attestations/stored-receipt";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 import { AppError } from "#lib/errors";
 
@@ -27,7 +27,7 @@ async function findAddress(text: string): Promise<string | null> {
   const { context } = await getApp();
   try {
     await countPage(await headers(), "public_read");
-    const { slug } = await readAttestation(context.database.db, id);
+    const { slug } = await readAttestation(context, id);
     return `/verify/${slug}/${id}`;
   } catch (error) {
     if (error instanceof AppError && error.errorName === "attestation_not_found") return null;

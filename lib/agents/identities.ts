@@ -112,7 +112,7 @@ export async function readIdentity(executor: Executor, slug: string): Promise<Id
   return describeIdentity(executor, agent);
 }
 
-async function describeIdentity(
+export async function describeIdentity(
   executor: Executor,
   agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>,
 ): Promise<IdentityResponse> {

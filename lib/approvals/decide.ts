@@ -75,7 +75,7 @@ async function decide(context: Context, row: AuthorizationRow, makeFacts: () => 
 
 /** The request if it can be decided; 409 with its state otherwise. */
 export async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
-  const row = await findAuthorization(context.database.db, requestId);
+  const row = await findAuthorization(context.database, requestId);
   if (row === null) throw authorizationNotFound();
   if (row.status !== "pending") throw notPending(`is ${row.status}`);
   return row;
@@ -109,7 +109,7 @@ export async function cancelAuthorization(
   requestId: string,
   principal: Principal,
 ): Promise<void> {
-  const row = await findAuthorization(context.database.db, requestId);
+  const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();
   await decideWithoutProof(context, requestId, "cancelled", actorOf(principal), null);
 }

@@ -28,7 +28,7 @@ export async function listOwnAuthorizations(
 
 export async function readOwnAuthorization(context: Context, person: MemberPrincipal, requestId: string) {
   await requireRole(context.database.db, person, "member");
-  const row = await findAuthorization(context.database.db, requestId);
+  const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(person, row)) throw authorizationNotFound();
   return withLink(context, await readAuthorization(context, requestId, person));
 }

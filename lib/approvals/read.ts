@@ -21,8 +21,9 @@ import { assembleHumanAuthorization } from "./embed";
 import {
   type AuthorizationRow,
   authorizationNotFound,
+  describeDenied,
+  type FoundAuthorization,
   findAuthorization,
-  findPreviouslyDenied,
   listRows,
   markExpired,
   parseContext,
@@ -78,15 +79,14 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
 }
 
 /** `viewer`: null for whoever only knows the id. */
-async function describeFor(
+function describeFor(
   context: Context,
-  row: AuthorizationRow,
+  row: FoundAuthorization,
   viewer: Principal | null,
-): Promise<AuthorizationState> {
+): AuthorizationState {
   const state = describeState(context, row);
   if (!isOwnerOf(viewer, row)) return state;
-  const { db } = context.database;
-  const previously_denied = await findPreviouslyDenied(db, row.fingerprint, row.created_at);
+  const previously_denied = describeDenied(row.deniedId, row.deniedAt);
   return { ...state, ...describeOwned(row), previously_denied };
 }
 
@@ -106,9 +106,9 @@ export async function readAuthorization(
     // Listening begins before the look, so that a change in between wakes too.
     const woken = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs), abort.signal);
     try {
-      const row = await findAuthorization(context.database.db, requestId);
+      const row = await findAuthorization(context.database, requestId);
       if (row === null) throw authorizationNotFound();
-      if (row.status !== "pending" || leftMs <= 0) return await describeFor(context, row, viewer);
+      if (row.status !== "pending" || leftMs <= 0) return describeFor(context, row, viewer);
       const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
       await woken;
       clearTimeout(expiry);

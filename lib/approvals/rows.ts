@@ -5,7 +5,8 @@
  */
 import { and, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
 import type { PreviouslyDenied } from "#lib/contract/authorize";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Database, type Executor, rowsOf } from "#lib/db/client";
+import { withPlainBytes } from "#lib/db/plain-bytes";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import type { ApprovalRequest } from "#lib/domain/approval";
 import { utf8Decode } from "#lib/domain/bytes";
@@ -71,15 +72,40 @@ export async function markExpired(executor: Executor, where: ReturnType<typeof a
     .where(and(where, isOverdue));
 }
 
-export async function findAuthorization(executor: Executor, id: string): Promise<AuthorizationRow | null> {
+/** With what findPreviouslyDenied finds. */
+export interface FoundAuthorization extends AuthorizationRow {
+  deniedId: string | null;
+  deniedAt: Date | null;
+}
+
+/** What selectRows selects, of one request, and the equal one before it: agents ask for it again and again. */
+const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
+  .map((name) => `r.${name}`)
+  .join(", ")},
+    (SELECT count(*)::int FROM approvals WHERE request_id = r.id) AS given,
+    (SELECT min(environment) FROM approvals WHERE request_id = r.id) AS "approvedIn",
+    floor(extract(epoch FROM r.expires_at - clock_timestamp()) * 1000)::bigint AS "millisecondsLeft",
+    o.name AS "organizationName", g.name AS "agentName", denied.id AS "deniedId", denied.decided_at AS "deniedAt"
+  FROM authorization_requests r
+  JOIN organizations o ON o.id = r.organization_id
+  JOIN agents g ON g.id = r.agent_id
+  LEFT JOIN LATERAL (
+    SELECT d.id, d.decided_at FROM authorization_requests d
+    WHERE d.fingerprint = r.fingerprint AND d.status = 'denied'
+      AND d.decided_at > r.created_at - interval '24 hours' AND d.decided_at <= r.created_at
+    ORDER BY d.decided_at DESC LIMIT 1
+  ) AS denied ON true
+  WHERE r.id = $1`;
+
+export async function findAuthorization(database: Database, id: string): Promise<FoundAuthorization | null> {
   if (!authorizationRequestIdPattern.test(id)) return null;
-  const where = eq(authorizationRequests.id, id);
-  const [row] = await selectRows(executor).where(where);
+  const read = database.statement<FoundAuthorization>(rowText);
+  const [row] = await read(id);
   if (!row) return null;
-  if (row.status !== "pending" || row.millisecondsLeft >= 0) return row;
-  await markExpired(executor, where);
-  const [settled] = await selectRows(executor).where(where);
-  return settled ?? null;
+  if (row.status !== "pending" || row.millisecondsLeft >= 0) return withPlainBytes(row);
+  await markExpired(database.db, eq(authorizationRequests.id, id));
+  const [settled] = await read(id);
+  return settled ? withPlainBytes(settled) : null;
 }
 
 export async function listRows(executor: Executor, where: ReturnType<typeof and>, limit: number) {
@@ -104,6 +130,10 @@ export async function countPending(
   return row ?? { ofKey: 0, ofOrganization: 0 };
 }
 
+export function describeDenied(id: string | null, at: Date | null): PreviouslyDenied | null {
+  return id === null || at === null ? null : { request_id: id, denied_at: at.toISOString() };
+}
+
 /** The last request equal to this one that a human denied in the 24 hours before it was made. */
 export async function findPreviouslyDenied(
   executor: Executor,
@@ -124,7 +154,7 @@ export async function findPreviouslyDenied(
     )
     .orderBy(desc(authorizationRequests.decided_at))
     .limit(1);
-  return row?.decidedAt ? { request_id: row.id, denied_at: row.decidedAt.toISOString() } : null;
+  return describeDenied(row?.id ?? null, row?.decidedAt ?? null);
 }
 
 /** The request as it was hashed. */

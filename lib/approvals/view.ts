@@ -18,8 +18,9 @@ import { readApprovalToken } from "./link";
 import { environmentOf } from "./read";
 import {
   type AuthorizationRow,
+  describeDenied,
+  type FoundAuthorization,
   findAuthorization,
-  findPreviouslyDenied,
   parseContext,
   parseRequest,
   readDatabaseTime,
@@ -75,7 +76,7 @@ function namesOf(row: AuthorizationRow) {
   return { agentName: row.agent_name, organizationName: row.organization_name };
 }
 
-async function describeApproval(context: Context, row: AuthorizationRow): Promise<ApprovalView> {
+async function describeApproval(context: Context, row: FoundAuthorization): Promise<ApprovalView> {
   const { db } = context.database;
   const request = parseRequest(row);
   const binding = bindRequest(request);
@@ -104,7 +105,7 @@ async function describeApproval(context: Context, row: AuthorizationRow): Promis
     now: (await readDatabaseTime(db)).toISOString(),
     decided_at: row.decided_at?.toISOString() ?? null,
     confirmation_code: confirmationCode(hexEncode(row.request_hash)),
-    previously_denied: await findPreviouslyDenied(db, row.fingerprint, row.created_at),
+    previously_denied: describeDenied(row.deniedId, row.deniedAt),
     environment,
     is_test: environment !== "production",
     proofs: readProofs(row),
@@ -117,6 +118,6 @@ async function describeApproval(context: Context, row: AuthorizationRow): Promis
 /** Null for a token that this service did not make, or a request that is gone. Changes nothing. */
 export async function readApprovalView(context: Context, token: string): Promise<ApprovalView | null> {
   const requestId = readApprovalToken(context, token);
-  const row = requestId === null ? null : await findAuthorization(context.database.db, requestId);
+  const row = requestId === null ? null : await findAuthorization(context.database, requestId);
   return row === null ? null : describeApproval(context, row);
 }

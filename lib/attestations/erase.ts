@@ -21,7 +21,7 @@ import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { isUuid } from "#lib/domain/ids";
 import { actorOf, type Principal } from "#lib/door/principal";
-import { attestationNotFound } from "./verify";
+import { attestationNotFound } from "./stored-receipt";
 
 /** Erasing again changes nothing and answers the same. */
 export async function eraseContent(

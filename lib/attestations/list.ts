@@ -3,7 +3,8 @@
  * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
  */
 
-import { and, count, desc, eq, gte, ilike, lt, or, type SQL } from "drizzle-orm";
+import { and, count, eq, gte, ilike, lt, or, type SQL, sql } from "drizzle-orm";
+import type { AnyPgColumn } from "drizzle-orm/pg-core";
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import { isHumanApproved } from "#lib/approvals/embed";
@@ -35,15 +36,34 @@ export interface AttestationFilter {
   to?: Date | undefined;
 }
 
-export type AttestationRow = typeof attestations.$inferSelect;
+type AttestationRow = typeof attestations.$inferSelect;
 
-export interface ListedAttestation {
-  row: AttestationRow;
+/** What an entry of a list is made from. */
+export type ListedRow = Pick<
+  AttestationRow,
+  | "id"
+  | "log_id"
+  | "leaf_index"
+  | "payload"
+  | "payload_hash"
+  | "signature"
+  | "key_id"
+  | "is_public"
+  | "human_authorization"
+  | "zk_proof"
+  | "erased_at"
+>;
+
+export interface ListedAttestation<Row extends ListedRow = AttestationRow> {
+  row: Row;
   slug: string;
   /** Null after erasure, and if its hash or its signature does not hold: nothing is said of such a payload. */
   statement: ActionStatement | null;
   warnings: Warning[];
 }
+
+/** As the indexes have it: PostgreSQL would put nulls first, and sort all rows for one page. */
+const newestFirst = (column: AnyPgColumn) => sql`${column} DESC NULLS LAST`;
 
 interface Order {
   by: SQL[];
@@ -54,7 +74,7 @@ interface Order {
 
 /** Ids are UUIDv7, so their order is that of time. */
 export const byTime: Order = {
-  by: [desc(attestations.id)],
+  by: [newestFirst(attestations.id)],
   after: (cursor) =>
     lt(
       attestations.id,
@@ -63,23 +83,36 @@ export const byTime: Order = {
   cursorOf: ({ id }) => encodeCursor(id),
 };
 
+interface Place {
+  log_id: number;
+  leaf_index: number;
+}
+
+/** The place that a cursor of {@link cursorOfPlace} names. */
+export function readPlace(cursor: string): Place {
+  const [logId = 0, index = 0] = decodeCursor(cursor, (text) =>
+    /^\d{1,9}\.\d{1,15}$/.test(text) ? text.split(".").map(Number) : undefined,
+  );
+  return { log_id: logId, leaf_index: index };
+}
+
+export const cursorOfPlace = ({ log_id, leaf_index }: Place) => encodeCursor(`${log_id}.${leaf_index}`);
+
 /** By place in the log. */
 export const byPlace: Order = {
-  by: [desc(attestations.log_id), desc(attestations.leaf_index)],
+  by: [newestFirst(attestations.log_id), newestFirst(attestations.leaf_index)],
   after: (cursor) => {
-    const [logId = 0, index = 0] = decodeCursor(cursor, (text) =>
-      /^\d{1,9}\.\d{1,15}$/.test(text) ? text.split(".").map(Number) : undefined,
-    );
+    const { log_id: logId, leaf_index: index } = readPlace(cursor);
     return or(
       lt(attestations.log_id, logId),
       and(eq(attestations.log_id, logId), lt(attestations.leaf_index, index)),
     );
   },
-  cursorOf: ({ log_id, leaf_index }) => encodeCursor(`${log_id}.${leaf_index}`),
+  cursorOf: cursorOfPlace,
 };
 
 /** `%`, `_` and `\` of the text mean themselves. */
-const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+export const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 
 function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL | undefined {
   const { id, agentSlug, isPublic, approval, action, warnings, from, to } = filter;
@@ -93,6 +126,15 @@ function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL 
     to === undefined ? undefined : lt(attestations.created_at, to),
     matchesWarnings(warnings, keys),
   );
+}
+
+export function toListed<Row extends ListedRow>(
+  row: Row,
+  slug: string,
+  keys: readonly PublishedKey[],
+): ListedAttestation<Row> {
+  const statement = readSignedStatement(row, keys);
+  return { row, slug, statement, warnings: describeWarnings(row, statement, keys) };
 }
 
 /** `scope`: whose, or which part of the log; everything else is a filter. */
@@ -113,11 +155,7 @@ export async function readAttestations(
     .orderBy(...order.by)
     .limit(page.limit + 1);
   const { shown, nextCursor } = cutPage(rows, page, ({ row }) => order.cursorOf(row));
-  const listed = shown.map(({ row, slug }) => {
-    const statement = readSignedStatement(row, keys);
-    return { row, slug, statement, warnings: describeWarnings(row, statement, keys) };
-  });
-  return { shown: listed, nextCursor };
+  return { shown: shown.map(({ row, slug }) => toListed(row, slug, keys)), nextCursor };
 }
 
 export async function countAttestations(
@@ -139,7 +177,7 @@ export const ofOrganization = (organizationId: string) => eq(attestations.organi
 /** As everyone may see it. */
 export function describeListed(
   baseUrl: string,
-  { row, slug, statement, warnings }: ListedAttestation,
+  { row, slug, statement, warnings }: ListedAttestation<ListedRow>,
 ): FeedEntry {
   const predicate = statement?.predicate;
   const approval = predicate?.human_approval;

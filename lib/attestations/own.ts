@@ -15,7 +15,8 @@ import { isOwnerOf, type MemberPrincipal, type Principal } from "#lib/door/princ
 import { eraseContent } from "./erase";
 import { type AttestationFilter, describeOwn, ofOrganization, readAttestations } from "./list";
 import { createPresentation } from "./presentations";
-import { attestationNotFound, readAttestation, verifyAttestationById } from "./verify";
+import { attestationNotFound, readAttestation } from "./stored-receipt";
+import { verifyAttestationById } from "./verify";
 
 const dayMs = 86_400_000;
 
@@ -68,9 +69,8 @@ export async function listOwnAttestations(
 
 /** The owner's full view; an attestation of another organization, public or not, is not here. */
 export async function readOwnAttestation(context: Context, person: MemberPrincipal, id: string) {
-  const { db } = context.database;
-  await requireRole(db, person, "member");
-  const stored = await readAttestation(db, id);
+  await requireRole(context.database.db, person, "member");
+  const stored = await readAttestation(context, id);
   if (!isOwnerOf(person, stored)) throw attestationNotFound();
   return {
     verification: await verifyAttestationById(context, id, person, null),

@@ -15,7 +15,7 @@ import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import { actorOf, isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { shareOf } from "#lib/workers/fair-share";
-import { attestationNotFound, readAttestation, type StoredAttestation } from "./verify";
+import { attestationNotFound, readAttestation, type StoredAttestation } from "./stored-receipt";
 
 async function readCredential(context: Context, stored: StoredAttestation): Promise<ZkCredential> {
   const { payload, bbs_signature: signature, statement } = stored;
@@ -56,7 +56,7 @@ export async function createPresentation(
 ): Promise<ZkProof> {
   const { organizationId } = principal;
   const { db } = context.database;
-  const stored = await readAttestation(db, id);
+  const stored = await readAttestation(context, id);
   if (!isOwnerOf(principal, stored)) throw attestationNotFound();
   const credential = await readCredential(context, stored);
   const issuedAtSeconds = Math.floor(context.clock().getTime() / 1_000);

@@ -4,17 +4,22 @@
  */
 import type { Context } from "#lib/approvals/context";
 
-import type { LogReceipt } from "#lib/contract/attest";
 import { BUNDLE_MEDIA_TYPE, computeLogId, encodeBundle } from "#lib/domain/bundle";
-import { base64Decode } from "#lib/domain/bytes";
 import { type Envelope, encodeEnvelope } from "#lib/domain/dsse";
 import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
 import { encodeTlogProof } from "#lib/domain/tlog-proof";
 import type { Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import { readCommitTime, readReceipt } from "#lib/log/reader";
-import { attestationNotFound, maySee, readAttestation, type StoredAttestation } from "./verify";
+import { readCommitTime } from "#lib/log/reader";
+import {
+  attestationNotFound,
+  maySee,
+  proveEntry,
+  readAttestation,
+  type StoredAttestation,
+  type StoredEntry,
+} from "./stored-receipt";
 import { isErased } from "./view";
 
 export type ReceiptFileKind = "bundle" | "envelope" | "tlog-proof" | "payload" | "signature";
@@ -46,9 +51,7 @@ const writers: Record<ReceiptFileKind, Writer> = {
   }),
   "tlog-proof": async (context, stored) => ({
     mediaType: "text/plain; charset=utf-8",
-    content: makeTlogProof(
-      await readReceipt(context.database.db, stored.log_id, stored.leaf_index, context.settings.WITNESSES),
-    ),
+    content: makeTlogProof(await proveEntry(context.database, stored)),
   }),
   payload: async (_context, stored) => ({ mediaType: STATEMENT_MEDIA_TYPE, content: requirePayload(stored) }),
   signature: async (_context, stored) => ({
@@ -77,23 +80,22 @@ async function makeEnvelope(context: Context, stored: StoredAttestation): Promis
 
 async function makeBundle(context: Context, stored: StoredAttestation): Promise<string> {
   const envelope = await makeEnvelope(context, stored);
-  const log = await readReceipt(context.database.db, stored.log_id, stored.leaf_index);
+  const log = await proveEntry(context.database, stored);
   const integratedAt = await readCommitTime(context.database.db, stored.log_id, stored.leaf_index);
   return encodeBundle({
     envelope,
-    leaf: base64Decode(log.entry),
+    leaf: log.entry,
     index: log.index,
     integratedAtSeconds: Math.floor(integratedAt.getTime() / 1000),
-    proof: log.inclusion_proof.map(base64Decode),
+    proof: log.inclusionProof,
     checkpoint: log.checkpoint,
     logId: computeLogId(await context.keys.logVerifierKey(log.origin)),
   });
 }
 
 /** The leaf goes into the extra line, so that the file proves something by itself. */
-function makeTlogProof({ index, inclusion_proof, checkpoint, entry }: LogReceipt): string {
-  const proof = inclusion_proof.map(base64Decode);
-  return encodeTlogProof({ index, proof, checkpoint, extra: base64Decode(entry) });
+function makeTlogProof({ index, inclusionProof, checkpoint, entry }: StoredEntry): string {
+  return encodeTlogProof({ index, proof: inclusionProof, checkpoint, extra: entry });
 }
 
 export async function readReceiptFile(
@@ -102,7 +104,7 @@ export async function readReceiptFile(
   viewer: Principal | null,
   kind: ReceiptFileKind,
 ): Promise<ReceiptFile> {
-  const stored = await readAttestation(context.database.db, id);
+  const stored = await readAttestation(context, id, kind !== "bundle");
   if (!maySee(stored, viewer)) throw attestationNotFound();
   return { name: `${stored.id}.${suffixes[kind]}`, ...(await writers[kind](context, stored)) };
 }

@@ -64,12 +64,15 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
 
   it("needs no transaction and no look-up for what has not changed", async () => {
     await attest();
-    const { db } = test.app.context.database;
-    const transactions = vi.spyOn(db, "transaction");
-    const selects = vi.spyOn(db, "select");
+    const { database } = test.app.context;
+    const transactions = vi.spyOn(database.db, "transaction");
+    const selects = vi.spyOn(database.db, "select");
+    const statements = vi.spyOn(database, "statement");
     const answers = await Promise.all(Array.from({ length: 5 }, () => attest()));
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
     expect(selects).not.toHaveBeenCalled();
+    expect(statements.mock.calls.length).toBeGreaterThan(0);
+    expect(new Set(statements.mock.calls.map(([, use]) => use))).toEqual(new Set(["write"]));
     const first = await attest({ agent_slug: `new-${kind}` });
     expect(first.status).toBe(201);
     expect(transactions).not.toHaveBeenCalled();

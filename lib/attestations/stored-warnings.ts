@@ -11,7 +11,7 @@ type Row = Pick<typeof attestations.$inferSelect, "payload" | "erased_at" | "key
 
 type Keys = readonly Pick<PublishedKey, "keyId" | "status">[];
 
-const revokedIds = (keys: Keys) =>
+export const revokedIds = (keys: Keys) =>
   keys.filter(({ status }) => status === "revoked").map(({ keyId }) => keyId);
 
 /** Empty if the bytes aren't signed: nothing is shown of such a row. */

@@ -3,65 +3,30 @@
  * (lib/domain/verify.ts). What a private attestation keeps to itself is taken out afterwards.
  */
 
-import { DrizzleQueryError, eq } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";
-import type { LogReceipt } from "#lib/contract/attest";
 import type { VerifyResponse } from "#lib/contract/verify";
-import type { Executor } from "#lib/db/client";
-import { agents, attestations, toolManifests } from "#lib/db/schema";
-import { base64Decode, hexEncode } from "#lib/domain/bytes";
+import { hexEncode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import { isUuid } from "#lib/domain/ids";
 import { parseZkProof } from "#lib/domain/presentation-shape";
 import { reasons } from "#lib/domain/reasons";
 import type { Receipt } from "#lib/domain/receipt";
-import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import { warningOf } from "#lib/domain/warnings";
-import { isOwnerOf, type Principal } from "#lib/door/principal";
-import { AppError } from "#lib/errors";
-import { readOpenHead, readReceipt } from "#lib/log/reader";
+import type { Principal } from "#lib/door/principal";
+import { readOpenHead } from "#lib/log/reader";
 import { shareOf } from "#lib/workers/fair-share";
 import { createCostlyChecks } from "./costly-checks";
 import { verifyOwnSignature } from "./own-signature";
+import {
+  describeEntry,
+  maySee,
+  proveEntry,
+  readAttestation,
+  readManifest,
+  type StoredAttestation,
+  type StoredEntry,
+} from "./stored-receipt";
 import { describeAttestation, isErased } from "./view";
-
-export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
-
-export async function readAttestation(executor: Executor, id: string) {
-  if (!isUuid(id)) throw attestationNotFound();
-  const [row] = await executor
-    .select({ attestation: attestations, slug: agents.slug })
-    .from(attestations)
-    .innerJoin(agents, eq(agents.id, attestations.agent_id))
-    .where(eq(attestations.id, id));
-  if (!row) throw attestationNotFound();
-  const { attestation, slug } = row;
-  const statement = attestation.payload === null ? null : parseActionStatement(attestation.payload);
-  const asked = statement?.predicate.request["agent_slug"];
-  return { ...attestation, statement, slug: typeof asked === "string" ? asked : slug };
-}
-
-export type StoredAttestation = Awaited<ReturnType<typeof readAttestation>>;
-
-/** `viewer`: null for the public. */
-export function maySee(attestation: StoredAttestation, viewer: Principal | null): boolean {
-  return attestation.is_public || isOwnerOf(viewer, attestation);
-}
-
-async function readManifest(
-  executor: Executor,
-  statement: ActionStatement | null,
-): Promise<Uint8Array | null> {
-  const hash = statement?.predicate.registered.tool_manifest_hash ?? null;
-  if (hash === null) return null;
-  const [row] = await executor
-    .select({ manifest: toolManifests.manifest })
-    .from(toolManifests)
-    .where(eq(toolManifests.hash, hash));
-  return row?.manifest ?? null;
-}
 
 /** A changed row may hold anything; what is not JSON is for the check to refuse, not an error of ours. */
 function parseStored(text: string | null): unknown {
@@ -82,22 +47,21 @@ export function parseObject(bytes: Uint8Array | null): JsonObject | null {
 }
 
 /** Where the log's rows do not give a receipt (a leaf or tile is gone), one that proves nothing. */
-async function readReceiptAsStored(context: Context, stored: StoredAttestation): Promise<LogReceipt> {
-  const { db } = context.database;
+async function proveAsStored(context: Context, stored: StoredAttestation): Promise<StoredEntry> {
   try {
-    return await readReceipt(db, stored.log_id, stored.leaf_index, context.settings.WITNESSES);
+    return await proveEntry(context.database, stored);
   } catch (error) {
-    if (error instanceof DrizzleQueryError) throw error;
+    if (!(error instanceof RangeError)) throw error;
     context.logger.error({ err: error, attestation: stored.id }, "the log has no receipt for an attestation");
-    const { origin } = await readOpenHead(db);
-    return { origin, index: stored.leaf_index, tree_size: 0, entry: "", inclusion_proof: [], checkpoint: "" };
+    const { origin } = await readOpenHead(context.database.db);
+    const nothing = { treeSize: 0, entry: new Uint8Array(), inclusionProof: [], checkpoint: "" };
+    return { origin, index: stored.leaf_index, ...nothing };
   }
 }
 
 async function makeReceipt(context: Context, stored: StoredAttestation) {
-  const { db } = context.database;
-  const log = await readReceiptAsStored(context, stored);
-  const manifest = await readManifest(db, stored.statement);
+  const log = await proveAsStored(context, stored);
+  const manifest = await readManifest(context.database, stored);
   const authorization = parseObject(stored.human_authorization);
   const receipt: Receipt = {
     attestationId: stored.id,
@@ -109,13 +73,7 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
     envelopeSignature: stored.envelope_signature,
     keyId: stored.key_id,
     isPublic: stored.is_public,
-    log: {
-      index: log.index,
-      treeSize: log.tree_size,
-      entry: base64Decode(log.entry),
-      inclusionProof: log.inclusion_proof.map(base64Decode),
-      checkpoint: log.checkpoint,
-    },
+    log,
     toolManifest: manifest,
     humanAuthorization: authorization,
     zkProof: parseStored(stored.zk_proof),
@@ -136,7 +94,8 @@ async function verifyStored(
     verifySignature: verifyOwnSignature,
   };
   const share = shareOf("other", { organization: stored.organization_id, client });
-  const report = await verifyAttestation(made.receipt, trust, createCostlyChecks(context, isVisible, share));
+  const costly = createCostlyChecks(context, isVisible, share);
+  const report = await verifyAttestation(made.receipt, trust, costly, stored.statement);
   return { ...made, report };
 }
 
@@ -179,7 +138,7 @@ export async function verifyAttestationById(
   viewer: Principal | null,
   client: string | null,
 ): Promise<VerifyResponse> {
-  const stored = await readAttestation(context.database.db, id);
+  const stored = await readAttestation(context, id);
   const isVisible = maySee(stored, viewer);
   const { receipt, log, manifest, authorization, report } = await verifyStored(
     context,
@@ -203,7 +162,7 @@ export async function verifyAttestationById(
       stored.zk_proof !== null &&
       report.checks.some(({ name, status }) => name === "zk_proof" && status !== "fail"),
     predicate: stored.statement?.predicate ?? null,
-    log,
+    log: describeEntry(log),
   };
   return {
     valid: report.valid,
@@ -216,7 +175,7 @@ export async function verifyAttestationById(
     tool_manifest: manifest !== null && isVisible ? showText(manifest) : null,
     checks: visibleChecks(report, isVisible),
     independent_verification: {
-      public_key_pem: key ? encodePublicKeyPem(key.publicKey) : "",
+      public_key_pem: key ? key.publicKeyPem : "",
       curl_pubkey: `curl -fsS ${baseUrl}/v1/pubkey`,
       recreate_payload: payload,
       verify_signature:

@@ -190,6 +190,9 @@ describe("DSSE envelopes", () => {
   });
 
   it("come back from their file and verify for their key, type and payload alone", () => {
+    const odd = { ...envelope, payloadType: 'odd "type"\n', keyId: "é\u0001" };
+    for (const one of [envelope, odd])
+      expect(encodeEnvelope(one)).toEqual(canonicalBytes(envelopeToJson(one)));
     const parsed = parseEnvelope(encodeEnvelope(envelope));
     expect(parsed).toEqual(envelope);
     expect(verifyEnvelope(parsed, PUBLIC_KEY)).toBe(true);
@@ -233,6 +236,7 @@ describe("leaves of the log", () => {
     expect(parsed.signature).toEqual(envelope.signature);
     expect(parsed.publicKey).toEqual(PUBLIC_KEY);
     expect(encodeLogLeaf(parsed)).toEqual(leaf);
+    expect(canonicalBytes(JSON.parse(utf8Decode(leaf)))).toEqual(leaf);
     expect(leaf.length).toBeLessThan(600);
     expect(leafMatchesEnvelope(leaf, envelope, PUBLIC_KEY)).toBe(true);
     expect(leafMatchesEnvelope(leaf, envelope, LOG_KEY.publicKey)).toBe(false);

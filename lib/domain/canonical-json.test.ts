@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson, type JsonValue } from "./canonical-json";
+import { canonicalJson, isCanonicalText, type JsonValue } from "./canonical-json";
 
 describe("canonicalJson", () => {
   it("writes the RFC 8785 section 3.2.2 example", () => {
@@ -26,5 +27,78 @@ describe("canonicalJson", () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, "\ud800", { "\udc00": 1 }, undefined]) {
       expect(() => canonicalJson(value as JsonValue)).toThrow();
     }
+  });
+});
+
+describe("isCanonicalText", () => {
+  const judge = (text: string) => {
+    const value = JSON.parse(text) as JsonValue;
+    const isCanonical = () => {
+      try {
+        return canonicalJson(value) === text;
+      } catch {
+        return false;
+      }
+    };
+    const found = () => {
+      try {
+        return isCanonicalText(text, value);
+      } catch {
+        return false;
+      }
+    };
+    expect(found(), text).toBe(isCanonical());
+    return isCanonical();
+  };
+
+  it("says what the library says, of canonical texts and of near misses", () => {
+    const names = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.constantFrom("1", "10", "9", "__proto__", "a", "B"),
+    );
+    const { json } = fc.letrec<{ json: JsonValue }>((tie) => ({
+      json: fc.oneof(
+        { depthSize: "small" },
+        fc.oneof(
+          fc.string({ unit: "binary" }),
+          fc.double({ noNaN: true, noDefaultInfinity: true }),
+          fc.boolean(),
+        ),
+        fc.array(tie("json"), { maxLength: 3 }),
+        fc.dictionary(names, tie("json"), { maxKeys: 4 }),
+      ),
+    }));
+    let canonical = 0;
+    fc.assert(
+      fc.property(json, (value) => {
+        const text = JSON.stringify(value);
+        if (judge(text)) canonical += 1;
+        judge(JSON.stringify(value, null, 1));
+        if (!/\\ud/.test(text)) expect(judge(canonicalJson(JSON.parse(text) as JsonValue))).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(canonical).toBeGreaterThan(100);
+  });
+
+  it.each([
+    ['{"a":1,"b":2}', true],
+    ['{"10":1,"9":2}', true],
+    ['{"9":1,"10":2}', false],
+    ['{"b":1,"a":2}', false],
+    ['{"a":1,"a":1}', false],
+    ['{"__proto__":1,"a":2}', true],
+    ['["\\ud800"]', false],
+    ['["\\ud83d\\ude00"]', false],
+    ['["😀"]', true],
+    ['["\\\\ud800"]', true],
+    ['["\\u0041"]', false],
+    ["[-0]", false],
+    ["[1.0]", false],
+    ["[1e21]", false],
+    ["[1e+21]", true],
+    [' {"a":1}', false],
+  ])("%s: %s", (text, expected) => {
+    expect(judge(text)).toBe(expected);
   });
 });

@@ -5,7 +5,7 @@
  *     {"payload":"<base64>","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"SHA256:…","sig":"<base64>"}]}
  */
 import { base64Decode, base64Encode, concatBytes, utf8Decode, utf8Encode } from "./bytes";
-import { isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
 import { SIGNATURE_BYTES, type SignEd25519, type VerifyEd25519, verifyEd25519Strict } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "./statement";
@@ -52,13 +52,13 @@ export function envelopeToJson({ payloadType, payload, keyId, signature }: Envel
 }
 
 /**
- * The file: canonical JSON, so that its hash in the log is the hash of these very bytes. Written by its shape: base64
- * needs no escapes, and JSON.stringify escapes a string as RFC 8785 (section 3.2.2.2) does.
+ * The file: canonical JSON, so that its hash in the log is the hash of these very bytes. Written out, because every
+ * verification does it; the names are in their canonical order.
  */
-export function encodeEnvelope({ payload, payloadType, keyId, signature }: Envelope): Uint8Array {
-  const [type, key] = [payloadType, keyId].map((text) => JSON.stringify(text));
+export function encodeEnvelope({ payloadType, payload, keyId, signature }: Envelope): Uint8Array {
+  const signed = `{"keyid":${canonicalJson(keyId)},"sig":"${base64Encode(signature)}"}`;
   return utf8Encode(
-    `{"payload":"${base64Encode(payload)}","payloadType":${type},"signatures":[{"keyid":${key},"sig":"${base64Encode(signature)}"}]}`,
+    `{"payload":"${base64Encode(payload)}","payloadType":${canonicalJson(payloadType)},"signatures":[${signed}]}`,
   );
 }
 

@@ -42,13 +42,13 @@ export function makeLogLeaf(envelope: Envelope, publicKey: Uint8Array): LogLeaf 
   };
 }
 
-/** Canonical JSON, written by its shape: hex and base64 need no escapes. */
+/** Canonical JSON, written out because every verification does it; the names are in their canonical order. */
 export function encodeLogLeaf({ envelopeHash, payloadHash, signature, publicKey }: LogLeaf): Uint8Array {
-  const digests = `"envelopeHash":${encodeDigest(envelopeHash)},"payloadHash":${encodeDigest(payloadHash)}`;
   const verifier = base64Encode(utf8Encode(encodePublicKeyPem(publicKey)));
-  const signatures = `"signatures":[{"signature":"${base64Encode(signature)}","verifier":"${verifier}"}]`;
+  const signed = `{"signature":"${base64Encode(signature)}","verifier":"${verifier}"}`;
+  const hashes = `"envelopeHash":${encodeDigest(envelopeHash)},"payloadHash":${encodeDigest(payloadHash)}`;
   return utf8Encode(
-    `{"apiVersion":"${LEAF_VERSION}","kind":"${LEAF_KIND}","spec":{${digests},${signatures}}}`,
+    `{"apiVersion":"${LEAF_VERSION}","kind":"${LEAF_KIND}","spec":{${hashes},"signatures":[${signed}]}}`,
   );
 }
 

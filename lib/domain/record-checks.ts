@@ -2,7 +2,7 @@
 import { bytesEqual, sha256 } from "./bytes";
 import { verifyCheckpoint } from "./checkpoint";
 import { verifyEnvelope } from "./dsse";
-import type { VerifyEd25519 } from "./ed25519";
+import { SIGNATURE_BYTES, type VerifyEd25519 } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
 import { leafMatchesEnvelope, parseLogLeaf } from "./log-leaf";
 import { leafHash, verifyInclusion } from "./merkle";
@@ -79,12 +79,33 @@ export function checkKeyValidity({ receipt, key }: Subject): RecordOutcome {
   return isWithin ? pass(`key ${key.keyId} signs for ${range}`) : fail("key_out_of_range", { index, range });
 }
 
-export function checkLogInclusion({ receipt, trust, payload, key }: Subject): RecordOutcome {
+export function checkLogInclusion(subject: Subject): RecordOutcome {
+  const { receipt, trust, payload, key } = subject;
   const { log } = receipt;
   const checkpoint = verifyCheckpoint(log.checkpoint, trust.logKey, trust.verifySignature);
   if (!checkpoint.ok) return failBy(checkpoint);
   const { size, root } = checkpoint.checkpoint;
   if (size !== log.treeSize) return fail("checkpoint_mismatch");
+  if (payload === null || key === undefined || !isOwnEntry(subject, payload, key)) {
+    const misfit = findMisfit(subject);
+    if (misfit !== undefined) return misfit;
+  }
+  const claim = { leafHash: leafHash(log.entry), index: log.index, size, proof: log.inclusionProof, root };
+  return verifyInclusion(claim) ? pass(`leaf ${log.index} of ${size}`) : fail("inclusion_proof_invalid");
+}
+
+/** Whether the entry is exactly the leaf of this payload and signature: then there is nothing more to compare. */
+function isOwnEntry({ receipt }: Subject, payload: Uint8Array, key: TrustedKey): boolean {
+  return (
+    receipt.envelopeSignature.length === SIGNATURE_BYTES &&
+    bytesEqual(sha256(payload), receipt.payloadHash) &&
+    leafMatchesEnvelope(receipt.log.entry, envelopeOf(payload, receipt, key), key.publicKey)
+  );
+}
+
+/** The first field of the entry that is not the receipt's. */
+function findMisfit({ receipt, payload, key }: Subject): RecordOutcome | undefined {
+  const { log } = receipt;
   let entry: ReturnType<typeof parseLogLeaf>;
   try {
     entry = parseLogLeaf(log.entry);
@@ -97,8 +118,7 @@ export function checkLogInclusion({ receipt, trust, payload, key }: Subject): Re
   if (payload !== null && !leafMatchesEnvelope(log.entry, envelopeOf(payload, receipt, key), key.publicKey)) {
     return fail("entry_envelope_mismatch");
   }
-  const claim = { leafHash: leafHash(log.entry), index: log.index, size, proof: log.inclusionProof, root };
-  return verifyInclusion(claim) ? pass(`leaf ${log.index} of ${size}`) : fail("inclusion_proof_invalid");
+  return undefined;
 }
 
 export function checkCheckpointSignature({ receipt, trust }: Subject): RecordOutcome {

@@ -5,7 +5,7 @@
 import { hexEncode, sha256, utf8Decode } from "./bytes";
 import {
   canonicalBytes,
-  canonicalJson,
+  isCanonicalText,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -129,7 +129,7 @@ export function parseCanonical(bytes: Uint8Array): JsonObject | null {
   try {
     const text = utf8Decode(bytes);
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) && canonicalJson(value) === text ? value : null;
+    return isJsonObject(value) && isCanonicalText(text, value) ? value : null;
   } catch {
     return null;
   }
@@ -184,6 +184,7 @@ export function parseActionStatement(bytes: Uint8Array): ActionStatement | null 
   if (statement["predicateType"] !== AGENT_ACTION_PREDICATE || !isActionPredicate(statement["predicate"]))
     return null;
   const typed = statement as unknown as ActionStatement;
-  const subject = [{ name: "inputs", digest: subjectDigest(String(typed.predicate.request["inputs_hash"])) }];
-  return canonicalJson(statement["subject"] ?? null) === canonicalJson(subject) ? typed : null;
+  const digest = subjectDigest(String(typed.predicate.request["inputs_hash"]));
+  // The bytes are canonical, so the subject is written in this order and no other.
+  return JSON.stringify(statement["subject"]) === JSON.stringify([{ digest, name: "inputs" }]) ? typed : null;
 }

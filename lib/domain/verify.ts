@@ -47,18 +47,19 @@ export interface AttestationReport {
   warnings: Warning[];
 }
 
-/** Never throws for anything in the receipt. */
+/** Never throws for anything in the receipt. `parsed`: what parseActionStatement says of its payload, where it is known. */
 export async function verifyAttestation(
   receipt: Receipt,
   trust: Trust,
   costly: CostlyChecks,
+  parsed?: ActionStatement | null,
 ): Promise<AttestationReport> {
   const payload = typeof receipt.payload === "string" ? null : receipt.payload;
   const subject: Subject = {
     receipt,
     trust,
     payload,
-    statement: payload === null ? null : parseActionStatement(payload),
+    statement: parsed !== undefined ? parsed : payload && parseActionStatement(payload),
     key: trust.keys.find(
       ({ keyId, logOrigin = trust.logKey.name }) =>
         keyId === receipt.keyId && logOrigin === trust.logKey.name,

@@ -1,12 +1,12 @@
 /** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
 
-import { and, count, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, count, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, dailyUsage, organizations } from "#lib/db/schema";
+import { apiKeys, dailyUsage } from "#lib/db/schema";
 import { sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
 import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/door/principal";
@@ -80,32 +80,32 @@ export async function createApiKey(
   return { id, text, createdAt };
 }
 
-async function readLiveKey(context: AccountsContext, which: SQL) {
-  const [row] = await context.database.db
-    .select({
-      keyId: apiKeys.id,
-      organizationId: apiKeys.organization_id,
-      scopes: apiKeys.scopes,
-      lastUsedAt: apiKeys.last_used_at,
-      defaultPublic: organizations.default_public,
-      perDay: organizations.attestations_per_day,
-    })
-    .from(apiKeys)
-    .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
-    .where(and(which, isLiveKey, isNull(organizations.deleted_at)));
-  return row ?? null;
+interface FoundKey {
+  keyId: string;
+  organizationId: string;
+  scopes: Scope[];
+  lastUsedAt: Date | null;
+  defaultPublic: boolean;
+  perDay: number | null;
 }
 
-function describePrincipal(
-  context: AccountsContext,
-  row: NonNullable<Awaited<ReturnType<typeof readLiveKey>>>,
-  ip: string,
-): KeyPrincipal {
+/** Every request behind a key asks this. The conditions are those of {@link isLiveKey}. */
+const liveKeyBy = (column: "secret_hash" | "id") =>
+  `SELECT k.id AS "keyId", k.organization_id AS "organizationId", k.scopes,
+    k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay"
+  FROM api_keys k
+  JOIN organizations o ON o.id = k.organization_id
+  WHERE k.${column} = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    AND o.deleted_at IS NULL`;
+const liveKeyBySecret = liveKeyBy("secret_hash");
+const liveKeyById = liveKeyBy("id");
+
+function describePrincipal(context: AccountsContext, row: FoundKey, ip: string): KeyPrincipal {
   return {
     kind: "key",
     keyId: row.keyId,
     organizationId: row.organizationId,
-    scopes: row.scopes as Scope[],
+    scopes: row.scopes,
     defaultPublic: row.defaultPublic,
     attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
     ip,
@@ -118,8 +118,8 @@ export async function findKeyPrincipal(
   text: string,
   ip: string,
 ): Promise<KeyPrincipal | null> {
-  const row = await readLiveKey(context, eq(apiKeys.secret_hash, sha256(utf8Encode(text))));
-  if (row === null) return null;
+  const [row] = await context.database.statement<FoundKey>(liveKeyBySecret)(sha256(utf8Encode(text)));
+  if (!row) return null;
   await touch(context, row.keyId, row.lastUsedAt, ip);
   return describePrincipal(context, row, ip);
 }
@@ -129,8 +129,8 @@ export async function readPrincipalAgain(
   context: AccountsContext,
   { keyId, ip }: KeyPrincipal,
 ): Promise<KeyPrincipal> {
-  const row = await readLiveKey(context, eq(apiKeys.id, keyId));
-  if (row === null) throw invalidApiKey();
+  const [row] = await context.database.statement<FoundKey>(liveKeyById)(keyId);
+  if (!row) throw invalidApiKey();
   return describePrincipal(context, row, ip);
 }
 

@@ -19,14 +19,15 @@ describe.each(databaseKinds)("unknown keys (%s)", (kind) => {
   beforeAll(async () => {
     test = await startTestApp(kind, { LIMIT_UNKNOWN_KEY_PER_MINUTE: "10" });
     const { database } = test.app.context;
-    const { db } = database;
-    // A key's look-up is the only select of a request that is refused.
-    database.db = Object.assign(Object.create(db) as typeof db, {
-      select: (...args: Parameters<typeof db.select>) => {
+    const { statement } = database;
+    // A key's look-up is the only statement of a request that is refused.
+    database.statement = (text, use) => {
+      const run = statement<never>(text, use);
+      return (...parameters) => {
         lookUps += 1;
-        return db.select(...args);
-      },
-    });
+        return run(...parameters);
+      };
+    };
   });
   afterAll(() => test.close());
   beforeEach(() => {

@@ -72,18 +72,27 @@ export async function readShownCheckpoint(
   return addCosignatures(executor, head.id, isShown ? cosigned : newest);
 }
 
-/** What a receipt for this leaf carries: cosigned if a cosigned checkpoint covers it, else the newest. */
-export async function readCoveringCheckpoint(
-  executor: Executor,
-  head: Head,
-  index: number,
-  policy: Policy,
-): Promise<ShownCheckpoint> {
-  const newest = { size: head.size, note: head.checkpoint };
-  if (policy === undefined) return newest;
-  const cosigned = await findCosigned(executor, head.id, policy);
-  const covers = cosigned !== null && cosigned.size > index;
-  return addCosignatures(executor, head.id, covers ? cosigned : newest);
+/**
+ * SQL of what a receipt for leaf `index` carries: the newest checkpoint that the policy is met for if that one covers
+ * the leaf, else the head's. `witnesses`: the policy's names, NULL without one. For a lateral join.
+ */
+export function selectCovering(
+  head: Record<"logId" | "size" | "note", string>,
+  index: string,
+  policy: Record<"witnesses" | "threshold", string>,
+): string {
+  const { logId, size, note } = head;
+  return `SELECT coalesce(c.size, ${size}) AS size, coalesce(c.note, ${note}) AS note,
+      (SELECT string_agg(s.line, '') FROM log_cosignatures s
+        WHERE ${policy.witnesses}::text[] IS NOT NULL AND s.log_id = ${logId} AND s.size = coalesce(c.size, ${size})) AS cosignatures
+    FROM (SELECT) AS one
+    LEFT JOIN LATERAL (
+      SELECT k.size, k.note FROM (
+        SELECT s.size FROM log_cosignatures s
+        WHERE ${policy.witnesses}::text[] IS NOT NULL AND s.log_id = ${logId} AND s.witness = ANY(${policy.witnesses}::text[])
+        GROUP BY s.size HAVING count(*) >= greatest(1, ${policy.threshold}::int) ORDER BY s.size DESC LIMIT 1
+      ) AS newest JOIN log_checkpoints k ON k.log_id = ${logId} AND k.size = newest.size
+    ) AS c ON c.size > ${index}`;
 }
 
 /** By witness: the largest size that it has cosigned of this log, as far as this service knows. */

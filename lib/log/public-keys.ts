@@ -10,6 +10,7 @@ import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-ke
 import { pathOfLog } from "#lib/domain/log-epochs";
 import { encodeVerifierKey } from "#lib/domain/signed-note";
 import { readLogs } from "#lib/signing/log-keys";
+import type { PublishedKey } from "#lib/signing/signing-keys";
 import type { LogContext } from "./context";
 import { readCosignedSizes } from "./cosigned-checkpoints";
 import { listKeyEvents } from "./key-events";
@@ -71,30 +72,27 @@ async function describeWitnesses({ settings, database }: LogContext) {
   return { threshold, members };
 }
 
-async function readLogKeys(context: LogContext) {
-  const logs = (await readLogs(context.database.db)).map((log) => ({
+/** What grows with every entry, and whether a log is closed. */
+const statesText = "SELECT id, size, closed_at FROM logs ORDER BY id";
+
+type LogState = Pick<LogRow, "id" | "size" | "closed_at">;
+
+/** Everything but {@link LogState} and the witnesses: it changes with the keys alone. */
+async function describeKeys(context: LogContext, keys: PublishedKey[]) {
+  const active = keys.find(({ status }) => status === "active");
+  if (!active) throw new Error("there is no active signing key");
+  const { db } = context.database;
+  const events = await listKeyEvents(db);
+  const logs = (await readLogs(db)).map((log) => ({
+    id: log.id,
     origin: log.origin,
     vkey: encodeVerifierKey(log.key),
     url: `${context.settings.baseUrl}${pathOfLog(log.id)}`,
-    size: log.size,
-    closed_at: log.closed_at?.toISOString() ?? null,
     opened_by: describeEpoch(log),
   }));
-  const open = logs.find((log) => log.closed_at === null);
-  if (!open) throw new Error("the database has no open log");
-  const { origin, vkey, url } = open;
-  return { open: { origin, vkey, url, witnesses: await describeWitnesses(context) }, logs };
-}
-
-export async function readPublicKeys(context: LogContext): Promise<z.infer<typeof pubkeyResponse>> {
-  const keys = await context.keys.published();
-  const active = keys.find(({ status }) => status === "active");
-  if (!active) throw new Error("there is no active signing key");
-  const { open, logs } = await readLogKeys(context);
-  const events = await listKeyEvents(context.database.db);
-  return {
+  const current = {
     key_id: active.keyId,
-    algorithm: "Ed25519",
+    algorithm: "Ed25519" as const,
     public_key: base64Encode(active.publicKey),
     public_key_pem: active.publicKeyPem,
     created_at: active.createdAt.toISOString(),
@@ -111,7 +109,9 @@ export async function readPublicKeys(context: LogContext): Promise<z.infer<typeo
       created_at: key.createdAt.toISOString(),
       retired_at: key.retiredAt?.toISOString() ?? null,
     })),
-    log: open,
+  };
+  return {
+    current,
     logs,
     zk: await readZkKeys(context, events),
     key_events: events.map(({ log_origin, index, payload, signature, envelope_signature, key_id }) => ({
@@ -123,6 +123,37 @@ export async function readPublicKeys(context: LogContext): Promise<z.infer<typeo
       key_id,
     })),
   };
+}
+
+/** Described once for each list of published keys, which is read anew every second. */
+const described = new WeakMap<PublishedKey[], ReturnType<typeof describeKeys>>();
+
+function describeOnce(context: LogContext, keys: PublishedKey[], isStale: boolean) {
+  const known = isStale ? undefined : described.get(keys);
+  if (known !== undefined) return known;
+  const made = describeKeys(context, keys);
+  described.set(keys, made);
+  made.catch(() => described.delete(keys));
+  return made;
+}
+
+export async function readPublicKeys(context: LogContext): Promise<z.infer<typeof pubkeyResponse>> {
+  const keys = await context.keys.published();
+  const states = await context.database.statement<LogState>(statesText)();
+  let about = await describeOnce(context, keys, false);
+  // A log was begun since.
+  if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);
+  const logs = about.logs.map(({ id, opened_by, ...log }) => {
+    const state = states.find((one) => one.id === id);
+    if (state === undefined) throw new Error(`log ${id} is gone`);
+    return { ...log, size: state.size, closed_at: state.closed_at?.toISOString() ?? null, opened_by };
+  });
+  const open = logs.find((log) => log.closed_at === null);
+  if (!open) throw new Error("the database has no open log");
+  const { origin, vkey, url } = open;
+  const { current, zk, key_events } = about;
+  const witnesses = await describeWitnesses(context);
+  return { ...current, log: { origin, vkey, url, witnesses }, logs, zk, key_events };
 }
 
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */

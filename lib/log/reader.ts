@@ -1,12 +1,8 @@
-/** Reading the log's tables: heads, tiles, entries, and a leaf's proof under a checkpoint. */
+/** Reading the log's tables: heads, tiles, entries. */
 import { and, asc, eq, gt, gte, isNull, lt } from "drizzle-orm";
-import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
 import { logCheckpoints, logLeaves, logs, logTiles } from "#lib/db/schema";
-import { base64Encode } from "#lib/domain/bytes";
-import { proveInclusion, type TileReader } from "#lib/domain/tile-proofs";
-import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
-import { readCoveringCheckpoint } from "./cosigned-checkpoints";
+import type { TileReader } from "#lib/domain/tile-proofs";
 
 export async function readOpenHead(executor: Executor) {
   const [head] = await executor.select().from(logs).where(isNull(logs.closed_at));
@@ -66,26 +62,4 @@ export async function readCommitTime(executor: Executor, logId: number, index: n
     .limit(1);
   if (!first) throw new Error(`no checkpoint of log ${logId} covers leaf ${index}`);
   return first.at;
-}
-
-/** A leaf's proof under the newest checkpoint of its log or, with a policy, under one that meets it. */
-export async function readReceipt(
-  executor: Executor,
-  logId: number,
-  index: number,
-  policy?: WitnessPolicySettings,
-): Promise<LogReceipt> {
-  const head = await readHead(executor, logId);
-  const [entry] = await readEntries(executor, logId, index, 1);
-  if (!entry) throw new Error(`leaf ${index} of log ${logId} is missing`);
-  const { size, note } = await readCoveringCheckpoint(executor, head, index, policy);
-  const proof = await proveInclusion(index, size, tileReader(executor, logId));
-  return {
-    origin: head.origin,
-    index,
-    tree_size: size,
-    entry: base64Encode(entry),
-    inclusion_proof: proof.map(base64Encode),
-    checkpoint: note,
-  };
 }

@@ -6,7 +6,8 @@ import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";
 import { requestAddress } from "#lib/app/request-address";
 import type { Context } from "#lib/approvals/context";
-import { parseObject, readAttestation, verifyAttestationById } from "#lib/attestations/verify";
+import { readAttestation } from "#lib/attestations/stored-receipt";
+import { parseObject, verifyAttestationById } from "#lib/attestations/verify";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { isJsonObject } from "#lib/domain/canonical-json";
 import { MESSAGE_NAMES } from "#lib/domain/disclosure";
@@ -51,7 +52,7 @@ function isTestApproval(approval: HumanApproval | undefined): boolean {
 /** `client`: the address that asks. */
 export async function verifyForPage(context: Context, id: string, client: string): Promise<VerificationPage> {
   const answer = await verifyAttestationById(context, id, null, client);
-  const stored = await readAttestation(context.database.db, id);
+  const stored = await readAttestation(context, id);
   const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
   return {
     answer,

@@ -104,7 +104,7 @@ export function createSigningKeys(
 ): SigningKeys {
   let held = first;
   let zkKeyPair: Promise<ZkKeyPair> | null = null;
-  let cached: { atMs: number; keys: PublishedKey[] } | null = null;
+  let cached: { atMs: number; keys: Promise<PublishedKey[]> } | null = null;
   let reloading: Promise<void> | null = null;
   const logKeys = new Map<string, VerifierKey>();
 
@@ -138,8 +138,13 @@ export function createSigningKeys(
     },
     published: async () => {
       const nowMs = clock().getTime();
-      if (cached === null || nowMs - cached.atMs > cacheMs)
-        cached = { atMs: nowMs, keys: await readPublishedKeys(database.db) };
+      if (cached === null || nowMs - cached.atMs > cacheMs) {
+        const entry = { atMs: nowMs, keys: readPublishedKeys(database.db) };
+        cached = entry;
+        entry.keys.catch(() => {
+          if (cached === entry) cached = null;
+        });
+      }
       return cached.keys;
     },
   };

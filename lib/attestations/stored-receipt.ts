@@ -1,0 +1,144 @@
+/** An attestation as it is stored, with all that its receipt is made of: the one way to read one, in one statement. */
+import type { Context } from "#lib/approvals/context";
+import type { LogReceipt } from "#lib/contract/attest";
+import type { Database } from "#lib/db/client";
+import { withPlainBytes } from "#lib/db/plain-bytes";
+import { base64Encode } from "#lib/domain/bytes";
+import { addNoteSignatures } from "#lib/domain/checkpoint";
+import { isUuid } from "#lib/domain/ids";
+import { parseSignatureLines } from "#lib/domain/signed-note";
+import { parseActionStatement } from "#lib/domain/statement";
+import { isOwnerOf, type Principal } from "#lib/door/principal";
+import { AppError } from "#lib/errors";
+import { selectCovering } from "#lib/log/cosigned-checkpoints";
+import { proveStored, selectTiles } from "#lib/log/stored-proof";
+
+export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
+
+/** What the columns hold; bytes of a changed row may be anything. */
+interface Row {
+  id: string;
+  organization_id: string;
+  log_id: number;
+  leaf_index: number;
+  payload: Uint8Array | null;
+  payload_hash: Uint8Array;
+  signature: Uint8Array;
+  envelope_signature: Uint8Array;
+  key_id: string;
+  is_public: boolean;
+  human_authorization: Uint8Array | null;
+  zk_proof: string | null;
+  bbs_signature: Uint8Array | null;
+  erased_at: Date | null;
+  slug: string;
+  /** The agent's registered tools of today: nearly always those of the statement. */
+  manifest_hash: string | null;
+  manifest: Uint8Array | null;
+  /** Null where the log or its leaf is gone. */
+  origin: string | null;
+  leaf: Uint8Array | null;
+  size: number | null;
+  note: string | null;
+  cosignatures: string | null;
+  tiles: string | null;
+}
+
+const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
+const policy = { witnesses: "$2", threshold: "$3" };
+
+/** $1: id. With a policy $2 are its witnesses and $3 its threshold; without one $2 is null. */
+const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature,
+    a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof, a.bbs_signature, a.erased_at,
+    g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size, shown.note,
+    shown.cosignatures, proof.tiles
+  FROM attestations a
+  JOIN agents g ON g.id = a.agent_id
+  LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
+  LEFT JOIN logs h ON h.id = a.log_id
+  LEFT JOIN log_leaves leaf ON leaf.log_id = a.log_id AND leaf.leaf_index = a.leaf_index
+  LEFT JOIN LATERAL (${selectCovering(head, "a.leaf_index", policy)}) shown ON true
+  LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true
+  WHERE a.id = $1`;
+
+function toStored(given: Row) {
+  const row = withPlainBytes(given);
+  const statement = row.payload === null ? null : parseActionStatement(row.payload);
+  const asked = statement?.predicate.request["agent_slug"];
+  return { ...row, statement, slug: typeof asked === "string" ? asked : row.slug };
+}
+
+export type StoredAttestation = ReturnType<typeof toStored>;
+
+/** `isCosigned`: its receipt is under a checkpoint that the witness policy is met for, if there is one; else the newest. */
+export async function readAttestation(
+  { database, settings }: Pick<Context, "database" | "settings">,
+  id: string,
+  isCosigned = true,
+): Promise<StoredAttestation> {
+  if (!isUuid(id)) throw attestationNotFound();
+  const policy = isCosigned ? settings.WITNESSES : undefined;
+  const names = policy?.witnesses.map(({ key }) => key.name) ?? null;
+  const [row] = await database.statement<Row>(statementText)(id, names, policy?.threshold ?? null);
+  if (!row) throw attestationNotFound();
+  return toStored(row);
+}
+
+/** `viewer`: null for the public. */
+export function maySee(stored: StoredAttestation, viewer: Principal | null): boolean {
+  return stored.is_public || isOwnerOf(viewer, stored);
+}
+
+export interface StoredEntry {
+  origin: string;
+  index: number;
+  treeSize: number;
+  entry: Uint8Array;
+  inclusionProof: Uint8Array[];
+  checkpoint: string;
+}
+
+/** The leaf and its proof. Throws RangeError if the log's rows do not give one: a leaf or a tile is gone. */
+export async function proveEntry(database: Database, stored: StoredAttestation): Promise<StoredEntry> {
+  const { log_id: logId, leaf_index: index, origin, leaf, size, note, cosignatures, tiles } = stored;
+  if (origin === null || size === null || note === null)
+    throw new RangeError(`the database has no log ${logId}`);
+  if (leaf === null) throw new RangeError(`leaf ${index} of log ${logId} is missing`);
+  const inclusionProof = await proveStored(database, logId, index, size, tiles);
+  const checkpoint =
+    cosignatures === null ? note : addNoteSignatures(note, parseSignatureLines(cosignatures));
+  return { origin, index, treeSize: size, entry: leaf, inclusionProof, checkpoint };
+}
+
+export function describeEntry({
+  origin,
+  index,
+  treeSize,
+  entry,
+  inclusionProof,
+  checkpoint,
+}: StoredEntry): LogReceipt {
+  return {
+    origin,
+    index,
+    tree_size: treeSize,
+    entry: base64Encode(entry),
+    inclusion_proof: inclusionProof.map(base64Encode),
+    checkpoint,
+  };
+}
+
+/** The tools that the statement names; null where they are gone. */
+export async function readManifest(
+  database: Database,
+  stored: StoredAttestation,
+): Promise<Uint8Array | null> {
+  const hash = stored.statement?.predicate.registered.tool_manifest_hash ?? null;
+  if (hash === null) return null;
+  if (hash === stored.manifest_hash) return stored.manifest;
+  const find = database.statement<{ manifest: Uint8Array }>(
+    "SELECT manifest FROM tool_manifests WHERE hash = $1",
+  );
+  const [row] = await find(hash);
+  return row ? withPlainBytes(row).manifest : null;
+}
