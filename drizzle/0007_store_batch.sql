@@ -10,6 +10,14 @@ CREATE UNIQUE INDEX "attestations_authorization" ON "attestations" USING btree (
 -- Hashes do not compress.
 ALTER TABLE "log_tiles" ALTER COLUMN "hashes" SET STORAGE EXTERNAL;
 --> statement-breakpoint
+CREATE TABLE "agent_records" (
+	"agent_id" uuid PRIMARY KEY NOT NULL,
+	"listed" bigint NOT NULL
+);
+--> statement-breakpoint
+INSERT INTO agent_records (agent_id, listed)
+  SELECT agent_id, count(*) FILTER (WHERE is_public AND payload IS NOT NULL) FROM attestations GROUP BY agent_id;
+--> statement-breakpoint
 -- What was assumed does not hold: the whole statement stores nothing. The message is the reason, the detail its subject.
 CREATE FUNCTION refuse_batch(reason text, subject text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -112,6 +120,11 @@ BEGIN
       AS given(id, organization_id, agent_id, api_key_id, leaf_index, payload, payload_hash,
         signature, envelope_signature, key_id, is_public, at, action, approval_method, codes,
         agent_signature_hash, authorization_object, authorization_id, zk_proof, bbs_signature);
+
+  INSERT INTO agent_records AS kept (agent_id, listed)
+    SELECT agent, count(*) FILTER (WHERE is_public) FROM unnest(their_agents, are_public) AS given(agent, is_public)
+    GROUP BY agent ORDER BY agent
+    ON CONFLICT (agent_id) DO UPDATE SET listed = kept.listed + excluded.listed;
 
   IF rare IS NULL THEN RETURN true; END IF;
 

@@ -5,6 +5,7 @@ import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { fromPage, makeResult } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
+import { miscountedAgents } from "#support/feed-counts";
 
 describe.each(databaseKinds)("erasure (%s)", (kind) => {
   let test: TestApp;
@@ -15,6 +16,20 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
     ({ key, organizationId } = await test.createKey());
   });
   afterAll(() => test.close());
+
+  it("takes an attestation out of its feed and its count, once", async () => {
+    const attest = async (is_public: boolean) => {
+      const body = { agent_slug: "counted", action: "a", inputs_hash: "b", is_public };
+      return (await test.call("POST", "/v1/attest", { key, body })).body.attestation_id;
+    };
+    const [shown, , hidden] = [await attest(true), await attest(true), await attest(false)];
+    const total = async () => (await test.call("GET", "/v1/agent/counted")).body.total_attestations;
+    expect(await total()).toBe(2);
+    for (const id of [shown, shown, hidden])
+      expect((await test.call("DELETE", `/v1/attestations/${id}/content`, { key })).status).toBe(200);
+    expect(await total()).toBe(1);
+    expect(await miscountedAgents(test)).toEqual([]);
+  });
 
   it("takes the content everywhere, and leaves a log entry that is still proven", async () => {
     const body = {

@@ -10,6 +10,7 @@ import type { Context } from "#lib/approvals/context";
 import type { EraseResponse } from "#lib/contract/receipts";
 import type { Executor } from "#lib/db/client";
 import {
+  agentRecords,
   apiKeys,
   approvalSubmissions,
   approvals,
@@ -34,6 +35,7 @@ export async function eraseContent(
     const erasedAt = row.erased_at ?? context.clock();
     if (row.erased_at === null || row.payload !== null) {
       await eraseAttestation(tx, row.id, erasedAt);
+      if (row.payload !== null && row.is_public) await countErased(tx, row.agent_id);
       if (row.authorization_id !== null) await eraseAuthorization(tx, row.authorization_id);
       await recordAudit(context, tx, {
         organizationId: principal.organizationId,
@@ -69,6 +71,14 @@ async function lockOwn(tx: Executor, { organizationId }: Principal, id: string) 
     .for("update");
   if (!row) throw attestationNotFound();
   return row;
+}
+
+/** Its public feed has one less. */
+async function countErased(tx: Executor, agentId: string): Promise<void> {
+  await tx
+    .update(agentRecords)
+    .set({ listed: sql`${agentRecords.listed} - 1` })
+    .where(eq(agentRecords.agent_id, agentId));
 }
 
 /** The hash of the agent's signature and the authorization's id stay: neither may be used a second time. */

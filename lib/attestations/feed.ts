@@ -34,8 +34,7 @@ const pageText = `SELECT a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash
   ORDER BY a.log_id DESC NULLS LAST, a.leaf_index DESC NULLS LAST
   LIMIT $8`;
 
-const countText = `SELECT count(*)::int AS total FROM attestations a
-  WHERE a.agent_id = $1 AND a.is_public AND a.payload IS NOT NULL`;
+const countText = "SELECT listed AS total FROM agent_records WHERE agent_id = $1";
 
 async function readPage(
   { database, keys }: Context,

@@ -13,6 +13,7 @@ import { signedRequest } from "#lib/domain/statement";
 import { checkStoredLogs } from "#lib/log/history";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
+import { miscountedAgents } from "#support/feed-counts";
 
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000", LIMIT_ATTEST_PER_DAY: "100000" };
 const body = (more: JsonObject = {}): JsonObject => ({
@@ -59,6 +60,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
       "SELECT (SELECT count(*) FROM log_leaves WHERE kind = 'attestation') - count(*) AS more FROM attestations",
     );
     expect(Number(row?.["more"])).toBe(0);
+    expect(await miscountedAgents(test)).toEqual([]);
     await test.close();
   });
 

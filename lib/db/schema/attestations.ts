@@ -1,6 +1,7 @@
 /** Attestations, and how many an organization made on a day. */
 import { sql } from "drizzle-orm";
 import {
+  bigint,
   boolean,
   date,
   index,
@@ -62,6 +63,12 @@ export const attestations = pgTable(
     index("attestations_organization").on(t.organization_id, t.id.desc()),
   ],
 );
+
+/** What grows with each of an agent's attestations: how many its public feed has in all. */
+export const agentRecords = pgTable("agent_records", {
+  agent_id: uuid().primaryKey(),
+  listed: bigint({ mode: "number" }).notNull(),
+});
 
 export const dailyUsage = pgTable(
   "daily_usage",
