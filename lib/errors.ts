@@ -49,7 +49,7 @@ interface ErrorOptions {
   /** Only logged, never shown. */
   cause?: unknown;
   errors?: FieldError[];
-  headers?: Record<string, string>;
+  headers?: Record<Lowercase<string>, string>;
 }
 
 export function describeError(name: ErrorName): { status: number; title: string; code: string } {
@@ -77,7 +77,7 @@ export class AppError extends Error {
   readonly errorName: ErrorName;
   readonly detail: string;
   readonly errors: FieldError[] | undefined;
-  readonly headers: Record<string, string>;
+  readonly headers: Record<Lowercase<string>, string>;
 
   constructor(name: ErrorName, detail: string, options: ErrorOptions = {}) {
     super(`${name}: ${detail}`, { cause: options.cause });
@@ -89,7 +89,7 @@ export class AppError extends Error {
   }
 
   /** The same error; a header that it has already wins. */
-  withHeaders(headers: Record<string, string>): AppError {
+  withHeaders(headers: Record<Lowercase<string>, string>): AppError {
     return new AppError(this.errorName, this.detail, {
       cause: this.cause,
       headers: { ...headers, ...this.headers },

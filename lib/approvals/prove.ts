@@ -78,7 +78,7 @@ async function askWorld(
   const { text, isTransient } = explainPortalCode(code);
   if (!isTransient) throw refused(text);
   throw new AppError("service_unavailable", `${text}; the request is still pending`, {
-    headers: { "Retry-After": "5" },
+    headers: { "retry-after": "5" },
   });
 }
 

@@ -48,7 +48,7 @@ async function countPending(tx: Executor, where: SQL | undefined): Promise<numbe
 /** Under the request's row lock. */
 async function requirePlace(tx: Executor, requestId: string, client: string): Promise<void> {
   const ofRequest = eq(approvalSubmissions.request_id, requestId);
-  const retry = { headers: { "Retry-After": "5" } };
+  const retry = { headers: { "retry-after": "5" } };
   if (
     (await countPending(tx, and(ofRequest, eq(approvalSubmissions.client, client)))) >= maxWaitingOfClient
   ) {

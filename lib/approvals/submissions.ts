@@ -66,7 +66,7 @@ export async function submitApproval(
   const claimed = await claimSubmission(context, known.id);
   if (claimed === null) {
     throw new AppError("service_unavailable", "this proof is stored and will be checked again", {
-      headers: { "Retry-After": "5" },
+      headers: { "retry-after": "5" },
     });
   }
   await attemptSubmission(context, claimed);

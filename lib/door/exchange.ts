@@ -16,7 +16,7 @@ export interface Asked {
 /** An answer in text. Header names are in lower case. */
 export interface Answer {
   status: number;
-  headers: Record<string, string>;
+  headers: Record<Lowercase<string>, string>;
   /** Null for none. */
   text: string | null;
 }

@@ -55,7 +55,7 @@ export interface Reply {
   status?: number;
   /** JSON. */
   body: unknown;
-  headers?: Record<string, string>;
+  headers?: Record<Lowercase<string>, string>;
 }
 
 type BodyOf<Spec extends OperationSpec> = Spec["body"] extends z.ZodType ? z.output<Spec["body"]> : null;

@@ -165,7 +165,7 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   }
 
   const busy = () =>
-    new AppError("service_unavailable", options.refusal, { headers: { "Retry-After": "2" } });
+    new AppError("service_unavailable", options.refusal, { headers: { "retry-after": "2" } });
 
   return {
     async run<T>(share: Share, work: () => Promise<T>): Promise<T> {

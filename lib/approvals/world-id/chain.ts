@@ -81,6 +81,6 @@ function rethrow(error: unknown): never {
 function unavailable(what: string, cause?: unknown): never {
   throw new AppError("service_unavailable", `World Chain ${what}`, {
     cause,
-    headers: { "Retry-After": "5" },
+    headers: { "retry-after": "5" },
   });
 }

@@ -165,7 +165,7 @@ function parseJson(text: string): unknown {
 function unavailable(what: string, cause?: unknown): never {
   throw new AppError("service_unavailable", `World ${what}; the request is still pending`, {
     cause,
-    headers: { "Retry-After": "5" },
+    headers: { "retry-after": "5" },
   });
 }
 
