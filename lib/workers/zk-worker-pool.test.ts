@@ -116,7 +116,7 @@ describe("the pool", () => {
     const accepted = [1, 2, 3].map(() => pool.run("sleep", 50, anyone));
     await expect(pool.run("sleep", 50, anyone)).rejects.toMatchObject({
       errorName: "service_unavailable",
-      headers: { "Retry-After": "2" },
+      headers: { "retry-after": "2" },
     });
     expect(await Promise.all(accepted)).toEqual(["slept", "slept", "slept"]);
     expect(await pool.run("sleep", 1, anyone)).toBe("slept");
