@@ -92,6 +92,12 @@ function describeFor(
 
 export const wakeupName = (requestId: string) => `authorization:${requestId}`;
 
+async function requireAuthorization(context: Context, requestId: string): Promise<FoundAuthorization> {
+  const row = await findAuthorization(context.database, requestId);
+  if (row === null) throw authorizationNotFound();
+  return row;
+}
+
 /** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */
 export async function readAuthorization(
   context: Context,
@@ -99,6 +105,7 @@ export async function readAuthorization(
   viewer: Principal | null,
   waitSeconds = 0,
 ): Promise<AuthorizationState> {
+  if (waitSeconds === 0) return describeFor(context, await requireAuthorization(context, requestId), viewer);
   const untilMs = performance.now() + waitSeconds * 1000;
   for (;;) {
     const abort = new AbortController();
@@ -106,8 +113,7 @@ export async function readAuthorization(
     // Listening begins before the look, so that a change in between wakes too.
     const woken = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs), abort.signal);
     try {
-      const row = await findAuthorization(context.database, requestId);
-      if (row === null) throw authorizationNotFound();
+      const row = await requireAuthorization(context, requestId);
       if (row.status !== "pending" || leftMs <= 0) return describeFor(context, row, viewer);
       const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
       await woken;

@@ -191,6 +191,35 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
     expect((await verify(id)).valid).toBe(true);
   });
 
+  it("a change of the log's tiles or checkpoint after many verifications, and its undoing, show at once", async () => {
+    for (let i = 0; i < 3; i += 1) await attest();
+    const { attestation_id: id } = await attest();
+    const tile = "UPDATE log_tiles SET hashes =";
+    const first = "WHERE log_id = 1 AND level = 0 AND tile_index = 0";
+    const { rows } = await query(`SELECT hashes FROM log_tiles ${first}`);
+    const changes = [
+      "set_byte(hashes, 0, get_byte(hashes, 0) # 1)",
+      "set_byte(hashes, 32, get_byte(hashes, 32) # 1)",
+      "substring(hashes FOR 64)",
+      "substring(hashes FOR length(hashes) - 1)",
+      "hashes || '\\x00'",
+      "''",
+    ];
+    for (const change of changes) {
+      for (let i = 0; i < 3; i += 1) expect((await verify(id)).valid).toBe(true);
+      await query(`${tile} ${change} ${first}`);
+      for (let i = 0; i < 2; i += 1) {
+        const { valid, failed } = await verify(id);
+        expect([change, valid, failed]).toEqual([change, false, expect.arrayContaining(["log_inclusion"])]);
+      }
+      await query(`${tile} $1 ${first}`, [rows[0]?.["hashes"]]);
+    }
+    await query("UPDATE logs SET checkpoint = replace(checkpoint, '/log', '/lag') WHERE id = 1");
+    expect((await verify(id)).failed).toEqual(["log_inclusion", "checkpoint_signature"]);
+    await query("UPDATE logs SET checkpoint = replace(checkpoint, '/lag', '/log') WHERE id = 1");
+    expect((await verify(id)).valid).toBe(true);
+  });
+
   it("a TEST mark stays where the stored authorization still has it", async () => {
     const { attestation_id: id } = await attest();
     expect((await verifyForPage(test.app.context, id, "192.0.2.1")).isTest).toBe(false);

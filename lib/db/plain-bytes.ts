@@ -1,11 +1,9 @@
 /**
- * A row whose bytes are what the schema says they are. The driver of PostgreSQL gives Buffers, whose slices share their
- * memory.
+ * Makes the bytes of a row that was just read what the schema says they are. The driver of PostgreSQL gives Buffers,
+ * whose slices share their memory.
  */
 export function withPlainBytes<Row extends object>(row: Row): Row {
-  const plain = Object.entries(row).map(([name, value]: [string, unknown]) => [
-    name,
-    value instanceof Uint8Array ? new Uint8Array(value) : value,
-  ]);
-  return Object.fromEntries(plain) as Row;
+  for (const [name, value] of Object.entries(row))
+    if (value instanceof Uint8Array) (row as Record<string, unknown>)[name] = new Uint8Array(value);
+  return row;
 }
