@@ -141,13 +141,17 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
       { timeout: 30_000 },
     );
 
-  /** An attestation that is still looking up its agent when the database goes; resolves with its 503. */
-  async function failUnderway(action: string, headers: Record<string, string>): Promise<TestAnswer> {
+  /** An attestation that waits for a lock when the database goes; resolves with its 503. */
+  async function failUnderway(
+    action: string,
+    headers: Record<string, string>,
+    locked = "TABLE tool_manifests IN ACCESS EXCLUSIVE MODE",
+  ): Promise<TestAnswer> {
     expect((await attestWhenBack("before it goes")).status).toBe(201);
     const direct = postgres(directUrl, { max: 2 });
     const holder = await direct.reserve();
     await holder`BEGIN`;
-    await holder`LOCK TABLE tool_manifests IN ACCESS EXCLUSIVE MODE`;
+    await holder.unsafe(`LOCK ${locked}`);
     const failing = attest(action, headers);
     const waiting = () =>
       direct`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -166,6 +170,25 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     wire.mend();
     expect((await attestWhenBack("sent twice", headers)).status).toBe(201);
     expect(await count("attestations", "action = 'sent twice'")).toBe(1);
+  }, 60_000);
+
+  it("records once what was sent twice, if the statement of the first outlived its connection", async () => {
+    const headers = { "idempotency-key": "orphan-1" };
+    // The service has sent the statement that stores, and the server goes on with it.
+    const failed = await failUnderway("sent to an orphan", headers, "TABLE logs IN ACCESS EXCLUSIVE MODE");
+    expect([failed.status, JSON.stringify(failed.body)]).toEqual([
+      503,
+      expect.stringMatching(/may or may not/),
+    ]);
+    wire.mend();
+    expect((await attestWhenBack("sent to an orphan", headers)).status).toBe(201);
+    await vi.waitFor(async () =>
+      expect(await countDirectly("pg_stat_activity", "wait_event_type = 'Lock'")).toBe(0),
+    );
+    expect(await count("attestations", "action = 'sent to an orphan'")).toBe(1);
+    expect((await attest("after the orphan")).status).toBe(201);
+    const [log] = await checkStoredLogs(test.app.context.database.db);
+    expect(log?.check).toMatchObject({ ok: true });
   }, 60_000);
 
   it("gives such a key back for other processes too, as soon as the database answers", async () => {
