@@ -192,6 +192,17 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect((await attest()).status).toBe(201);
   });
 
+  it("appends nothing to a log that was closed meanwhile", async () => {
+    await attest();
+    const before = await count();
+    const [open] = await query("SELECT id FROM logs WHERE closed_at IS NULL");
+    await query("UPDATE logs SET closed_at = now() WHERE id = $1", [open?.["id"]]);
+    expect((await attest()).status).toBe(500);
+    expect(await count()).toBe(before);
+    await query("UPDATE logs SET closed_at = NULL WHERE id = $1", [open?.["id"]]);
+    expect((await attest()).status).toBe(201);
+  });
+
   it("goes on if statements are refused at random", async () => {
     const { database } = test.app.context;
     const make = database.statement;

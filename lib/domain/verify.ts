@@ -47,7 +47,7 @@ export interface AttestationReport {
   warnings: Warning[];
 }
 
-/** Never throws for anything in the receipt. `parsed`: what parseActionStatement says of its payload, where it is known. */
+/** Never throws for anything in the receipt. `parsed`: the result of parseActionStatement for its payload, if it is known. */
 export async function verifyAttestation(
   receipt: Receipt,
   trust: Trust,

@@ -125,7 +125,7 @@ async function describeKeys(context: LogContext, keys: PublishedKey[]) {
   };
 }
 
-/** Described once for each list of published keys, which is read anew every second. */
+/** Described once for each list of published keys, which is read again every second. */
 const described = new WeakMap<PublishedKey[], ReturnType<typeof describeKeys>>();
 
 function describeOnce(context: LogContext, keys: PublishedKey[], isStale: boolean) {

@@ -1,7 +1,7 @@
 /**
  * A leaf's proof from the stored tiles. The statement that reads the leaf has the database hash the tiles of its proof,
  * and a tile's nodes are remembered under the digest of the bytes that they follow from: a changed tile has another
- * digest, is read and hashed anew, and shows in the proof.
+ * digest, is read and hashed again, and shows in the proof.
  */
 import type { Database } from "#lib/db/client";
 import { withPlainBytes } from "#lib/db/plain-bytes";
@@ -14,7 +14,7 @@ import { createRecent } from "#lib/workers/recent";
 
 /**
  * SQL of the tiles that prove leaf `index` in the tree of `size`: on each level the one above the leaf, and the one at
- * the tree's edge. Its one row says of each `level:index:bytes:digest`, which is what {@link proveStored} takes.
+ * the tree's edge. Its one row has for each `level:index:bytes:digest`, which is what {@link proveStored} takes.
  */
 export function selectTiles(logId: string, index: string, size: string): string {
   return `SELECT string_agg(concat_ws(':', t.level, t.tile_index, length(t.hashes), encode(sha256(t.hashes), 'hex')), ' ') AS tiles
