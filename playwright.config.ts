@@ -1,8 +1,9 @@
 /**
- * The browser tests, against the built app with a fresh embedded database. `npm test` gives the port, the data folder,
+ * The browser tests, against the built app with an embedded database that holds nothing yet. `npm test` gives the port, the data folder,
  * the browser and the report's file; alone (`npx playwright test`, after `npm run build`) the defaults below hold.
  */
 import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { defineConfig } from "@playwright/test";
@@ -15,6 +16,13 @@ const chromium =
   ["/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium"].find((place) => existsSync(place));
 // Workers load this file too and inherit the variable: one folder for the whole run.
 process.env["E2E_DATA_DIR"] ??= path.join(os.tmpdir(), `countersign-e2e-${process.pid}`);
+const dataDir = process.env["E2E_DATA_DIR"];
+// Migrated already: to make and migrate one takes a start five seconds. Not in a worker, when the server has it open.
+if (process.env["TEST_WORKER_INDEX"] === undefined) {
+  const { copyEmbeddedTemplate } = await import("./e2e/support/database-templates");
+  await mkdir(dataDir, { recursive: true });
+  await copyEmbeddedTemplate(dataDir);
+}
 
 export default defineConfig({
   testDir: "e2e",
@@ -57,7 +65,7 @@ export default defineConfig({
     env: {
       PORT: String(port),
       PUBLIC_BASE_URL: baseURL,
-      DATA_DIR: process.env["E2E_DATA_DIR"],
+      DATA_DIR: dataDir,
       NODE_ENV: "production",
       // Each test has an address of its own (e2e/test.ts).
       TRUSTED_PROXY_HOPS: "1",
