@@ -203,6 +203,18 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect((await attest()).status).toBe(201);
   });
 
+  it("stores nothing that a key signed which is no longer active", async () => {
+    await attest();
+    const before = await count();
+    const set = (status: string) =>
+      query("UPDATE signing_keys SET status = $1 WHERE purpose = 'attestation'", [status]);
+    await set("retired");
+    expect((await attest()).status).toBe(503);
+    expect(await count()).toBe(before);
+    await set("active");
+    expect((await attest()).status).toBe(201);
+  });
+
   it("goes on if statements are refused at random", async () => {
     const { database } = test.app.context;
     const make = database.statement;
