@@ -6,10 +6,18 @@ import { and, eq, inArray, isNull } from "drizzle-orm";
 import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from "#lib/agents/agents";
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, attestations, authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
+import {
+  apiKeys,
+  attestations,
+  authorizationRequests,
+  dailyUsage,
+  idempotencyKeys,
+  organizations,
+} from "#lib/db/schema";
 import { together } from "#lib/db/together";
 import { hexEncode } from "#lib/domain/bytes";
 import { canonicalJson } from "#lib/domain/canonical-json";
+import { takenOver } from "#lib/door/idempotency";
 import { AppError, fieldError } from "#lib/errors";
 import { invalidApiKey, isLiveKey, secondsToMidnight } from "#lib/keys/api-keys";
 import { Outdated } from "#lib/log/batch";
@@ -43,6 +51,8 @@ interface Ledger {
   agents: Awaited<ReturnType<typeof lockAgents>>;
   /** Authorizations that are approved and back nothing yet. */
   unspent: Set<string>;
+  /** Holders of idempotency keys whose reservation no later request has taken over. */
+  holders: Set<string>;
 }
 
 async function readCallers(tx: Executor, items: AttestationItem[]): Promise<Ledger["callers"]> {
@@ -96,6 +106,17 @@ async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledg
   return new Set(rows.map(({ id }) => id));
 }
 
+async function readHolders(tx: Executor, items: AttestationItem[]): Promise<Ledger["holders"]> {
+  const wanted = items.flatMap(({ hold }) => (hold === null ? [] : [hold.holder]));
+  if (wanted.length === 0) return new Set();
+  const rows = await tx
+    .select({ holder: idempotencyKeys.holder })
+    .from(idempotencyKeys)
+    .where(inArray(idempotencyKeys.holder, wanted))
+    .for("update");
+  return new Set(rows.map(({ holder }) => holder));
+}
+
 function signatureReplayed(first: string): AppError {
   return fieldError(
     "agent_signature_replayed",
@@ -123,6 +144,7 @@ function judge(item: AttestationItem, ledger: Ledger): AppError | null {
   const caller = ledger.callers.get(keyId);
   if (caller === undefined) return invalidApiKey();
   if (!isCallerAsRead(item, caller)) return new Outdated();
+  if (item.hold !== null && !ledger.holders.has(item.hold.holder)) return takenOver();
   const agent = ledger.agents.get(slugKey(slugOf(item)));
   const hash = agentSignatureHash(item);
   const first = hash && ledger.signatures.get(hexEncode(hash));
@@ -168,14 +190,15 @@ async function claimSlugs(tx: Executor, items: AttestationItem[], ledger: Ledger
 
 /** An error for each item that may not be recorded; the others get their agent as it is now. */
 export async function admitAttestations(tx: Executor, items: AttestationItem[]): Promise<Verdicts> {
-  const [callers, signatures, usage, agents, unspent] = await together(
+  const [callers, signatures, usage, agents, unspent, holders] = await together(
     readCallers(tx, items),
     readSignatures(tx, items),
     readUsage(tx, items),
     lockAgents(tx, items.map(slugOf)),
     readUnspent(tx, items),
+    readHolders(tx, items),
   );
-  const ledger: Ledger = { callers, signatures, usage, agents, unspent };
+  const ledger: Ledger = { callers, signatures, usage, agents, unspent, holders };
   const verdicts = items.map((item) => judge(item, ledger));
   const fit = [...items.entries()].filter(([i]) => verdicts[i] === null);
   const claimed = await claimSlugs(

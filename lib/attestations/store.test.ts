@@ -26,7 +26,6 @@ const body = (more: JsonObject = {}): JsonObject => ({
 describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
   let test: TestApp;
   let key: string;
-  let organizationId: string;
   const attest = (more: JsonObject = {}, as = key) =>
     test.call("POST", "/v1/attest", { key: as, body: body(more) });
   const query = async (text: string, values: unknown[] = []) =>
@@ -34,7 +33,12 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
   const count = async () => Number((await query("SELECT count(*) AS n FROM attestations"))[0]?.["n"]);
 
   /** Sends the request, and changes something between its making and its storing. */
-  async function attestWhile(change: () => Promise<unknown>, more: JsonObject = {}, as = key) {
+  async function attestWhile(
+    change: () => Promise<unknown>,
+    more: JsonObject = {},
+    as = key,
+    headers: Record<string, string> = {},
+  ) {
     const { log } = test.app.context;
     const submit = log.submit;
     const spy = vi.spyOn(log, "submit").mockImplementationOnce(async (itemKind, item) => {
@@ -42,7 +46,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
       return submit(itemKind, item);
     });
     try {
-      return await attest(more, as);
+      return await test.call("POST", "/v1/attest", { key: as, body: body(more), headers });
     } finally {
       spy.mockRestore();
     }
@@ -50,7 +54,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
 
   beforeAll(async () => {
     test = await startTestApp(kind, settings);
-    ({ key, organizationId } = await test.createKey());
+    ({ key } = await test.createKey());
     expect((await attest()).status).toBe(201);
   });
   afterAll(async () => {
@@ -113,35 +117,61 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect(await count()).toBe(before);
   });
 
-  it("takes visibility and limit from the organization as it is now", async () => {
-    const set = (column: string, value: unknown) =>
-      query(`UPDATE organizations SET ${column} = $1 WHERE id = $2`, [value, organizationId]);
-    const hidden = await attestWhile(() => set("default_public", false));
-    expect([hidden.status, hidden.body.is_public]).toEqual([201, false]);
-    await set("default_public", true);
+  /** An organization that nothing was refused to, so that its attestations are stored unjudged; and known already. */
+  async function makeOwner(name: string) {
+    const made = await test.createKey(`${name}@example.com`);
+    expect((await attest({ agent_slug: name }, made.key)).status).toBe(201);
+    return made;
+  }
+  const set = (id: string, column: string, value: unknown) =>
+    query(`UPDATE organizations SET ${column} = $1 WHERE id = $2`, [value, id]);
+
+  it("takes the default visibility from the organization as it is now", async () => {
+    const owner = await makeOwner("hiding");
+    const hide = () => set(owner.organizationId, "default_public", false);
+    const { status, body: made } = await attestWhile(hide, { agent_slug: "hiding" }, owner.key);
+    expect([status, made.is_public]).toEqual([201, false]);
+  });
+
+  it("takes the limit from the organization as it is now, and keeps it exactly", async () => {
+    const lowered = await makeOwner("lowered");
+    const lower = () => set(lowered.organizationId, "attestations_per_day", 1);
+    const refused = await attestWhile(lower, { agent_slug: "lowered" }, lowered.key);
+    expect(refused.body.code).toBe("daily_limit_exceeded");
+    const limited = await makeOwner("limited");
+    await set(limited.organizationId, "attestations_per_day", 2);
+    expect((await attest({ agent_slug: "limited" }, limited.key)).status).toBe(201);
+    const third = await attestWhile(async () => {}, { agent_slug: "limited" }, limited.key);
+    expect(third.body.code).toBe("daily_limit_exceeded");
     const [used] = await query("SELECT attestations FROM daily_usage WHERE organization_id = $1", [
-      organizationId,
+      limited.organizationId,
     ]);
-    const limit = Number(used?.["attestations"]);
-    expect((await attestWhile(() => set("attestations_per_day", limit))).body.code).toBe(
-      "daily_limit_exceeded",
-    );
-    await set("attestations_per_day", limit + 1);
-    const both = await Promise.all([attest(), attest()]);
-    expect(both.map(({ status }) => status).sort()).toEqual([201, 429]);
-    await set("attestations_per_day", null);
-    expect((await attest()).status).toBe(201);
+    expect(Number(used?.["attestations"])).toBe(2);
   });
 
   it("compares with the registration as it is now", async () => {
-    const slug = "store-bot";
-    const one = { key, body: { slug, code_hash: "sha256:one" } };
+    const { key: owner } = await makeOwner("registered");
+    const one = { key: owner, body: { slug: "registered", code_hash: "sha256:one" } };
     expect((await test.call("POST", "/v1/identity/register", one)).status).toBeLessThan(300);
     const change = () =>
-      test.call("PATCH", `/v1/identity/${slug}`, { key, body: { code_hash: "sha256:two" } });
-    const answer = await attestWhile(change, { code_hash: "sha256:two" });
+      test.call("PATCH", "/v1/identity/registered", { key: owner, body: { code_hash: "sha256:two" } });
+    const claim = { agent_slug: "registered", code_hash: "sha256:two" };
+    expect((await attest(claim, owner)).body.code_hash_verified).toBe(false);
+    const answer = await attestWhile(change, claim, owner);
     expect([answer.status, answer.body.code_hash_verified]).toEqual([201, true]);
     expect(JSON.parse(answer.body.payload).predicate.registered.code_hash).toBe("sha256:two");
+  });
+
+  it("stores nothing for a request whose idempotency key another has taken over", async () => {
+    const { key: owner } = await makeOwner("slow");
+    const before = await count();
+    const takeOver = () =>
+      query("UPDATE idempotency_keys SET holder = gen_random_uuid() WHERE key = 'taken-over'");
+    const answer = await attestWhile(takeOver, { agent_slug: "slow" }, owner, {
+      "idempotency-key": "taken-over",
+    });
+    expect([answer.status, answer.body.code]).toEqual([409, "idempotency_conflict"]);
+    expect(await count()).toBe(before);
   });
 
   it("gives a slug to whoever was first", async () => {

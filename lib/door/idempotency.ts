@@ -119,6 +119,9 @@ export interface IdempotentAnswer {
   expiresAt?: Date;
 }
 
+export const takenOver = () =>
+  new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
+
 /** Throws if the reservation was lost to a later request (it took longer than the lock). */
 export async function completeIdempotent(
   tx: Executor,
@@ -135,8 +138,7 @@ export async function completeIdempotent(
     })
     .where(and(isRow(hold), eq(holderColumn, hold.holder)))
     .returning({ key: keyColumn });
-  if (completed.length !== 1)
-    throw new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
+  if (completed.length !== 1) throw takenOver();
 }
 
 async function release(context: DoorContext, hold: IdempotencyHold): Promise<void> {

@@ -23,6 +23,7 @@ import {
   type LogItem,
   type LogItemKind,
   type Outcome,
+  Outdated,
   type QueuedItem,
   type Sequenced,
   type Signing,
@@ -147,7 +148,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   function noteRefusal({ item }: QueuedItem, error: unknown): void {
-    if (item.owner === undefined || !(error instanceof AppError)) return;
+    if (item.owner === undefined || !(error instanceof AppError) || error instanceof Outdated) return;
     judgedUntil.delete(item.owner);
     judgedUntil.set(item.owner, batches + judgedBatches);
     for (const [owner, until] of judgedUntil) {
