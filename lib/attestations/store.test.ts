@@ -208,7 +208,8 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
   });
 
   it("refuses a tile that is not what it was, and stores nothing on top of it", async () => {
-    await attest();
+    const { key: owner } = await makeOwner("tiled");
+    const again = () => attest({ agent_slug: "tiled" }, owner);
     const [tile] = await query("SELECT hashes FROM log_tiles WHERE level = 0 AND tile_index = 0");
     const before = await count();
     const put = (hashes: unknown) =>
@@ -216,33 +217,35 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     const changed = Uint8Array.from(tile?.["hashes"] as Uint8Array);
     changed[0] = (changed[0] ?? 0) ^ 1;
     await put(changed);
-    expect((await attest()).status).toBe(500);
+    expect((await again()).status).toBe(500);
     expect(await count()).toBe(before);
     await put(tile?.["hashes"]);
-    expect((await attest()).status).toBe(201);
+    expect((await again()).status).toBe(201);
   });
 
   it("appends nothing to a log that was closed meanwhile", async () => {
-    await attest();
+    const { key: owner } = await makeOwner("closing");
+    const again = () => attest({ agent_slug: "closing" }, owner);
     const before = await count();
     const [open] = await query("SELECT id FROM logs WHERE closed_at IS NULL");
     await query("UPDATE logs SET closed_at = now() WHERE id = $1", [open?.["id"]]);
-    expect((await attest()).status).toBe(500);
+    expect((await again()).status).toBe(500);
     expect(await count()).toBe(before);
     await query("UPDATE logs SET closed_at = NULL WHERE id = $1", [open?.["id"]]);
-    expect((await attest()).status).toBe(201);
+    expect((await again()).status).toBe(201);
   });
 
   it("stores nothing that a key signed which is no longer active", async () => {
-    await attest();
+    const { key: owner } = await makeOwner("unsigned");
+    const again = () => attest({ agent_slug: "unsigned" }, owner);
     const before = await count();
     const set = (status: string) =>
       query("UPDATE signing_keys SET status = $1 WHERE purpose = 'attestation'", [status]);
     await set("retired");
-    expect((await attest()).status).toBe(503);
+    expect((await again()).status).toBe(503);
     expect(await count()).toBe(before);
     await set("active");
-    expect((await attest()).status).toBe(201);
+    expect((await again()).status).toBe(201);
   });
 
   it("goes on if statements are refused at random", async () => {
