@@ -1,6 +1,7 @@
 /**
- * The browser tests, against the built app with an embedded database that holds nothing yet. `npm test` gives the port, the data folder,
- * the browser and the report's file; alone (`npx playwright test`, after `npm run build`) the defaults below hold.
+ * The browser tests, against the built app with an embedded database that holds nothing yet. `npm test` gives the port,
+ * the data folder, the browser and the report's file; alone (`npx playwright test`, after `npm run build`) the defaults
+ * below hold.
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
