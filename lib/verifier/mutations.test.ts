@@ -14,7 +14,8 @@ const { remember } = vi.hoisted(() => ({
   remember: <Args extends unknown[], Result>(run: (...args: Args) => Result) => {
     const known = new Map<string, Result>();
     return (...args: Args): Result => {
-      const bytes = (_: string, value: unknown) => (value instanceof Uint8Array ? [...value] : value);
+      const bytes = (_: string, value: unknown) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
       const name = JSON.stringify(args, bytes);
       const result = known.get(name) ?? run(...args);
       known.set(name, result);
