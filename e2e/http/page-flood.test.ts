@@ -56,7 +56,8 @@ describe.each(["server", "next"] as const)("pages within a limit (%s)", (door) =
       const answers = await Promise.all(Array.from({ length: 60 }, () => fetch(picture)));
       const statuses = answers.map(({ status }) => status);
       expect(new Set(statuses)).toEqual(new Set([200, 503]));
-      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(17);
+      // The queue holds 16. The thread may have taken one more before the others came, or not.
+      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(16);
       expect(answers.find(({ status }) => status === 503)?.headers.get("retry-after")).toBe("2");
       expect((await fetch(picture)).status).toBe(200);
     });
