@@ -2,7 +2,7 @@
  * The last checks of attestations, under the head's lock, by what the database holds now: caller, replay, slug,
  * registration, authorization, daily limit. `store_attestations` makes them too, but refuses the batch as a whole.
  */
-import { and, eq, inArray, isNull } from "drizzle-orm";
+import { and, eq, inArray, isNull, or } from "drizzle-orm";
 import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from "#lib/agents/agents";
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
 import type { Executor } from "#lib/db/client";
@@ -17,7 +17,7 @@ import {
 import { together } from "#lib/db/together";
 import { hexEncode } from "#lib/domain/bytes";
 import { canonicalJson } from "#lib/domain/canonical-json";
-import { takenOver } from "#lib/door/idempotency";
+import { isReserved, takenOver } from "#lib/door/idempotency";
 import { AppError, fieldError } from "#lib/errors";
 import { invalidApiKey, isLiveKey, secondsToMidnight } from "#lib/keys/api-keys";
 import { Outdated } from "#lib/log/batch";
@@ -107,12 +107,12 @@ async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledg
 }
 
 async function readHolders(tx: Executor, items: AttestationItem[]): Promise<Ledger["holders"]> {
-  const wanted = items.flatMap(({ hold }) => (hold === null ? [] : [hold.holder]));
+  const wanted = items.flatMap(({ hold }) => (hold === null ? [] : [isReserved(hold)]));
   if (wanted.length === 0) return new Set();
   const rows = await tx
     .select({ holder: idempotencyKeys.holder })
     .from(idempotencyKeys)
-    .where(inArray(idempotencyKeys.holder, wanted))
+    .where(or(...wanted))
     .for("update");
   return new Set(rows.map(({ holder }) => holder));
 }

@@ -119,6 +119,9 @@ export interface IdempotentAnswer {
   expiresAt?: Date;
 }
 
+/** The row, while it is this holder's. */
+export const isReserved = (hold: IdempotencyHold) => and(isRow(hold), eq(holderColumn, hold.holder));
+
 export const takenOver = () =>
   new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
 
@@ -136,7 +139,7 @@ export async function completeIdempotent(
       attestation_id: answer.attestationId ?? null,
       ...(answer.expiresAt === undefined ? {} : { expires_at: answer.expiresAt }),
     })
-    .where(and(isRow(hold), eq(holderColumn, hold.holder)))
+    .where(isReserved(hold))
     .returning({ key: keyColumn });
   if (completed.length !== 1) throw takenOver();
 }
@@ -144,7 +147,7 @@ export async function completeIdempotent(
 async function release(context: DoorContext, hold: IdempotencyHold): Promise<void> {
   await context.database.db
     .delete(idempotencyKeys)
-    .where(and(isRow(hold), eq(holderColumn, hold.holder), isNull(idempotencyKeys.response)));
+    .where(and(isReserved(hold), isNull(idempotencyKeys.response)));
 }
 
 async function releaseLater(context: DoorContext, hold: IdempotencyHold): Promise<void> {

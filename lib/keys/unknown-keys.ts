@@ -13,6 +13,7 @@
  */
 import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/door/rate-limit";
+import { createRecent } from "#lib/workers/recent";
 
 /** Look-ups of keys that were never found, at a time. */
 const gateWidth = 4;
@@ -44,24 +45,10 @@ function createGate(): () => Promise<() => void> {
   };
 }
 
-/** The oldest goes first. */
-function createMemory<Value>() {
-  const entries = new Map<string, Value>();
-  return {
-    get: (name: string) => entries.get(name),
-    delete: (name: string) => void entries.delete(name),
-    set: (name: string, value: Value) => {
-      entries.delete(name);
-      entries.set(name, value);
-      if (entries.size > maxRemembered) entries.delete(entries.keys().next().value ?? "");
-    },
-  };
-}
-
 export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clock: () => Date): UnknownKeys {
   /** By hash: this is no second place that holds keys. */
-  const found = createMemory<true>();
-  const missedMs = createMemory<number>();
+  const found = createRecent<true>(maxRemembered);
+  const missedMs = createRecent<number>(maxRemembered);
   const enter = createGate();
 
   const wasJustMissed = (name: string) =>
@@ -73,7 +60,7 @@ export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clo
       found.set(name, true);
       return { found: answer, refusal: null };
     }
-    found.delete(name);
+    found.forget(name);
     missedMs.set(name, clock().getTime());
     const state = await limiter.consume(policy, client);
     return { found: null, refusal: state.allowed ? null : state };

@@ -9,7 +9,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, fdatasync, fstatSync, openSync, writeSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, open as openHandle, readdir, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
@@ -139,6 +139,17 @@ async function tidy(
   }
 }
 
+/** A new file survives the machine only if its name in the folder does. Windows cannot sync a folder. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const handle = await openHandle(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
 /** This process's file, made with its first head. */
 function createRecord(folder: string, isDurable: boolean) {
   let fd: number | null = null;
@@ -151,6 +162,7 @@ function createRecord(folder: string, isDurable: boolean) {
   const open = () => openSync(path.join(folder, `head-${randomBytes(8).toString("hex")}`), "wx", 0o600);
   return {
     async put(head: SignedHead): Promise<void> {
+      const isNew = fd === null;
       fd ??= open();
       write(fd, head);
       // Tidied away by another process: what was written is nowhere.
@@ -158,8 +170,11 @@ function createRecord(folder: string, isDurable: boolean) {
         closeSync(fd);
         fd = open();
         write(fd, head);
+        if (isDurable) await syncFolder(folder);
       }
-      if (isDurable) await promisify(fdatasync)(fd);
+      if (!isDurable) return;
+      await promisify(fdatasync)(fd);
+      if (isNew) await syncFolder(folder);
     },
     close: () => {
       if (fd !== null) closeSync(fd);

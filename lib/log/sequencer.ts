@@ -11,7 +11,7 @@
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Database } from "#lib/db/client";
-import { isRefusedByServer, isSurelyNotStored, isUnreachable, refusalReason } from "#lib/db/failures";
+import { isRefusedByServer, isSurelyNotStored } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
 import { describeStore } from "./append";
@@ -27,11 +27,11 @@ import {
   type QueuedItem,
   type Sequenced,
   type Signing,
-  SigningKeyChanged,
   sequence,
   sequenceLocked,
   toSigned,
 } from "./batch";
+import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
 import { ForkGuardError } from "./fork-guard";
 
 export interface LogSequencer {
@@ -42,9 +42,6 @@ export interface LogSequencer {
   /** Resolves when nothing is queued or running. */
   drain(): Promise<void>;
 }
-
-/** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
-class UncertainCommit extends Error {}
 
 const maxBatch = 500;
 /** Beyond this the database does not keep up, and waiting longer helps nobody. */
@@ -58,33 +55,6 @@ const judgedBatches = 64;
 interface Dependencies extends Signing {
   database: Database;
   logger: Logger;
-}
-
-/** The database refused the statement for what it says; nothing is stored. */
-class Refused extends Error {
-  readonly reason: string | null;
-  constructor(cause: unknown) {
-    super("the batch was refused", { cause });
-    this.reason = refusalReason(cause);
-  }
-}
-
-/** The error for the caller if a whole batch failed; null: its items may be tried separately. */
-function wholeFailure(error: unknown): AppError | SigningKeyChanged | null {
-  if (error instanceof SigningKeyChanged) return error;
-  if (error instanceof ForkGuardError) {
-    const detail = "the log cannot be extended until its operator has investigated";
-    return new AppError("service_unavailable", detail, { cause: error });
-  }
-  if (error instanceof UncertainCommit) {
-    const detail =
-      "the database did not respond, so this may or may not have been recorded; send it again with the same Idempotency-Key to record it once";
-    return new AppError("service_unavailable", detail, { cause: error });
-  }
-  if (!isUnreachable(error)) return null;
-  return new AppError("service_unavailable", "the database is unreachable; try again shortly", {
-    cause: error,
-  });
 }
 
 export function createLogSequencer(dependencies: Dependencies): LogSequencer {

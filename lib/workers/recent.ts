@@ -2,6 +2,7 @@
 export interface Recent<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
+  forget(key: string): void;
   size(): number;
 }
 
@@ -19,6 +20,7 @@ export function createRecent<Value>(max: number): Recent<Value> {
       return known;
     },
     set,
+    forget: (key) => void entries.delete(key),
     size: () => entries.size,
   };
 }
