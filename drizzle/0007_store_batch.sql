@@ -12,11 +12,25 @@ ALTER TABLE "log_tiles" ALTER COLUMN "hashes" SET STORAGE EXTERNAL;
 --> statement-breakpoint
 CREATE TABLE "agent_records" (
 	"agent_id" uuid PRIMARY KEY NOT NULL,
-	"listed" bigint NOT NULL
+	"listed" bigint NOT NULL,
+	"sequence" bigint NOT NULL,
+	"link" bytea,
+	"salt" bytea
 );
 --> statement-breakpoint
-INSERT INTO agent_records (agent_id, listed)
-  SELECT agent_id, count(*) FILTER (WHERE is_public AND payload IS NOT NULL) FROM attestations GROUP BY agent_id;
+INSERT INTO agent_records (agent_id, listed, sequence)
+  SELECT agent_id, count(*) FILTER (WHERE is_public AND payload IS NOT NULL), 0 FROM attestations GROUP BY agent_id;
+--> statement-breakpoint
+-- Leaves that are older than records have no place in one.
+ALTER TABLE "log_leaves" ADD COLUMN "payload_hash" bytea;
+--> statement-breakpoint
+ALTER TABLE "log_leaves" ADD COLUMN "agent_id" uuid;
+--> statement-breakpoint
+ALTER TABLE "log_leaves" ADD COLUMN "sequence" bigint;
+--> statement-breakpoint
+ALTER TABLE "log_leaves" ADD COLUMN "previous" bytea;
+--> statement-breakpoint
+CREATE UNIQUE INDEX "log_leaves_record" ON "log_leaves" USING btree ("agent_id","sequence") WHERE "agent_id" IS NOT NULL;
 --> statement-breakpoint
 -- What was assumed does not hold: the whole statement stores nothing. The message is the reason, the detail its subject.
 CREATE FUNCTION refuse_batch(reason text, subject text) RETURNS void LANGUAGE plpgsql AS $$
@@ -30,8 +44,13 @@ CREATE FUNCTION append_leaves(
   of_log integer, old_size bigint, old_root bytea, log_key text, attestation_key text, zk_key text,
   new_size bigint, new_root bytea, note text,
   kinds text[], leaf_hashes bytea[], leaves bytea[],
+  -- A place in an agent's record for each leaf that has one, else null.
+  payload_hashes bytea[], agent_ids uuid[], sequences bigint[], previous_links bytea[],
   -- For each tile that grows: SHA-256 of what it holds, null for a new one, and what comes behind.
-  levels integer[], indexes bigint[], held bytea[], added bytea[]
+  levels integer[], indexes bigint[], held bytea[], added bytea[],
+  -- For each record that grows: its agent, from which sequence to which, its new link, how many more its feed has, and
+  -- the salt of its tag if these are its first entries.
+  grown uuid[], grown_from bigint[], grown_to bigint[], new_links bytea[], more_listed bigint[], salts bytea[]
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE logs SET size = new_size, root = new_root, checkpoint = note, updated_at = now()
@@ -53,9 +72,20 @@ BEGIN
     END IF;
   END LOOP;
   INSERT INTO log_checkpoints (log_id, size, root, note) VALUES (of_log, new_size, new_root, note);
-  INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data)
-    SELECT of_log, old_size + place - 1, kind, hash, leaf
-    FROM unnest(kinds, leaf_hashes, leaves) WITH ORDINALITY AS given(kind, hash, leaf, place);
+  INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data, payload_hash, agent_id, sequence, previous)
+    SELECT of_log, old_size + place - 1, kind, hash, leaf, payload_hash, agent, number, link
+    FROM unnest(kinds, leaf_hashes, leaves, payload_hashes, agent_ids, sequences, previous_links) WITH ORDINALITY
+      AS given(kind, hash, leaf, payload_hash, agent, number, link, place);
+  FOR i IN 1 .. cardinality(grown) LOOP
+    UPDATE agent_records SET sequence = grown_to[i], link = new_links[i], listed = listed + more_listed[i],
+        salt = coalesce(salt, salts[i])
+      WHERE agent_id = grown[i] AND sequence = grown_from[i];
+    CONTINUE WHEN FOUND;
+    INSERT INTO agent_records (agent_id, listed, sequence, link, salt)
+      SELECT grown[i], more_listed[i], grown_to[i], new_links[i], salts[i] WHERE grown_from[i] = 0
+      ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN PERFORM refuse_batch('record', grown[i]::text); END IF;
+  END LOOP;
   RETURN true;
 END $$;
 --> statement-breakpoint
@@ -120,11 +150,6 @@ BEGIN
       AS given(id, organization_id, agent_id, api_key_id, leaf_index, payload, payload_hash,
         signature, envelope_signature, key_id, is_public, at, action, approval_method, codes,
         agent_signature_hash, authorization_object, authorization_id, zk_proof, bbs_signature);
-
-  INSERT INTO agent_records AS kept (agent_id, listed)
-    SELECT agent, count(*) FILTER (WHERE is_public) FROM unnest(their_agents, are_public) AS given(agent, is_public)
-    GROUP BY agent ORDER BY agent
-    ON CONFLICT (agent_id) DO UPDATE SET listed = kept.listed + excluded.listed;
 
   IF rare IS NULL THEN RETURN true; END IF;
 

@@ -1,5 +1,5 @@
 /**
- * The ten checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them.
+ * The checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them.
  * Too long for a browser's scripts: a server component hands on what a page shows. Titles are in check-titles.tsx.
  */
 import type { AttestationCheckName } from "#lib/domain/verify";
@@ -60,5 +60,10 @@ export const checkTexts: Record<AttestationCheckName, CheckText> = {
     question: "Did this service's BBS key sign the disclosed values, and do they agree with the payload?",
     repeat:
       "Verify the proof under the BBS key from /v1/pubkey (BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_). The offline verifier does this in one command.",
+  },
+  record: {
+    question: "Does it have its place in the agent's record, between its neighbours and under the head?",
+    repeat:
+      "Hash the link before it, its number and payload_hash as docs/wire.md says. The result must be the next entry's previous, or the head's link if it is the last one.",
   },
 };

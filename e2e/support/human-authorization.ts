@@ -111,6 +111,7 @@ export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthori
     decided_at: authorization.approved_at,
     key_id: authorization.key_id,
     authorization_hash: hexEncode(sha256(canonicalBytes({ ...authorization } as unknown as JsonObject))),
+    record: null,
   });
   const envelope = {
     payloadType: STATEMENT_MEDIA_TYPE,

@@ -1,13 +1,18 @@
 /** Load on the service from outside, and the outsider's checks of its answers afterwards. */
-import { base64Decode, bytesEqual } from "#lib/domain/bytes";
+import type { RecordResponse } from "#lib/contract/record";
+import type { RecordPlace } from "#lib/domain/agent-record";
+import { base64Decode, bytesEqual, hexDecode } from "#lib/domain/bytes";
 import { verifyCheckpoint } from "#lib/domain/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/domain/merkle";
+import { type RecordWalk, walkRecord } from "#lib/domain/record-walk";
 import { parseVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 import { type LogVisitor, type RememberedCheckpoint, visitLog } from "./log";
 
 /** What a client keeps of a 201. */
 export interface KeptReceipt {
   id: string;
+  payload_hash: string;
+  record: RecordPlace;
   log: { index: number; tree_size: number; entry: string; inclusion_proof: string[]; checkpoint: string };
 }
 
@@ -20,6 +25,9 @@ export interface Load {
   stop(): Promise<void>;
 }
 
+/** Clients share agents, so that several write into one record at once. */
+const slugOf = (client: number) => `load-bot-${client % 3}`;
+
 /** Clients that attest one after the other, until stopped or until the server is gone. */
 export function startLoad(url: string, key: string, clients: number): Load {
   const receipts: KeptReceipt[] = [];
@@ -28,11 +36,12 @@ export function startLoad(url: string, key: string, clients: number): Load {
   const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
   async function runClient(client: number): Promise<void> {
     for (let n = 0; !isStopped; n += 1) {
-      const body = JSON.stringify({ agent_slug: "load-bot", action: `${client}/${n}`, inputs_hash: "x" });
+      const body = JSON.stringify({ agent_slug: slugOf(client), action: `${client}/${n}`, inputs_hash: "x" });
       try {
         const response = await fetch(`${url}/v1/attest`, { method: "POST", headers, body });
-        const answer = (await response.json()) as { attestation_id: string; log: KeptReceipt["log"] };
-        if (response.status === 201) receipts.push({ id: answer.attestation_id, log: answer.log });
+        const answer = (await response.json()) as Omit<KeptReceipt, "id"> & { attestation_id: string };
+        const { attestation_id: id, payload_hash, record, log } = answer;
+        if (response.status === 201) receipts.push({ id, payload_hash, record, log });
         else failures.push(response.status);
       } catch {
         failures.push(0);
@@ -84,6 +93,46 @@ function checkReceipt({ log }: KeptReceipt, logKey: VerifierKey): RememberedChec
   return { size, root };
 }
 
+/** An agent's whole record through its public pages; throws unless all of it holds. */
+async function readRecord(url: string, slug: string): Promise<Map<number, string>> {
+  const hashes = new Map<number, string>();
+  let walk: RecordWalk | undefined;
+  for (let from: number | null = 1; from !== null; ) {
+    const page = (await (
+      await fetch(`${url}/v1/agent/${slug}/record?from=${from}`)
+    ).json()) as RecordResponse;
+    walk ??= walkRecord(page.agent_id);
+    for (const { sequence, payload_hash, log_origin, log_index } of page.entries) {
+      const entry = {
+        sequence,
+        payloadHash: hexDecode(payload_hash),
+        logOrigin: log_origin,
+        logIndex: log_index,
+      };
+      const fault = walk.add(entry);
+      if (fault) throw new Error(`${slug}: ${fault.problem}`);
+      hashes.set(sequence, payload_hash);
+    }
+    from = page.next;
+    const fault = from === null ? walk.end({ ...page.head, link: hexDecode(page.head.link) }) : null;
+    if (fault) throw new Error(`${slug}: ${fault.problem}`);
+  }
+  return hashes;
+}
+
+/** Throws unless every receipt has the number in its agent's record that the client was given. */
+async function checkRecords(url: string, receipts: KeptReceipt[]): Promise<void> {
+  const records = await Promise.all([0, 1, 2].map((client) => readRecord(url, slugOf(client))));
+  const numbers = new Set<string>();
+  for (const { payload_hash, record } of receipts) {
+    const name = `${record.agent_id}/${record.sequence}`;
+    if (numbers.has(name)) throw new Error(`number ${name} was given twice`);
+    numbers.add(name);
+    if (!records.some((hashes) => hashes.get(record.sequence) === payload_hash))
+      throw new Error(`number ${name} is not the payload that was promised`);
+  }
+}
+
 /**
  * Throws unless the whole log holds, every receipt's leaf is in it at its index, no index was given twice, and
  * every checkpoint that any receipt carried is a prefix of the log.
@@ -111,5 +160,6 @@ export async function checkEverything(url: string, receipts: KeptReceipt[]): Pro
   const sample = [...seen.values()].filter((_, i) => i % Math.ceil(seen.size / 25) === 0);
   if (sample.length > 0 && !(await log.areConsistent(sample)))
     throw new Error("checkpoints are not consistent");
+  if (receipts.length > 0) await checkRecords(url, receipts);
   return { size: whole.size };
 }

@@ -5,7 +5,7 @@ import type { AuditFilters } from "#lib/contract/portal-audit";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, auditEvents } from "#lib/db/schema";
 import { isJsonObject } from "#lib/domain/canonical-json";
-import { isUuid } from "#lib/domain/ids";
+import { isUuid } from "#lib/domain/uuid";
 import { cutPage, type PageQuery } from "#lib/door/pages";
 import type { MemberPrincipal } from "#lib/door/principal";
 import type { AccountsContext } from "./context";

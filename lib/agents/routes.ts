@@ -7,7 +7,7 @@ import { putTools, readIdentity, registerIdentity, updateIdentity } from "./iden
 
 const slugOf = (params: Params) => params["slug"] ?? "";
 
-export const agentsRuns: Runs<Omit<typeof specs, "agentFeed">, AccountsContext> = {
+export const agentsRuns: Runs<Omit<typeof specs, "agentFeed" | "agentRecord">, AccountsContext> = {
   registerIdentity: async (call) => {
     const { isNew, identity } = await registerIdentity(call.context, requirePrincipal(call), call.body);
     return { status: isNew ? 201 : 200, body: identity };

@@ -148,7 +148,7 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     health: createHealthCheck(database),
     keys,
     guard,
-    log: createLogSequencer({ database, keys, guard, logger }),
+    log: createLogSequencer({ database, keys, guard, random, logger }),
     wakeups: await createWakeups(database),
     pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
     worldId: world.provider,

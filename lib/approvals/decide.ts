@@ -13,11 +13,10 @@ import {
 import { buildDecisionStatement, type Decision } from "#lib/domain/approval-decision";
 import { base64Encode, hexEncode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signEnvelope } from "#lib/domain/dsse";
 import { uuidV7 } from "#lib/domain/ids";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { type Actor, actorOf, isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { sealStatement } from "#lib/log/seal";
 import { submitSigned } from "#lib/log/submit-signed";
 import type { Context } from "./context";
 import { wakeupName } from "./read";
@@ -43,33 +42,29 @@ import {
 
 type Facts = Pick<DecisionItem, "actor" | "decision" | "decidedAt" | "denialReason" | "approved">;
 
-async function signItem(context: Context, row: AuthorizationRow, facts: Facts): Promise<DecisionItem> {
+function makeItem(context: Context, row: AuthorizationRow, facts: Facts): DecisionItem {
   const { signer } = context.keys;
-  const decision: Decision = {
+  const decision: Omit<Decision, "record"> = {
     decision: facts.decision,
     request_hash: hexEncode(row.request_hash),
     decided_at: facts.decidedAt.toISOString(),
     key_id: signer.keyId,
     authorization_hash: facts.approved === null ? null : hexEncode(sha256(facts.approved.object)),
   };
-  const payload = buildDecisionStatement(decision);
-  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
   return {
     ...facts,
     context,
     requestId: row.id,
     organizationId: row.organization_id,
-    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
+    agentId: row.agent_id,
     keyId: signer.keyId,
-    payload,
-    signature: signer.sign(payload),
-    envelopeSignature: envelope.signature,
+    seal: (record) => sealStatement(signer, buildDecisionStatement({ ...decision, record })),
   };
 }
 
 /** Makes the facts again if the signing key was rotated in between: they may hold a signature of their own. */
 async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
-  await submitSigned(context, decisionKind, () => signItem(context, row, makeFacts()));
+  await submitSigned(context, decisionKind, async () => makeItem(context, row, makeFacts()));
   await context.wakeups.notify(wakeupName(row.id));
 }
 

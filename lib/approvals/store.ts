@@ -11,7 +11,7 @@ import type { Approval } from "#lib/domain/approval";
 import type { Decision } from "#lib/domain/approval-decision";
 import type { Actor } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import type { LogItem, LogItemKind, Placed } from "#lib/log/batch";
+import type { LogItem, LogItemKind, Placed } from "#lib/log/item";
 import type { Context } from "./context";
 import { isOpen } from "./rows";
 
@@ -34,9 +34,6 @@ export interface DecisionItem extends LogItem {
   denialReason: string | null;
   /** The last approval and the signed object's canonical bytes. */
   approved: { approval: NewApproval; object: Uint8Array } | null;
-  payload: Uint8Array;
-  signature: Uint8Array;
-  envelopeSignature: Uint8Array;
 }
 
 /** Another approval came in between. */
@@ -119,15 +116,15 @@ async function admit(tx: Executor, items: DecisionItem[]): Promise<(AppError | n
 }
 
 async function store(tx: Executor, placed: Placed<DecisionItem>[]): Promise<void> {
-  for (const { item, logId, receipt } of placed) {
+  for (const { item, logId, receipt, sealed, place } of placed) {
     await tx
       .update(authorizationRequests)
       .set({
-        decision_payload: item.payload,
-        decision_signature: item.signature,
-        decision_envelope_signature: item.envelopeSignature,
+        decision_payload: sealed.payload,
+        decision_signature: sealed.signature,
+        decision_envelope_signature: sealed.envelopeSignature,
         decision_key_id: item.keyId,
-        decision_log: JSON.stringify(receipt),
+        decision_log: JSON.stringify({ ...receipt, record: place }),
         log_id: logId,
         leaf_index: receipt.index,
       })

@@ -20,7 +20,7 @@ import { canonicalJson } from "#lib/domain/canonical-json";
 import { isReserved, takenOver } from "#lib/door/idempotency";
 import { AppError, fieldError } from "#lib/errors";
 import { invalidApiKey, isLiveKey, secondsToMidnight } from "#lib/keys/api-keys";
-import { Outdated } from "#lib/log/batch";
+import { Outdated } from "#lib/log/item";
 import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./item";
 
 type Verdicts = (AppError | null)[];
@@ -209,6 +209,7 @@ export async function admitAttestations(tx: Executor, items: AttestationItem[]):
   for (const [n, [i, item]] of fit.entries()) {
     verdicts[i] = claimed[n] ?? null;
     item.agent = ledger.agents.get(slugKey(slugOf(item))) ?? null;
+    item.agentId = item.agent?.id ?? item.agentId;
   }
   return verdicts;
 }

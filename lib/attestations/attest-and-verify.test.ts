@@ -24,7 +24,7 @@ describe.each(databaseKinds)("attest and verify (%s)", (kind) => {
     expect(verified.status).toBe(200);
     expect(verified.body.valid).toBe(true);
     expect(verified.body.payload).toBe(made.body.payload);
-    expect(verified.body.checks).toHaveLength(10);
+    expect(verified.body.checks).toHaveLength(11);
   });
 
   it("names the failed check when a stored row was changed", async () => {

@@ -1,29 +1,26 @@
 /**
- * POST /v1/attest. The statement is built and signed first, then handed to the log's sequencer, which stores it
- * (store.ts) if everything that it was made from still holds.
+ * POST /v1/attest. What the statement says is put together first. The log's sequencer gives it its place, has it signed
+ * there and stores it (store.ts) if everything that it was made from still holds.
  */
 
 import { describeRegistered, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import { type PreparedApproval, prepareApproval } from "#lib/approvals/embed";
 import type { AttestBody, AttestResponse } from "#lib/contract/attest";
-import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
+import { base64Encode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
-import { type ZkKeyPair, zkKeyId, zkPredicate } from "#lib/domain/disclosure";
-import { signEnvelope } from "#lib/domain/dsse";
+import { type ZkKeyPair, zkPredicate } from "#lib/domain/disclosure";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { drawVerdicts } from "#lib/domain/identity-checks";
 import { uuidV7 } from "#lib/domain/ids";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
-import { type ActionPredicate, buildActionStatement, signedRequest } from "#lib/domain/statement";
+import { type ActionPredicate, signedRequest } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
 import type { KeyPrincipal } from "#lib/door/principal";
 import { readPrincipalAgain } from "#lib/keys/api-keys";
 import { submitSigned } from "#lib/log/submit-signed";
-import { shareOf } from "#lib/workers/fair-share";
-import type { AttestationItem } from "./item";
+import { answerOf } from "./answer";
+import { type AttestationItem, toItem } from "./item";
 import { attestationKind } from "./store";
-import { describeAttestation } from "./view";
 
 export interface AttestInput {
   caller: KeyPrincipal;
@@ -61,57 +58,6 @@ async function buildPredicate(
   };
 }
 
-async function signItem(
-  context: Context,
-  input: AttestInput,
-  agent: FoundAgent | null,
-  predicate: ActionPredicate,
-  prepared: PreparedApproval,
-  zkKeyPair: ZkKeyPair | null,
-): Promise<AttestationItem> {
-  const { signer } = context.keys;
-  const payload = buildActionStatement(predicate);
-  // Before anything is stored: where the proof cannot be made, nothing is recorded.
-  const share = shareOf("other", { organization: input.caller.organizationId });
-  const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, share));
-  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
-  const item: Omit<AttestationItem, "respond"> = {
-    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
-    keyId: signer.keyId,
-    zkKeyId: zkKeyPair === null ? undefined : zkKeyId(zkKeyPair.publicKey),
-    context,
-    caller: input.caller,
-    hold: input.hold,
-    predicate,
-    payload,
-    payloadHash: sha256(payload),
-    signature: signer.sign(payload),
-    envelopeSignature: envelope.signature,
-    authorization: prepared.authorization,
-    zk,
-    agent,
-    isKeyUnproven: agent?.key_proven_at === null,
-    owner: input.caller.organizationId,
-  };
-  const respond: AttestationItem["respond"] = (log) => ({
-    ...describeAttestation(context.settings.baseUrl, {
-      id: predicate.attestation_id,
-      slug: String(predicate.request["agent_slug"]),
-      isPublic: predicate.is_public,
-      payload: utf8Decode(payload),
-      payloadHashHex: hexEncode(item.payloadHash),
-      signature: item.signature,
-      envelopeSignature: item.envelopeSignature,
-      keyId: item.keyId,
-      hasZkProof: zk !== null,
-      predicate,
-      log,
-    }),
-    ...(zk === null ? {} : { zk: { proof: zk.zkProof, credential: zk.credential } }),
-  });
-  return { ...item, respond };
-}
-
 /**
  * The agent, as it was a moment ago if that is known: the attestation is stored only if it is still the same. What may
  * be refused because of the agent is compared with the agent as it is now.
@@ -135,14 +81,24 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
   const prepared = await prepareApproval(context, caller, body, agent_public_key);
   const zkKeyPair = body.enable_zk === true ? await context.keys.zkKeyPair() : null;
   const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
-  return signItem(context, input, agent, predicate, prepared, zkKeyPair);
+  return toItem(context, {
+    caller,
+    hold: input.hold,
+    predicate,
+    keyId: predicate.key_id,
+    zkKeyId: predicate.zk?.kid,
+    agentId: agent?.id ?? uuidV7(context.clock().getTime(), context.random(16)),
+    authorization: prepared.authorization,
+    agent: agent && { id: agent.id, version: agent.version },
+    isKeyUnproven: agent?.key_proven_at === null,
+  });
 }
 
 export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
-  const { item, receipt } = await submitSigned(context, attestationKind, async (attempt) => {
+  const placed = await submitSigned(context, attestationKind, async (attempt) => {
     if (attempt > 1) context.agents.forget(slugKey(input.body.agent_slug));
     const caller = attempt === 1 ? input.caller : await readPrincipalAgain(context, input.caller);
     return makeItem(context, { ...input, caller });
   });
-  return item.respond(receipt);
+  return answerOf(placed);
 }

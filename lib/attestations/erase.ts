@@ -20,7 +20,7 @@ import {
 } from "#lib/db/schema";
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { isUuid } from "#lib/domain/ids";
+import { isUuid } from "#lib/domain/uuid";
 import { actorOf, type Principal } from "#lib/door/principal";
 import { attestationNotFound } from "./stored-receipt";
 

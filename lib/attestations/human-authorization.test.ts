@@ -50,7 +50,7 @@ describe.each(databaseKinds)("embedding (%s)", (kind) => {
     expect(JSON.stringify(issued)).not.toContain("2026-114");
     expect(JSON.stringify(issued)).not.toContain(asked.made.context_salt);
     expect(Object.keys(issued["log"] as object).sort()).toEqual(
-      ["checkpoint", "entry", "inclusion_proof", "index", "origin", "tree_size"].sort(),
+      ["checkpoint", "entry", "inclusion_proof", "index", "origin", "record", "tree_size"].sort(),
     );
   });
 

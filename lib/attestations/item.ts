@@ -1,31 +1,80 @@
-/** An attestation on its way into the log: built and signed, but without an index yet. */
+/** An attestation on its way into the log: put together, but without a place yet, and so without a signature. */
+import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
-import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
+import type { RecordPlace } from "#lib/domain/agent-record";
 import { base64Decode, sha256 } from "#lib/domain/bytes";
+import { type ZkKeyPair, zkKeyId } from "#lib/domain/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
-import type { ActionPredicate } from "#lib/domain/statement";
+import { type ActionPredicate, buildActionStatement } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
 import type { KeyPrincipal } from "#lib/door/principal";
-import type { LogItem } from "#lib/log/batch";
+import { type LogItem, type Preparation, SigningKeyChanged } from "#lib/log/item";
+import { sealStatement } from "#lib/log/seal";
+import { shareOf } from "#lib/workers/fair-share";
 
-export interface AttestationItem extends LogItem {
-  context: Context;
+/** What it is besides the process that it is in; structured clone can carry it. */
+export interface AttestationFacts {
   caller: KeyPrincipal;
   hold: IdempotencyHold | null;
+  /** All but its place in the record. */
   predicate: ActionPredicate;
-  payload: Uint8Array;
-  payloadHash: Uint8Array;
-  signature: Uint8Array;
-  envelopeSignature: Uint8Array;
+  /** The key that signs it. */
+  keyId: string;
+  /** The BBS key that the predicate names, if it names one. */
+  zkKeyId?: string | undefined;
+  /** The agent's, or the one that it makes by being the first to use the slug. */
+  agentId: string;
   authorization: { requestId: string; object: Uint8Array } | null;
-  /** The public proof, and the credential that goes to the caller alone. */
-  zk: { zkProof: ZkProof; credential: ZkCredential } | null;
   /** Whose it is, as it was looked up; null for a slug that nobody has claimed. */
   agent: { id: string; version: string } | null;
   /** The agent's registered key has not verified anything before. */
   isKeyUnproven: boolean;
-  /** The answer to the caller, once the place in the log is known. */
-  respond: (log: LogReceipt) => AttestResponse;
+}
+
+export interface AttestationItem extends AttestationFacts, LogItem {
+  context: Context;
+  agentId: string;
+  /** The public proof, and the credential that goes to the caller alone; made for its place. */
+  zk: { zkProof: ZkProof; credential: ZkCredential } | null;
+}
+
+/** The proof is over the payload, which has its place in it: made off this thread, before the batch. */
+function prepareProof(item: AttestationItem, keyPair: ZkKeyPair): Preparation {
+  const share = shareOf("other", { organization: item.caller.organizationId });
+  let preparedFor: RecordPlace | null = null;
+  return {
+    get place() {
+      return preparedFor;
+    },
+    make: async (place) => {
+      const payload = buildActionStatement({ ...item.predicate, record: place });
+      item.zk = await item.context.pool.run("issueZkProof", { keyPair, payload }, share);
+      preparedFor = place;
+    },
+  };
+}
+
+/** Throws SigningKeyChanged if the keys at hand are not those that the statement names. */
+export async function toItem(context: Context, facts: AttestationFacts): Promise<AttestationItem> {
+  const { signer } = context.keys;
+  const zkKeyPair = facts.zkKeyId === undefined ? null : await context.keys.zkKeyPair();
+  const isKeyAtHand = zkKeyPair === null || zkKeyId(zkKeyPair.publicKey) === facts.zkKeyId;
+  if (signer.keyId !== facts.keyId || !isKeyAtHand) throw new SigningKeyChanged();
+  const item: AttestationItem = {
+    ...facts,
+    context,
+    zk: null,
+    isListed: facts.predicate.is_public,
+    owner: facts.caller.organizationId,
+    seal: (place) =>
+      sealStatement(signer, buildActionStatement({ ...facts.predicate, ...(place && { record: place }) })),
+    forget: () => {
+      context.callers.forget(facts.caller.keyId);
+      context.agents.forget(slugKey(slugOf(facts)));
+    },
+  };
+  if (zkKeyPair !== null) item.preparation = prepareProof(item, zkKeyPair);
+  return item;
 }
 
 /** Only verified signatures count: anyone can send bytes that verify under nothing. */
@@ -36,7 +85,8 @@ export function agentSignatureHash({ predicate }: AttestationItem): Uint8Array |
     : null;
 }
 
-export const slugOf = ({ predicate }: AttestationItem) => String(predicate.request["agent_slug"]);
+export const slugOf = ({ predicate }: Pick<AttestationFacts, "predicate">) =>
+  String(predicate.request["agent_slug"]);
 
 export function daysOf(items: AttestationItem[]): Map<string, { organizationId: string; day: string }> {
   return new Map(

@@ -6,13 +6,17 @@ import type { attestationsOperations as specs } from "#lib/contract/operations-a
 import { type Runs, requirePrincipal } from "#lib/door/route";
 import { attest } from "./attest";
 import { readAgentFeed } from "./feed";
+import { readAgentRecord } from "./record";
 import { writeJsonFeed } from "./syndication";
 import { verifyAttestationById } from "./verify";
 
 /** Asked for by Accept, the same attestations come as a JSON Feed. */
 const feedMediaType = "application/feed+json";
 
-export const attestationsRuns: Runs<typeof specs & Pick<typeof agentsSpecs, "agentFeed">, Context> = {
+export const attestationsRuns: Runs<
+  typeof specs & Pick<typeof agentsSpecs, "agentFeed" | "agentRecord">,
+  Context
+> = {
   attest: async (call) => ({
     status: 201,
     body: await attest(call.context, {
@@ -24,6 +28,10 @@ export const attestationsRuns: Runs<typeof specs & Pick<typeof agentsSpecs, "age
   }),
   verify: async ({ context, params, principal, ip }) => ({
     body: await verifyAttestationById(context, params["id"] ?? "", principal, ip),
+  }),
+  agentRecord: async ({ context, params, query }) => ({
+    body: await readAgentRecord(context, params["slug"] ?? "", query),
+    headers: { "cache-control": "public, max-age=2" },
   }),
   agentFeed: async ({ context, params, query, request }) => {
     const feed = await readAgentFeed(context, params["slug"] ?? "", query);

@@ -6,11 +6,11 @@ import { slugKey } from "#lib/agents/agents";
 import { type ArrayElement, arrayLiteral } from "#lib/db/array-literal";
 import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
-import { uuidV7 } from "#lib/domain/ids";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/domain/warnings";
 import type { FunctionCall } from "#lib/log/append";
-import type { LogItemKind, Placed } from "#lib/log/batch";
+import type { LogItemKind, Placed } from "#lib/log/item";
 import { admitAttestations } from "./admit";
+import { answerOf } from "./answer";
 import { type AttestationItem, agentSignatureHash, slugOf, usageKey } from "./item";
 
 function warningCodesOf({ predicate, authorization }: AttestationItem): WarningCode[] {
@@ -32,15 +32,20 @@ function distinct<Row>(rows: readonly Row[], nameOf: (row: Row) => string): Row[
 
 const claimOf = (item: AttestationItem) => `${item.caller.organizationId} ${slugKey(slugOf(item))}`;
 
-/**
- * An id for each slug that nobody has claimed yet; several items may be the first to use it. If two organizations are,
- * the slug comes twice, and the database refuses that.
- */
+const isFirstUse = ({ agent }: AttestationItem) => agent === null;
+
+/** Several items may be the first to use a slug: they get the agent of the last. */
+function shareAgents(items: AttestationItem[]): void {
+  const unclaimed = items.filter(isFirstUse);
+  const ids = new Map(unclaimed.map((item) => [claimOf(item), item.agentId]));
+  for (const item of unclaimed) item.agentId = ids.get(claimOf(item)) ?? item.agentId;
+}
+
+/** If two organizations are the first to use a slug, it comes twice, and the database refuses that. */
 function nameNewAgents(placed: readonly PlacedItem[]) {
-  const unclaimed = placed.map(({ item }) => item).filter(({ agent }) => agent === null);
-  const first = distinct(unclaimed, claimOf);
-  return first.map((item) => ({
-    id: uuidV7(Date.parse(item.predicate.timestamp), item.context.random(16)),
+  const unclaimed = placed.map(({ item }) => item).filter(isFirstUse);
+  return distinct(unclaimed, ({ agentId }) => agentId).map((item) => ({
+    id: item.agentId,
     organization_id: item.caller.organizationId,
     slug: slugOf(item),
     slug_key: slugKey(slugOf(item)),
@@ -49,25 +54,23 @@ function nameNewAgents(placed: readonly PlacedItem[]) {
 }
 
 /** What few attestations need; null if none of these does. */
-function describeRare(
-  placed: readonly PlacedItem[],
-  agents: ReturnType<typeof nameNewAgents>,
-): string | null {
+function describeRare(placed: readonly PlacedItem[]): string | null {
+  const agents = nameNewAgents(placed);
   const spent = placed.flatMap(({ item: { authorization, predicate } }) =>
     authorization ? [{ id: authorization.requestId, attestation_id: predicate.attestation_id }] : [],
   );
-  const answers = placed.flatMap(({ item, receipt }) =>
-    item.hold === null
+  const answers = placed.flatMap((one) =>
+    one.item.hold === null
       ? []
       : [
           {
-            organization_id: item.hold.organizationId,
-            route: item.hold.route,
-            key: item.hold.key,
-            holder: item.hold.holder,
+            organization_id: one.item.hold.organizationId,
+            route: one.item.hold.route,
+            key: one.item.hold.key,
+            holder: one.item.hold.holder,
             status: 201,
-            response: JSON.stringify(item.respond(receipt)),
-            attestation_id: item.predicate.attestation_id,
+            response: JSON.stringify(answerOf(one)),
+            attestation_id: one.item.predicate.attestation_id,
           },
         ],
   );
@@ -124,19 +127,17 @@ function storedBy(placed: PlacedItem[]): FunctionCall {
   const [first] = placed;
   if (!first) throw new Error("a batch without attestations");
   const items = placed.map(({ item }) => item);
-  const newAgents = nameNewAgents(placed);
-  const newIds = new Map(newAgents.map((agent) => [`${agent.organization_id} ${agent.slug_key}`, agent.id]));
   const rows = columns(
     placed,
     ({ item }) => item.predicate.attestation_id,
     ({ item }) => item.caller.organizationId,
-    ({ item }) => item.agent?.id ?? newIds.get(claimOf(item)),
+    ({ item }) => item.agentId,
     ({ item }) => item.caller.keyId,
     ({ receipt }) => receipt.index,
-    ({ item }) => item.payload,
-    ({ item }) => item.payloadHash,
-    ({ item }) => item.signature,
-    ({ item }) => item.envelopeSignature,
+    ({ sealed }) => sealed.payload,
+    ({ sealed }) => sealed.payloadHash,
+    ({ sealed }) => sealed.signature,
+    ({ sealed }) => sealed.envelopeSignature,
     ({ item }) => item.keyId,
     ({ item }) => item.predicate.is_public,
     ({ item }) => item.predicate.timestamp,
@@ -154,7 +155,7 @@ function storedBy(placed: PlacedItem[]): FunctionCall {
     ...describeCallers(items),
     ...describeAgents(items),
     ...describeUsage(items),
-    describeRare(placed, newAgents),
+    describeRare(placed),
     ...rows,
   ];
   return { name: "store_attestations", parameters };
@@ -164,8 +165,5 @@ export const attestationKind: LogItemKind<AttestationItem> = {
   kind: "attestation",
   admit: admitAttestations,
   storedBy,
-  forget: ({ context, caller, predicate }) => {
-    context.callers.forget(caller.keyId);
-    context.agents.forget(slugKey(String(predicate.request["agent_slug"])));
-  },
+  shareAgents,
 };

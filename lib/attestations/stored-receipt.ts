@@ -5,9 +5,9 @@ import type { Database } from "#lib/db/client";
 import { withPlainBytes } from "#lib/db/plain-bytes";
 import { base64Encode } from "#lib/domain/bytes";
 import { addNoteSignatures } from "#lib/domain/checkpoint";
-import { isUuid } from "#lib/domain/ids";
 import { parseSignatureLines } from "#lib/domain/signed-note";
 import { parseActionStatement } from "#lib/domain/statement";
+import { isUuid } from "#lib/domain/uuid";
 import { isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { selectCovering } from "#lib/log/cosigned-checkpoints";
@@ -42,6 +42,17 @@ interface Row {
   note: string | null;
   cosignatures: string | null;
   tiles: string | null;
+  /** Null in an attestation that is older than records. */
+  record_agent: string | null;
+  sequence: number | null;
+  previous: Uint8Array | null;
+  /** Of the entries beside it in the record, null where there is none. */
+  before_previous: Uint8Array | null;
+  before_hash: Uint8Array | null;
+  after_previous: Uint8Array | null;
+  after_hash: Uint8Array | null;
+  head_sequence: number | null;
+  head_link: Uint8Array | null;
 }
 
 const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
@@ -51,12 +62,18 @@ const policy = { witnesses: "$2", threshold: "$3" };
 const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature,
     a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof, a.bbs_signature, a.erased_at,
     g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size, shown.note,
-    shown.cosignatures, proof.tiles
+    shown.cosignatures, proof.tiles, leaf.agent_id AS record_agent, leaf.sequence, leaf.previous,
+    before.previous AS before_previous, before.payload_hash AS before_hash,
+    after.previous AS after_previous, after.payload_hash AS after_hash,
+    record.sequence AS head_sequence, record.link AS head_link
   FROM attestations a
   JOIN agents g ON g.id = a.agent_id
   LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
   LEFT JOIN logs h ON h.id = a.log_id
   LEFT JOIN log_leaves leaf ON leaf.log_id = a.log_id AND leaf.leaf_index = a.leaf_index
+  LEFT JOIN log_leaves before ON before.agent_id = leaf.agent_id AND before.sequence = leaf.sequence - 1
+  LEFT JOIN log_leaves after ON after.agent_id = leaf.agent_id AND after.sequence = leaf.sequence + 1
+  LEFT JOIN agent_records record ON record.agent_id = leaf.agent_id
   LEFT JOIN LATERAL (${selectCovering(head, "a.leaf_index", policy)}) shown ON true
   LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true
   WHERE a.id = $1`;

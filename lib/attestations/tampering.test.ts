@@ -87,10 +87,10 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
 
   it.each(tamperings)("%s", async (_, statement, expected) => {
     const { attestation_id: id } = await attest();
-    expect(await verify(id)).toEqual({ status: 200, valid: true, checks: 10, failed: [] });
+    expect(await verify(id)).toEqual({ status: 200, valid: true, checks: 11, failed: [] });
     await query(`${statement} WHERE id = $1`, [id]);
     const { status, valid, checks, failed } = await verify(id);
-    expect({ status, valid, checks }).toEqual({ status: 200, valid: false, checks: 10 });
+    expect({ status, valid, checks }).toEqual({ status: 200, valid: false, checks: 11 });
     for (const name of expected) expect(failed).toContain(name);
     const { status: seen, body } = await test.call("GET", `/v1/verify/${id}`);
     expect([seen, body.status]).toEqual([200, "recorded"]);

@@ -5,6 +5,7 @@
 
 import type { Context } from "#lib/approvals/context";
 import type { VerifyResponse } from "#lib/contract/verify";
+import type { RecordNeighbour, ShownRecord } from "#lib/domain/agent-record-check";
 import { hexEncode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { parseZkProof } from "#lib/domain/presentation-shape";
@@ -59,10 +60,42 @@ async function proveAsStored(context: Context, stored: StoredAttestation): Promi
   }
 }
 
+/** What the rows say; a changed row may say anything. */
+function readRecord(stored: StoredAttestation): ShownRecord {
+  const { record_agent, sequence, previous, head_sequence, head_link } = stored;
+  if (record_agent === null || sequence === null || previous === null)
+    return { place: null, neighbours: "absent" };
+  const place = { agent_id: record_agent, sequence, previous: hexEncode(previous) };
+  if (head_sequence === null || head_link === null) return { place, neighbours: "absent" };
+  const neighbour = (before: Uint8Array | null, payloadHash: Uint8Array | null) =>
+    before === null || payloadHash === null ? null : { previous: before, payloadHash };
+  return {
+    place,
+    neighbours: {
+      before: neighbour(stored.before_previous, stored.before_hash),
+      after: neighbour(stored.after_previous, stored.after_hash),
+      head: { sequence: head_sequence, link: head_link },
+    },
+  };
+}
+
+function describeNeighbours({ neighbours }: ShownRecord): VerifyResponse["record_neighbours"] {
+  if (neighbours === "absent") return null;
+  const { before, after, head } = neighbours;
+  const describe = (one: RecordNeighbour | null) =>
+    one && { previous: hexEncode(one.previous), payload_hash: hexEncode(one.payloadHash) };
+  return {
+    before: describe(before),
+    after: describe(after),
+    head: { sequence: head.sequence, link: hexEncode(head.link) },
+  };
+}
+
 async function makeReceipt(context: Context, stored: StoredAttestation) {
   const log = await proveAsStored(context, stored);
   const manifest = await readManifest(context.database, stored);
   const authorization = parseObject(stored.human_authorization);
+  const record = readRecord(stored);
   const receipt: Receipt = {
     attestationId: stored.id,
     agentSlug: stored.slug,
@@ -77,8 +110,9 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
     toolManifest: manifest,
     humanAuthorization: authorization,
     zkProof: parseStored(stored.zk_proof),
+    record,
   };
-  return { receipt, log, manifest, authorization };
+  return { receipt, log, manifest, authorization, record };
 }
 
 async function verifyStored(
@@ -140,7 +174,7 @@ export async function verifyAttestationById(
 ): Promise<VerifyResponse> {
   const stored = await readAttestation(context, id);
   const isVisible = maySee(stored, viewer);
-  const { receipt, log, manifest, authorization, report } = await verifyStored(
+  const { receipt, log, manifest, authorization, record, report } = await verifyStored(
     context,
     stored,
     isVisible,
@@ -162,6 +196,7 @@ export async function verifyAttestationById(
       stored.zk_proof !== null &&
       report.checks.some(({ name, status }) => name === "zk_proof" && status !== "fail"),
     predicate: stored.statement?.predicate ?? null,
+    record: record.place,
     log: describeEntry(log),
   };
   return {
@@ -173,6 +208,7 @@ export async function verifyAttestationById(
     human_authorization: isVisible ? authorization : null,
     zk_proof: shownProof(receipt.zkProof),
     tool_manifest: manifest !== null && isVisible ? showText(manifest) : null,
+    record_neighbours: describeNeighbours(record),
     checks: visibleChecks(report, isVisible),
     independent_verification: {
       public_key_pem: key ? key.publicKeyPem : "",

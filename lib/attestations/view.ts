@@ -3,6 +3,7 @@
 import { isHumanApproved } from "#lib/approvals/embed";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
 import { publicUrl } from "#lib/domain/addresses";
+import type { RecordPlace } from "#lib/domain/agent-record";
 import { base64Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import type { ActionPredicate } from "#lib/domain/statement";
@@ -20,6 +21,8 @@ export interface AttestationFacts {
   hasZkProof: boolean;
   /** Null after erasure. */
   predicate: ActionPredicate | null;
+  /** Null for an attestation that is older than records. */
+  record: RecordPlace | null;
   log: LogReceipt;
 }
 
@@ -63,6 +66,7 @@ export function describeAttestation(baseUrl: string, facts: AttestationFacts): A
     code_hash: textOrNull(request?.["code_hash"]),
     model_id: textOrNull(request?.["model_id"]),
     tools_used: Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null,
+    record: facts.record,
     log: facts.log,
   };
 }

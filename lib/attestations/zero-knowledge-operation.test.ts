@@ -14,6 +14,8 @@ import { databaseKinds } from "#support/databases";
 
 const plain = { agent_slug: "busy-agent", action: "Do it", inputs_hash: "abc" };
 const withProof = { ...plain, is_public: false, enable_zk: true };
+/** Proofs of one agent are made one after the other, because each is for its place in the record. */
+const ofAgent = (n: number) => ({ ...withProof, agent_slug: `busy-agent-${n}` });
 
 // A proof takes a second where others keep the processors busy.
 vi.setConfig({ testTimeout: 180_000 });
@@ -47,9 +49,9 @@ describe.each(databaseKinds)("proofs in operation (%s)", (kind) => {
     context.pool = small;
     try {
       const before = await countRows();
-      const running = Promise.all([1, 2, 3].map(() => attest(withProof)));
+      const running = Promise.all([1, 2, 3].map((n) => attest(ofAgent(n))));
       await expect.poll(() => started.mock.calls.length, { interval: 5 }).toBe(3);
-      const refused = await attest(withProof, { "idempotency-key": "again" });
+      const refused = await attest(ofAgent(4), { "idempotency-key": "again" });
       expect([refused.status, refused.body.code]).toEqual([503, "service_unavailable"]);
       expect(refused.headers.get("retry-after")).toBe("2");
       // No verdict rather than one that nobody checked.
@@ -62,7 +64,7 @@ describe.each(databaseKinds)("proofs in operation (%s)", (kind) => {
         attestations: Number(before?.["attestations"]) + 13,
         leaves: Number(before?.["leaves"]) + 13,
       });
-      const later = await attest(withProof, { "idempotency-key": "again" });
+      const later = await attest(ofAgent(4), { "idempotency-key": "again" });
       expect(later.status).toBe(201);
       expect(later.headers.get("idempotency-replayed")).toBeNull();
     } finally {

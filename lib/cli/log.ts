@@ -1,10 +1,11 @@
 /**
- *   npm run log -- check                            recompute every leaf, tile and root of the database's logs
+ *   npm run log -- check                            recompute every leaf, tile, root and record of the database's logs
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
  */
 import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
+import { checkStoredRecords } from "#lib/log/check-records";
 import { checkStoredLogs } from "#lib/log/history";
-import { keyEventKind, signKeyEvent } from "#lib/log/key-events";
+import { keyEventKind, makeKeyEvent } from "#lib/log/key-events";
 import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
@@ -21,7 +22,9 @@ async function check({ database }: CommandContext): Promise<number> {
   if (process.stderr.isTTY) process.stderr.write("\n");
   for (const { origin, size, check: verdict } of logs)
     say(`${origin}: ${size} leaves: ${verdict.ok ? "ok" : `FAILED: ${verdict.problem}`}`);
-  return logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok) ? 0 : 1;
+  const { agents, entries, problem } = await checkStoredRecords(database.db);
+  say(`${agents} records: ${entries} entries: ${problem === null ? "ok" : `FAILED: ${problem}`}`);
+  return logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok) && problem === null ? 0 : 1;
 }
 
 /** A key that the old log did not have: from the settings if they give one, else created in a file. */
@@ -54,7 +57,7 @@ async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<n
   const { origin, previous, held } = await beginEpoch(context, { signer, logSigner });
   if (withNewKey) {
     await context.source.promoteNext("log");
-    const made = await signKeyEvent(signer, context.clock(), {
+    const made = makeKeyEvent(signer, context.clock(), {
       event: "made",
       purpose: "log",
       subject: logSigner,

@@ -78,6 +78,14 @@ export const logReceipt = z
 
 export type LogReceipt = z.infer<typeof logReceipt>;
 
+export const recordPlace = z
+  .strictObject({
+    agent_id: z.uuid(),
+    sequence: z.number().int().meta({ description: "counts the agent's attestations and decisions from 1" }),
+    previous: hexHash.meta({ description: "the link of the entry before" }),
+  })
+  .meta({ id: "RecordPlace" });
+
 export const humanApproval = z.union([
   z.strictObject({ method: z.literal("none") }),
   z.strictObject({ method: z.literal("hash"), approver_hash: z.string().nullable() }),
@@ -117,6 +125,9 @@ export const attestationFields = {
   code_hash: z.string().nullable(),
   model_id: z.string().nullable(),
   tools_used: z.array(z.string()).nullable(),
+  record: recordPlace.nullable().meta({
+    description: "its place in the agent's record; null for an attestation that is older than records",
+  }),
   log: logReceipt,
 };
 

@@ -11,6 +11,7 @@ import {
 } from "./identity";
 import { anyone, type OperationSpec, withKey } from "./operation";
 import { cursorQuery } from "./primitives";
+import { recordQuery, recordResponse } from "./record";
 
 export const agentsOperations = {
   agentFeed: {
@@ -22,6 +23,17 @@ export const agentsOperations = {
     limit: "feed",
     query: feedQuery,
     responses: { 200: feedResponse },
+    errors: [404],
+  },
+  agentRecord: {
+    method: "GET",
+    path: "/v1/agent/{slug}/record",
+    summary: "The complete list of an agent's attestations and decisions, by their hashes",
+    tag: "Agents",
+    auth: anyone,
+    limit: "feed",
+    query: recordQuery,
+    responses: { 200: recordResponse },
     errors: [404],
   },
   registerIdentity: {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { reasonCodes } from "#lib/domain/reasons";
 import { attestationChecks } from "#lib/domain/verify";
 import { attestationFields } from "./attest";
-import { anyObject } from "./primitives";
+import { anyObject, hexHash } from "./primitives";
 import { warnings } from "./warnings";
 import { zkProof } from "./zk";
 
@@ -16,6 +16,19 @@ export const check = z.strictObject({
     .meta({ description: "why the check did not pass, for programs; absent if it passed" }),
   detail: z.string().meta({ description: "a sentence for people; it may change" }),
 });
+
+const recordNeighbour = z.strictObject({
+  previous: hexHash.meta({ description: "the link before it" }),
+  payload_hash: hexHash,
+});
+
+const recordNeighbours = z
+  .strictObject({
+    before: recordNeighbour.nullable(),
+    after: recordNeighbour.nullable(),
+    head: z.strictObject({ sequence: z.number().int(), link: hexHash }),
+  })
+  .meta({ description: "the entries on both sides in the agent's record, and its head" });
 
 export const verifyResponse = z
   .strictObject({
@@ -33,6 +46,7 @@ export const verifyResponse = z
       .string()
       .nullable()
       .meta({ description: "canonical JSON of the manifest it was compared with" }),
+    record_neighbours: recordNeighbours.nullable(),
     checks: z.array(check),
     independent_verification: z.strictObject({
       public_key_pem: z.string(),

@@ -2,6 +2,7 @@
  * What the log says about a decision: hashes only, so that it gives nothing away, and for an approval all of it follows
  * from the `human_authorization`, so that whoever holds the object can make the logged statement again.
  */
+import { isRecordPlace, type RecordPlace } from "./agent-record";
 import type { HumanAuthorization } from "./approval";
 import { base64Decode, hexEncode, sha256 } from "./bytes";
 import { canonicalBytes, type JsonObject } from "./canonical-json";
@@ -20,21 +21,26 @@ export interface Decision {
   key_id: string;
   /** Hex SHA-256 of the canonical signed object without `log`; null if nothing was approved. */
   authorization_hash: string | null;
+  /** Its place in the agent's record; null for decisions that are older than records. */
+  record: RecordPlace | null;
 }
 
 export function buildDecisionStatement(decision: Decision): Uint8Array {
-  const { request_hash, ...predicate } = decision;
+  const { request_hash, record, ...facts } = decision;
+  const predicate = record === null ? facts : { ...facts, record };
   return buildStatement(DECISION_PREDICATE, "authorization-request", request_hash, predicate);
 }
 
 function decisionOf(authorization: HumanAuthorization): Decision {
-  const { log: _log, ...signed } = authorization;
+  const { log, ...signed } = authorization;
+  const record = log?.["record"];
   return {
     decision: "approved",
     request_hash: authorization.binding.request_hash,
     decided_at: authorization.approved_at,
     key_id: authorization.key_id,
     authorization_hash: hexEncode(sha256(canonicalBytes(signed as unknown as JsonObject))),
+    record: isRecordPlace(record) ? record : null,
   };
 }
 

@@ -6,7 +6,7 @@
  */
 import { base64Decode, base64Encode, concatBytes, utf8Decode, utf8Encode } from "./bytes";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "./canonical-json";
-import { SIGNATURE_BYTES, type SignEd25519, type VerifyEd25519, verifyEd25519Strict } from "./ed25519";
+import { SIGNATURE_BYTES, type VerifyEd25519, verifyEd25519Strict } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "./statement";
 import { parseStrictJson } from "./strict-json";
@@ -25,13 +25,13 @@ export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8
   return concatBytes(utf8Encode(`DSSEv1 ${type.length} ${payloadType} ${payload.length} `), payload);
 }
 
-export async function signEnvelope(
+export function signEnvelope(
   payload: Uint8Array,
   publicKey: Uint8Array,
-  sign: SignEd25519,
-  payloadType: string = STATEMENT_MEDIA_TYPE,
-): Promise<Envelope> {
-  const signature = await sign(preAuthEncoding(payloadType, payload));
+  sign: (bytes: Uint8Array) => Uint8Array,
+): Envelope {
+  const payloadType = STATEMENT_MEDIA_TYPE;
+  const signature = sign(preAuthEncoding(payloadType, payload));
   return { payloadType, payload, keyId: computeDsseKeyId(publicKey), signature };
 }
 

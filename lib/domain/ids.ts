@@ -11,12 +11,6 @@ export function uuidV7(timeMs: number, random: Uint8Array): string {
   });
 }
 
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-export function isUuid(text: string): boolean {
-  return uuidPattern.test(text);
-}
-
 /** `areq_` and 22 base64url characters of 16 random bytes. */
 export function authorizationRequestId(random: Uint8Array): string {
   if (random.length !== 16) throw new RangeError("16 random bytes needed");

@@ -1,4 +1,5 @@
 /** What the verifier is given: a receipt, which nobody vouches for, and the keys and costly checks that it trusts. */
+import type { ShownRecord } from "./agent-record-check";
 import type { JsonObject } from "./canonical-json";
 import type { VerifyEd25519 } from "./ed25519";
 import type { Outcome } from "./outcome";
@@ -30,6 +31,7 @@ export interface Receipt {
   humanAuthorization: JsonObject | null | "absent";
   /** As it was sent; null if the attestation has none, or `absent`. */
   zkProof: unknown;
+  record: ShownRecord | "absent";
 }
 
 export interface TrustedKey {

@@ -2,6 +2,7 @@
  * What is signed (docs/wire.md, Signed payload): an in-toto Statement v1 in RFC 8785 form.
  * `predicate.request` is what the agent asked and what its own signature covers.
  */
+import { isRecordPlace, type RecordPlace } from "./agent-record";
 import { hexEncode, sha256, utf8Decode } from "./bytes";
 import {
   canonicalBytes,
@@ -58,6 +59,8 @@ export interface ActionPredicate {
   /** base64 of 16 random bytes: it makes payload_hash hiding */
   salt: string;
   zk?: { suite: string; schema: string; kid: string };
+  /** Its place in the agent's record; absent from payloads that are older than records. */
+  record?: RecordPlace;
   request: JsonObject;
   agent_signature?: string;
   registered: RegisteredIdentity;
@@ -165,6 +168,7 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     ["agent_slug", "action", "inputs_hash"].every(
       (name) => isJsonObject(request) && typeof request[name] === "string",
     ) &&
+    (value["record"] === undefined || isRecordPlace(value["record"])) &&
     (value["agent_signature"] === undefined || typeof value["agent_signature"] === "string") &&
     ["agent_public_key", "code_hash", "tool_manifest_hash"].every(
       (name) => isJsonObject(registered) && isTextOrNull(registered[name]),

@@ -1,8 +1,9 @@
 /**
- * The verifier as a straight list: a receipt and the trusted keys → a report of the ten checks (docs/wire.md, Verify).
+ * The verifier as a straight list: a receipt and the trusted keys → a report of the checks (docs/wire.md, Verify).
  * No I/O, and no verdict in the receipt is trusted. The server, the command line and the visitor's browser all run
  * this.
  */
+import { checkAgentRecord } from "./agent-record-check";
 import { checkAgent, checkCode, checkHumanAuthorization, checkToolsUsed, checkZkProof } from "./claim-checks";
 import { verifyEd25519Strict } from "./ed25519";
 import type { Outcome } from "./outcome";
@@ -30,6 +31,7 @@ export const attestationChecks = [
   "tools",
   "human_authorization",
   "zk_proof",
+  "record",
 ] as const;
 export type AttestationCheckName = (typeof attestationChecks)[number];
 
@@ -78,6 +80,7 @@ export async function verifyAttestation(
     tools: () => checkToolsUsed(subject),
     human_authorization: () => checkHumanAuthorization(subject, costly),
     zk_proof: () => checkZkProof(subject, zk.checks),
+    record: () => checkAgentRecord(subject),
   };
   const checks: AttestationCheck[] = [];
   const missing: AttestationCheckName[] = [];

@@ -7,20 +7,23 @@ import type { LogReceipt } from "#lib/contract/attest";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Executor } from "#lib/db/client";
 import { logs, logTiles, signingKeys } from "#lib/db/schema";
-import { base64Encode, bytesEqual, sha256 } from "#lib/domain/bytes";
+import type { RecordPlace } from "#lib/domain/agent-record";
+import { base64Encode, bytesEqual, hexDecode, sha256 } from "#lib/domain/bytes";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { HASH_BYTES, leafHash } from "#lib/domain/merkle";
 import { makeVerifierKey } from "#lib/domain/signed-note";
 import { rightEdgeTiles } from "#lib/domain/tile-path";
 import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib/domain/tiles";
 import type { Signer } from "#lib/signing/signer";
+import type { SealedStatement } from "./seal";
 
 export type LeafKind = "attestation" | "decision" | "key_event" | "epoch";
 
 export interface NewLeaf {
   kind: LeafKind;
-  /** The leaf's bytes (lib/domain/log-leaf.ts). */
-  leaf: Uint8Array;
+  sealed: Pick<SealedStatement, "leaf" | "payloadHash">;
+  /** In its agent's record; null for the service's own statements. */
+  place: RecordPlace | null;
 }
 
 /** The head of the open log. A new epoch may close the one that was waited for: then the newer one is locked. */
@@ -81,7 +84,7 @@ export interface Appended {
   note: string;
   /** In the order of the leaves. */
   receipts: LogReceipt[];
-  /** Of `append_leaves`: a tile only ever grows, behind what it held. */
+  /** Of `append_leaves`, but for the records: a tile only ever grows, behind what it held. */
   parameters: (active: ActiveKeys) => unknown[];
 }
 
@@ -105,12 +108,12 @@ export async function appendLeaves(
   leaves: readonly NewLeaf[],
   logSigner: Signer,
 ): Promise<Appended> {
-  const hashes = leaves.map(({ leaf }) => leafHash(leaf));
+  const hashes = leaves.map(({ sealed }) => leafHash(sealed.leaf));
   const { edge, changedTiles, proveAppended } = appendLeafHashes(before, hashes);
   const checkpoint = { origin: log.origin, size: edge.size, root: edge.root };
   const logKey = makeVerifierKey(log.origin, 1, logSigner.publicKey);
   const note = await signCheckpoint(checkpoint, logKey, (bytes) => logSigner.sign(bytes));
-  const receipts = leaves.map(({ leaf }, i): LogReceipt => {
+  const receipts = leaves.map(({ sealed: { leaf } }, i): LogReceipt => {
     const index = before.size + i;
     return {
       origin: log.origin,
@@ -125,7 +128,11 @@ export async function appendLeaves(
     ...[log.id, before.size, before.root, log.key_id, attestation, zk, edge.size, edge.root, note],
     arrayLiteral(leaves.map(({ kind }) => kind)),
     arrayLiteral(hashes),
-    arrayLiteral(leaves.map(({ leaf }) => leaf)),
+    arrayLiteral(leaves.map(({ sealed }) => sealed.leaf)),
+    arrayLiteral(leaves.map(({ sealed }) => sealed.payloadHash)),
+    arrayLiteral(leaves.map(({ place }) => place?.agent_id)),
+    arrayLiteral(leaves.map(({ place }) => place?.sequence)),
+    arrayLiteral(leaves.map(({ place }) => place && hexDecode(place.previous))),
     ...describeGrowth(before, changedTiles),
   ];
   return { edge, note, receipts, parameters };

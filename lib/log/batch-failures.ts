@@ -1,8 +1,8 @@
 /** What it means that a batch could not be stored, for the sequencer and for who waits. */
 import { isUnreachable, refusalReason } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
-import { SigningKeyChanged } from "./batch";
 import { ForkGuardError } from "./fork-guard";
+import { SigningKeyChanged } from "./item";
 
 /** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
 export class UncertainCommit extends Error {}

@@ -4,84 +4,45 @@
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
+import { isSamePlace, type RecordPlace } from "#lib/domain/agent-record";
 import { bytesEqual, hexEncode } from "#lib/domain/bytes";
 import type { RightEdge } from "#lib/domain/tiles";
-import { AppError } from "#lib/errors";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import {
   type ActiveKeys,
   appendLeaves,
   type FunctionCall,
   type Head,
-  type LeafKind,
   loadEdge,
   lockOpenHead,
+  type NewLeaf,
   type OpenLog,
   readActiveKeyIds,
   storeWithin,
 } from "./append";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
+import { type LogItem, type LogItemKind, type Placed, type QueuedItem, SigningKeyChanged } from "./item";
 import { tileReader } from "./reader";
+import {
+  createRecordHeads,
+  describeRecords,
+  findRecordHeads,
+  type GrowingRecords,
+  type GrownRecord,
+  growRecords,
+  type ReadRecordHeads,
+  type RecordHeads,
+  readRecordHeads,
+} from "./record-heads";
+import type { SealedStatement } from "./seal";
 
-export interface LogItem {
-  /** The leaf's bytes (lib/domain/log-leaf.ts). */
-  leaf: Uint8Array;
-  /** The key that signed what the leaf is about; refused unless it is the active one under the head's lock. */
-  keyId: string;
-  /** The BBS key that the leaf's statement names, if it names one: it must be the active one too. */
-  zkKeyId?: string | undefined;
-  /** The active key that `keyId` takes the place of by this very item. */
-  replacesKeyId?: string | undefined;
-  /** Who pays for it if it is refused: an owner's items are judged apart from others' for a while. */
-  owner?: string | undefined;
-}
-
-export interface Placed<Item> {
-  item: Item;
-  logId: number;
-  receipt: LogReceipt;
-}
-
-/** What one kind of item does in the batch's transaction. */
-export interface LogItemKind<Item extends LogItem> {
-  kind: LeafKind;
-  /** The last checks, under the head's lock; an error for each item that must not be stored. */
-  admit(tx: Executor, items: Item[]): Promise<(AppError | null)[]>;
-  /** Stores what belongs to the leaves, statement by statement. */
-  store?(tx: Executor, placed: Placed<Item>[]): Promise<void>;
-  /**
-   * Or by a function of the database, in one statement with the leaves. It refuses everything if anything that the
-   * items were made from has changed since, so a batch of such items needs no look-ups.
-   */
-  storedBy?(placed: Placed<Item>[]): FunctionCall;
-  /** Something has changed: what the item was made from must be read again. */
-  forget?(item: Item): void;
+export interface Outcome {
+  queued: QueuedItem;
+  result: Placed<LogItem> | Error;
 }
 
 export interface CommittedHead extends SignedHead {
   checkpoint: string;
-}
-
-export interface QueuedItem {
-  kind: LogItemKind<LogItem>;
-  item: LogItem;
-  resolve: (receipt: LogReceipt) => void;
-  reject: (error: unknown) => void;
-}
-
-export interface Outcome {
-  queued: QueuedItem;
-  result: LogReceipt | Error;
-}
-
-/** A key was rotated since the item was signed, or a new log opened: load the keys and sign again. */
-export class SigningKeyChanged extends Error {}
-
-/** Made from something that is no longer so (a registration, a setting): to be made again. */
-export class Outdated extends AppError {
-  constructor() {
-    super("service_unavailable", "what this depends on was changed at the same moment; try again");
-  }
 }
 
 /** The head as this process last left it. Another process may have moved it since. */
@@ -89,6 +50,8 @@ export interface KnownHead {
   log: OpenLog;
   edge: RightEdge;
   active: ActiveKeys;
+  /** Heads of agents' records, as they are if the log's head is this one. */
+  records: RecordHeads;
 }
 
 export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
@@ -97,33 +60,33 @@ export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
   rootHex: hexEncode(edge.root),
 });
 
-/** The edge of the last commit if the head is still that; else it is loaded, and compared with the guard. */
+/** What the last commit left if the head is still that; else the edge is loaded, and compared with the guard. */
 async function findEdge(
   tx: Executor,
   head: Head,
   known: KnownHead | null,
   guard: ForkGuard,
-): Promise<RightEdge> {
+): Promise<Pick<KnownHead, "edge" | "records">> {
   const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
   guard.check(signed);
   const isCurrent =
     known?.log.id === head.id && known.edge.size === head.size && bytesEqual(known.edge.root, head.root);
-  if (isCurrent) return known.edge;
+  if (isCurrent) return known;
   const edge = await loadEdge(tx, head);
   await requirePrefix(guard, signed, tileReader(tx, head.id));
-  return edge;
+  return { edge, records: createRecordHeads() };
 }
 
 /** Locks the head; nobody else appends until the transaction ends. */
 async function lockHead(tx: Executor, known: KnownHead | null, { keys, guard }: Signing): Promise<KnownHead> {
   const head = await lockOpenHead(tx);
   if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
-  const edge = await findEdge(tx, head, known, guard);
+  const { edge, records } = await findEdge(tx, head, known, guard);
   const { id, origin, key_id } = head;
-  return { log: { id, origin, key_id }, edge, active: await readActiveKeyIds(tx) };
+  return { log: { id, origin, key_id }, edge, records, active: await readActiveKeyIds(tx) };
 }
 
-function groupByKind(queued: QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
+function groupByKind(queued: readonly QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
   const groups = new Map<LogItemKind<LogItem>, QueuedItem[]>();
   for (const one of queued) groups.set(one.kind, [...(groups.get(one.kind) ?? []), one]);
   return groups;
@@ -159,20 +122,48 @@ async function admitAll(
 /** A batch with its places in the log and everything signed, but not stored. */
 export interface Sequenced {
   outcomes: Outcome[];
-  /** As it is after the commit. */
+  /** As it is after the commit, but for the records. */
   head: KnownHead;
+  /** The records that grew. */
+  grown: GrownRecord[];
   note: string;
   /** Parameters of `append_leaves`. */
   append: readonly unknown[];
   byKind: Map<LogItemKind<LogItem>, Placed<LogItem>[]>;
 }
 
+function shareAgents(items: readonly QueuedItem[]): void {
+  for (const [kind, members] of groupByKind(items)) kind.shareAgents?.(members.map(({ item }) => item));
+}
+
+/** Signs each item in its place, in the order of the items. */
+async function sealAll(items: readonly QueuedItem[], growing: GrowingRecords) {
+  const sealed: { place: RecordPlace | null; sealed: SealedStatement }[] = [];
+  for (const { item } of items) {
+    const { agentId, preparation, isListed = false } = item;
+    const place = agentId === undefined ? null : growing.nextPlace(agentId);
+    if (preparation && place && !(preparation.place && isSamePlace(preparation.place, place)))
+      await preparation.make(place);
+    const one = item.seal(place);
+    if (agentId !== undefined) growing.extend(agentId, one.payloadHash, isListed);
+    sealed.push({ place, sealed: one });
+  }
+  return sealed;
+}
+
 export async function sequence(
   before: KnownHead,
   items: readonly QueuedItem[],
-  { keys }: Pick<Signing, "keys">,
+  { keys, random }: Pick<Signing, "keys" | "random">,
+  readRecords: ReadRecordHeads,
 ): Promise<Sequenced> {
-  const leaves = items.map(({ kind, item }) => ({ kind: kind.kind, leaf: item.leaf }));
+  shareAgents(items);
+  const agentIds = items.flatMap(({ item }) => item.agentId ?? []);
+  const growing = growRecords(await findRecordHeads(before.records, agentIds, readRecords), random);
+  const sealed = await sealAll(items, growing);
+  const leaves = items.map(
+    ({ kind }, i): NewLeaf => ({ kind: kind.kind, ...(sealed[i] as (typeof sealed)[number]) }),
+  );
   const { edge, note, receipts, parameters } = await appendLeaves(
     before.log,
     before.edge,
@@ -181,16 +172,19 @@ export async function sequence(
   );
   const byKind: Sequenced["byKind"] = new Map();
   const outcomes = items.map((queued, i): Outcome => {
+    const { place, sealed: statement } = sealed[i] as (typeof sealed)[number];
     const receipt = receipts[i] as LogReceipt;
-    const placed = { item: queued.item, logId: before.log.id, receipt };
+    const placed = { item: queued.item, logId: before.log.id, place, sealed: statement, receipt };
     const own = byKind.get(queued.kind);
     if (own === undefined) byKind.set(queued.kind, [placed]);
     else own.push(placed);
-    return { queued, result: receipt };
+    return { queued, result: placed };
   });
   const namesZkKey = items.some(({ item }) => item.zkKeyId !== undefined);
-  const append = parameters({ ...before.active, zk: namesZkKey ? before.active.zk : null });
-  return { outcomes, head: { ...before, edge }, note, append, byKind };
+  const active = { ...before.active, zk: namesZkKey ? before.active.zk : null };
+  const grown = growing.grown();
+  const append = [...parameters(active), ...describeRecords(grown)];
+  return { outcomes, head: { ...before, edge }, grown, note, append, byKind };
 }
 
 /** What is stored by a function of the database; the other kinds' rows follow in the same transaction. */
@@ -203,6 +197,7 @@ export function callBesides({ byKind }: Sequenced): FunctionCall | null {
 export interface Signing {
   keys: Pick<SigningKeys, "logSigner">;
   guard: ForkGuard;
+  random: (bytes: number) => Uint8Array;
 }
 
 /** Under the head's lock: the items are judged by what the database holds now, if `isJudged`, and stored. */
@@ -219,7 +214,7 @@ export async function sequenceLocked(
     ? await admitAll(tx, batch, before.active)
     : { admitted: batch, refused: [] };
   if (admitted.length === 0) return { refused, sequenced: null };
-  const sequenced = await sequence(before, admitted, signing);
+  const sequenced = await sequence(before, admitted, signing, (ids) => readRecordHeads(tx, ids));
   await storeWithin(tx, sequenced.append, callBesides(sequenced));
   for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
   return { refused, sequenced };

@@ -7,14 +7,13 @@ import { and, asc, eq } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { keyEvents, logs, signingKeys } from "#lib/db/schema";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
-import { signEnvelope } from "#lib/domain/dsse";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/domain/statement";
 import { AppError } from "#lib/errors";
 import type { Signer } from "#lib/signing/signer";
 import type { KeyPurpose } from "#lib/signing/signing-keys";
-import type { LogItem, LogItemKind, Placed } from "./batch";
 import type { LogContext } from "./context";
+import type { LogItem, LogItemKind, Placed } from "./item";
+import { sealStatement } from "./seal";
 import { submitSigned } from "./submit-signed";
 
 interface PublicHalf {
@@ -36,9 +35,6 @@ export interface KeyEventItem extends LogItem {
   facts: KeyEventFacts;
   /** ISO 8601 */
   at: string;
-  payload: Uint8Array;
-  signature: Uint8Array;
-  envelopeSignature: Uint8Array;
 }
 
 const isKey = (purpose: KeyPurpose, keyId: string) =>
@@ -99,7 +95,7 @@ async function changeKeys(tx: Executor, { item, logId, receipt }: Placed<KeyEven
 
 async function store(tx: Executor, placed: Placed<KeyEventItem>[]): Promise<void> {
   for (const one of placed) {
-    const { item, logId, receipt } = one;
+    const { item, logId, receipt, sealed } = one;
     await changeKeys(tx, one);
     await tx.insert(keyEvents).values({
       purpose: item.facts.purpose,
@@ -107,9 +103,9 @@ async function store(tx: Executor, placed: Placed<KeyEventItem>[]): Promise<void
       event: item.facts.event,
       log_id: logId,
       leaf_index: receipt.index,
-      payload: item.payload,
-      signature: item.signature,
-      envelope_signature: item.envelopeSignature,
+      payload: sealed.payload,
+      signature: sealed.signature,
+      envelope_signature: sealed.envelopeSignature,
       signed_by: item.keyId,
     });
   }
@@ -122,7 +118,7 @@ const describeHalf = ({ keyId, publicKey }: PublicHalf) => ({
   public_key: base64Encode(publicKey),
 });
 
-export async function signKeyEvent(signer: Signer, now: Date, facts: KeyEventFacts): Promise<KeyEventItem> {
+export function makeKeyEvent(signer: Signer, now: Date, facts: KeyEventFacts): KeyEventItem {
   const { event, purpose, subject, successor, from } = facts;
   const at = now.toISOString();
   const payload = buildStatement(KEY_EVENT_PREDICATE, "public-key", hexEncode(sha256(subject.publicKey)), {
@@ -134,16 +130,7 @@ export async function signKeyEvent(signer: Signer, now: Date, facts: KeyEventFac
     at,
     signed_by: signer.keyId,
   });
-  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
-  return {
-    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
-    keyId: signer.keyId,
-    facts,
-    at,
-    payload,
-    signature: signer.sign(payload),
-    envelopeSignature: envelope.signature,
-  };
+  return { keyId: signer.keyId, facts, at, seal: () => sealStatement(signer, payload) };
 }
 
 /** Logs the making of every active key that the log does not know yet. Safe to call at each start. */
@@ -163,8 +150,8 @@ export async function logMadeKeys(
       .where(and(eq(keyEvents.purpose, purpose), eq(keyEvents.key_id, key_id), eq(keyEvents.event, "made")));
     if (known) continue;
     const subject = { keyId: key_id, publicKey: public_key };
-    await submitSigned(context, keyEventKind, () =>
-      signKeyEvent(context.keys.signer, context.clock(), { event: "made", purpose, subject }),
+    await submitSigned(context, keyEventKind, async () =>
+      makeKeyEvent(context.keys.signer, context.clock(), { event: "made", purpose, subject }),
     ).catch((error: unknown) => {
       // Another process that started at the same time was faster.
       if (!(error instanceof AppError && error.errorName === "idempotency_conflict")) throw error;

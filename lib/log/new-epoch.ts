@@ -7,9 +7,7 @@ import { and, eq, sql } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
 import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { signEnvelope } from "#lib/domain/dsse";
 import { originOfLog } from "#lib/domain/log-epochs";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/domain/signed-note";
 import { buildStatement, EPOCH_PREDICATE } from "#lib/domain/statement";
 import { emptyRightEdge } from "#lib/domain/tiles";
@@ -18,6 +16,8 @@ import type { Signer } from "#lib/signing/signer";
 import { appendLeaves, type Head, lockOpenHead, storeWithin } from "./append";
 import type { ForkGuard, SignedHead } from "./fork-guard";
 import { readHead } from "./reader";
+import { describeRecords } from "./record-heads";
+import { sealStatement } from "./seal";
 
 export interface EpochContext {
   database: Database;
@@ -46,7 +46,7 @@ function findLastSigned(kept: SignedHead | null, held: SignedHead): SignedHead {
   return isBehind ? held : kept;
 }
 
-async function signEpoch(
+function signEpoch(
   context: EpochContext,
   { signer, logSigner }: EpochKeys,
   logId: number,
@@ -66,14 +66,7 @@ async function signEpoch(
     at: context.clock().toISOString(),
     signed_by: signer.keyId,
   });
-  const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
-  return {
-    leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
-    epoch_payload: payload,
-    epoch_signature: signer.sign(payload),
-    epoch_envelope_signature: envelope.signature,
-    epoch_key_id: signer.keyId,
-  };
+  return sealStatement(signer, payload);
 }
 
 /** The attestation key ends in the old log and begins in the new one; a new log key takes the old one's place. */
@@ -121,12 +114,21 @@ export async function beginEpoch(
     await tx.update(logs).set({ closed_at: sql`now()` }).where(eq(logs.id, held.id));
     await moveKeys(tx, logId, keys, held, last);
     await insertLog(tx, logId, originOfLog(context.firstOrigin, logId), keys.logSigner);
-    const { leaf, ...statement } = await signEpoch(context, keys, logId, held, last);
-    await tx.update(logs).set(statement).where(eq(logs.id, logId));
+    const sealed = signEpoch(context, keys, logId, held, last);
+    await tx
+      .update(logs)
+      .set({
+        epoch_payload: sealed.payload,
+        epoch_signature: sealed.signature,
+        epoch_envelope_signature: sealed.envelopeSignature,
+        epoch_key_id: keys.signer.keyId,
+      })
+      .where(eq(logs.id, logId));
     const head = await readHead(tx, logId);
-    const first = { kind: "epoch", leaf } as const;
+    const first = { kind: "epoch", sealed, place: null } as const;
     const { edge, parameters } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
-    await storeWithin(tx, parameters({ attestation: keys.signer.keyId, zk: null }), null);
+    const append = [...parameters({ attestation: keys.signer.keyId, zk: null }), ...describeRecords([])];
+    await storeWithin(tx, append, null);
     const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
     return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
   });

@@ -9,7 +9,7 @@ import { logs, signingKeys } from "#lib/db/schema";
 import { type KeySource, preferActive, publicHalf } from "#lib/signing/first-keys";
 import type { Signer } from "#lib/signing/signer";
 import { activeKeyId, type Signers } from "#lib/signing/signing-keys";
-import { keyEventKind, signKeyEvent } from "./key-events";
+import { keyEventKind, makeKeyEvent } from "./key-events";
 import type { LogSequencer } from "./sequencer";
 
 export type RotatedPurpose = "attestation" | "zk";
@@ -74,19 +74,19 @@ export async function replaceActiveKey(context: KeyContext, replacement: Replace
   if (rows.some(({ key }) => key.key_id === successor.keyId))
     throw new Error(`key ${successor.keyId} has been a ${purpose} key of this service before`);
   const { signer, replacesKeyId } = await chooseSigner(context, replacement);
-  const item = await signKeyEvent(signer, context.clock(), {
+  const item = makeKeyEvent(signer, context.clock(), {
     event,
     purpose,
     subject: { keyId: active.key_id, publicKey: active.public_key },
     successor: { keyId: successor.keyId, publicKey: successor.publicKey },
     ...(fromIndex !== undefined && { from: { logId: active.log_id, index: fromIndex } }),
   });
-  const { index } = await context.log.submit(keyEventKind, { ...item, replacesKeyId });
+  const { receipt } = await context.log.submit(keyEventKind, { ...item, replacesKeyId });
   await context.source.promoteNext(purpose);
   const made = { event: "made", purpose, subject: successor } as const;
   const maker = purpose === "attestation" ? (next.signer ?? signer) : signer;
-  await context.log.submit(keyEventKind, await signKeyEvent(maker, context.clock(), made));
-  return { keyId: active.key_id, successorKeyId: successor.keyId, index };
+  await context.log.submit(keyEventKind, makeKeyEvent(maker, context.clock(), made));
+  return { keyId: active.key_id, successorKeyId: successor.keyId, index: receipt.index };
 }
 
 /** A key that is no longer active: its signatures from this index of its log on become invalid. */
@@ -111,7 +111,7 @@ export async function revokeRetiredKey(
   });
   const subject = { keyId, publicKey: row.public_key };
   const from = fromIndex === undefined ? {} : { from: { logId: row.log_id, index: fromIndex } };
-  const item = await signKeyEvent(signer, context.clock(), { event: "revoked", purpose, subject, ...from });
-  const { index } = await context.log.submit(keyEventKind, item);
-  return { keyId, successorKeyId: null, index };
+  const item = makeKeyEvent(signer, context.clock(), { event: "revoked", purpose, subject, ...from });
+  const { receipt } = await context.log.submit(keyEventKind, item);
+  return { keyId, successorKeyId: null, index: receipt.index };
 }

@@ -7,20 +7,22 @@ import { utf8Encode } from "#lib/domain/bytes";
 import { AppError } from "#lib/errors";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
-import { type LogItem, type LogItemKind, SigningKeyChanged } from "./batch";
 import { type ForkGuard, ForkGuardError } from "./fork-guard";
 import { checkStoredLogs } from "./history";
+import { type LogItem, type LogItemKind, SigningKeyChanged } from "./item";
 import { readOpenHead } from "./reader";
+import { sealStatement } from "./seal";
 import { createLogSequencer } from "./sequencer";
 
 interface TestItem extends LogItem {
   isBad: boolean;
+  isEmpty: boolean;
 }
 
 const testKind: LogItemKind<TestItem> = {
   kind: "decision",
   admit: async (_tx, items) =>
-    items.map(({ leaf }) => (leaf.length === 0 ? new AppError("validation_error", "is empty") : null)),
+    items.map(({ isEmpty }) => (isEmpty ? new AppError("validation_error", "is empty") : null)),
   store: async (_tx, placed) => {
     if (placed.some(({ item }) => item.isBad)) throw new Error("a row that the database refuses");
   },
@@ -31,13 +33,20 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
   let n = 0;
   const makeItem = (changes: Partial<TestItem> = {}): TestItem => {
     n += 1;
-    const { keyId } = test.app.context.keys.signer;
-    return { leaf: utf8Encode(`leaf ${n}`), keyId, isBad: false, ...changes };
+    const { signer } = test.app.context.keys;
+    const payload = utf8Encode(`payload ${n}`);
+    return {
+      seal: () => sealStatement(signer, payload),
+      keyId: signer.keyId,
+      isBad: false,
+      isEmpty: false,
+      ...changes,
+    };
   };
   const readSize = async () => (await readOpenHead(test.app.context.database.db)).size;
   const openWith = (guard: ForkGuard) => {
-    const { database, keys, logger } = test.app.context;
-    return createLogSequencer({ database, keys, guard, logger });
+    const { database, keys, random, logger } = test.app.context;
+    return createLogSequencer({ database, keys, guard, random, logger });
   };
   const isRefused = (name: string) => (error: unknown) =>
     error instanceof AppError && error.errorName === name;
@@ -59,7 +68,7 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "setInterval"] });
     const timers = vi.spyOn(globalThis, "setTimeout");
     const { log } = test.app.context;
-    const receipt = await log.submit(testKind, makeItem());
+    const { receipt } = await log.submit(testKind, makeItem());
     expect(receipt.index).toBe(receipt.tree_size - 1);
     const fromUs = timers.mock.calls.filter(([, delayMs]) => delayMs !== undefined && delayMs < 1_000);
     expect(fromUs).toEqual([]);
@@ -72,23 +81,23 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     const together = await Promise.all(
       [makeItem(), makeItem(), makeItem()].map((item) => log.submit(testKind, item)),
     );
-    expect(together.map(({ index }) => index)).toEqual([before, before + 1, before + 2]);
-    expect(new Set(together.map(({ checkpoint }) => checkpoint)).size).toBe(1);
+    expect(together.map(({ receipt }) => receipt.index)).toEqual([before, before + 1, before + 2]);
+    expect(new Set(together.map(({ receipt }) => receipt.checkpoint)).size).toBe(1);
     const first = log.submit(testKind, makeItem());
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     const later = await Promise.all([makeItem(), makeItem()].map((item) => log.submit(testKind, item)));
-    expect((await first).tree_size).toBe(before + 4);
-    expect(later.map(({ tree_size }) => tree_size)).toEqual([before + 6, before + 6]);
+    expect((await first).receipt.tree_size).toBe(before + 4);
+    expect(later.map(({ receipt }) => receipt.tree_size)).toEqual([before + 6, before + 6]);
   });
 
   it("does not let one bad item sink its neighbours, nor a refused one take an index", async () => {
     const { log } = test.app.context;
     const before = await readSize();
     const items = Array.from({ length: 9 }, (_, i) =>
-      makeItem(i === 3 ? { isBad: true } : i === 6 ? { leaf: new Uint8Array() } : {}),
+      makeItem(i === 3 ? { isBad: true } : i === 6 ? { isEmpty: true } : {}),
     );
     const settled = await Promise.allSettled(items.map((item) => log.submit(testKind, item)));
-    const kept = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value.index);
+    const kept = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value.receipt.index);
     expect(kept.sort((a, b) => a - b)).toEqual(Array.from({ length: 7 }, (_, i) => before + i));
     expect(settled[3]).toMatchObject({
       status: "rejected",
@@ -134,6 +143,8 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     const log = openWith({ current: () => null, check: refuse, advance: async () => {} });
     await expect(log.submit(testKind, makeItem())).rejects.toSatisfy(isRefused("service_unavailable"));
     expect(await readSize()).toBe(before);
-    await expect(test.app.context.log.submit(testKind, makeItem())).resolves.toMatchObject({ index: before });
+    await expect(test.app.context.log.submit(testKind, makeItem())).resolves.toMatchObject({
+      receipt: { index: before },
+    });
   });
 });

@@ -9,7 +9,6 @@
  * - judged: locked, and every item is judged by what the database holds now. What a statement refused comes here, so
  *   that each item gets its own answer.
  */
-import type { LogReceipt } from "#lib/contract/attest";
 import type { Database } from "#lib/db/client";
 import { isRefusedByServer, isSurelyNotStored } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
@@ -20,11 +19,7 @@ import {
   callBesides,
   isSignedByActive,
   type KnownHead,
-  type LogItem,
-  type LogItemKind,
   type Outcome,
-  Outdated,
-  type QueuedItem,
   type Sequenced,
   type Signing,
   sequence,
@@ -33,10 +28,13 @@ import {
 } from "./batch";
 import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
 import { ForkGuardError } from "./fork-guard";
+import { type LogItem, type LogItemKind, Outdated, type Placed, type QueuedItem } from "./item";
+import { createPreparing } from "./preparing";
+import { createRecordReader, readNextPlace } from "./record-heads";
 
 export interface LogSequencer {
   /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
-  submit<Item extends LogItem>(kind: LogItemKind<Item>, item: Item): Promise<LogReceipt>;
+  submit<Item extends LogItem>(kind: LogItemKind<Item>, item: Item): Promise<Placed<Item>>;
   /** Called with each head after its commit. */
   onCommit(listener: (head: CommittedHead) => void): void;
   /** Resolves when nothing is queued or running. */
@@ -66,8 +64,21 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   let batches = 0;
   let lockedUntil = 0;
   const judgedUntil = new Map<string, number>();
+  const readRecords = createRecordReader(database);
+  const preparing = createPreparing(
+    (agentId) => readNextPlace(agentId, known?.records, readRecords),
+    enqueue,
+  );
 
-  async function finish({ head, note }: Sequenced): Promise<void> {
+  /** What arrives in the same turn of the event loop shares a batch; no timer is involved. */
+  function enqueue(first: QueuedItem[], last: QueuedItem[] = []): void {
+    queue.unshift(...first);
+    queue.push(...last);
+    running ??= new Promise((started) => setImmediate(started)).then(run);
+  }
+
+  async function finish({ head, grown, note }: Sequenced): Promise<void> {
+    for (const { agentId, head: record } of grown) head.records.set(agentId, record);
     known = head;
     await guard.advance(toSigned(head));
     tellListeners({ ...toSigned(head), checkpoint: note });
@@ -76,7 +87,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   /** Throws Refused if nothing was stored because something had changed. */
   async function commitDirectly(before: KnownHead, batch: QueuedItem[]): Promise<Outcome[]> {
     guard.check(toSigned(before));
-    const sequenced = await sequence(before, batch, dependencies);
+    const sequenced = await sequence(before, batch, dependencies, readRecords);
     const { text, parameters } = describeStore(sequenced.append, callBesides(sequenced));
     known = null;
     try {
@@ -107,8 +118,8 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       for (const { queued, result } of refused) noteRefusal(queued, result);
       if (sequenced === null) return refused;
       await finish(sequenced);
-      // A key event changes what the next batch must be signed with.
-      if (batch.some(({ kind }) => kind.storedBy === undefined)) known = null;
+      // It changes what the next batch must be signed with.
+      if (batch.some(({ kind }) => kind.kind === "key_event")) known = null;
       return [...refused, ...sequenced.outcomes];
     } catch (error) {
       known = null;
@@ -141,7 +152,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       if (!mustJudge && mayGoUnjudged(batch)) return await commitUnjudged(batch);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      for (const { kind, item } of batch) kind.forget?.(item);
+      for (const { item } of batch) item.forget?.();
     }
     return commitLocked(batch, true);
   }
@@ -196,29 +207,28 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
 
   async function run(): Promise<void> {
     while (queue.length > 0) {
-      const batch = queue.splice(0, maxBatch);
+      const batch = preparing.take(queue.splice(0, maxBatch));
       const apart = judgedUntil.size === 0 ? [] : batch.filter(isJudged);
       const others = apart.length === 0 ? batch : batch.filter((queued) => !isJudged(queued));
       if (others.length > 0) await runBatch(others);
       if (apart.length > 0) await runBatch(apart, true);
+      preparing.begin();
     }
     running = null;
   }
 
   return {
     submit: <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) =>
-      new Promise<LogReceipt>((resolve, reject) => {
-        if (queue.length >= maxQueued) {
+      new Promise<Placed<Item>>((resolve, reject) => {
+        if (queue.length + preparing.count() >= maxQueued) {
           reject(new AppError("service_unavailable", "too many requests are waiting; try again shortly"));
           return;
         }
-        queue.push({ kind: kind as unknown as LogItemKind<LogItem>, item, resolve, reject });
-        // What arrives in the same turn of the event loop shares a batch; no timer is involved.
-        running ??= new Promise((started) => setImmediate(started)).then(run);
+        enqueue([], [{ kind, item, resolve, reject } as unknown as QueuedItem]);
       }),
     onCommit: (listener) => listeners.push(listener),
     drain: async () => {
-      while (running !== null) await running;
+      while (running !== null || preparing.count() > 0) await (running ?? preparing.settled());
     },
   };
 }

@@ -3,10 +3,9 @@
  * new key is loaded and the item made again; so it is if what it was made from was changed.
  */
 
-import type { LogReceipt } from "#lib/contract/attest";
 import { AppError } from "#lib/errors";
-import { type LogItem, type LogItemKind, Outdated, SigningKeyChanged } from "./batch";
 import type { LogContext } from "./context";
+import { type LogItem, type LogItemKind, Outdated, type Placed, SigningKeyChanged } from "./item";
 
 /** More changes than this during one request are nobody's intention. */
 const maxAttempts = 3;
@@ -25,11 +24,11 @@ export async function submitSigned<Item extends LogItem>(
   context: Pick<LogContext, "log" | "keys" | "logger">,
   kind: LogItemKind<Item>,
   make: (attempt: number) => Promise<Item>,
-): Promise<{ item: Item; receipt: LogReceipt }> {
+): Promise<Placed<Item>> {
   for (let attempt = 1; ; attempt += 1) {
     const item = await make(attempt);
     try {
-      return { item, receipt: await context.log.submit(kind, item) };
+      return await context.log.submit(kind, item);
     } catch (error) {
       const isKeyChanged = error instanceof SigningKeyChanged;
       if (attempt === maxAttempts || !(isKeyChanged || error instanceof Outdated)) throw error;

@@ -3,6 +3,7 @@ import { type CommandLine, readCommandLine, UsageError, unexpectedWords } from "
 
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs log check <base url> [--remember FILE] [--all] [options]
+       node verify.mjs record <base url> <agent> [--receipt FILE]... [options]
 
 Verifies a Countersign receipt: an attestation (the response of GET /v1/verify/{id} or POST /v1/attest), a Sigstore
 bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof. Needs only Node 20 or newer.
@@ -20,6 +21,7 @@ What to verify
   --audience TEXT, --nonce TEXT   the audience of a presentation, and the nonce that you chose
   --world-chain-rpc URL   ask this World Chain node (an archive node) for the roots and keys of each approval
   --remember FILE   log check: the last checkpoint, read and then replaced; the log must extend it
+  --receipt FILE    record: a receipt that must be in it; can be repeated
   --all             log check: read every entry and recompute every hash of the tree
   --json            print the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
@@ -45,6 +47,7 @@ const valued = [
   "audience",
   "nonce",
   "remember",
+  "receipt",
   "world-chain-rpc",
 ] as const;
 const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
@@ -52,9 +55,11 @@ type Valued = (typeof valued)[number];
 type Flag = (typeof flags)[number];
 
 export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
-  command: "verify" | "log-check" | "help";
-  /** What to verify, or the log's base address. */
+  command: "verify" | "log-check" | "record" | "help";
+  /** What to verify, or the service's base address. */
   target: string;
+  /** Whose record. */
+  slug: string;
 }
 
 export function parseArguments(argv: readonly string[]): Arguments {
@@ -62,16 +67,21 @@ export function parseArguments(argv: readonly string[]): Arguments {
   return { ...readCommand(words, given.has("help")), values, flags: given };
 }
 
-function readCommand(words: string[], isHelp: boolean): Pick<Arguments, "command" | "target"> {
-  if (isHelp) return { command: "help", target: "" };
+function readCommand(words: string[], isHelp: boolean): Pick<Arguments, "command" | "target" | "slug"> {
+  if (isHelp) return { command: "help", target: "", slug: "" };
   const [first, second, third, ...rest] = words;
   if (first === undefined) throw new UsageError("what should be verified?");
-  if (first !== "log") {
+  if (first !== "log" && first !== "record") {
     if (second !== undefined) throw unexpectedWords(words, 1);
-    return { command: "verify", target: first };
+    return { command: "verify", target: first, slug: "" };
+  }
+  if (rest.length > 0) throw unexpectedWords(words, 3);
+  if (first === "record") {
+    if (second === undefined || third === undefined)
+      throw new UsageError("the record command is: record <base url> <agent>");
+    return { command: "record", target: second, slug: third };
   }
   if (second !== "check" || third === undefined)
     throw new UsageError("the log command is: log check <base url>");
-  if (rest.length > 0) throw unexpectedWords(words, 3);
-  return { command: "log-check", target: third };
+  return { command: "log-check", target: third, slug: "" };
 }

@@ -68,6 +68,31 @@ describe("verify.mjs", () => {
     expect(sum).toEqual({ code: 0, out: "verify.mjs: OK\n" });
   });
 
+  it("follows an agent's record, and says in words whether it is complete", async () => {
+    await writeJson("receipt.json", plain);
+    const record = await verify(
+      "record",
+      base,
+      "invoice-bot",
+      "--receipt",
+      "receipt.json",
+      "--keys",
+      "keys.json",
+    );
+    expect(record.out).toMatch(/The record is complete: (\d+) of \1 entries, none missing, none moved\./);
+    expect(record.out).toContain("the receipt is in the record");
+    expectExit(record, 0);
+    await writeJson("other.json", { ...plain, payload_hash: hidden.payload_hash });
+    const refused = await verify("record", base, "invoice-bot", "--receipt", "other.json", "--json");
+    expect(JSON.parse(refused.out)).toMatchObject({
+      kind: "record",
+      verdict: "invalid",
+      slug: "invoice-bot",
+    });
+    expectExit(refused, 1);
+    expectExit(await verify("record", base, "nobody"), 2);
+  });
+
   it("agrees with the openssl lines of independent_verification, which run unchanged", async () => {
     const { body } = await test.call("GET", `/v1/verify/${plain.attestation_id}`);
     const lines = body.independent_verification.verify_signature;
@@ -206,6 +231,8 @@ describe("verify.mjs", () => {
       [unknown],
       ["keys.json", "--keys", "keys.json"],
       ["log", "check"],
+      ["record", base],
+      ["record", base, "a", "b"],
     ])
       expectExit(await verify(...args), 2);
   });

@@ -103,13 +103,27 @@ const sayings = [
   "independent_verification.curl_pubkey",
   "independent_verification.verify_signature",
 ];
+/** What only the record's further entries could show. */
+const beyondNext = [
+  "record_neighbours.after.payload_hash",
+  "record_neighbours.head.sequence",
+  "record_neighbours.head.link",
+];
 const withoutEvidence: Record<string, string[]> = {
   "attest-answer": ["public_url", "verify_command"],
-  plain: sayings,
-  "hash-approved": [...sayings, "warnings.0.message"],
-  "human-approved": [...sayings, "warnings.0.message"],
-  private: [...sayings, "signature", "timestamp"],
-  erased: [...sayings, "warnings.*", "signature", "attestation_id", "agent_slug", "is_public"],
+  plain: [...sayings, ...beyondNext],
+  "hash-approved": [...sayings, ...beyondNext, "warnings.0.message"],
+  "human-approved": [...sayings, ...beyondNext, "warnings.0.message"],
+  private: [...sayings, "signature", "timestamp", "record.agent_id", "record_neighbours.head.sequence"],
+  erased: [
+    ...sayings,
+    "warnings.*",
+    "signature",
+    "attestation_id",
+    "agent_slug",
+    "is_public",
+    "record.agent_id",
+  ],
   "human-authorization": [],
   presentation: [],
   bundle: ["verificationMaterial.tlogEntries.0.integratedTime"],

@@ -3,6 +3,8 @@
  * are taken; `valid`, `checks` and `independent_verification` are not. No schema of the contract is used, so that
  * later releases still read the receipts of every earlier one.
  */
+import { isRecordPlace } from "#lib/domain/agent-record";
+import type { RecordNeighbours } from "#lib/domain/agent-record-check";
 import { utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import type { Receipt } from "#lib/domain/receipt";
@@ -34,6 +36,7 @@ export function parseReceipt(json: unknown): Receipt {
     toolManifest: readToolManifest(object),
     humanAuthorization: readOptionalObject(object, "human_authorization"),
     zkProof: readZkProof(object),
+    record: readRecord(object),
   };
 }
 
@@ -88,6 +91,34 @@ function readOptionalObject(object: JsonObject, name: string): JsonObject | null
   if (value !== null && !isJsonObject(value))
     throw new UnreadableError(`${name}: expected an object or null`);
   return value;
+}
+
+function readRecord(object: JsonObject): Receipt["record"] {
+  const place = readOptionalObject(object, "record");
+  if (place === "absent") return "absent";
+  if (place !== null && !isRecordPlace(place)) throw new UnreadableError("record: not a place in a record");
+  const given = readOptionalObject(object, "record_neighbours");
+  return { place, neighbours: given === "absent" || given === null ? "absent" : readNeighbours(given) };
+}
+
+function readNeighbours(given: JsonObject): RecordNeighbours {
+  const read = (name: string) => {
+    const neighbour = readOptionalObject(given, name);
+    if (neighbour === "absent" || neighbour === null) return null;
+    return {
+      previous: decodeHex(requireText(neighbour, "previous"), `${name}.previous`, 32),
+      payloadHash: decodeHex(requireText(neighbour, "payload_hash"), `${name}.payload_hash`, 32),
+    };
+  };
+  const head = requireObject(given, "head");
+  return {
+    before: read("before"),
+    after: read("after"),
+    head: {
+      sequence: requireIndex(head, "sequence"),
+      link: decodeHex(requireText(head, "link"), "head.link", 32),
+    },
+  };
 }
 
 /** GET has it as `zk_proof`, POST as `zk.proof`; in a file with both, one would not be looked at. */

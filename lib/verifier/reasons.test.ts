@@ -3,14 +3,16 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
+import { emptyRecord, extendRecord } from "#lib/domain/agent-record";
 import { type Approval, assembleAuthorization, type HumanAuthorization } from "#lib/domain/approval";
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { encodeEntryBundle } from "#lib/domain/entry-bundle";
-import type { Outcome } from "#lib/domain/outcome";
+import { failBy, type Outcome } from "#lib/domain/outcome";
 import { checkPayloadBinding } from "#lib/domain/presentation-verify";
 import { explain, type Reason, reasonCodes } from "#lib/domain/reasons";
+import { type ListedEntry, type SignedEntry, walkRecord } from "#lib/domain/record-walk";
 import { makeVerifierKey } from "#lib/domain/signed-note";
 import { parseTilePath } from "#lib/domain/tile-path";
 import { verifyHumanAuthorization } from "#lib/domain/verify-human-authorization";
@@ -21,9 +23,11 @@ import { ENTRIES, flipBit, grownTo } from "#support/tiles";
 import { contracts, registry, stubNode, v4Contracts } from "#support/world-chain";
 import { verifyInBrowser } from "./browser";
 import { addAnchorCheck } from "./check-anchors";
+import { checkRecord } from "./check-record";
 import { callNode } from "./command-io";
 import { checkWholeLog } from "./log-check";
 import type { VerifierReport } from "./report";
+import { parseTrust } from "./trust";
 import type { Expectation } from "./verify-evidence";
 
 // biome-ignore lint/suspicious/noExplicitAny: receipts as they come, to be broken in every way
@@ -54,6 +58,27 @@ function inPayload(name: string, from: string, to: string) {
   const { payload } = golden(name);
   expect(payload).toContain(from);
   return change(name, { payload: payload.replace(from, to) });
+}
+
+const place = { agent_id: "019a0000-0000-7000-8000-000000000001", previous: "0".repeat(64), sequence: 1 };
+
+/** Its payload names a place; the fields beside it come as given. */
+function withRecord(changes: Json) {
+  const payload = golden("plain").payload.replace(
+    '"registered":',
+    `"record":${JSON.stringify(place)},"registered":`,
+  );
+  return change("plain", { payload, ...changes });
+}
+
+/** A record of two entries, with something wrong. */
+async function walk(second: Partial<ListedEntry>, signed?: SignedEntry, end = 2) {
+  const walked = walkRecord(place.agent_id);
+  const first = { sequence: 1, payloadHash: new Uint8Array(32), logOrigin: "log.test", logIndex: 7 };
+  walked.add(first);
+  const next = { ...first, sequence: 2, logIndex: 9, ...second };
+  const found = walked.add(next, signed) ?? walked.end({ ...walked.head(), sequence: end });
+  return found === null ? [] : [{ name: "walk", ...failBy(found) }];
 }
 
 function inEntry(edit: (entry: Json) => void) {
@@ -162,8 +187,38 @@ async function followLog(edit: LogChange): Promise<readonly Named[]> {
   return checkWholeLog(source, trust, { remembered: seen, isWhole: edit.isWhole ?? false });
 }
 
-/** How each comes about, and the check that says it. What the service withholds is in visibility.test.ts. */
-const ways: Record<Exclude<Reason, "owner_only">, [check: string, make: () => Checks]> = {
+/** A record of one private entry. */
+async function privateRecord(receipts: string[] = []) {
+  const hash = "0".repeat(64);
+  const head = extendRecord(emptyRecord(place.agent_id), hexDecode(hash));
+  const page = {
+    slug: "bot",
+    agent_id: place.agent_id,
+    entries: [
+      {
+        sequence: 1,
+        kind: "attestation",
+        payload_hash: hash,
+        log_origin: "log.test",
+        log_index: 7,
+        visibility: "private",
+      },
+    ],
+    head: { sequence: 1, link: hexEncode(head.link) },
+    next: null,
+  };
+  const source = {
+    readPage: async () => page,
+    readAnswer: () => Promise.reject(new Error("nothing is public")),
+  };
+  return (await checkRecord(source, parseTrust(keys), { receipts })).checks;
+}
+
+/** How each comes about, and the check that says it; the two others are in visibility.test.ts and check-record.test.ts. */
+const ways: Record<
+  Exclude<Reason, "owner_only" | "record_entry_absent">,
+  [check: string, make: () => Checks]
+> = {
   payload_private: ["signature", () => change("private", {})],
   payload_erased: ["signature", () => change("erased", {})],
   payload_lost: ["payload_hash", () => change("plain", { payload: null })],
@@ -241,6 +296,28 @@ const ways: Record<Exclude<Reason, "owner_only">, [check: string, make: () => Ch
   tile_too_short: ["entries", () => followLog({ isWhole: true, tile: (_, bytes) => bytes.slice(0, -32) })],
   tile_mismatch: ["entries", () => followLog({ isWhole: true, tile: (_, bytes) => flipBit(bytes) })],
   log_root_mismatch: ["entries", () => followLog({ isWhole: true, root: new Uint8Array(32) })],
+
+  record_not_kept: ["record", () => change("plain", {})],
+  record_not_shown: ["record", () => withRecord({})],
+  record_mismatch: ["record", () => withRecord({ record: { ...place, sequence: 2 } })],
+  record_broken: [
+    "record",
+    () =>
+      withRecord({
+        record: place,
+        record_neighbours: { before: null, after: null, head: { sequence: 2, link: place.previous } },
+      }),
+  ],
+  record_number_missing: ["walk", () => walk({ sequence: 3 })],
+  record_out_of_order: ["walk", () => walk({ logIndex: 7 })],
+  record_entry_mismatch: [
+    "walk",
+    () => walk({}, { place: { ...place, sequence: 2 }, payloadHash: new Uint8Array(32).fill(1) }),
+  ],
+  record_receipt_invalid: ["receipts", () => privateRecord([JSON.stringify(golden("plain"))])],
+  record_nothing_public: ["newest_signed", () => privateRecord()],
+  record_no_receipts: ["receipts", () => privateRecord()],
+  record_head_mismatch: ["walk", () => walk({}, undefined, 3)],
 
   approval_not_recorded: ["human_authorization", () => change("plain", {})],
   approval_asserted_only: ["human_authorization", () => change("hash-approved", {})],
@@ -362,7 +439,9 @@ describe("the reason of a check that does not pass", () => {
   });
 
   it("has a test for every code, and words without a gap", () => {
-    expect([...Object.keys(ways), "owner_only"].sort()).toEqual([...reasonCodes].sort());
+    expect([...Object.keys(ways), "owner_only", "record_entry_absent"].sort()).toEqual(
+      [...reasonCodes].sort(),
+    );
     for (const code of reasonCodes) expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(explain("key_unknown", { key: "k" })).toBe("key k is not one of the service's keys");
   });

@@ -112,6 +112,7 @@ function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObje
     model_id: asked("model_id"),
     tools_used: asked("tools_used"),
     has_zk_proof: predicate.zk !== undefined,
+    record: predicate.record ?? null,
   };
 }
 
@@ -170,7 +171,7 @@ function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: Attes
   const { timestamp } = object;
   if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
     return contradicted("timestamp");
-  const claims = ["attestation_id", "agent_slug", "is_public", ...claimFields];
+  const claims = ["attestation_id", "agent_slug", "is_public", "record", ...claimFields];
   const unproven = claims.filter((name) => (object[name] ?? null) !== null && !(name in disclosed));
   return {
     outcome: pass("nothing is claimed beyond what is listed as unproven"),

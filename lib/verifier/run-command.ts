@@ -2,6 +2,7 @@
 import { single, UsageError } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
 import { addAnchorCheck } from "./check-anchors";
+import { checkRecord, describeRecord } from "./check-record";
 import { type Arguments, parseArguments, usage } from "./command-arguments";
 import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere } from "./command-io";
 import { formatChecks, formatReport } from "./command-print";
@@ -23,7 +24,7 @@ export async function runCommand(argv: readonly string[], io: CommandIo): Promis
       io.print(usage);
       return 0;
     }
-    return args.command === "verify" ? await runVerify(args, io) : await runLogCheck(args, io);
+    return await commands[args.command](args, io);
   } catch (error) {
     if (error instanceof UsageError) io.print(`verify: ${toVisibleText(error.message)}\n\n${usage}`);
     else io.print(`verify: ${toVisibleText(error instanceof Error ? error.message : String(error))}\n`);
@@ -95,6 +96,37 @@ async function runLogCheck(args: Arguments, io: CommandIo): Promise<number> {
     io.print(`${formatChecks(checks)}\n\n${note}\n\n${ok ? "The log holds." : "The log does NOT hold."}\n`);
   return ok ? 0 : 1;
 }
+
+async function runRecord(args: Arguments, io: CommandIo): Promise<number> {
+  const base = trimBase(args.target);
+  const { trust, note, isPinned } = await findTrust(io, args, base);
+  const receipts = await Promise.all(
+    (args.values.receipt ?? []).map(async (file) => decode(await io.readFile(file), file)),
+  );
+  const fetchText = async (url: string) => decode(await fetchBytes(io, url), url);
+  const record = `${base}/v1/agent/${encodeURIComponent(args.slug)}/record`;
+  const report = await checkRecord(
+    {
+      readPage: (from) => fetchText(`${record}?from=${from}`),
+      readAnswer: (id) => fetchText(`${base}/v1/verify/${encodeURIComponent(id)}`),
+    },
+    trust,
+    { receipts, onProgress: showProgress(io) },
+  );
+  const { checks, ok, marks: _marks, ...facts } = report;
+  if (args.flags.has("json"))
+    printJson(io, {
+      kind: "record",
+      verdict: ok ? "valid" : "invalid",
+      ...facts,
+      checks,
+      keys: { pinned: isPinned, note },
+    });
+  else io.print(`${formatChecks(checks)}\n\n${note}\n\n${describeRecord(report)}\n`);
+  return ok ? 0 : 1;
+}
+
+const commands = { verify: runVerify, "log-check": runLogCheck, record: runRecord };
 
 const barWidth = 40;
 

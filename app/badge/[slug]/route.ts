@@ -9,7 +9,7 @@ import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";
 import { requestAddress } from "#lib/app/request-address";
 import { readAgentFeed } from "#lib/attestations/feed";
-import { isUuid } from "#lib/domain/ids";
+import { isUuid } from "#lib/domain/uuid";
 import { forOwnHosts } from "#lib/door/next-door";
 import { AppError } from "#lib/errors";
 import { verifyForPage } from "#lib/pages/verification-page";

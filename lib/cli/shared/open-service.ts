@@ -1,6 +1,7 @@
 /** Opens the service for commands that change keys or logs. Creates nothing: an empty database is refused. */
 
 import { type OpenedLog, openLog } from "#lib/app/open-log";
+import { createRandom } from "#lib/app/random";
 import { type Env, readEnv } from "#lib/env";
 import { readOpenHead } from "#lib/log/reader";
 import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer";
@@ -29,7 +30,7 @@ export async function withCommandContext<T>(
     });
     requireOrigin(open, firstOrigin);
     const openSequencer = (logSigner: Signer) =>
-      createLogSequencer({ database, keys: { logSigner }, guard, logger });
+      createLogSequencer({ database, keys: { logSigner }, guard, random: createRandom(), logger });
     const found = await preferActive(database.db, source);
     return await work({ ...opened, env, clock: () => new Date(), found, openSequencer });
   } finally {

@@ -64,10 +64,16 @@ export const attestations = pgTable(
   ],
 );
 
-/** What grows with each of an agent's attestations: how many its public feed has in all. */
+/** What grows with each of an agent's attestations and decisions. */
 export const agentRecords = pgTable("agent_records", {
   agent_id: uuid().primaryKey(),
+  /** How many attestations its public feed has in all. */
   listed: bigint({ mode: "number" }).notNull(),
+  /** The head of its record (lib/domain/agent-record.ts); 0 and null before the first entry. */
+  sequence: bigint({ mode: "number" }).notNull(),
+  link: bytea(),
+  /** 16 bytes, of its tag in snapshots; drawn with the first entry. */
+  salt: bytea(),
 });
 
 export const dailyUsage = pgTable(

@@ -1,6 +1,6 @@
 /** Keys that sign, and the log. */
 import { sql } from "drizzle-orm";
-import { integer, pgTable, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
+import { bigint, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { at, bytea, createdAt, leafIndex } from "./columns";
 
 /** One row for each log that a key signs in: an attestation key's range of indexes belongs to one log. */
@@ -49,8 +49,17 @@ export const logLeaves = pgTable(
     kind: text({ enum: ["attestation", "decision", "key_event", "epoch"] }).notNull(),
     leaf_hash: bytea().notNull(),
     data: bytea().notNull(),
+    /** Null in leaves that are older than records. */
+    payload_hash: bytea(),
+    /** Its place in an agent's record; the service's own statements have none. */
+    agent_id: uuid(),
+    sequence: bigint({ mode: "number" }),
+    previous: bytea(),
   },
-  (t) => [primaryKey({ columns: [t.log_id, t.leaf_index] })],
+  (t) => [
+    primaryKey({ columns: [t.log_id, t.leaf_index] }),
+    uniqueIndex("log_leaves_record").on(t.agent_id, t.sequence).where(sql`${t.agent_id} IS NOT NULL`),
+  ],
 );
 
 export const logTiles = pgTable(

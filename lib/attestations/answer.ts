@@ -1,0 +1,27 @@
+/** The answer to the caller of POST /v1/attest, once the place in the log is known. */
+import type { AttestResponse } from "#lib/contract/attest";
+import { hexEncode, utf8Decode } from "#lib/domain/bytes";
+import type { Placed } from "#lib/log/item";
+import { type AttestationItem, slugOf } from "./item";
+import { describeAttestation } from "./view";
+
+export function answerOf({ item, sealed, place, receipt }: Placed<AttestationItem>): AttestResponse {
+  const { context, predicate, zk } = item;
+  return {
+    ...describeAttestation(context.settings.baseUrl, {
+      id: predicate.attestation_id,
+      slug: slugOf(item),
+      isPublic: predicate.is_public,
+      payload: utf8Decode(sealed.payload),
+      payloadHashHex: hexEncode(sealed.payloadHash),
+      signature: sealed.signature,
+      envelopeSignature: sealed.envelopeSignature,
+      keyId: item.keyId,
+      hasZkProof: zk !== null,
+      predicate,
+      record: place,
+      log: receipt,
+    }),
+    ...(zk === null ? {} : { zk: { proof: zk.zkProof, credential: zk.credential } }),
+  };
+}

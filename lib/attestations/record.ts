@@ -1,0 +1,79 @@
+/** GET /v1/agent/:slug/record: every entry of an agent's record, private and erased ones by their hash alone. */
+import { agentNotFound, findAgent } from "#lib/agents/agents";
+import type { Context } from "#lib/approvals/context";
+import type { RecordEntry, RecordQuery, RecordResponse } from "#lib/contract/record";
+import { withPlainBytes } from "#lib/db/plain-bytes";
+import { publicUrl } from "#lib/domain/addresses";
+import { emptyRecord } from "#lib/domain/agent-record";
+import { hexEncode } from "#lib/domain/bytes";
+
+/** The head once for each entry, and alone if the page has none. */
+interface Row {
+  head_sequence: number;
+  head_link: Uint8Array | null;
+  sequence: number | null;
+  kind: "attestation" | "decision";
+  payload_hash: Uint8Array;
+  log_origin: string;
+  log_index: number;
+  attestation_id: string | null;
+  is_public: boolean | null;
+  is_erased: boolean | null;
+}
+
+/** $1: agent. $2: the first sequence. $3: how many. One statement, so that entries and head are of one moment. */
+const pageText = `SELECT record.sequence AS head_sequence, record.link AS head_link, leaf.sequence, leaf.kind,
+    leaf.payload_hash, logs.origin AS log_origin, leaf.leaf_index AS log_index, a.id AS attestation_id, a.is_public,
+    a.payload IS NULL AND a.erased_at IS NOT NULL AS is_erased
+  FROM agent_records record
+  LEFT JOIN log_leaves leaf ON leaf.agent_id = record.agent_id AND leaf.sequence BETWEEN $2 AND $2 + $3 - 1
+  LEFT JOIN logs ON logs.id = leaf.log_id
+  LEFT JOIN attestations a ON a.log_id = leaf.log_id AND a.leaf_index = leaf.leaf_index
+  WHERE record.agent_id = $1
+  ORDER BY leaf.sequence`;
+
+function visibilityOf({ is_public, is_erased }: Row): RecordEntry["visibility"] {
+  if (is_erased) return "erased";
+  return is_public ? "public" : "private";
+}
+
+function describeEntry(baseUrl: string, slug: string, row: Row & { sequence: number }): RecordEntry {
+  const { sequence, kind, payload_hash, log_origin, log_index, attestation_id: id } = row;
+  const visibility = visibilityOf(row);
+  return {
+    sequence,
+    kind,
+    payload_hash: hexEncode(payload_hash),
+    log_origin,
+    log_index,
+    visibility,
+    ...(visibility === "public" &&
+      id !== null && { attestation_id: id, public_url: publicUrl(baseUrl, slug, id) }),
+  };
+}
+
+export async function readAgentRecord(
+  context: Context,
+  slug: string,
+  { from, limit }: RecordQuery,
+): Promise<RecordResponse> {
+  const agent = await findAgent(context.database.db, slug);
+  if (agent === null) throw agentNotFound();
+  const rows = (await context.database.statement<Row>(pageText)(agent.id, from, limit)).map(withPlainBytes);
+  const { baseUrl } = context.settings;
+  const entries = rows.flatMap(({ sequence, ...row }) =>
+    sequence === null ? [] : describeEntry(baseUrl, agent.slug, { sequence, ...row }),
+  );
+  const [first] = rows;
+  const head = first?.head_link
+    ? { sequence: first.head_sequence, link: hexEncode(first.head_link) }
+    : { sequence: 0, link: hexEncode(emptyRecord(agent.id).link) };
+  const last = entries.at(-1)?.sequence ?? head.sequence;
+  return {
+    slug: agent.slug,
+    agent_id: agent.id,
+    entries,
+    head,
+    next: last < head.sequence ? last + 1 : null,
+  };
+}

@@ -1,0 +1,181 @@
+/** A service that lies about an agent's record: each way is caught, and named. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecordEntry, RecordResponse } from "#lib/contract/record";
+import { emptyRecord, extendRecord } from "#lib/domain/agent-record";
+import { hexDecode, hexEncode } from "#lib/domain/bytes";
+import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { checkRecord } from "./check-record";
+import { UnreadableError } from "./read-json";
+import { parseTrust, type VerifierTrust } from "./trust";
+
+const slug = "watched-bot";
+type Lie = (record: RecordResponse) => RecordResponse;
+
+describe("the record of an agent, as an outsider follows it", () => {
+  let test: TestApp;
+  let trust: VerifierTrust;
+  let key: string;
+  /** Answers to their makers, by number in the record. */
+  const held = new Map<number, string>();
+
+  const attest = async (more: object = {}) => {
+    const body = { agent_slug: slug, action: "Paid", inputs_hash: "abc", ...more };
+    const answer = await test.call("POST", "/v1/attest", { key, body });
+    held.set(answer.body.record.sequence, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  const read = async (path: string) => (await test.call("GET", path)).body;
+
+  /** In pages of three, after the lie. */
+  const sourceWith = (lie: Lie) => ({
+    readPage: async (from: number) => {
+      const { entries, ...record } = lie(structuredClone(await read(`/v1/agent/${slug}/record`)));
+      const shown = entries.filter(({ sequence }) => sequence >= from).slice(0, 3);
+      const last = shown.at(-1)?.sequence ?? 0;
+      const isMore = entries.some(({ sequence }) => sequence > last);
+      return { ...record, entries: shown, next: isMore ? last + 1 : null };
+    },
+    readAnswer: async (id: string) => JSON.stringify(await read(`/v1/verify/${id}`)),
+  });
+  const check = (lie: Lie = (record) => record, receipts: number[] = []) =>
+    checkRecord(sourceWith(lie), trust, { receipts: receipts.map((number) => held.get(number) ?? "") });
+  const failed = async (...given: Parameters<typeof check>) => {
+    const { checks, ok } = await check(...given);
+    expect(ok).toBe(false);
+    return checks.filter(({ status }) => status === "fail").map(({ name, reason }) => `${name}: ${reason}`);
+  };
+  const without = (entries: RecordEntry[], number: number) =>
+    entries.filter(({ sequence }) => sequence !== number);
+  const renumber = (entries: RecordEntry[]) => entries.map((entry, i) => ({ ...entry, sequence: i + 1 }));
+
+  /** The head that a liar would show over these entries. */
+  const withHead: Lie = (record) => {
+    let head = emptyRecord(record.agent_id);
+    for (const { payload_hash } of record.entries) head = extendRecord(head, hexDecode(payload_hash));
+    return { ...record, head: { sequence: head.sequence, link: hexEncode(head.link) } };
+  };
+
+  beforeAll(async () => {
+    test = await startTestApp(anyKind, { LIMIT_FEED_PER_MINUTE: "100000" });
+    ({ key } = await test.createKey());
+    await attest();
+    await attest({ is_public: false });
+    const gone = await attest();
+    await (await ask(test, key, { agent_slug: slug })).deny();
+    await attest();
+    await attest({ is_public: false });
+    await attest();
+    await attest({ is_public: false });
+    await test.call("DELETE", `/v1/attestations/${gone.attestation_id}/content`, { key });
+    trust = parseTrust(await read("/v1/pubkey"));
+  });
+  afterAll(() => test.close());
+
+  it("holds, with private, erased and decided in their places", async () => {
+    const report = await check(undefined, [1, 2, 8]);
+    expect(report.checks.map(({ name, status }) => [name, status])).toEqual([
+      ["entries", "pass"],
+      ["head", "pass"],
+      ["newest_signed", "pass"],
+      ["receipts", "pass"],
+    ]);
+    expect(report).toMatchObject({ slug, ok: true, claimed: 8, head: { sequence: 8 } });
+    expect(report.marks).toEqual([
+      "public",
+      "private",
+      "erased",
+      "decision",
+      "public",
+      "private",
+      "public",
+      "private",
+    ]);
+    const { checks } = await check();
+    expect(checks.at(-1)).toMatchObject({ status: "not_applicable", reason: "record_no_receipts" });
+  });
+
+  it("finds one left out in the middle, whether its number is missing or given to the next", async () => {
+    expect(await failed((record) => ({ ...record, entries: without(record.entries, 4) }))).toEqual([
+      "entries: record_number_missing",
+    ]);
+    const shifted: Lie = (record) => ({ ...record, entries: renumber(without(record.entries, 4)) });
+    expect(await failed(shifted)).toEqual(["head: record_head_mismatch"]);
+    expect(await failed((record) => withHead(shifted(record)))).toEqual([
+      "newest_signed: record_entry_mismatch",
+    ]);
+  });
+
+  it("finds a private one that was swapped, by the signature of the public one after it", async () => {
+    const swap: Lie = ({ entries, ...record }) => ({
+      ...record,
+      entries: entries.map((entry) =>
+        entry.sequence === 6 ? { ...entry, payload_hash: "0".repeat(64) } : entry,
+      ),
+    });
+    expect(await failed(swap)).toEqual(["head: record_head_mismatch"]);
+    expect(await failed((record) => withHead(swap(record)))).toEqual(["newest_signed: record_broken"]);
+  });
+
+  it("finds entries in another order than the log's", async () => {
+    const swap: Lie = ({ entries, ...record }) => ({
+      ...record,
+      entries: renumber([...without(without(entries, 7), 8), ...entries.slice(6).reverse()]),
+    });
+    expect(await failed(swap)).toEqual(["entries: record_out_of_order"]);
+  });
+
+  it("finds a tail that was cut, by its head, and if that was cut too, by a receipt", async () => {
+    const cut: Lie = (record) => ({ ...record, entries: without(record.entries, 8) });
+    expect(await failed(cut)).toEqual(["head: record_head_mismatch"]);
+    expect((await check((record) => withHead(cut(record)))).ok).toBe(true);
+    expect(await failed((record) => withHead(cut(record)), [8])).toEqual(["receipts: record_entry_absent"]);
+  });
+
+  it("finds a fork by the receipt that the other branch leaves out", async () => {
+    const fork: Lie = ({ entries, ...record }) => ({
+      ...record,
+      entries: entries.map((entry) =>
+        entry.sequence === 8 ? { ...entry, payload_hash: "0".repeat(64) } : entry,
+      ),
+    });
+    expect(await failed((record) => withHead(fork(record)), [8])).toEqual(["entries: record_entry_mismatch"]);
+  });
+
+  it("takes no receipt that does not verify, or of another agent", async () => {
+    const changed = JSON.stringify({ ...JSON.parse(held.get(1) ?? ""), signature: `${"A".repeat(86)}==` });
+    const { checks } = await checkRecord(
+      sourceWith((record) => record),
+      trust,
+      { receipts: [changed] },
+    );
+    expect(checks.at(-1)).toMatchObject({ status: "fail", reason: "record_receipt_invalid" });
+    const other = await test.call("POST", "/v1/attest", {
+      key,
+      body: { agent_slug: "other-bot", action: "Paid", inputs_hash: "abc" },
+    });
+    const report = await checkRecord(
+      sourceWith((record) => record),
+      trust,
+      { receipts: [JSON.stringify(other.body)] },
+    );
+    expect(report.ok).toBe(false);
+  });
+
+  it("refuses to read what is no record", async () => {
+    for (const broken of [
+      { next: 1 },
+      { entries: {} },
+      { head: {} },
+      { entries: [{ sequence: 1 }] },
+      { agent_id: 5 },
+    ]) {
+      const source = {
+        readPage: async () => ({ ...(await read(`/v1/agent/${slug}/record`)), ...broken }),
+        readAnswer: () => Promise.reject(new Error("not asked for")),
+      };
+      await expect(checkRecord(source, trust)).rejects.toThrow(UnreadableError);
+    }
+  });
+});
