@@ -7,6 +7,7 @@ import type { FeedResponse } from "#lib/contract/identity";
 import { AgentFacts, KeyHistory, ToolManifest } from "./agent-profile";
 import { FeedFilterForm } from "./feed-filter";
 import { FeedTable } from "./feed-table";
+import { RecordPanel } from "./record-panel";
 
 export interface AgentQuery {
   readonly approval: string | undefined;
@@ -30,10 +31,12 @@ function pageAddress(
 
 interface AgentViewProps {
   readonly agent: FeedResponse;
+  /** How many entries its record has. */
+  readonly recordLength: number;
   readonly query: AgentQuery;
 }
 
-export function AgentView({ agent, query }: AgentViewProps) {
+export function AgentView({ agent, recordLength, query }: AgentViewProps) {
   const path = `/agent/${agent.slug}`;
   const { approval, action, warnings } = query;
   const isFiltered = [approval, action, warnings].some((value) => value !== undefined);
@@ -77,6 +80,13 @@ export function AgentView({ agent, query }: AgentViewProps) {
           {...(query.cursor === undefined ? {} : { firstHref: pageAddress(path, query, null) })}
           {...(agent.next_cursor === null ? {} : { nextHref: pageAddress(path, query, agent.next_cursor) })}
         />
+      </Section>
+      <Section
+        id="record"
+        title="Record"
+        lead="Every attestation of this agent and every decision on its requests has a number, and each one is chained to the one before it. If the service left one out, moved or changed it, your browser would see it here. What the agent never sent, no record can show."
+      >
+        <RecordPanel slug={agent.slug} length={recordLength} />
       </Section>
       <div className="grid items-start gap-x-12 lg:grid-cols-2">
         <Section

@@ -9,7 +9,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 
-const settings = { LIMIT_ATTEST_PER_MINUTE: "100000", LIMIT_FEED_PER_MINUTE: "100000" };
+const settings = { LIMIT_ATTEST_PER_MINUTE: "100000" };
 
 describe.each(databaseKinds)("the record of an agent (%s)", (kind) => {
   let test: TestApp;

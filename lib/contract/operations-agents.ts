@@ -31,7 +31,7 @@ export const agentsOperations = {
     summary: "The complete list of an agent's attestations and decisions, by their hashes",
     tag: "Agents",
     auth: anyone,
-    limit: "feed",
+    limit: "public_read",
     query: recordQuery,
     responses: { 200: recordResponse },
     errors: [404],

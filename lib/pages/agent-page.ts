@@ -5,13 +5,14 @@ import { listAgentKeys } from "#lib/agents/agent-keys";
 import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";
 import { readAgentFeed } from "#lib/attestations/feed";
+import { readAgentRecord } from "#lib/attestations/record";
 import type { FeedResponse, KeyHistoryResponse } from "#lib/contract/identity";
 import { approvalMethods } from "#lib/contract/portal-attestations";
 import { warningsFilter } from "#lib/contract/warnings";
 import { AppError } from "#lib/errors";
 
 export type LoadedAgent =
-  | { kind: "found"; agent: FeedResponse }
+  | { kind: "found"; agent: FeedResponse; recordLength: number }
   | { kind: "unknown" }
   | { kind: "refused"; detail: string };
 
@@ -62,7 +63,8 @@ export const loadAgent = cache(
         action: action?.slice(0, 200),
         warnings: warningsFilter.catch(undefined).parse(warnings),
       });
-      return { kind: "found", agent };
+      const { head } = await readAgentRecord(context, agent.slug, { from: 1, limit: 1 });
+      return { kind: "found", agent, recordLength: head.sequence };
     } catch (error) {
       return describeRefusal(error);
     }

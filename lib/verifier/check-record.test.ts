@@ -58,7 +58,7 @@ describe("the record of an agent, as an outsider follows it", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_FEED_PER_MINUTE: "100000" });
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     await attest();
     await attest({ is_public: false });

@@ -1,0 +1,58 @@
+/** The chain as a picture: one cell an entry, the newest last. A hole is a hole. */
+import type { RecordMark, RecordReport } from "#lib/verifier/check-record";
+
+const cells: Record<RecordMark, { label: string; look: string }> = {
+  public: { label: "Public", look: "bg-accent" },
+  private: { label: "Private", look: "border border-accent bg-surface" },
+  erased: { label: "Erased", look: "border border-line bg-line" },
+  decision: { label: "Decision", look: "rounded-full bg-accent" },
+};
+const kinds = Object.keys(cells) as RecordMark[];
+
+/** More would be a texture, not a picture. */
+const shownAtMost = 240;
+
+function Cell({ look }: { readonly look: string }) {
+  return <span className={`block size-3 shrink-0 ${look}`} />;
+}
+
+const holeLook = "border border-fail border-dashed bg-transparent";
+
+interface RecordChainProps {
+  readonly report: RecordReport;
+}
+
+export function RecordChain({ report: { marks, claimed, ok } }: RecordChainProps) {
+  const first = Math.max(0, marks.length - shownAtMost);
+  const shown = marks.slice(first);
+  const hasHole = !ok && marks.length < claimed;
+  const counts = kinds.map((kind) => ({ kind, count: marks.filter((mark) => mark === kind).length }));
+  const summary = `Numbers ${first + 1} to ${marks.length}${hasHole ? `, then a hole: number ${marks.length + 1} is missing` : ""}`;
+  return (
+    <figure className="mt-5">
+      <div role="img" aria-label={summary} className="flex flex-wrap gap-1">
+        {shown.map((mark, i) => (
+          // The place of an entry in the chain is what it is.
+          // biome-ignore lint/suspicious/noArrayIndexKey: entries are never moved
+          <Cell key={first + i} look={cells[mark].look} />
+        ))}
+        {hasHole ? <Cell look={holeLook} /> : null}
+      </div>
+      <figcaption className="mt-3 flex flex-wrap gap-x-5 gap-y-1 text-muted text-sm">
+        {counts.map(({ kind, count }) => (
+          <span key={kind} className="flex items-center gap-2">
+            <Cell look={cells[kind].look} />
+            {cells[kind].label}: {count.toLocaleString("en")}
+          </span>
+        ))}
+        {hasHole ? (
+          <span className="flex items-center gap-2 text-fail">
+            <Cell look={holeLook} />
+            Missing: number {(marks.length + 1).toLocaleString("en")}
+          </span>
+        ) : null}
+        {first > 0 ? <span>The newest {shownAtMost} are shown.</span> : null}
+      </figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,116 @@
+"use client";
+/** The record of an agent, followed by the visitor's own browser, and what it found in words. */
+import { useEffect, useRef, useState } from "react";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import { StatusPill, type Tone } from "#components/ui/status-pill";
+import { toVisibleText } from "#lib/domain/display-text";
+import type { RecordReport } from "#lib/verifier/check-record";
+import { RecordChain } from "./record-chain";
+import { followRecord, type RecordMessage } from "./run-record-check";
+
+/** A longer record is fetched if the visitor asks for it. */
+const followedByItself = 5_000;
+
+const checkWords: Record<string, string> = {
+  entries: "Every number is there, in the order of the log",
+  head: "The chain leads to the head that the service shows",
+  newest_signed: "The newest public attestation signs every number before it",
+  receipts: "The receipts you hold are in it",
+};
+
+const answers: Record<RecordReport["checks"][number]["status"], { tone: Tone; text: string }> = {
+  pass: { tone: "pass", text: "yes" },
+  fail: { tone: "fail", text: "no" },
+  not_applicable: { tone: "neutral", text: "does not apply" },
+  not_run: { tone: "neutral", text: "not checked" },
+};
+
+function Found({ report }: { readonly report: RecordReport }) {
+  const { ok, claimed, head, checks } = report;
+  const shown = checks.filter(({ name }) => name !== "receipts");
+  return (
+    <>
+      <Callout
+        tone={ok ? "pass" : "fail"}
+        title={
+          ok
+            ? `Complete: all ${claimed.toLocaleString("en")} entries, none missing, none moved`
+            : `Not complete: your browser could follow it to number ${head.sequence.toLocaleString("en")} of ${claimed.toLocaleString("en")}`
+        }
+        {...(ok ? {} : { alert: true })}
+      >
+        {ok
+          ? "Your browser has just checked it. Whatever comes after the newest public attestation rests on the service's word: keep your receipts, and check them against this record."
+          : "Don't rely on this record. Keep what you have, and run the offline verifier."}
+      </Callout>
+      <RecordChain report={report} />
+      <ul className="mt-5 rounded-lg border border-line bg-surface px-4 sm:px-5">
+        {shown.map(({ name, status, detail }) => (
+          <li key={name} className="border-line border-b py-4 last:border-0">
+            <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
+              <h3 className="font-medium">{checkWords[name] ?? name}</h3>
+              <StatusPill tone={answers[status].tone}>Your browser: {answers[status].text}</StatusPill>
+            </div>
+            <p className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">{toVisibleText(detail)}</p>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface RecordPanelProps {
+  readonly slug: string;
+  readonly length: number;
+}
+
+export function RecordPanel({ slug, length }: RecordPanelProps) {
+  const [message, setMessage] = useState<RecordMessage | null>(null);
+  const end = useRef(() => {});
+  const isShort = length <= followedByItself;
+  useEffect(() => {
+    if (isShort) end.current = followRecord(slug, setMessage);
+    return () => end.current();
+  }, [slug, isShort]);
+  const entries = `${length.toLocaleString("en")} ${length === 1 ? "entry" : "entries"}`;
+  if (message?.kind === "done") return <Found report={message.report} />;
+  if (message?.kind === "failed")
+    return (
+      <Callout tone="warn" title="Your browser couldn't follow the record">
+        {toVisibleText(message.problem)}
+      </Callout>
+    );
+  if (message?.kind === "progress" || isShort)
+    return (
+      <div aria-live="polite">
+        <p>The service shows {entries}.</p>
+        {message === null ? null : (
+          <progress
+            className="mt-3 w-full max-w-md"
+            aria-label="Checked entries"
+            max={message.total}
+            value={message.checked}
+          />
+        )}
+        <noscript>
+          With JavaScript your browser would check each of them. The offline verifier does it too: node
+          verify.mjs record.
+        </noscript>
+      </div>
+    );
+  return (
+    <>
+      <p>The service shows {entries}. Your browser can check each of them.</p>
+      <Button
+        className="mt-4"
+        onClick={() => {
+          setMessage({ kind: "progress", checked: 0, total: length });
+          end.current = followRecord(slug, setMessage);
+        }}
+      >
+        Check all {entries}
+      </Button>
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+/** The worker of run-record-check.tsx: it fetches the record and the keys, and runs the offline verifier's own code. */
+import { checkRecord } from "#lib/verifier/check-record";
+import { parseTrust } from "#lib/verifier/trust";
+import type { RecordJob, RecordMessage } from "./run-record-check";
+
+const post = (message: RecordMessage) => self.postMessage(message);
+
+async function fetchText(path: string): Promise<string> {
+  const response = await fetch(path, { cache: "no-store", headers: { Accept: "application/json" } });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+  return response.text();
+}
+
+async function run({ slug }: RecordJob): Promise<void> {
+  const trust = parseTrust(await fetchText("/v1/pubkey"));
+  const source = {
+    readPage: (from: number) => fetchText(`/v1/agent/${encodeURIComponent(slug)}/record?from=${from}`),
+    readAnswer: (id: string) => fetchText(`/v1/verify/${encodeURIComponent(id)}`),
+  };
+  const onProgress = (checked: number, total: number) => post({ kind: "progress", checked, total });
+  post({ kind: "done", report: await checkRecord(source, trust, { onProgress }) });
+}
+
+self.onmessage = ({ data }: MessageEvent<RecordJob>) => {
+  run(data).catch((error: unknown) =>
+    post({ kind: "failed", problem: error instanceof Error ? error.message : "it could not be run" }),
+  );
+};
