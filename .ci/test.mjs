@@ -11,11 +11,13 @@ import path from "node:path";
 import { findChromium } from "./chromium.mjs";
 import { findPgbouncer, findRedis } from "./daemon.mjs";
 import { findFreePort, startPostgres } from "./postgres.mjs";
+import { findScratch } from "./scratch.mjs";
 import { root, seconds } from "./step.mjs";
 
 const parts = ["checks", "unit", "e2e"];
 const bin = (name) => path.join(root, "node_modules", ".bin", name);
 const totals = { passed: 0, failed: 0, skipped: 0 };
+process.env.TMPDIR = findScratch();
 const scratch = mkdtempSync(path.join(os.tmpdir(), "countersign-test-"));
 const children = new Set();
 let interrupted = false;

@@ -51,7 +51,7 @@ export async function makeOwnServer(): Promise<OwnServer> {
       await expect.poll(ask, { timeout: 60_000 }).toBe(200);
     },
     async runKeys(...args) {
-      await promisify(execFile)(process.execPath, ["dist/cli/keys.mjs", ...args], { env });
+      await promisify(execFile)(process.execPath, [...quickStart, "dist/cli/keys.mjs", ...args], { env });
     },
     async remove() {
       await stop();

@@ -17,7 +17,11 @@ function contextOf(state: AuthorizationState): Definition[] {
 function outcomeOf(state: AuthorizationState): Definition[] {
   const items: Definition[] = [];
   if (state.decided_at !== null)
-    items.push({ id: "decided", name: "Decided", value: <Timestamp iso={state.decided_at} /> });
+    items.push({
+      id: "decided",
+      name: state.status === "cancelled" ? "Cancelled" : "Decided",
+      value: <Timestamp iso={state.decided_at} />,
+    });
   if (state.denial_reason)
     items.push({
       id: "reason",

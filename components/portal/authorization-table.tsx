@@ -21,12 +21,15 @@ export interface AuthorizationRow {
   readonly approval_url: string | null;
 }
 
+/** Who cancels decides nothing. */
+const wordFor = (status: AuthorizationRow["status"]) => (status === "cancelled" ? "cancelled" : "decided");
+
 function When({ row }: { readonly row: AuthorizationRow }) {
   const decided = row.decided_at !== null && row.status !== "expired";
   return (
     <>
       <span className="block text-muted">
-        {row.status === "pending" ? "expires" : decided ? "decided" : "ended"}
+        {row.status === "pending" ? "expires" : decided ? wordFor(row.status) : "ended"}
       </span>
       <Timestamp iso={decided ? (row.decided_at ?? row.expires_at) : row.expires_at} />
     </>

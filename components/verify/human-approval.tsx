@@ -206,7 +206,7 @@ export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanAppro
   if (approval?.method === "hash") return <AssertedApproval approverHash={approval.approver_hash} />;
   if (approval?.method === "none")
     return <p>None recorded. Nobody claims that a human was asked. The record is the agent's report.</p>;
-  if (answer.human_approved === null) return <p>It was erased with the content.</p>;
+  if (answer.human_approved === null) return <p>If one was recorded, it was erased with the content.</p>;
   if (approvalMethod === "hash") return <AssertedApproval approverHash={null} />;
   return (
     <>

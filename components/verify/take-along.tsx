@@ -26,7 +26,7 @@ export function Downloads({ answer }: { readonly answer: VerifyResponse }) {
       <ul className="divide-y divide-line border-line border-y">
         {isWhole
           ? files.map(({ path, name, what }) => (
-              <li key={path} className="flex flex-wrap items-center gap-x-3 py-1">
+              <li key={path} className="flex flex-wrap items-center gap-x-3 py-1.5">
                 <a
                   href={`${api}${path}`}
                   download
@@ -38,7 +38,7 @@ export function Downloads({ answer }: { readonly answer: VerifyResponse }) {
               </li>
             ))
           : null}
-        <li className="flex flex-wrap items-center gap-x-3 py-1">
+        <li className="flex flex-wrap items-center gap-x-3 py-1.5">
           <a
             href={api}
             className="inline-flex min-h-9 items-center text-accent underline decoration-1 underline-offset-[3px]"
@@ -47,7 +47,7 @@ export function Downloads({ answer }: { readonly answer: VerifyResponse }) {
           </a>
           <span className="text-muted text-sm">the API response that this page is made from</span>
         </li>
-        <li className="flex flex-wrap items-center gap-x-3 py-1">
+        <li className="flex flex-wrap items-center gap-x-3 py-1.5">
           <a
             href="/v1/pubkey"
             className="inline-flex min-h-9 items-center text-accent underline decoration-1 underline-offset-[3px]"

@@ -1,173 +1,201 @@
-/** The same suite against both ways in: `node dist/server.mjs`, and `next start` of the same build. */
+/**
+ * The same suites against both ways in: `node dist/server.mjs`, and `next start` of the same build. One server of each
+ * for all of them, because a start and each page's first view take seconds.
+ */
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { makeDataDir } from "#support/databases";
-import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
+import { anyKind, createTestDatabase, makeDataDir } from "#support/databases";
+import { testErasure } from "./erasure";
+import { testHosts } from "./hosts";
+import { callServer, type Door, obtainKey, type ServerProcess, startServer } from "./server-process";
+import { testWire } from "./wire";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-describe.each(["server", "next"] as const)("over HTTP (%s)", (door) => {
-  let dataDir: string;
-  let server: ServerProcess;
-  let key: string;
-  const call = (method: string, target: string, options: Parameters<typeof callServer>[3] = {}) =>
-    callServer(server.base, method, target, options);
+/** For every address of a record, again and again. */
+const manyReads = {
+  LIMIT_PUBLIC_READ_PER_MINUTE: "100000",
+  LIMIT_VERIFY_PER_MINUTE: "100000",
+  LIMIT_FEED_PER_MINUTE: "100000",
+};
 
+describe.each<Door>(["server", "next"])("over HTTP (%s)", (door) => {
+  let dataDir: string;
+  let database: Awaited<ReturnType<typeof createTestDatabase>> | null;
+  let server: ServerProcess;
   beforeAll(async () => {
     dataDir = await makeDataDir();
-    server = await startServer(door, dataDir);
-    // Next sends /dev/mailbox to its page; the API beside it is at /dev/mailbox/messages there.
-    key = door === "server" ? await obtainKey(server.base) : await obtainKeyFromMessages();
+    database = anyKind === "postgres" ? await createTestDatabase() : null;
+    server = await startServer(door, dataDir, {
+      ...manyReads,
+      ...(database && { DATABASE_URL: database.url }),
+    });
   });
   afterAll(async () => {
     await server.stop();
+    await database?.drop();
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  async function obtainKeyFromMessages(): Promise<string> {
-    const email = "dev@example.com";
-    await call("POST", "/v1/keys/request", { body: { email } });
-    const { body } = await call("GET", "/dev/mailbox/messages", { headers: { accept: "application/json" } });
-    const code = body.messages[0].subject.slice(0, 6);
-    return (await call("POST", "/v1/keys/verify", { body: { email, code } })).body.api_key;
-  }
-
-  it("attests, verifies, lists and describes", async () => {
-    const body = { agent_slug: "door", action: "Paid 12 €", inputs_hash: "sha256:abc", metadata: { n: 1 } };
-    const made = await call("POST", "/v1/attest", { key, body, headers: { "idempotency-key": "one" } });
-    expect([made.status, made.body.human_approved]).toEqual([201, false]);
-    expect(made.headers.get("x-ratelimit-remaining")).toBe("99");
-    const again = await call("POST", "/v1/attest", { key, body, headers: { "idempotency-key": "one" } });
-    expect([again.headers.get("idempotency-replayed"), again.body]).toEqual(["true", made.body]);
-    const verified = await call("GET", `/v1/verify/${made.body.attestation_id}`);
-    expect([verified.status, verified.body.valid, verified.body.payload]).toEqual([
-      200,
-      true,
-      made.body.payload,
-    ]);
-    const feed = await call("GET", "/v1/agent/door?limit=1");
-    expect([feed.status, feed.body.total_attestations, feed.body.attestations.length]).toEqual([200, 1, 1]);
-    expect((await call("GET", "/v1/pubkey")).body.key_id).toBe(made.body.key_id);
-    expect((await call("GET", "/.well-known/jwks.json")).body.keys).toHaveLength(1);
-    expect((await call("GET", "/v1/openapi.json")).body.openapi).toBe("3.1.0");
-    expect((await call("GET", "/v1/keys/info", { key })).body.attestations_today).toBe(1);
-    expect(
-      (await call("POST", "/v1/identity/register", { key, body: { slug: "door", tools: ["a"] } })).status,
-    ).toBe(200);
-    expect(
-      (await call("PUT", "/v1/identity/door/tools", { key, body: { tools: ["b"] } })).body.tools,
-    ).toEqual(["b"]);
-    expect((await call("PATCH", "/v1/identity/door", { key, body: { name: "D" } })).body.name).toBe("D");
-  });
-
-  it("refuses with the same shape and statuses", async () => {
-    const answers = [
-      await call("POST", "/v1/attest", { key, rawBody: "{" }),
-      await call("POST", "/v1/attest", { body: {} }),
-      await call("GET", "/v1/verify/x"),
-      await call("DELETE", "/v1/attest", { key }),
-      await call("POST", "/v1/attest", { key, rawBody: "x".repeat(70_000) }),
-      await call("POST", "/v1/attest", { key, body: {} }),
-      await call("GET", "/v1/nothing"),
-    ];
-    expect(answers.map(({ status, body }) => [status, body.status, body.code])).toEqual([
-      [400, 400, "bad_request"],
-      [401, 401, "missing_authorization"],
-      [404, 404, "not_found"],
-      [405, 405, "method_not_allowed"],
-      [413, 413, "payload_too_large"],
-      [422, 422, "validation_error"],
-      [404, 404, "not_found"],
-    ]);
-    for (const { headers, body } of answers) {
-      expect(headers.get("content-type")).toBe("application/problem+json");
-      expect(headers.get("request-id")).toBe(body.request_id);
-    }
-  });
-
-  it("sends each security header once, and CORS on public reads", async () => {
-    for (const target of ["/v1/pubkey", "/.well-known/jwks.json"]) {
-      const { headers } = await call("GET", target);
-      expect([target, headers.get("x-content-type-options")]).toEqual([target, "nosniff"]);
-      expect(headers.get("content-security-policy")).toBe(
-        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-      );
-      expect(headers.get("referrer-policy")).toBe("strict-origin-when-cross-origin");
-      expect(headers.get("access-control-allow-origin")).toBe("*");
-      expect(headers.get("x-powered-by")).toBeNull();
-    }
-    expect((await call("HEAD", "/v1/pubkey")).status).toBe(200);
-    expect((await call("OPTIONS", "/v1/pubkey")).headers.get("access-control-allow-methods")).toBe(
-      "GET, HEAD",
-    );
-    const page = await call("GET", "/");
-    expect([page.status, page.headers.get("x-content-type-options")]).toEqual([200, "nosniff"]);
-    expect(page.headers.get("content-security-policy")).toContain("'nonce-");
-  });
-
-  it("keeps no picture of an attestation beyond its truth", async () => {
-    const body = { agent_slug: "door", action: "To be erased", inputs_hash: "x" };
-    const { attestation_id: id } = (await call("POST", "/v1/attest", { key, body })).body;
-    const picture = await fetch(`${server.base}/verify/door/${id}/opengraph-image`);
-    expect([picture.status, picture.headers.get("content-type")]).toEqual([200, "image/png"]);
-    expect(picture.headers.get("cache-control")).toBe("no-cache");
-  });
-
-  it("says on pages that need JavaScript what to do without it", async () => {
-    for (const target of ["/verify", "/verify/presentation"])
-      expect((await call("GET", target)).body).toContain("Without JavaScript, use the");
-  });
-
-  it("sends no HTML without a policy, not even where nothing is", async () => {
-    const nowhere = [
-      "/nope",
-      "/favicon.ico",
-      "/_next/nope",
-      "/_next/static/nope",
-      "/_next/static/chunks/nope.js",
-      "/_next/data/nope/index.json",
-      "/_next/image",
-      "/.well-known/nope",
-      "/.well-known/jwks.json/nope",
-      "/badge/nope/nope.svg",
-      "/badge/nope",
-      "/docs/nope.md",
-      "/docs/nope/nope.md",
-      "/llms.txt/nope",
-      "/robots.txt/nope",
-      "/icon.svg/nope",
-      "/verify.mjs/nope",
-      "/vectors/nope",
-    ];
-    for (const target of nowhere) {
-      const answer = await fetch(`${server.base}${target}`);
-      const isHtml = answer.headers.get("content-type")?.includes("text/html") ?? false;
-      const policy = answer.headers.get("content-security-policy") ?? "";
-      expect([target, answer.ok, isHtml && !policy.startsWith("default-src 'none'")]).toEqual([
-        target,
-        false,
-        false,
-      ]);
-      if (target === "/favicon.ico")
-        expect([isHtml, policy]).toEqual([true, expect.stringContaining("'nonce-")]);
-    }
-  });
-
-  it("takes a doubled slash, or redirects it where Next is alone", async () => {
-    const isNext = door === "next";
-    expect((await call("GET", "//v1/pubkey")).status).toBe(isNext ? 308 : 200);
-    const body = { agent_slug: "door", action: "a", inputs_hash: "b" };
-    expect((await call("POST", "//v1/attest", { key, body })).status).toBe(isNext ? 308 : 201);
-  });
-
-  it("counts one client, whatever it forges", async () => {
-    const statuses = new Set<string | null>();
-    for (let i = 0; i < 3; i += 1) {
-      const { headers } = await call("GET", "/v1/agent/forged", {
-        headers: { "x-forwarded-for": `1.2.3.${i}`, "x-countersign-peer": `a 1.2.3.${i}` },
-      });
-      statuses.add(headers.get("x-ratelimit-remaining"));
-    }
-    expect(statuses.size).toBe(3);
-  });
+  testAnswers(door, () => server);
+  testHosts(door, () => server);
+  testErasure(
+    door,
+    () => server,
+    () => database?.url ?? "",
+  );
+  if (door === "server") testWire(() => server);
 });
+
+function testAnswers(door: Door, getServer: () => ServerProcess): void {
+  describe("answers", () => {
+    let server: ServerProcess;
+    let key: string;
+    const call = (method: string, target: string, options: Parameters<typeof callServer>[3] = {}) =>
+      callServer(server.base, method, target, options);
+
+    beforeAll(async () => {
+      server = getServer();
+      key = await obtainKey(server.base);
+    });
+
+    it("attests, verifies, lists and describes", async () => {
+      const body = { agent_slug: "door", action: "Paid 12 €", inputs_hash: "sha256:abc", metadata: { n: 1 } };
+      const made = await call("POST", "/v1/attest", { key, body, headers: { "idempotency-key": "one" } });
+      expect([made.status, made.body.human_approved]).toEqual([201, false]);
+      expect(made.headers.get("x-ratelimit-remaining")).toBe("99");
+      const again = await call("POST", "/v1/attest", { key, body, headers: { "idempotency-key": "one" } });
+      expect([again.headers.get("idempotency-replayed"), again.body]).toEqual(["true", made.body]);
+      const verified = await call("GET", `/v1/verify/${made.body.attestation_id}`);
+      expect([verified.status, verified.body.valid, verified.body.payload]).toEqual([
+        200,
+        true,
+        made.body.payload,
+      ]);
+      const feed = await call("GET", "/v1/agent/door?limit=1");
+      expect([feed.status, feed.body.total_attestations, feed.body.attestations.length]).toEqual([200, 1, 1]);
+      expect((await call("GET", "/v1/pubkey")).body.key_id).toBe(made.body.key_id);
+      expect((await call("GET", "/.well-known/jwks.json")).body.keys).toHaveLength(1);
+      expect((await call("GET", "/v1/openapi.json")).body.openapi).toBe("3.1.0");
+      expect((await call("GET", "/v1/keys/info", { key })).body.attestations_today).toBe(1);
+      expect(
+        (await call("POST", "/v1/identity/register", { key, body: { slug: "door", tools: ["a"] } })).status,
+      ).toBe(200);
+      expect(
+        (await call("PUT", "/v1/identity/door/tools", { key, body: { tools: ["b"] } })).body.tools,
+      ).toEqual(["b"]);
+      expect((await call("PATCH", "/v1/identity/door", { key, body: { name: "D" } })).body.name).toBe("D");
+    });
+
+    it("refuses with the same shape and statuses", async () => {
+      const answers = [
+        await call("POST", "/v1/attest", { key, rawBody: "{" }),
+        await call("POST", "/v1/attest", { body: {} }),
+        await call("GET", "/v1/verify/x"),
+        await call("DELETE", "/v1/attest", { key }),
+        await call("POST", "/v1/attest", { key, rawBody: "x".repeat(70_000) }),
+        await call("POST", "/v1/attest", { key, body: {} }),
+        await call("GET", "/v1/nothing"),
+      ];
+      expect(answers.map(({ status, body }) => [status, body.status, body.code])).toEqual([
+        [400, 400, "bad_request"],
+        [401, 401, "missing_authorization"],
+        [404, 404, "not_found"],
+        [405, 405, "method_not_allowed"],
+        [413, 413, "payload_too_large"],
+        [422, 422, "validation_error"],
+        [404, 404, "not_found"],
+      ]);
+      for (const { headers, body } of answers) {
+        expect(headers.get("content-type")).toBe("application/problem+json");
+        expect(headers.get("request-id")).toBe(body.request_id);
+      }
+    });
+
+    it("sends each security header once, and CORS on public reads", async () => {
+      for (const target of ["/v1/pubkey", "/.well-known/jwks.json"]) {
+        const { headers } = await call("GET", target);
+        expect([target, headers.get("x-content-type-options")]).toEqual([target, "nosniff"]);
+        expect(headers.get("content-security-policy")).toBe(
+          "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+        );
+        expect(headers.get("referrer-policy")).toBe("strict-origin-when-cross-origin");
+        expect(headers.get("access-control-allow-origin")).toBe("*");
+        expect(headers.get("x-powered-by")).toBeNull();
+      }
+      expect((await call("HEAD", "/v1/pubkey")).status).toBe(200);
+      expect((await call("OPTIONS", "/v1/pubkey")).headers.get("access-control-allow-methods")).toBe(
+        "GET, HEAD",
+      );
+      const page = await call("GET", "/");
+      expect([page.status, page.headers.get("x-content-type-options")]).toEqual([200, "nosniff"]);
+      expect(page.headers.get("content-security-policy")).toContain("'nonce-");
+    });
+
+    it("keeps no picture of an attestation beyond its truth", async () => {
+      const body = { agent_slug: "door", action: "To be erased", inputs_hash: "x" };
+      const { attestation_id: id } = (await call("POST", "/v1/attest", { key, body })).body;
+      const picture = await fetch(`${server.base}/verify/door/${id}/opengraph-image`);
+      expect([picture.status, picture.headers.get("content-type")]).toEqual([200, "image/png"]);
+      expect(picture.headers.get("cache-control")).toBe("no-cache");
+    });
+
+    it("says on pages that need JavaScript what to do without it", async () => {
+      for (const target of ["/verify", "/verify/presentation"])
+        expect((await call("GET", target)).body).toContain("Without JavaScript, use the");
+    });
+
+    it("sends no HTML without a policy, not even where nothing is", async () => {
+      const nowhere = [
+        "/nope",
+        "/favicon.ico",
+        "/_next/nope",
+        "/_next/static/nope",
+        "/_next/static/chunks/nope.js",
+        "/_next/data/nope/index.json",
+        "/_next/image",
+        "/.well-known/nope",
+        "/.well-known/jwks.json/nope",
+        "/badge/nope/nope.svg",
+        "/badge/nope",
+        "/docs/nope.md",
+        "/docs/nope/nope.md",
+        "/llms.txt/nope",
+        "/robots.txt/nope",
+        "/icon.svg/nope",
+        "/verify.mjs/nope",
+        "/vectors/nope",
+      ];
+      for (const target of nowhere) {
+        const answer = await fetch(`${server.base}${target}`);
+        const isHtml = answer.headers.get("content-type")?.includes("text/html") ?? false;
+        const policy = answer.headers.get("content-security-policy") ?? "";
+        expect([target, answer.ok, isHtml && !policy.startsWith("default-src 'none'")]).toEqual([
+          target,
+          false,
+          false,
+        ]);
+        if (target === "/favicon.ico")
+          expect([isHtml, policy]).toEqual([true, expect.stringContaining("'nonce-")]);
+      }
+    });
+
+    it("takes a doubled slash, or redirects it where Next is alone", async () => {
+      const isNext = door === "next";
+      expect((await call("GET", "//v1/pubkey")).status).toBe(isNext ? 308 : 200);
+      const body = { agent_slug: "door", action: "a", inputs_hash: "b" };
+      expect((await call("POST", "//v1/attest", { key, body })).status).toBe(isNext ? 308 : 201);
+    });
+
+    it("counts one client, whatever it forges", async () => {
+      const statuses = new Set<string | null>();
+      for (let i = 0; i < 3; i += 1) {
+        const { headers } = await call("GET", "/v1/agent/forged", {
+          headers: { "x-forwarded-for": `1.2.3.${i}`, "x-countersign-peer": `a 1.2.3.${i}` },
+        });
+        statuses.add(headers.get("x-ratelimit-remaining"));
+      }
+      expect(statuses.size).toBe(3);
+    });
+  });
+}

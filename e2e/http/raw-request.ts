@@ -9,9 +9,17 @@ export interface RawAnswer {
   body: string;
 }
 
-/** `lines`: the request line and the headers; `Connection: close` is added, so that the answer's end is seen. */
-export async function sendLines(port: number, lines: string[], body = ""): Promise<RawAnswer> {
-  const socket = connect(port, "localhost");
+/** `lines`: the request line and the headers; `Connection: close` is added, so that the answer's end is seen. `from`: a loopback address. */
+export async function sendLines(
+  port: number,
+  lines: string[],
+  { body = "", from }: { body?: string; from?: string } = {},
+): Promise<RawAnswer> {
+  const socket = connect({
+    port,
+    host: "localhost",
+    ...(from !== undefined && { localAddress: from, family: 4 }),
+  });
   socket.setTimeout(30_000, () => socket.destroy());
   socket.on("error", () => {});
   socket.write(Buffer.from(`${[...lines, "Connection: close"].join("\r\n")}\r\n\r\n${body}`, "latin1"));

@@ -14,9 +14,12 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** `door`: the production server, or Next alone. Resolves when it answers, or has ended. */
+/** The two ways in: the production server, and Next alone. */
+export type Door = "server" | "next";
+
+/** Resolves when it answers, or has ended. */
 export async function startServer(
-  door: "server" | "next",
+  door: Door,
   dataDir: string,
   settings: Record<string, string> = {},
 ): Promise<ServerProcess> {
@@ -89,9 +92,8 @@ export async function callServer(
 /** By e-mail, as everyone gets one; the code is read from the development mailbox. */
 export async function obtainKey(base: string, email = "dev@example.com"): Promise<string> {
   await callServer(base, "POST", "/v1/keys/request", { body: { email } });
-  const { messages } = (
-    await callServer(base, "GET", "/dev/mailbox", { headers: { accept: "application/json" } })
-  ).body;
+  // Next sends /dev/mailbox to its page.
+  const { messages } = (await callServer(base, "GET", "/dev/mailbox/messages")).body;
   const { subject } = messages.find(({ to }: { to: string }) => to === email);
   const made = await callServer(base, "POST", "/v1/keys/verify", {
     body: { email, code: subject.slice(0, 6) },

@@ -5,7 +5,8 @@ import { once } from "node:events";
 import path from "node:path";
 
 export interface ServerProcess {
-  url: string;
+  /** Of each service in it, in the order of their settings. */
+  urls: string[];
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
 }
@@ -21,11 +22,14 @@ const shortLife = [...quickStart, "--no-opt", "--single-threaded-gc"];
 
 const started = new Set<ChildProcess>();
 
-/** `settings`: environment variables; nothing of this process's own environment reaches it. */
-export async function startServerProcess(settings: Record<string, string>): Promise<ServerProcess> {
-  const env = { NODE_ENV: "test" as const, LOG_LEVEL: "silent", ...settings };
-  const child = spawn(process.execPath, [...shortLife, testingServerFile], {
-    env,
+/**
+ * One process with a service for each `settings` (environment variables); nothing of this process's own environment
+ * reaches it.
+ */
+export async function startServerProcess(...settings: Record<string, string>[]): Promise<ServerProcess> {
+  const services = settings.map((one) => JSON.stringify(one));
+  const child = spawn(process.execPath, [...shortLife, testingServerFile, ...services], {
+    env: { NODE_ENV: "test", LOG_LEVEL: "silent" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   started.add(child);
@@ -34,16 +38,16 @@ export async function startServerProcess(settings: Record<string, string>): Prom
   child.stderr.on("data", (chunk) => {
     output += chunk;
   });
-  const port = await new Promise<string>((resolve, reject) => {
+  const ports = await new Promise<string>((resolve, reject) => {
     child.stdout.on("data", (chunk) => {
       output += chunk;
-      const [, found] = /ready (\d+)/.exec(output) ?? [];
+      const [, found] = /ready (.*)\n/.exec(output) ?? [];
       if (found !== undefined) resolve(found);
     });
     void gone.then(() => reject(new Error(`the server did not start: ${output}`)));
   });
   return {
-    url: `http://127.0.0.1:${port}`,
+    urls: ports.split(" ").map((port) => `http://127.0.0.1:${port}`),
     kill: async () => {
       child.kill("SIGKILL");
       await gone;

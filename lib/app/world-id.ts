@@ -20,8 +20,15 @@ async function readLocalRpKey(files: SecretFiles, random: (length: number) => Ui
   if (kept !== null) return kept;
   // Not below secp256k1's order with a chance of 2^-128.
   const made = Buffer.from(random(32)).toString("hex");
-  await files.create(localKeyFile, made);
-  return made;
+  try {
+    await files.create(localKeyFile, made);
+    return made;
+  } catch (error) {
+    // Another process that starts now was faster.
+    const theirs = await files.read(localKeyFile);
+    if (theirs === null) throw error;
+    return theirs;
+  }
 }
 
 export async function openWorldId(

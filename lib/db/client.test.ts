@@ -1,6 +1,8 @@
 /** Several processes on one fresh PostgreSQL (here: several apps, which share nothing but the database and folder). */
 import { rm } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { startTestApp } from "#support/app";
@@ -11,7 +13,10 @@ import { isUnreachable } from "./failures";
 describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
   it("is migrated once when three start at once, and they make one set of keys", async () => {
     const database = await createTestDatabase({ empty: true });
-    const shared = { DATABASE_URL: database.url, DATA_DIR: `/tmp/countersign-three-${process.pid}` };
+    const shared = {
+      DATABASE_URL: database.url,
+      DATA_DIR: path.join(tmpdir(), `countersign-three-${process.pid}`),
+    };
     const apps = await Promise.all(Array.from({ length: 3 }, () => startTestApp("postgres", shared)));
     try {
       const keys = new Set(apps.map(({ app }) => app.context.keys.signer.keyId));

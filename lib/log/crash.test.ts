@@ -12,45 +12,63 @@ import { fetchApiKey, killStartedProcesses, noLimits, startServerProcess } from 
 
 const kills = 20;
 
-describe.each(databaseKinds)("kill -9 during load (%s)", (kind) => {
-  let settings: Record<string, string>;
-  let drop = async () => {};
+interface Home {
+  settings: Record<string, string>;
+  receipts: KeptReceipt[];
+  key: string;
+}
+
+/** A service on each kind of database, in one process, so that one kill ends both in the middle of their loads. */
+describe(`kill -9 during load (${databaseKinds.join(" and ")})`, () => {
+  const homes: Home[] = [];
+  const drops: (() => Promise<void> | void)[] = [];
   beforeAll(async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "countersign-crash-"));
-    const database = kind === "postgres" ? await createTestDatabase() : null;
-    settings = { ...noLimits, DATA_DIR: folder, ...(database && { DATABASE_URL: database.url }) };
-    drop = async () => {
-      await database?.drop();
-      rmSync(folder, { recursive: true, force: true });
-    };
+    for (const kind of databaseKinds) {
+      const folder = mkdtempSync(path.join(tmpdir(), "countersign-crash-"));
+      drops.push(() => rmSync(folder, { recursive: true, force: true }));
+      const settings = { ...noLimits, DATA_DIR: folder };
+      homes.push({ settings, receipts: [], key: "" });
+      if (kind === "embedded") continue;
+      const database = await createTestDatabase();
+      drops.push(database.drop);
+      Object.assign(settings, { DATABASE_URL: database.url });
+    }
   });
   afterAll(async () => {
     killStartedProcesses();
-    await drop();
+    for (const drop of drops) await drop();
   });
 
+  const start = async () => {
+    const server = await startServerProcess(...homes.map(({ settings }) => settings));
+    return { kill: server.kill, services: homes.map((home, i) => ({ home, url: server.urls[i] ?? "" })) };
+  };
+
   it(`loses nothing that it acknowledged in ${kills} kills`, async () => {
-    const receipts: KeptReceipt[] = [];
-    let key: string | null = null;
     for (let n = 0; n < kills; n += 1) {
-      const server = await startServerProcess(settings);
-      key ??= await fetchApiKey(server.url);
-      const load = startLoad(server.url, key, 12);
-      await load.reach(1 + Math.floor(Math.random() * 30));
+      const { services, kill } = await start();
+      for (const { home, url } of services) home.key ||= await fetchApiKey(url);
+      const loads = services.map(({ home, url }) => startLoad(url, home.key, 12));
+      await Promise.all(loads.map((load) => load.reach(1 + Math.floor(Math.random() * 30))));
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
-      await server.kill();
-      await load.stop();
-      expect(load.failures.every((status) => status === 0)).toBe(true);
-      receipts.push(...load.receipts);
+      await kill();
+      for (const [i, load] of loads.entries()) {
+        await load.stop();
+        expect(load.failures.every((status) => status === 0)).toBe(true);
+        homes[i]?.receipts.push(...load.receipts);
+      }
     }
-    expect(receipts.length).toBeGreaterThanOrEqual(kills);
-    const server = await startServerProcess(settings);
-    const { size } = await checkEverything(server.url, receipts);
-    expect(size).toBeGreaterThanOrEqual(receipts.length);
-    for (const { id } of receipts.filter((_, i) => i % Math.ceil(receipts.length / 20) === 0)) {
-      const verified = await (await fetch(`${server.url}/v1/verify/${id}`)).json();
-      expect(verified).toMatchObject({ valid: true });
+    const { services, kill } = await start();
+    for (const { home, url } of services) {
+      const { receipts } = home;
+      expect(receipts.length).toBeGreaterThanOrEqual(kills);
+      const { size } = await checkEverything(url, receipts);
+      expect(size).toBeGreaterThanOrEqual(receipts.length);
+      for (const { id } of receipts.filter((_, i) => i % Math.ceil(receipts.length / 20) === 0)) {
+        const verified = await (await fetch(`${url}/v1/verify/${id}`)).json();
+        expect(verified).toMatchObject({ valid: true });
+      }
     }
-    await server.kill();
+    await kill();
   }, 900_000);
 });

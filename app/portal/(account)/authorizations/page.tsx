@@ -91,7 +91,7 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
                 approval link:
               </EmptyState>
             ) : (
-              <p className="py-4 text-muted">No request is {status}.</p>
+              <p className="py-4 text-muted">No {status} requests.</p>
             )
           }
         />

@@ -1,0 +1,36 @@
+/** A request that its organization took back was cancelled: nobody decided it. */
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import type { AuthorizationState } from "#lib/contract/authorize";
+import { AuthorizationFacts } from "./authorization-facts";
+import { AuthorizationTable } from "./authorization-table";
+
+const request = {
+  request_id: "areq_1",
+  environment: "local",
+  agent_slug: "bot",
+  action: "Pay",
+  required_level: "device" as const,
+  approvals: { required: 1, given: 0 },
+  created_at: "2026-11-22T10:00:00.000Z",
+  expires_at: "2026-11-22T11:00:00.000Z",
+  decided_at: "2026-11-22T10:30:00.000Z",
+  approval_url: null,
+};
+
+function show(status: "cancelled" | "denied"): string[] {
+  const row = { ...request, status };
+  const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
+  const facts = <AuthorizationFacts state={row as unknown as AuthorizationState} />;
+  return [table, facts].map((page) => renderToStaticMarkup(page));
+}
+
+describe("when a request ended", () => {
+  it("is when it was cancelled, or decided", () => {
+    for (const html of show("cancelled")) {
+      expect(html).toMatch(/>cancelled<\/span><span><time|>Cancelled<\/dt>/);
+      expect(html).not.toMatch(/decided/i);
+    }
+    for (const html of show("denied")) expect(html).toMatch(/>decided<\/span><span><time|>Decided<\/dt>/);
+  });
+});
