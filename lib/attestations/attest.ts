@@ -7,7 +7,7 @@ import { describeRegistered, type FoundAgent, findAgent, slugKey, slugTaken } fr
 import type { Context } from "#lib/approvals/context";
 import { type PreparedApproval, prepareApproval } from "#lib/approvals/embed";
 import type { AttestBody, AttestResponse } from "#lib/contract/attest";
-import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/domain/bytes";
+import { base64Encode, sha256 } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { type ZkKeyPair, zkKeyId, zkPredicate } from "#lib/domain/disclosure";
 import { signEnvelope } from "#lib/domain/dsse";
@@ -21,9 +21,9 @@ import type { KeyPrincipal } from "#lib/door/principal";
 import { readPrincipalAgain } from "#lib/keys/api-keys";
 import { submitSigned } from "#lib/log/submit-signed";
 import { shareOf } from "#lib/workers/fair-share";
-import type { AttestationItem } from "./item";
+import { describeAnswer } from "./answer";
+import { type AttestationItem, toItem } from "./item";
 import { attestationKind } from "./store";
-import { describeAttestation } from "./view";
 
 export interface AttestInput {
   caller: KeyPrincipal;
@@ -75,11 +75,10 @@ async function signItem(
   const share = shareOf("other", { organization: input.caller.organizationId });
   const zk = zkKeyPair && (await context.pool.run("issueZkProof", { keyPair: zkKeyPair, payload }, share));
   const envelope = await signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
-  const item: Omit<AttestationItem, "respond"> = {
+  return toItem(context, {
     leaf: encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey)),
     keyId: signer.keyId,
     zkKeyId: zkKeyPair === null ? undefined : zkKeyId(zkKeyPair.publicKey),
-    context,
     caller: input.caller,
     hold: input.hold,
     predicate,
@@ -89,27 +88,10 @@ async function signItem(
     envelopeSignature: envelope.signature,
     authorization: prepared.authorization,
     zk,
-    agent,
+    agent: agent && { id: agent.id, version: agent.version },
     isKeyUnproven: agent?.key_proven_at === null,
     owner: input.caller.organizationId,
-  };
-  const respond: AttestationItem["respond"] = (log) => ({
-    ...describeAttestation(context.settings.baseUrl, {
-      id: predicate.attestation_id,
-      slug: String(predicate.request["agent_slug"]),
-      isPublic: predicate.is_public,
-      payload: utf8Decode(payload),
-      payloadHashHex: hexEncode(item.payloadHash),
-      signature: item.signature,
-      envelopeSignature: item.envelopeSignature,
-      keyId: item.keyId,
-      hasZkProof: zk !== null,
-      predicate,
-      log,
-    }),
-    ...(zk === null ? {} : { zk: { proof: zk.zkProof, credential: zk.credential } }),
   });
-  return { ...item, respond };
 }
 
 /**
@@ -144,5 +126,5 @@ export async function attest(context: Context, input: AttestInput): Promise<Atte
     const caller = attempt === 1 ? input.caller : await readPrincipalAgain(context, input.caller);
     return makeItem(context, { ...input, caller });
   });
-  return item.respond(receipt);
+  return describeAnswer(item, receipt);
 }

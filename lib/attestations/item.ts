@@ -1,6 +1,6 @@
 /** An attestation on its way into the log: built and signed, but without an index yet. */
+import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
-import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
 import { base64Decode, sha256 } from "#lib/domain/bytes";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import type { ActionPredicate } from "#lib/domain/statement";
@@ -24,8 +24,22 @@ export interface AttestationItem extends LogItem {
   agent: { id: string; version: string } | null;
   /** The agent's registered key has not verified anything before. */
   isKeyUnproven: boolean;
-  /** The answer to the caller, once the place in the log is known. */
-  respond: (log: LogReceipt) => AttestResponse;
+}
+
+/** What the item is besides the process that it is in; structured clone can carry it. */
+export type AttestationFacts = Omit<AttestationItem, "context" | "forget">;
+
+/** Refused because something has changed: what the item was made from is looked up again. */
+export function toItem(context: Context, facts: AttestationFacts): AttestationItem {
+  const forget = () => {
+    context.callers.forget(facts.caller.keyId);
+    context.agents.forget(slugKey(slugOf(facts)));
+  };
+  return { ...facts, context, forget };
+}
+
+export function factsOf({ context: _, forget: __, ...facts }: AttestationItem): AttestationFacts {
+  return facts;
 }
 
 /** Only verified signatures count: anyone can send bytes that verify under nothing. */
@@ -36,7 +50,8 @@ export function agentSignatureHash({ predicate }: AttestationItem): Uint8Array |
     : null;
 }
 
-export const slugOf = ({ predicate }: AttestationItem) => String(predicate.request["agent_slug"]);
+export const slugOf = ({ predicate }: Pick<AttestationItem, "predicate">) =>
+  String(predicate.request["agent_slug"]);
 
 export function daysOf(items: AttestationItem[]): Map<string, { organizationId: string; day: string }> {
   return new Map(

@@ -11,6 +11,7 @@ import { factsOfStatement, findWarnings, type WarningCode } from "#lib/domain/wa
 import type { FunctionCall } from "#lib/log/append";
 import type { LogItemKind, Placed } from "#lib/log/batch";
 import { admitAttestations } from "./admit";
+import { describeAnswer } from "./answer";
 import { type AttestationItem, agentSignatureHash, slugOf, usageKey } from "./item";
 
 function warningCodesOf({ predicate, authorization }: AttestationItem): WarningCode[] {
@@ -66,7 +67,7 @@ function describeRare(
             key: item.hold.key,
             holder: item.hold.holder,
             status: 201,
-            response: JSON.stringify(item.respond(receipt)),
+            response: JSON.stringify(describeAnswer(item, receipt)),
             attestation_id: item.predicate.attestation_id,
           },
         ],
@@ -164,8 +165,4 @@ export const attestationKind: LogItemKind<AttestationItem> = {
   kind: "attestation",
   admit: admitAttestations,
   storedBy,
-  forget: ({ context, caller, predicate }) => {
-    context.callers.forget(caller.keyId);
-    context.agents.forget(slugKey(String(predicate.request["agent_slug"])));
-  },
 };

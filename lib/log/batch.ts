@@ -34,6 +34,8 @@ export interface LogItem {
   replacesKeyId?: string | undefined;
   /** Who pays for it if it is refused: an owner's items are judged apart from others' for a while. */
   owner?: string | undefined;
+  /** Something has changed: what the item was made from must be read again. */
+  forget?: () => void;
 }
 
 export interface Placed<Item> {
@@ -54,8 +56,6 @@ export interface LogItemKind<Item extends LogItem> {
    * items were made from has changed since, so a batch of such items needs no look-ups.
    */
   storedBy?(placed: Placed<Item>[]): FunctionCall;
-  /** Something has changed: what the item was made from must be read again. */
-  forget?(item: Item): void;
 }
 
 export interface CommittedHead extends SignedHead {

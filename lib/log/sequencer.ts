@@ -141,7 +141,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       if (!mustJudge && mayGoUnjudged(batch)) return await commitUnjudged(batch);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      for (const { kind, item } of batch) kind.forget?.(item);
+      for (const { item } of batch) item.forget?.();
     }
     return commitLocked(batch, true);
   }
