@@ -3,12 +3,19 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { clientAddress, PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
+import { clientAddress, PEER_HEADER, peerFromHeader, rememberPeer } from "#lib/door/client-ip";
 import type { Answer, Asked } from "#lib/door/exchange";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { getApp } from "./app";
-import { answerAsked, answerServerOptions, isOperationPath, normalizePath, refuse } from "./operations";
+import {
+  answerAsked,
+  answerServerOptions,
+  isDecision,
+  isOperationPath,
+  normalizePath,
+  refuse,
+} from "./operations";
 import type { PageGate } from "./page-gate";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import { isStandInPath, serveStandIn } from "./stand-in";
@@ -19,6 +26,32 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   // The mailbox is a page too.
   if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
   return isOperationPath(path) || isStandInPath(path);
+}
+
+/**
+ * What the writer answers if there are several processes: decisions, which append to the log, if there is one; the
+ * stand-in always, because its state is in that process's memory.
+ */
+export function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if there is one" | "no" {
+  const path = normalizePath(url.split("?")[0] ?? "/");
+  if (isStandInPath(path)) return "always";
+  return isDecision(method, path) ? "if there is one" : "no";
+}
+
+/** Addresses of clients whose requests came through another process of this server. */
+const vouchedFor = new WeakMap<IncomingMessage, string>();
+
+/** The address at the other end of the client's connection. */
+export function peerOf(incoming: IncomingMessage): string {
+  return vouchedFor.get(incoming) ?? incoming.socket.remoteAddress ?? "unknown";
+}
+
+/** For a request that another process hands on: believes it about the client's address. False: it is nobody of ours. */
+export function takeHandedOn(incoming: IncomingMessage, peerSecret: string): boolean {
+  const peer = peerFromHeader(incoming.headers[PEER_HEADER]?.toString() ?? null, peerSecret);
+  if (peer === undefined) return false;
+  vouchedFor.set(incoming, peer);
+  return true;
 }
 
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
@@ -53,7 +86,7 @@ function toAsked(incoming: IncomingMessage): Asked {
     },
     ...(Number.isSafeInteger(announced) && { whole: { announced, read: () => readWhole(incoming) } }),
   };
-  rememberPeer(asked, incoming.socket.remoteAddress ?? "unknown");
+  rememberPeer(asked, peerOf(incoming));
   return asked;
 }
 
@@ -72,7 +105,7 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
 /** Who asks: all that a limit needs of a request, whose body is left alone. */
 function toBareRequest(incoming: IncomingMessage): Request {
   const request = new Request("http://localhost/", { headers: readHeaders(incoming) });
-  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  rememberPeer(request, peerOf(incoming));
   return request;
 }
 
@@ -86,7 +119,7 @@ function toRequest(incoming: IncomingMessage): Request {
     headers,
     ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: "half" } : {}),
   } as RequestInit);
-  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  rememberPeer(request, peerOf(incoming));
   return request;
 }
 
@@ -222,9 +255,9 @@ export async function serveRefusal(
   return true;
 }
 
-/** Tells Next the socket's address in a header that only this process can write. */
+/** Tells Next the client's address in a header that only this server can write. */
 export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
-  incoming.headers[PEER_HEADER] = `${peerSecret} ${incoming.socket.remoteAddress ?? "unknown"}`;
+  incoming.headers[PEER_HEADER] = `${peerSecret} ${peerOf(incoming)}`;
 }
 
 /** Hands a request to Next when it is its address's turn; says so if too many wait. */
