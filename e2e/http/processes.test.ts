@@ -33,6 +33,8 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
     const inEach = <T>(clients: Client[], work: (client: Client) => Promise<T>) =>
       Promise.all(clients.map(work));
     const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status);
+    /** Each process that has signed a head has a file of its own. */
+    const countSigners = async () => (await readdir(path.join(dataDir, "log-guard"))).length;
     const isReplaced = (pid: number) =>
       vi.waitFor(
         async () => {
@@ -90,8 +92,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
         const read = await client.call("GET", `/v1/verify/${withProof?.body.attestation_id}`);
         expect([read.status, read.body.valid]).toEqual([200, true]);
       }
-      // Each process that has signed a head has a file of its own.
-      expect((await readdir(path.join(dataDir, "log-guard"))).length).toBe(1);
+      expect(await countSigners()).toBe(1);
     });
 
     it("counts limits for all of them together", async () => {
@@ -133,6 +134,8 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       // Long before the wait is over.
       await vi.waitFor(() => expect(woken).toBe(apiCount), { timeout: 15_000 });
       expect(await waiting).toEqual(["cancelled", "cancelled", "cancelled"]);
+      // The decision was asked of a reader and appended by the writer.
+      expect(await countSigners()).toBe(1);
     });
 
     it("keeps the stand-in's bridge and the mailbox for all of them", async () => {

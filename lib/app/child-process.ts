@@ -16,9 +16,10 @@ import { prepareFront } from "./front";
 import { createHandOn } from "./hand-on";
 import { refuse } from "./operations";
 import { explainRefusal } from "./page-limits";
+import { takeHandedOn } from "./peer";
 import { listenAt, openCalls, serveCalls } from "./process-calls";
 import { type Done, type Order, type Role, type Setup, socketsIn } from "./process-roles";
-import { belongsToWriter, sendAnswer, serveDirectly, takeHandedOn } from "./serve";
+import { belongsToWriter, sendAnswer, serveDirectly } from "./serve";
 import { createAnswers } from "./writer-calls";
 
 const retryLater = { headers: { "retry-after": "2" } };

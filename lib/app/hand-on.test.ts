@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createHandOn } from "./hand-on";
+import { peerOf, takeHandedOn } from "./peer";
 import { listenAt } from "./process-calls";
-import { peerOf, takeHandedOn } from "./serve";
 
 const secret = "s".repeat(32);
 

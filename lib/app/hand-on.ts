@@ -1,10 +1,10 @@
 /**
  * Hands a whole request on to another process of this server and its answer back, as streams. The other process
- * believes what this one says about the client's address (serve.ts), and gets the request as it was admitted.
+ * believes what this one says about the client's address (peer.ts), and gets the request as it was admitted.
  */
 import { Agent, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { PEER_HEADER } from "#lib/door/client-ip";
-import { peerOf } from "./serve";
+import { vouch } from "./peer";
 
 /** `wasSent`: whether the other process may have begun with it. Then its body is gone. */
 type Otherwise = (wasSent: boolean) => void;
@@ -32,7 +32,7 @@ function* pairsOf(raw: readonly string[]): Generator<[string, string]> {
 function requestHeaders(incoming: IncomingMessage, peerSecret: string): string[] {
   const kept = [...pairsOf(incoming.rawHeaders)].filter(([name]) => !dropped.has(name.toLowerCase()));
   const own = admitted.map((name): [string, string] => [name, String(incoming.headers[name] ?? "")]);
-  return [...own, ...kept, [PEER_HEADER, `${peerSecret} ${peerOf(incoming)}`] as const].flat();
+  return [...own, ...kept, [PEER_HEADER, vouch(incoming, peerSecret)] as const].flat();
 }
 
 const ofAnswer = new Set(["connection", "keep-alive", "transfer-encoding"]);

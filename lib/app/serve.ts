@@ -3,7 +3,7 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { clientAddress, PEER_HEADER, peerFromHeader, rememberPeer } from "#lib/door/client-ip";
+import { clientAddress, PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
 import type { Answer, Asked } from "#lib/door/exchange";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
@@ -18,6 +18,7 @@ import {
 } from "./operations";
 import type { PageGate } from "./page-gate";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
+import { peerOf } from "./peer";
 import { isStandInPath, serveStandIn } from "./stand-in";
 
 /** Whether the table of operations answers this path; everything else is Next's. */
@@ -36,22 +37,6 @@ export function belongsToWriter({ method, url = "/" }: IncomingMessage): "always
   const path = normalizePath(url.split("?")[0] ?? "/");
   if (isStandInPath(path)) return "always";
   return isDecision(method, path) ? "if there is one" : "no";
-}
-
-/** Addresses of clients whose requests came through another process of this server. */
-const vouchedFor = new WeakMap<IncomingMessage, string>();
-
-/** The address at the other end of the client's connection. */
-export function peerOf(incoming: IncomingMessage): string {
-  return vouchedFor.get(incoming) ?? incoming.socket.remoteAddress ?? "unknown";
-}
-
-/** For a request that another process hands on: believes it about the client's address. False: it is nobody of ours. */
-export function takeHandedOn(incoming: IncomingMessage, peerSecret: string): boolean {
-  const peer = peerFromHeader(incoming.headers[PEER_HEADER]?.toString() ?? null, peerSecret);
-  if (peer === undefined) return false;
-  vouchedFor.set(incoming, peer);
-  return true;
 }
 
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
@@ -253,11 +238,6 @@ export async function serveRefusal(
   }
   await send(refusal, outgoing);
   return true;
-}
-
-/** Tells Next the client's address in a header that only this server can write. */
-export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
-  incoming.headers[PEER_HEADER] = `${peerSecret} ${peerOf(incoming)}`;
 }
 
 /** Hands a request to Next when it is its address's turn; says so if too many wait. */

@@ -5,7 +5,8 @@ import next from "next";
 import { getApp } from "#lib/app/app";
 import { createKeptPages } from "#lib/app/kept-pages";
 import { createPageGate } from "#lib/app/page-gate";
-import { serveInTurn, serveMalformed, serveRefusal, vouchForPeer } from "#lib/app/serve";
+import { vouchForPeer } from "#lib/app/peer";
+import { serveInTurn, serveMalformed, serveRefusal } from "#lib/app/serve";
 import { listStaticFiles } from "#lib/door/static-assets";
 import { logger } from "#lib/logger";
 
