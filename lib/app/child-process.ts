@@ -14,12 +14,13 @@ import { logger } from "#lib/logger";
 import { type App, getApp } from "./app";
 import { prepareFront } from "./front";
 import { createHandOn } from "./hand-on";
-import { refuse } from "./operations";
+import { isDecision, normalizePath, refuse } from "./operations";
 import { explainRefusal } from "./page-limits";
 import { takeHandedOn } from "./peer";
 import { listenAt, openCalls, serveCalls } from "./process-calls";
 import { type Done, type Order, type Role, type Setup, socketsIn } from "./process-roles";
-import { belongsToWriter, sendAnswer, serveDirectly } from "./serve";
+import { sendAnswer, serveDirectly } from "./serve";
+import { isStandInPath } from "./stand-in";
 import { createAnswers } from "./writer-calls";
 
 const retryLater = { headers: { "retry-after": "2" } };
@@ -34,6 +35,16 @@ function handPagesOn({ peerSecret }: App, socketPath: string): RequestListener {
 async function refuseUnknown(outgoing: ServerResponse): Promise<void> {
   const detail = "a process of this server ended, so this may or may not have been recorded";
   await sendAnswer(await refuse(new AppError("service_unavailable", detail, retryLater)), outgoing);
+}
+
+/**
+ * What the writer answers if there are several processes: decisions, which append to the log, if there is one; the
+ * stand-in always, because its state is in that process's memory.
+ */
+function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if there is one" | "no" {
+  const path = normalizePath(url.split("?")[0] ?? "/");
+  if (isStandInPath(path)) return "always";
+  return isDecision(method, path) ? "if there is one" : "no";
 }
 
 /** While there is no writer, what belongs to it is done here: slower, but done. */

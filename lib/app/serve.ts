@@ -8,14 +8,7 @@ import type { Answer, Asked } from "#lib/door/exchange";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { getApp } from "./app";
-import {
-  answerAsked,
-  answerServerOptions,
-  isDecision,
-  isOperationPath,
-  normalizePath,
-  refuse,
-} from "./operations";
+import { answerAsked, answerServerOptions, isOperationPath, normalizePath, refuse } from "./operations";
 import type { PageGate } from "./page-gate";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import { peerOf } from "./peer";
@@ -27,16 +20,6 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   // The mailbox is a page too.
   if (path === "/dev/mailbox") return accept?.includes("application/json") ?? false;
   return isOperationPath(path) || isStandInPath(path);
-}
-
-/**
- * What the writer answers if there are several processes: decisions, which append to the log, if there is one; the
- * stand-in always, because its state is in that process's memory.
- */
-export function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if there is one" | "no" {
-  const path = normalizePath(url.split("?")[0] ?? "/");
-  if (isStandInPath(path)) return "always";
-  return isDecision(method, path) ? "if there is one" : "no";
 }
 
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
