@@ -2,6 +2,7 @@
  * POST /v1/attest with everything in it, against one signature and one INSERT, and against a Next route that does
  * nothing.
  */
+import { withCpu } from "./cpu.mjs";
 import { httpRequest, runLoad } from "./load.mjs";
 import { printRatio, printSides, takeTurns } from "./rounds.mjs";
 
@@ -14,15 +15,17 @@ const body = {
 
 export const name = "attest";
 
-async function compare({ ports, key }, connections, seconds) {
-  const side = (port, path, options = {}) => {
+async function compare({ ports, meters, key }, connections, seconds) {
+  const side = (server, path, options = {}) => {
+    const port = ports[server];
     const request = httpRequest(port, "POST", path, { body, ...options });
-    return () => runLoad({ port, connections, seconds, next: () => request, status: 201 });
+    const measure = () => runLoad({ port, connections, seconds, next: () => request, status: 201 });
+    return withCpu(measure, meters[server]);
   };
   return takeTurns({
-    "POST /v1/attest": side(ports.app, "/v1/attest", { key }),
-    "Fastify, signature and INSERT": side(ports.fastify, "/attest"),
-    "Next, no-op POST": side(ports.next, "/noop"),
+    "POST /v1/attest": side("app", "/v1/attest", { key }),
+    "Fastify, signature and INSERT": side("fastify", "/attest"),
+    "Next, no-op POST": side("next", "/noop"),
   });
 }
 

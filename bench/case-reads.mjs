@@ -4,6 +4,7 @@
  *
  *   BENCH_RECORDS   how many attestations the random ids are of (default 2000)
  */
+import { withCpu } from "./cpu.mjs";
 import { httpRequest, runLoad } from "./load.mjs";
 import { printRatio, printSides, takeTurns } from "./rounds.mjs";
 
@@ -43,7 +44,7 @@ const bodyOf = (i) => ({
 const one = (request) => () => request;
 const atRandom = (requests) => () => requests[Math.floor(Math.random() * requests.length)];
 
-export async function run({ ports, key }, seconds) {
+export async function run({ ports, meters, key }, seconds) {
   const authorization = { authorization: `Bearer ${key}` };
   const api = `http://127.0.0.1:${ports.app}/v1`;
   const ours = await makeMany(records, (i) => post(`${api}/attest`, bodyOf(i), authorization));
@@ -62,11 +63,15 @@ export async function run({ ports, key }, seconds) {
     "GET /v1/authorize/:id by its owner": [one(get(`/v1/authorize/${requestId}`, { key })), one(rows[0])],
     "GET /v1/pubkey": [one(get("/v1/pubkey")), one(rows[0])],
   };
-  const side = (port, next) => () => runLoad({ port, connections: 32, seconds, next, status: 200 });
+  const side = (server, next) =>
+    withCpu(
+      () => runLoad({ port: ports[server], connections: 32, seconds, next, status: 200 }),
+      meters[server],
+    );
   for (const [title, [mine, row]] of Object.entries(cases)) {
     const sides = await takeTurns({
-      [title]: side(ports.app, mine),
-      "Fastify, one row": side(ports.fastify, row),
+      [title]: side("app", mine),
+      "Fastify, one row": side("fastify", row),
     });
     printSides(`${title}, 32 clients`, sides);
     const [service, fastify] = Object.values(sides);

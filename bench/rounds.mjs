@@ -2,6 +2,9 @@
 
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
+const medians = (all) =>
+  Object.fromEntries(Object.keys(all[0]).map((name) => [name, median(all.map((one) => one[name] ?? 0))]));
+
 /** `sides`: name → function that measures once. The first round warms up and is not counted. */
 export async function takeTurns(sides, rounds = 3) {
   const results = Object.fromEntries(Object.keys(sides).map((name) => [name, []]));
@@ -15,7 +18,10 @@ export async function takeTurns(sides, rounds = 3) {
   return Object.fromEntries(
     Object.entries(results).map(([name, all]) => [
       name,
-      Object.fromEntries(measures.map((measure) => [measure, median(all.map((one) => one[measure]))])),
+      {
+        ...Object.fromEntries(measures.map((measure) => [measure, median(all.map((one) => one[measure]))])),
+        cpuMicros: medians(all.map(({ cpuMicros = {} }) => cpuMicros)),
+      },
     ]),
   );
 }
@@ -28,9 +34,14 @@ export const report = [];
 export function printSides(title, sides) {
   report.push({ title, sides, ratios: {} });
   console.log(`\n${title}`);
-  for (const [name, { perSecond, medianMs, p99Ms }] of Object.entries(sides)) {
+  for (const [name, { perSecond, medianMs, p99Ms, cpuMicros }] of Object.entries(sides)) {
     const latency = `median ${round(medianMs)} ms, p99 ${round(p99Ms)} ms`;
     console.log(`  ${name.padEnd(34)} ${round(perSecond).padStart(7)}/s   ${latency}`);
+    const used = Object.entries(cpuMicros ?? {}).filter(([, micros]) => micros >= 1);
+    if (used.length > 0)
+      console.log(
+        `    CPU a request: ${used.map(([part, micros]) => `${part} ${round(micros)} µs`).join(", ")}`,
+      );
   }
 }
 

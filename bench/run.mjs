@@ -7,6 +7,7 @@
  *   --json file          what was measured, as JSON too
  *   BENCH_DATABASE_URL   an administrator's URL of a PostgreSQL for both sides; else embedded databases
  *   BENCH_SECONDS        of each measurement (default 4)
+ *   PROCESSES            as the server's own setting
  *   BENCH_PORT           the first of three ports (default 3460)
  */
 import { writeFile } from "node:fs/promises";
@@ -35,7 +36,8 @@ function describeMachine() {
   const [model] = os.cpus();
   const load = os.loadavg()[0].toFixed(1);
   const database = process.env.BENCH_DATABASE_URL === undefined ? "embedded databases" : "PostgreSQL";
-  return `${os.cpus().length} × ${model?.model.trim()}, Node ${process.versions.node}, ${database}, load average ${load}`;
+  const processes = process.env.PROCESSES === undefined ? "" : `PROCESSES ${process.env.PROCESSES}, `;
+  return `${processes}${os.cpus().length} × ${model?.model.trim()}, Node ${process.versions.node}, ${database}, load average ${load}`;
 }
 
 const machine = describeMachine();

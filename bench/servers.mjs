@@ -7,6 +7,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
+import { createMeter } from "./cpu.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const next = path.join(root, "node_modules/next/dist/bin/next");
@@ -15,7 +16,7 @@ const noopNext = path.join(root, "bench/noop-next");
 /** With BENCH_DATABASE_URL both sides get a database of their own there; without, embedded ones. */
 async function createDatabase(name) {
   const adminUrl = process.env.BENCH_DATABASE_URL;
-  if (adminUrl === undefined) return { url: undefined, drop: async () => {} };
+  if (adminUrl === undefined) return { drop: async () => {} };
   const admin = postgres(adminUrl, { max: 1, onnotice: () => {} });
   const database = `bench_${name}_${process.pid}`;
   await admin.unsafe(`CREATE DATABASE ${database}`);
@@ -23,6 +24,7 @@ async function createDatabase(name) {
   url.pathname = `/${database}`;
   return {
     url: url.href,
+    name: database,
     drop: async () => {
       await admin.unsafe(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
       await admin.end();
@@ -140,7 +142,10 @@ export async function startServers(firstPort, withBaselines) {
   ];
   try {
     await Promise.all([waitFor(`${baseUrl}/v1/health`), ...(withBaselines ? baselines() : [])]);
-    return { ports, key: await getApiKey(baseUrl), stop };
+    const meters = Object.fromEntries(
+      Object.keys(ports).map((name, i) => [name, createMeter(children[i]?.pid, databases[i]?.name)]),
+    );
+    return { ports, meters, key: await getApiKey(baseUrl), stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
 import { parseEnv, settingDefaults } from "./env";
 
@@ -39,6 +40,9 @@ const wrong: [string, string][] = [
   ["HOST", "192.168.1.5"],
   ["HOST", "::"],
   ["LOG_LEVEL", "loud"],
+  ["PROCESSES", "0"],
+  ["PROCESSES", "all"],
+  ["PROCESSES", "2"],
   ...Object.keys(settingDefaults())
     .filter((name) => name.startsWith("LIMIT_"))
     .map((name): [string, string] => [name, "0"]),
@@ -54,6 +58,15 @@ const messageOf = (variables: Record<string, string>): string => {
 };
 
 describe("settings", () => {
+  it("name how many processes there are: one with the embedded database, else up to four by themselves", () => {
+    const url = { DATABASE_URL: "postgres://x/y" };
+    expect(parseEnv({ PROCESSES: "1" }).processCount).toBe(1);
+    expect(parseEnv({}).processCount).toBe(1);
+    expect(parseEnv({ ...url, PROCESSES: "9" }).processCount).toBe(9);
+    expect(parseEnv(url).processCount).toBe(Math.min(4, availableParallelism()));
+    expect(messageOf({ PROCESSES: "2" })).toContain("set DATABASE_URL");
+  });
+
   it("need nothing on a loopback address", () => {
     expect(parseEnv({})).toMatchObject({
       PORT: 3000,

@@ -4,6 +4,7 @@
  * address is loopback.
  */
 import { isIP } from "node:net";
+import { availableParallelism } from "node:os";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { isIpAddress, isLoopbackUrl } from "#lib/domain/host";
@@ -47,6 +48,7 @@ const schema = z.object({
     .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATA_DIR: z.string().min(1).default("./data"),
+  PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
   AUTH_SECRET: z.string().min(32, "must be at least 32 characters").optional(),
   SIGNING_KEY: text,
@@ -141,6 +143,8 @@ export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   mail: "mailbox" | "smtp" | "resend";
   /** The addresses that the server binds; null: every address of the machine. */
   bindAddresses: readonly string[] | null;
+  /** How many processes answer the API; 1: one process does everything. */
+  processCount: number;
 }
 
 /** Nobody sees the tests' logs; a wrong value is reported by parseEnv, not here. */
@@ -196,6 +200,17 @@ function bindAddresses(settings: Settings, baseUrl: string): readonly string[] |
   return [HOST];
 }
 
+/** The processes' sockets are files; on Windows one process does everything. */
+const maxDefault = process.platform === "win32" ? 1 : 4;
+
+function countProcesses({ DATABASE_URL, PROCESSES }: Settings): number {
+  if (DATABASE_URL !== undefined) return PROCESSES ?? Math.min(maxDefault, availableParallelism());
+  if ((PROCESSES ?? 1) === 1) return 1;
+  throw new Error(
+    `Countersign cannot start, a setting is wrong:\n  PROCESSES: is ${PROCESSES}, but only one process can use the embedded database: unset PROCESSES, or set DATABASE_URL`,
+  );
+}
+
 /** Throws an Error whose message has one line for each variable that is wrong. */
 export function parseEnv(variables: Record<string, string | undefined>): Env {
   const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
@@ -226,6 +241,7 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
     worldId: settings.WORLD_APP_ID === undefined ? "local" : "portal",
     mail: settings.RESEND_API_KEY ? "resend" : settings.SMTP_URL ? "smtp" : "mailbox",
     bindAddresses: bindAddresses(settings, baseUrl),
+    processCount: countProcesses(settings),
   };
 }
 

@@ -38,8 +38,10 @@ import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
 import { startHousekeeping } from "./housekeeping";
 import { type OpenedLog, openLog } from "./open-log";
+import type { Calls } from "./process-calls";
 import { createRandom } from "./random";
 import { openWorldId } from "./world-id";
+import { appendInWriter, workInWriter } from "./writer-calls";
 
 /** The door with the whole context behind it. */
 export interface App extends Door<Context> {
@@ -84,6 +86,14 @@ const worldCallShares = {
 /** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
 const agentLifetimeMs = 20_000;
 
+/** What is different in a server of several processes. */
+export interface AppOptions {
+  /** The same in all of them. */
+  peerSecret?: string;
+  /** In all but the writer: the way to it. */
+  writer?: Calls;
+}
+
 type Clocked = { database: Context["database"]; clock: () => Date };
 
 function createMailer(env: Env, { database, clock }: Clocked): Mailer {
@@ -114,17 +124,27 @@ const createPicturePool = () =>
   });
 
 /** Opens the database; what opens after it closes it again when it fails. */
-export async function buildApp(env: Env): Promise<App> {
+export async function buildApp(env: Env, options: AppOptions = {}): Promise<App> {
   const opened = await openLog(env);
   try {
-    return await buildOn(opened, env);
+    return await buildOn(opened, env, options);
   } catch (error) {
     await opened.database.close();
     throw error;
   }
 }
 
-async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
+/** Work that nobody asks for, which one process does for all. Returns the function that ends it. */
+function startBackground(context: Context): () => Promise<void> {
+  const retries = startRetryLoop(context);
+  const stopHousekeeping = startHousekeeping(context);
+  return async () => {
+    stopHousekeeping();
+    await retries.stop();
+  };
+}
+
+async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppOptions): Promise<App> {
   const { database, files, source, guard, firstOrigin } = opened;
   const clock = () => new Date();
   const signers = await openSigners(database, source, firstOrigin);
@@ -133,6 +153,8 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
   const redis = openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
   const world = await openWorldId(env, files, random);
+  const sequencer = createLogSequencer({ database, keys, guard, random, logger });
+  const pool = createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") });
   const context: Context = {
     settings: env,
     database,
@@ -148,31 +170,32 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     health: createHealthCheck(database),
     keys,
     guard,
-    log: createLogSequencer({ database, keys, guard, random, logger }),
+    log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
     wakeups: await createWakeups(database),
-    pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
+    pool: writer === undefined ? pool : workInWriter(pool, writer),
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
   };
   const witnesses = createWitnesses({ database, policy: env.WITNESSES, logger });
-  await witnesses.ask();
-  context.log.onCommit(() => witnesses.schedule());
-  await logMadeKeys(context);
+  sequencer.onCommit(() => witnesses.schedule());
+  if (writer === undefined) {
+    await witnesses.ask();
+    await logMadeKeys(context);
+  }
   const pictures = createPicturePool();
-  const retries = startRetryLoop(context);
-  const stopHousekeeping = startHousekeeping(context);
+  const stopBackground = writer === undefined ? startBackground(context) : async () => {};
   const close = async () => {
-    stopHousekeeping();
-    await retries.stop();
-    await context.log.drain();
+    await stopBackground();
+    await sequencer.drain();
+    writer?.close();
     await witnesses.close();
-    await context.pool.close();
+    await pool.close();
     await pictures.close();
     redis?.disconnect();
     guard.close();
     await database.close();
   };
-  const peerSecret = Buffer.from(random(16)).toString("hex");
+  const { peerSecret = Buffer.from(random(16)).toString("hex") } = options;
   const desk = { context, env };
   return {
     context,
@@ -188,11 +211,14 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
 
 type Slots = { [appSlot]?: Promise<App> };
 
-/** The process's app; the first call builds it. One that could not be built is tried again by the next call. */
-export function getApp(): Promise<App> {
+/**
+ * The process's app; the first call builds it, with its options. One that could not be built is tried again by the next
+ * call.
+ */
+export function getApp(options?: AppOptions): Promise<App> {
   const slots = globalThis as Slots;
   if (slots[appSlot] === undefined) {
-    const building = buildApp(readEnv());
+    const building = buildApp(readEnv(), options);
     building.catch(() => {
       if (slots[appSlot] === building) delete slots[appSlot];
     });

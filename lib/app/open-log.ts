@@ -22,7 +22,8 @@ const poolerAdvice =
   "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower: no statement is prepared, and waiting requests look for a change once a second. Give it the server's own address if you can.";
 
 export async function openLog(env: Env): Promise<OpenedLog> {
-  const database = await openDatabase({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR });
+  const { DATABASE_URL: databaseUrl, DATA_DIR: dataDir, processCount } = env;
+  const database = await openDatabase({ databaseUrl, dataDir, processCount });
   if (database.isPooled) logger.warn(poolerAdvice);
   try {
     const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));

@@ -41,6 +41,7 @@ interface Route {
   pattern: RegExp;
   handler: Handler;
   isPublic: boolean;
+  isDecision: boolean;
 }
 
 function toPattern(path: string): RegExp {
@@ -53,6 +54,7 @@ function toPattern(path: string): RegExp {
 
 function bind<Id extends OperationId>(id: Id): Route {
   const spec: (typeof operations)[Id] = operations[id];
+  const { isDecision = false }: OperationSpec = spec;
   return {
     id,
     method: spec.method,
@@ -61,6 +63,7 @@ function bind<Id extends OperationId>(id: Id): Route {
     pattern: toPattern(spec.path),
     handler: createHandler(getApp, spec, runs[id], revivers[id]),
     isPublic: isForEveryone(spec),
+    isDecision,
   };
 }
 
@@ -166,6 +169,11 @@ const ownSegments = new Set(
     .map(({ path }) => firstSegment(path))
     .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
 );
+
+/** Whether the operation decides about an approval request. */
+export function isDecision(method: string | undefined, path: string): boolean {
+  return findMatching(path).some((route) => route.isDecision && route.method === method);
+}
 
 /** Whether the table answers this path, be it with 404; everything else is a page's. */
 export function isOperationPath(path: string): boolean {

@@ -1,8 +1,8 @@
 /**
- * Pages give way. Next renders on the one thread that answers the API, tens of milliseconds at a stretch, so pages get
- * a share of its time: half for all together, a quarter for one address, which has one page under way at once. An
- * occasional visitor never notices, because unused time is saved up. A flood waits: each address has a line of its own,
- * and addresses take turns.
+ * Pages give way. Next renders tens of milliseconds at a stretch, on the thread that answers the API too unless pages
+ * have a process of their own, so pages get a share of its time: half for all together, a quarter for one address,
+ * which has one page under way at once. An occasional visitor never notices, because unused time is saved up. A flood
+ * waits: each address has a line of its own, and addresses take turns.
  */
 import { performance } from "node:perf_hooks";
 import { AppError } from "#lib/errors";

@@ -11,6 +11,7 @@ import { getApp } from "./app";
 import { answerAsked, answerServerOptions, isOperationPath, normalizePath, refuse } from "./operations";
 import type { PageGate } from "./page-gate";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
+import { peerOf } from "./peer";
 import { isStandInPath, serveStandIn } from "./stand-in";
 
 /** Whether the table of operations answers this path; everything else is Next's. */
@@ -53,7 +54,7 @@ function toAsked(incoming: IncomingMessage): Asked {
     },
     ...(Number.isSafeInteger(announced) && { whole: { announced, read: () => readWhole(incoming) } }),
   };
-  rememberPeer(asked, incoming.socket.remoteAddress ?? "unknown");
+  rememberPeer(asked, peerOf(incoming));
   return asked;
 }
 
@@ -72,7 +73,7 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
 /** Who asks: all that a limit needs of a request, whose body is left alone. */
 function toBareRequest(incoming: IncomingMessage): Request {
   const request = new Request("http://localhost/", { headers: readHeaders(incoming) });
-  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  rememberPeer(request, peerOf(incoming));
   return request;
 }
 
@@ -86,7 +87,7 @@ function toRequest(incoming: IncomingMessage): Request {
     headers,
     ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: "half" } : {}),
   } as RequestInit);
-  rememberPeer(request, incoming.socket.remoteAddress ?? "unknown");
+  rememberPeer(request, peerOf(incoming));
   return request;
 }
 
@@ -220,11 +221,6 @@ export async function serveRefusal(
   }
   await send(refusal, outgoing);
   return true;
-}
-
-/** Tells Next the socket's address in a header that only this process can write. */
-export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
-  incoming.headers[PEER_HEADER] = `${peerSecret} ${incoming.socket.remoteAddress ?? "unknown"}`;
 }
 
 /** Hands a request to Next when it is its address's turn; says so if too many wait. */

@@ -77,6 +77,11 @@ export async function toItem(context: Context, facts: AttestationFacts): Promise
   return item;
 }
 
+export function factsOf(item: AttestationItem): AttestationFacts {
+  const { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven } = item;
+  return { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven };
+}
+
 /** Only verified signatures count: anyone can send bytes that verify under nothing. */
 export function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
   const { agent_signature, verdicts } = predicate;

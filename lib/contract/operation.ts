@@ -40,6 +40,8 @@ export interface OperationSpec {
   body?: z.ZodType;
   /** Stores nothing unless the caller's key is still what it was when the request came. */
   rechecksCaller?: boolean;
+  /** Decides about an approval request, which is an entry in the log. */
+  isDecision?: boolean;
   /** Takes an Idempotency-Key. */
   idempotent?: boolean;
   /** By success status; null for what is not JSON: a `file`, or a page's business. */

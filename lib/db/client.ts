@@ -75,10 +75,13 @@ async function openEmbedded(folder: string | null): Promise<Database> {
 export async function openDatabase(from: {
   databaseUrl?: string | undefined;
   dataDir: string | null;
+  /** Default: one, which then has more connections. */
+  processCount?: number;
 }): Promise<Database> {
-  return from.databaseUrl === undefined
-    ? openEmbedded(from.dataDir)
-    : openPostgres(from.databaseUrl, migrationsFolder);
+  const { databaseUrl, dataDir, processCount = 1 } = from;
+  return databaseUrl === undefined
+    ? openEmbedded(dataDir)
+    : openPostgres(databaseUrl, migrationsFolder, processCount === 1);
 }
 
 /** Runs `work` in one transaction while no other starting process of this database is inside. */

@@ -95,8 +95,14 @@ function limitTransactions(client: postgres.Sql): postgres.Sql {
   });
 }
 
+/** Of each process. PostgreSQL has a hundred by default, for all. */
+function countConnections(isAlone: boolean) {
+  return isAlone ? { general: 10, plain: 4 } : { general: 5, plain: 3 };
+}
+
+type Connections = ReturnType<typeof countConnections>;
+
 const connectionOptions = {
-  max: 10,
   onnotice: () => {},
   connect_timeout: 5,
   idle_timeout: 300,
@@ -120,13 +126,13 @@ const untyped = (client: postgres.Sql, parameters: unknown[]) =>
   parameters.map((value) => client.typed(value as never, 0));
 
 /** drizzle changes the serializers of the client it is given, so plain statements have one of their own. */
-function openDirectly(url: string): Database {
+function openDirectly(url: string, connections: Connections): Database {
   const options = {
     ...connectionOptions,
     connection: { ...connectionOptions.connection, ...sessionSettings },
   };
-  const client = postgres(url, options);
-  const plain = postgres(url, { ...options, max: 4 });
+  const client = postgres(url, { ...options, max: connections.general });
+  const plain = postgres(url, { ...options, max: connections.plain });
   const hot = {
     ...options,
     connection: { ...options.connection, ...planSettings },
@@ -154,10 +160,10 @@ function openDirectly(url: string): Database {
   };
 }
 
-function openThroughPooler(url: string): Database {
+function openThroughPooler(url: string, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
-  const client = postgres(url, options);
-  const plain = postgres(url, { ...options, max: 4, types: { bigint: bigintAsNumber } });
+  const client = postgres(url, { ...options, max: connections.general });
+  const plain = postgres(url, { ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   return {
     kind: "postgres",
     isPooled: true,
@@ -178,8 +184,12 @@ function openThroughPooler(url: string): Database {
 }
 
 /** Migrates first. Rejects with a message for the operator if the database does not answer. */
-export async function openPostgres(url: string, migrationsFolder: string): Promise<Database> {
+export async function openPostgres(
+  url: string,
+  migrationsFolder: string,
+  isAlone: boolean,
+): Promise<Database> {
   const isPooled = await detectPooler(url);
   await migrateUnderLock(url, migrationsFolder);
-  return isPooled ? openThroughPooler(url) : openDirectly(url);
+  return (isPooled ? openThroughPooler : openDirectly)(url, countConnections(isAlone));
 }

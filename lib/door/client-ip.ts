@@ -11,15 +11,15 @@ export type ProxySettings = Pick<Env, "TRUSTED_PROXY_HOPS" | "TRUSTED_PROXIES">;
 
 const peerOfRequest = new WeakMap<object, string>();
 
-/** The header by which the production server hands the socket's address to Next; it carries a secret of the process. */
+/** The header by which the production server hands the socket's address to Next; it carries a secret of the server's. */
 export const PEER_HEADER = "x-countersign-peer";
 
 export function rememberPeer(request: Asked, address: string): void {
   peerOfRequest.set(request, address);
 }
 
-function peerFromHeader(headers: Asked["headers"], secret: string): string | undefined {
-  const value = headers.get(PEER_HEADER);
+/** `value`: of the header PEER_HEADER. */
+export function peerFromHeader(value: string | null, secret: string): string | undefined {
   return value?.startsWith(`${secret} `) ? value.slice(secret.length + 1) : undefined;
 }
 
@@ -71,7 +71,8 @@ export function clientAddress(
   peerSecret: string,
   settings: ProxySettings,
 ): string {
-  const peer = peerOfRequest.get(request) ?? peerFromHeader(request.headers, peerSecret) ?? "unknown";
+  const peer =
+    peerOfRequest.get(request) ?? peerFromHeader(request.headers.get(PEER_HEADER), peerSecret) ?? "unknown";
   if (!isTrustedProxy(peer, settings)) return addressBucket(peer);
   const forwarded = request.headers.get("x-forwarded-for");
   const chosen = forwardedEntry(forwarded, settings.TRUSTED_PROXY_HOPS) ?? peer;

@@ -1,9 +1,24 @@
-/** Binds the addresses of the settings. */
+/** Binds the addresses of the settings, and lets go of them. */
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
+import type { Env } from "#lib/env";
 
 /** Several addresses of one name (`localhost`): a machine without IPv6 has one of them only. */
 const absent = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
+
+/** How long a stop waits for answers under way before it cuts their connections. */
+export const graceMs = 10_000;
+
+/** Takes no new connection, and resolves when the requests under way are answered or cut. */
+export async function stopServers(servers: readonly Server[]): Promise<void> {
+  const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+  for (const server of servers) server.closeIdleConnections();
+  const cut = setTimeout(() => {
+    for (const server of servers) server.closeAllConnections();
+  }, graceMs);
+  await Promise.all(closed);
+  clearTimeout(cut);
+}
 
 async function listen(server: Server, port: number, address: string | undefined): Promise<string | null> {
   try {
@@ -13,6 +28,17 @@ async function listen(server: Server, port: number, address: string | undefined)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? "";
   }
+}
+
+/** For errors of startServers: the same in words for the operator. */
+export function describeBinding({ PORT, HOST }: Pick<Env, "PORT" | "HOST">) {
+  return (error: NodeJS.ErrnoException): never => {
+    if (error.code === "EADDRINUSE")
+      throw new Error(`Countersign cannot start: PORT ${PORT} is in use by another program.`);
+    if (error.code === "EADDRNOTAVAIL")
+      throw new Error(`Countersign cannot start: HOST ${HOST} is not an address of this machine.`);
+    throw error;
+  };
 }
 
 /**

@@ -10,7 +10,7 @@ import { type LogItem, type LogItemKind, Outdated, type Placed, SigningKeyChange
 /** More changes than this during one request are nobody's intention. */
 const maxAttempts = 3;
 
-async function reloadKeys(context: Pick<LogContext, "keys" | "logger">): Promise<void> {
+export async function reloadKeys(context: Pick<LogContext, "keys" | "logger">): Promise<void> {
   try {
     await context.keys.reload();
   } catch (cause) {

@@ -1,0 +1,249 @@
+/** One server of several processes: what holds with one holds with all of them, and each may be killed. */
+import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createTestDatabase, databaseKinds } from "#support/databases";
+import { checkEverything, startLoad } from "#support/load";
+import { type Client, listMembers, openClients } from "#support/process-family";
+import { noLimits } from "#support/processes";
+import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const body = (action: string, agent_slug = "family") => ({ agent_slug, action, inputs_hash: "b" });
+const perMinute = 7;
+const apiCount = 3;
+
+describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "linux")(
+  "a server of several processes",
+  () => {
+    let server: ServerProcess;
+    let dataDir: string;
+    let settings: Record<string, string>;
+    let drop = async () => {};
+    let key: string;
+    const members = (role: string) =>
+      listMembers(server.child.pid ?? 0).filter((member) => member.role === role);
+    const pidOf = (role: string) => members(role)[0]?.pid ?? 0;
+    const socketFolders = async () =>
+      (await readdir(tmpdir())).filter((name) => name.startsWith("countersign-family-"));
+    const inEach = <T>(clients: Client[], work: (client: Client) => Promise<T>) =>
+      Promise.all(clients.map(work));
+    const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status);
+    /** Each process that has signed a head has a file of its own. */
+    const countSigners = async () => (await readdir(path.join(dataDir, "log-guard"))).length;
+    const isReplaced = (pid: number) =>
+      vi.waitFor(
+        async () => {
+          expect(listMembers(server.child.pid ?? 0).map((one) => one.pid)).not.toContain(pid);
+          expect(members("writer").length + members("reader").length).toBe(apiCount);
+          return openClients(server);
+        },
+        { timeout: 60_000, interval: 500 },
+      );
+
+    beforeAll(async () => {
+      dataDir = await mkdtemp(path.join(tmpdir(), "several-"));
+      const database = await createTestDatabase();
+      drop = database.drop;
+      settings = {
+        ...noLimits,
+        DATABASE_URL: database.url,
+        PROCESSES: String(apiCount),
+        LIMIT_AUTHORIZE_PER_MINUTE: String(perMinute),
+        LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
+      };
+      server = await startServer("server", dataDir, settings);
+      key = await obtainKey(server.base);
+    });
+    afterAll(async () => {
+      await server?.stop("SIGKILL");
+      await drop();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+    });
+
+    it("answers from all of them on one port, and says once that it listens, when all do", async () => {
+      const roles = listMembers(server.child.pid ?? 0).map(({ role }) => role);
+      expect(roles.sort()).toEqual(["pages", "reader", "reader", "writer"]);
+      expect((await openClients(server)).map(({ member }) => member.role)).toEqual([
+        "writer",
+        "reader",
+        "reader",
+      ]);
+      expect((await callServer(server.base, "GET", "/")).status).toBe(200);
+      expect(server.output().match(/Countersign is listening/g)).toHaveLength(1);
+    });
+
+    it("appends to the log in one of them alone, whichever was asked", async () => {
+      const clients = await openClients(server);
+      const attest = (client: Client) =>
+        client.call("POST", "/v1/attest", { key, body: body(`by ${client.member.pid}`) });
+      const answers = [...(await inEach(clients, attest)), ...(await inEach(clients, attest))];
+      expect(statuses(answers)).toEqual([201, 201, 201, 201, 201, 201]);
+      const indexes = answers.map((answer) => answer.body.log.index).sort((a, b) => a - b);
+      expect(indexes).toEqual(indexes.map((_, i) => indexes[0] + i));
+      const proven = { ...body("with a proof"), enable_zk: true };
+      const withProof = await clients.at(-1)?.call("POST", "/v1/attest", { key, body: proven });
+      expect([withProof?.status, withProof?.body.has_zk_proof]).toEqual([201, true]);
+      for (const client of clients) {
+        const read = await client.call("GET", `/v1/verify/${withProof?.body.attestation_id}`);
+        expect([read.status, read.body.valid]).toEqual([200, true]);
+      }
+      expect(await countSigners()).toBe(1);
+    });
+
+    it("counts limits for all of them together", async () => {
+      const clients = await openClients(server);
+      const counted = await obtainKey(server.base, "counted@example.com");
+      const many = Array.from({ length: 5 }, () => clients).flat();
+      const answers = await inEach(many, (client) =>
+        client.call("POST", "/v1/authorize", { key: counted, body: body("limited", "counted") }),
+      );
+      const counts = (status: number) => statuses(answers).filter((one) => one === status).length;
+      expect([counts(201), counts(429)]).toEqual([perMinute, many.length - perMinute]);
+    });
+
+    it("refuses a revoked key in all of them at once", async () => {
+      const key = await obtainKey(server.base, "revoked@example.com");
+      const clients = await openClients(server);
+      const attest = (client: Client) =>
+        client.call("POST", "/v1/attest", { key, body: body("before", "revoked") });
+      const info = (client: Client) => client.call("GET", "/v1/keys/info", { key });
+      expect(statuses(await inEach(clients, attest))).toEqual([201, 201, 201]);
+      expect(statuses(await inEach(clients, info))).toEqual([200, 200, 200]);
+      expect((await clients[1]?.call("DELETE", "/v1/keys", { key }))?.status).toBe(200);
+      expect(statuses(await inEach(clients, attest))).toEqual([401, 401, 401]);
+      expect(statuses(await inEach(clients, info))).toEqual([401, 401, 401]);
+    });
+
+    it("wakes who waits in any of them for a decision that another one takes", async () => {
+      const clients = await openClients(server);
+      const asked = await clients[0]?.call("POST", "/v1/authorize", { key, body: body("wait") });
+      const target = `/v1/authorize/${asked?.body.request_id}`;
+      let woken = 0;
+      const waiting = inEach(clients, async (client) => {
+        const answer = await client.call("GET", `${target}?wait=25`, { key });
+        woken += 1;
+        return answer.body.status;
+      });
+      const others = await openClients(server);
+      expect((await others.at(-1)?.call("DELETE", target, { key }))?.status).toBe(200);
+      // Long before the wait is over.
+      await vi.waitFor(() => expect(woken).toBe(apiCount), { timeout: 15_000 });
+      expect(await waiting).toEqual(["cancelled", "cancelled", "cancelled"]);
+      // The decision was asked of a reader and appended by the writer.
+      expect(await countSigners()).toBe(1);
+    });
+
+    it("keeps the stand-in's bridge and the mailbox for all of them", async () => {
+      const clients = await openClients(server);
+      const [first, ...others] = clients;
+      const sealed = { iv: "AAAAAAAAAAAAAAAA", payload: "AAAA" };
+      const left = await first?.call("POST", "/request", { body: sealed });
+      const there = await inEach(others, (client) =>
+        client.call("HEAD", `/request/${left?.body.request_id}`),
+      );
+      expect([left?.status, ...statuses(there)]).toEqual([200, 200, 200]);
+    });
+
+    it("answers the API while the process that makes pages stands still, and the page afterwards", async () => {
+      const clients = await openClients(server);
+      const pages = pidOf("pages");
+      process.kill(pages, "SIGSTOP");
+      try {
+        let isMade = false;
+        const page = callServer(server.base, "GET", "/docs").finally(() => {
+          isMade = true;
+        });
+        const pubkeys = await inEach(clients, (client) => client.call("GET", "/v1/pubkey"));
+        expect(statuses(pubkeys)).toEqual([200, 200, 200]);
+        expect(isMade).toBe(false);
+        process.kill(pages, "SIGCONT");
+        expect((await page).status).toBe(200);
+      } finally {
+        process.kill(pages, "SIGCONT");
+      }
+    });
+
+    it("replaces the process that makes pages, which are 503 with Retry-After until then", async () => {
+      const clients = await openClients(server);
+      process.kill(pidOf("pages"), "SIGKILL");
+      const refused = await vi.waitFor(async () => {
+        const answer = await callServer(server.base, "GET", "/");
+        expect(answer.status).toBe(503);
+        return answer;
+      });
+      expect(refused.headers.get("retry-after")).toBe("2");
+      expect(refused.body).toContain("Try again in 2 seconds");
+      expect(statuses(await inEach(clients, (client) => client.call("GET", "/v1/pubkey")))).toEqual([
+        200, 200, 200,
+      ]);
+      await vi.waitFor(async () => expect((await callServer(server.base, "GET", "/")).status).toBe(200), {
+        timeout: 60_000,
+        interval: 200,
+      });
+    });
+
+    it.each(["writer", "reader"])(
+      "replaces a killed %s; nothing acknowledged is lost or doubled",
+      async (role) => {
+        const load = startLoad(server.base, key, 6);
+        await load.reach(20);
+        const killed = pidOf(role);
+        process.kill(killed, "SIGKILL");
+        await load.reach(load.receipts.length + 20);
+        await load.stop();
+        // Cut connections, and answers that say that the outcome is not known.
+        for (const status of load.failures) expect([0, 503]).toContain(status);
+        await isReplaced(killed);
+        await checkEverything(server.base, load.receipts);
+        const clients = await openClients(server);
+        const attest = (client: Client) => client.call("POST", "/v1/attest", { key, body: body("after") });
+        expect(statuses(await inEach(clients, attest))).toEqual([201, 201, 201]);
+      },
+    );
+
+    it("answers what is under way when it is stopped, ends with all its processes, and starts again", async () => {
+      const folders = await socketFolders();
+      const children = listMembers(server.child.pid ?? 0).map(({ pid }) => pid);
+      const text = JSON.stringify(body("under way"));
+      const head = `POST /v1/attest HTTP/1.1\r\nhost: localhost:${server.port}\r\nauthorization: Bearer ${key}\r\ncontent-length: ${text.length}\r\n\r\n`;
+      const under = Array.from({ length: 6 }, () => connect(server.port, "127.0.0.1"));
+      for (const socket of under) {
+        await once(socket, "connect");
+        socket.write(`${head}${text.slice(0, 10)}`);
+      }
+      // Begun in all of them: the second half comes when nobody else is let in.
+      await inEach(await openClients(server), (client) => client.call("GET", "/v1/pubkey"));
+      const stopped = server.stop();
+      await vi.waitFor(() => expect(callServer(server.base, "GET", "/v1/health")).rejects.toThrow());
+      const answers = under.map(async (socket) => {
+        socket.write(text.slice(10));
+        return String((await once(socket, "data"))[0]).split("\r\n")[0];
+      });
+      expect(await Promise.all(answers)).toEqual(under.map(() => "HTTP/1.1 201 Created"));
+      await stopped;
+      expect(server.child.exitCode, server.output()).toBe(0);
+      for (const pid of children) expect(() => process.kill(pid, 0)).toThrow();
+      expect((await socketFolders()).length).toBe(folders.length - 1);
+      server = await startServer("server", dataDir, settings);
+      expect((await callServer(server.base, "GET", "/v1/health")).status).toBe(200);
+    });
+
+    it("does not start if one of its processes cannot, and says why once", async () => {
+      const second = await startServer("server", dataDir, { ...settings, PORT: String(server.port) });
+      await second.exited;
+      expect(second.child.exitCode).toBe(1);
+      expect(second.output().match(/PORT \d+ is in use/g)).toHaveLength(1);
+      expect(second.output()).not.toContain("is listening");
+      const nowhere = { ...settings, DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing" };
+      const third = await startServer("server", dataDir, nowhere);
+      await third.exited;
+      expect(third.child.exitCode).toBe(1);
+      expect(third.output().match(/does not answer/g)?.length).toBeGreaterThan(0);
+    });
+  },
+);

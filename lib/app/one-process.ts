@@ -1,0 +1,27 @@
+/** The whole server in one process. */
+import type { RequestListener } from "node:http";
+import { logConsole } from "#lib/door/console-lines";
+import { stopServers } from "#lib/door/listen";
+import type { Env } from "#lib/env";
+import { logger } from "#lib/logger";
+import { getApp } from "./app";
+import { prepareFront } from "./front";
+
+export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
+  logConsole(logger);
+  const { close } = await getApp();
+  const listen = await prepareFront(env, { pages: await openPages() });
+  const servers = await listen();
+  const stop = () =>
+    void stopServers(servers)
+      .then(close)
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          logger.error({ err: error }, "the shutdown failed");
+          process.exit(1);
+        },
+      );
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
+}

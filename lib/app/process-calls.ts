@@ -1,0 +1,142 @@
+/**
+ * Calls from one process of this server to another, over a Unix socket in a folder that is its user's alone. On the
+ * wire each message is its length and what V8 makes of it, so bytes and dates arrive as such.
+ */
+import { once } from "node:events";
+import { rm } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { deserialize, serialize } from "node:v8";
+
+/** Answers the call of this name; never rejects. */
+export type Answering = (name: string, argument: unknown) => Promise<unknown>;
+
+export interface Calls {
+  /** Null: nobody is there. Rejects with CallLost if the other process ends before it answers. */
+  call(name: string, argument: unknown): Promise<unknown> | null;
+  close(): void;
+}
+
+/** Whether the other process did what it was asked is not known. */
+export class CallLost extends Error {}
+
+interface Message {
+  id: number;
+  /** Of a call; undefined in an answer. */
+  name?: string;
+  value: unknown;
+}
+
+const lengthBytes = 4;
+const reconnectMs = 100;
+
+function readMessages(socket: Socket, onMessage: (message: Message) => void): void {
+  let held: Buffer = Buffer.alloc(0);
+  socket.on("data", (chunk: Buffer) => {
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    let start = 0;
+    while (held.length >= start + lengthBytes) {
+      const end = start + lengthBytes + held.readUInt32LE(start);
+      if (held.length < end) break;
+      onMessage(deserialize(held.subarray(start + lengthBytes, end)) as Message);
+      start = end;
+    }
+    held = held.subarray(start);
+  });
+}
+
+/** What is sent in the same turn of the event loop leaves in one write. */
+function send(socket: Socket, message: Message): void {
+  const body = serialize(message);
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32LE(body.length);
+  socket.cork();
+  socket.write(length);
+  socket.write(body);
+  process.nextTick(() => socket.uncork());
+}
+
+/** In the place of a process that was killed and has left its socket behind. */
+export async function listenAt(server: Server, path: string): Promise<void> {
+  await rm(path, { force: true });
+  // A process of a cluster would else leave listening to the first one.
+  server.listen({ path, exclusive: true });
+  await once(server, "listening");
+}
+
+/** Returns the function that ends it. */
+export async function serveCalls(path: string, answer: Answering): Promise<() => void> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => sockets.delete(socket));
+    readMessages(socket, ({ id, name = "", value: argument }) => {
+      void answer(name, argument).then((value) => {
+        if (socket.writable) send(socket, { id, value });
+      });
+    });
+  });
+  await listenAt(server, path);
+  return () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+}
+
+interface Waiting {
+  resolve: (value: unknown) => void;
+  reject: (error: Error) => void;
+}
+
+/** Resolves when it has tried to connect once; it tries again for as long as it is open. */
+export async function openCalls(path: string): Promise<Calls> {
+  const waiting = new Map<number, Waiting>();
+  let socket: Socket | null = null;
+  let isClosed = false;
+  let lastId = 0;
+
+  function settle({ id, value }: Message): void {
+    waiting.get(id)?.resolve(value);
+    waiting.delete(id);
+  }
+
+  function lose(): void {
+    socket = null;
+    for (const { reject } of waiting.values()) reject(new CallLost("the other process has ended"));
+    waiting.clear();
+    if (!isClosed) setTimeout(() => void open(), reconnectMs).unref();
+  }
+
+  async function open(): Promise<void> {
+    const opening = connect(path);
+    const isOpen = await new Promise<boolean>((resolve) => {
+      opening.once("connect", () => resolve(true));
+      opening.once("close", () => resolve(false));
+      opening.on("error", () => opening.destroy());
+    });
+    if (!isOpen || opening.destroyed || isClosed) {
+      opening.destroy();
+      return lose();
+    }
+    socket = opening;
+    opening.once("close", lose);
+    readMessages(opening, settle);
+  }
+
+  await open();
+  return {
+    call: (name, value) => {
+      if (socket === null || !socket.writable) return null;
+      const id = ++lastId;
+      const to = socket;
+      return new Promise((resolve, reject) => {
+        waiting.set(id, { resolve, reject });
+        send(to, { id, name, value });
+      });
+    },
+    close: () => {
+      isClosed = true;
+      socket?.destroy();
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** Next inside the production server: everything that the table of operations doesn't answer. Loading it takes a second and 100 MB. */
+import { rm } from "node:fs/promises";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import next from "next";
+import { getApp } from "#lib/app/app";
+import { createKeptPages } from "#lib/app/kept-pages";
+import { createPageGate } from "#lib/app/page-gate";
+import { vouchForPeer } from "#lib/app/peer";
+import { serveInTurn, serveMalformed, serveRefusal } from "#lib/app/serve";
+import { listStaticFiles } from "#lib/door/static-assets";
+import { logger } from "#lib/logger";
+
+async function openNext(port: number) {
+  // What an earlier version's picture optimizer kept of records that may be erased by now.
+  await rm(".next/cache/images", { recursive: true, force: true });
+  const pages = next({
+    dev: false,
+    dir: process.cwd(),
+    port,
+    hostname: "localhost",
+    // Next listens to `upgrade` on this server, which never hears of one. On ours it would take every request that
+    // offers another protocol (curl --http2) away from the routes; without a listener Node ignores the offer.
+    httpServer: createServer(),
+  });
+  await pages.prepare();
+  return pages.getRequestHandler();
+}
+
+export async function openPages(): Promise<RequestListener> {
+  const { env, peerSecret } = await getApp();
+  const handlePage = await openNext(env.PORT);
+  const files = await listStaticFiles(".next/static");
+  const keptPages = createKeptPages(new URL(env.baseUrl).host);
+  const gate = createPageGate();
+  const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (await serveMalformed(incoming, outgoing, files)) return;
+    vouchForPeer(incoming, peerSecret);
+    if (await serveRefusal(incoming, outgoing, peerSecret)) return;
+    if (keptPages.serve(incoming, outgoing)) return;
+    if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
+    else await serveInTurn(gate, incoming, outgoing, handlePage);
+  };
+  return (incoming, outgoing) => {
+    servePage(incoming, outgoing).catch((error: unknown) => {
+      // A client that goes away in the middle is nobody's error.
+      const isClientGone = incoming.socket.destroyed;
+      logger[isClientGone ? "debug" : "error"]({ err: error }, "a page failed");
+      outgoing.destroy();
+    });
+  };
+}
