@@ -124,7 +124,7 @@ describe("docs/wire.md", () => {
   });
 
   it("lists the messages of a zero-knowledge proof in their order", () => {
-    const lists = [...text.matchAll(/```text\n([\s\S]*?)```/g)].map(([, list = ""]) =>
+    const lists = [...text.matchAll(/```text\n(schema\n[\s\S]*?)```/g)].map(([, list = ""]) =>
       list.trim().split("\n"),
     );
     expect(lists).toEqual([[...MESSAGE_NAMES], [...PUBLIC_MESSAGE_NAMES]]);

@@ -5,6 +5,7 @@ export type GuideSlug =
   | "attest"
   | "approve"
   | "verify-offline"
+  | "record"
   | "zero-knowledge"
   | "security"
   | "wire"
@@ -53,6 +54,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "verify-offline",
         title: "Verify offline",
         description: "Repeat every check with the offline verifier, openssl or a Sigstore client.",
+      },
+      {
+        slug: "record",
+        title: "The record of an agent",
+        description: "How a missing attestation shows, and what completeness doesn't mean.",
       },
       {
         slug: "zero-knowledge",

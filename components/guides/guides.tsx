@@ -8,6 +8,7 @@ import errors from "./content/errors.md";
 import limits from "./content/limits.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
+import record from "./content/record.md";
 import runYourOwn from "./content/run-your-own.md";
 import security from "./content/security.md";
 import verifyOffline from "./content/verify-offline.md";
@@ -20,6 +21,7 @@ const texts: Record<GuideSlug, string> = {
   attest,
   approve,
   "verify-offline": verifyOffline,
+  record,
   "zero-knowledge": zeroKnowledge,
   security,
   wire,

@@ -8,7 +8,7 @@ import { HASH_BYTES } from "./merkle";
 import { fail, pass, skip } from "./outcome";
 import { type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
 
-/** What the record says of an entry beside it: all that its link needs. */
+/** An entry beside it in the record: all that its link needs. */
 export interface RecordNeighbour {
   /** The link before it. */
   previous: Uint8Array;

@@ -113,7 +113,7 @@ const withoutEvidence: Record<string, string[]> = {
   "attest-answer": ["public_url", "verify_command"],
   plain: [...sayings, ...beyondNext],
   "hash-approved": [...sayings, ...beyondNext, "warnings.0.message"],
-  "human-approved": [...sayings, ...beyondNext, "warnings.0.message"],
+  "human-approved": [...sayings, "warnings.0.message"],
   private: [...sayings, "signature", "timestamp", "record.agent_id", "record_neighbours.head.sequence"],
   erased: [
     ...sayings,
