@@ -12,11 +12,17 @@ export const graceMs = 10_000;
 /** Takes no new connection, and resolves when the requests under way are answered or cut. */
 export async function stopServers(servers: readonly Server[]): Promise<void> {
   const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-  for (const server of servers) server.closeIdleConnections();
+  // Those that become idle too: a client may keep its connection after the last answer.
+  const closeIdle = () => {
+    for (const server of servers) server.closeIdleConnections();
+  };
+  closeIdle();
+  const idle = setInterval(closeIdle, 100);
   const cut = setTimeout(() => {
     for (const server of servers) server.closeAllConnections();
   }, graceMs);
   await Promise.all(closed);
+  clearInterval(idle);
   clearTimeout(cut);
 }
 
