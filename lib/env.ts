@@ -64,6 +64,8 @@ const schema = z.object({
       return z.NEVER;
     }
   }),
+  NOT_BEFORE_MAX_AGE_SECONDS: z.coerce.number().int().min(10).max(86_400).default(600),
+  DRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
   RESEND_API_KEY: text,
   RESEND_BASE_URL: z.url().optional(),
   SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),

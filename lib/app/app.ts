@@ -20,6 +20,7 @@ import { createCallers } from "#lib/keys/callers";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
+import { createNotBefore } from "#lib/log/not-before";
 import { createLogSequencer } from "#lib/log/sequencer";
 import { createWitnesses } from "#lib/log/witnesses";
 import { logger } from "#lib/logger";
@@ -32,6 +33,7 @@ import { authSecretFile } from "#lib/signing/key-source";
 import { createSigningKeys } from "#lib/signing/signing-keys";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
 import { createFairQueue } from "#lib/workers/fair-queue";
+import { shareOf } from "#lib/workers/fair-share";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createShortMemory } from "#lib/workers/short-memory";
 import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
@@ -84,6 +86,9 @@ const worldCallShares = {
 /** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
 const agentLifetimeMs = 20_000;
 
+/** The service's own work, which weighs like one client's. */
+const serviceShare = shareOf("other", { organization: "service" });
+
 type Clocked = { database: Context["database"]; clock: () => Date };
 
 function createMailer(env: Env, { database, clock }: Clocked): Mailer {
@@ -133,6 +138,17 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
   const redis = openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
   const world = await openWorldId(env, files, random);
+  const pool = createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") });
+  const witnesses = createWitnesses({
+    ...{ database, policy: env.WITNESSES, logger, clock },
+    onCosigned: () => notBefore.refresh(),
+  });
+  const notBefore = createNotBefore({
+    ...{ database, policy: env.WITNESSES, drandUrl: env.DRAND_URL, clock, logger },
+    maxAgeSeconds: env.NOT_BEFORE_MAX_AGE_SECONDS,
+    verifyBeacon: (bound) => pool.runRemembered("verifyBeacon", bound, serviceShare),
+    renew: () => witnesses.schedule(),
+  });
   const context: Context = {
     settings: env,
     database,
@@ -150,12 +166,13 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     guard,
     log: createLogSequencer({ database, keys, guard, logger }),
     wakeups: await createWakeups(database),
-    pool: createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") }),
+    notBefore,
+    pool,
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
   };
-  const witnesses = createWitnesses({ database, policy: env.WITNESSES, logger });
   await witnesses.ask();
+  notBefore.start();
   context.log.onCommit(() => witnesses.schedule());
   await logMadeKeys(context);
   const pictures = createPicturePool();
@@ -165,8 +182,9 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     stopHousekeeping();
     await retries.stop();
     await context.log.drain();
+    await notBefore.close();
     await witnesses.close();
-    await context.pool.close();
+    await pool.close();
     await pictures.close();
     redis?.disconnect();
     guard.close();

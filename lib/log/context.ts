@@ -2,10 +2,12 @@
 import type { DoorContext } from "#lib/door/context";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import type { ForkGuard } from "./fork-guard";
+import type { NotBeforeSource } from "./not-before";
 import type { LogSequencer } from "./sequencer";
 
 export interface LogContext extends DoorContext {
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;
+  notBefore: NotBeforeSource;
 }

@@ -15,6 +15,12 @@ export interface ShownCheckpoint {
   note: string;
 }
 
+/** Null-safe: a size that was cosigned once has not been renewed. */
+const lastCosigned =
+  sql<Date>`coalesce(${logCosignatures.renewed_at}, ${logCosignatures.created_at})`.mapWith(
+    logCosignatures.created_at,
+  );
+
 type Policy = WitnessPolicySettings | undefined;
 
 /** Witnesses that have been silent for longer do not hold the newest checkpoint back. */
@@ -43,7 +49,7 @@ async function findCosigned(
   const [newest] = await executor
     .select({
       size: logCosignatures.size,
-      isFresh: sql<boolean>`${max(logCosignatures.created_at)} > now() - make_interval(secs => ${patienceSeconds})`,
+      isFresh: sql<boolean>`${max(lastCosigned)} > now() - make_interval(secs => ${patienceSeconds})`,
     })
     .from(logCosignatures)
     .where(and(eq(logCosignatures.log_id, logId), inArray(logCosignatures.witness, names)))
@@ -101,7 +107,7 @@ export async function readCosignedSizes(executor: Executor, logId: number) {
     .select({
       witness: logCosignatures.witness,
       size: max(logCosignatures.size),
-      cosignedAt: max(logCosignatures.created_at),
+      cosignedAt: sql<Date | null>`max(${lastCosigned})`.mapWith(logCosignatures.created_at),
     })
     .from(logCosignatures)
     .where(eq(logCosignatures.log_id, logId))

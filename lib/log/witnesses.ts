@@ -19,7 +19,7 @@ import { addCheckpoint } from "./witness-client";
 export interface Witnesses {
   /** Throws if a witness has cosigned what the database does not hold; one that is silent only warns. */
   ask(): Promise<void>;
-  /** After a commit. */
+  /** After a commit, or to have the newest checkpoint cosigned once more. */
   schedule(): void;
   /** Ends the rounds; resolves when the one under way is done. */
   close(): Promise<void>;
@@ -29,6 +29,9 @@ interface Options {
   database: Database;
   policy: WitnessPolicySettings | undefined;
   logger: Logger;
+  clock: () => Date;
+  /** A checkpoint was cosigned. */
+  onCosigned: () => void;
   gatherMs?: number;
   retryMs?: number;
 }
@@ -41,7 +44,7 @@ async function storeCosignature({ db }: Database, head: Head, { key }: Witness, 
     .values({ log_id: head.id, size: head.size, witness: key.name, line })
     .onConflictDoUpdate({
       target: [logCosignatures.log_id, logCosignatures.size, logCosignatures.witness],
-      set: { line, created_at: sql`now()` },
+      set: { renewed_line: line, renewed_at: sql`now()` },
     });
 }
 
@@ -53,9 +56,21 @@ function describeFork(witness: Witness, head: Head, size: number): { forked: str
   };
 }
 
+/**
+ * A cosignature is a time as well. A witness whose clock is wrong would have honest statements contradict it, so what
+ * it says does not count. Times are whole seconds.
+ */
+function findClockProblem(timeSeconds: number, sentAt: Date, answeredAt: Date): string | null {
+  const isEarly = timeSeconds < Math.floor(sentAt.getTime() / 1000) - 1;
+  const isLate = timeSeconds > answeredAt.getTime() / 1000 + 2;
+  if (!isEarly && !isLate) return null;
+  const difference = timeSeconds - Math.floor(answeredAt.getTime() / 1000);
+  return `its clock differs from this machine's by ${difference} seconds`;
+}
+
 /** A few tries: the first from the size that we remember, the next from the one that the witness names. */
 async function cosign(
-  { database, logger }: Options,
+  { database, logger, clock }: Options,
   witness: Witness,
   remembered: number,
 ): Promise<RoundResult> {
@@ -64,13 +79,16 @@ async function cosign(
     const head = await readOpenHead(database.db);
     if (oldSize > head.size) return describeFork(witness, head, oldSize);
     const proof = await proveConsistency(oldSize, head.size, tileReader(database.db, head.id));
+    const sentAt = clock();
     const answer = await addCheckpoint(witness, { oldSize, proof, checkpoint: head.checkpoint });
-    if (answer.kind === "cosigned") {
+    const problem = answer.kind === "cosigned" ? findClockProblem(answer.timeSeconds, sentAt, clock()) : null;
+    if (answer.kind === "cosigned" && problem === null) {
       await storeCosignature(database, head, witness, answer.line);
       return "cosigned";
     }
-    if (answer.kind === "failed") {
-      logger.warn({ witness: witness.key.name, problem: answer.problem }, "a witness did not cosign");
+    if (answer.kind !== "conflict") {
+      const why = answer.kind === "failed" ? answer.problem : problem;
+      logger.warn({ witness: witness.key.name, problem: why }, "a witness did not cosign");
       return "failed";
     }
     const known = answer.size ?? oldSize;
@@ -101,6 +119,7 @@ export function createWitnesses(options: Options): Witnesses {
     try {
       const results = await runRound(options, active);
       isRetryNeeded = results.some((result) => result !== "cosigned");
+      if (results.includes("cosigned")) options.onCosigned();
       for (const result of results)
         if (typeof result === "object")
           logger.error({ problem: result.forked }, "a witness contradicts the log");
