@@ -1,5 +1,5 @@
 /**
- * The ten checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them.
+ * The checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them.
  * Too long for a browser's scripts: a server component hands on what a page shows. Titles are in check-titles.tsx.
  */
 import type { AttestationCheckName } from "#lib/domain/verify";
@@ -60,5 +60,15 @@ export const checkTexts: Record<AttestationCheckName, CheckText> = {
     question: "Did this service's BBS key sign the disclosed values, and do they agree with the payload?",
     repeat:
       "Verify the proof under the BBS key from /v1/pubkey (BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_). The offline verifier does this in one command.",
+  },
+  not_before: {
+    question: "Was it made after something that nobody could know earlier?",
+    repeat:
+      "If predicate.not_before names a checkpoint, fetch /log/cosigned/<checkpoint_hash>: its SHA-256 must be checkpoint_hash, and its witnesses' cosignatures state their times. If it names a round of drand, that round's time. The timestamp must not be earlier.",
+  },
+  not_after: {
+    question: "Did others see it in the log, and when at the latest?",
+    repeat:
+      "Fetch /v1/verify/<id>/anchors: each checkpoint must cover the entry, by its inclusion proof. The witnesses' cosignatures state their times, and openssl ts -verify checks each time stamp over the checkpoint's first three lines. The timestamp must not be later.",
   },
 };

@@ -1,4 +1,4 @@
-/** The names of the ten checks, for people. */
+/** The names of the checks, for people. */
 import type { AttestationCheckName } from "#lib/domain/verify";
 
 export const checkTitles: Record<AttestationCheckName, string> = {
@@ -12,4 +12,6 @@ export const checkTitles: Record<AttestationCheckName, string> = {
   tools: "Tools",
   human_authorization: "Human approval",
   zk_proof: "Zero-knowledge proof",
+  not_before: "Made after",
+  not_after: "Made before",
 };

@@ -28,6 +28,8 @@ export interface TestWitness {
   setDown(isDown: boolean): void;
   /** How far its clock is ahead of this machine's. */
   setClockAhead(seconds: number): void;
+  /** How many checkpoints it was sent. */
+  asked(): number;
   /** Lines of other keys that it answers beside its own. */
   setOtherLines(lines: string): void;
   close(): Promise<void>;
@@ -48,6 +50,7 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
   let isDown = false;
   let aheadSeconds = 0;
   let otherLines = "";
+  let asked = 0;
 
   async function judge(body: string): Promise<Answer> {
     const { oldSize, proof, checkpoint: note } = parseAddCheckpoint(body);
@@ -77,6 +80,7 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
       return;
     }
     const isOurs = incoming.method === "POST" && incoming.url === "/w/add-checkpoint";
+    if (isOurs) asked += 1;
     const answer: Answer = isOurs
       ? await judge(await text(incoming)).catch(() => ({ status: 400 }))
       : { status: 404 };
@@ -100,6 +104,7 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
     setClockAhead: (seconds) => {
       aheadSeconds = seconds;
     },
+    asked: () => asked,
     setOtherLines: (lines) => {
       otherLines = lines;
     },

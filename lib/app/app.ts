@@ -4,11 +4,13 @@
  */
 
 import { hkdfSync } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { Redis } from "ioredis";
 import type { Context } from "#lib/approvals/context";
 import { startRetryLoop } from "#lib/approvals/retry-submissions";
 import { createWakeups } from "#lib/db/wakeups";
+import { type Certificate, parseCertificates } from "#lib/domain/certificate";
 import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
 import { unknownKeyPolicy } from "#lib/door/limits";
@@ -22,6 +24,7 @@ import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
 import { createNotBefore } from "#lib/log/not-before";
 import { createLogSequencer } from "#lib/log/sequencer";
+import { createTimeStamps } from "#lib/log/time-stamps";
 import { createWitnesses } from "#lib/log/witnesses";
 import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
@@ -86,6 +89,16 @@ const worldCallShares = {
 /** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
 const agentLifetimeMs = 20_000;
 
+async function readTimeAuthorities(file: string | undefined): Promise<Certificate[]> {
+  if (file === undefined) return [];
+  try {
+    return parseCertificates(await readFile(file, "utf8"));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`Countersign cannot start: TSA_CERTIFICATES, ${file}: ${why}`);
+  }
+}
+
 /** The service's own work, which weighs like one client's. */
 const serviceShare = shareOf("other", { organization: "service" });
 
@@ -141,6 +154,7 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
   const pool = createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") });
   const witnesses = createWitnesses({
     ...{ database, policy: env.WITNESSES, logger, clock },
+    intervalSeconds: env.WITNESS_INTERVAL_SECONDS,
     onCosigned: () => notBefore.refresh(),
   });
   const notBefore = createNotBefore({
@@ -148,6 +162,10 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     maxAgeSeconds: env.NOT_BEFORE_MAX_AGE_SECONDS,
     verifyBeacon: (bound) => pool.runRemembered("verifyBeacon", bound, serviceShare),
     renew: () => witnesses.schedule(),
+  });
+  const timeAuthorities = await readTimeAuthorities(env.TSA_CERTIFICATES);
+  const timeStamps = createTimeStamps({
+    ...{ database, urls: env.TSA_URLS, pinned: timeAuthorities, clock, random, logger },
   });
   const context: Context = {
     settings: env,
@@ -167,12 +185,14 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     log: createLogSequencer({ database, keys, guard, logger }),
     wakeups: await createWakeups(database),
     notBefore,
+    timeAuthorities,
     pool,
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
   };
   await witnesses.ask();
   notBefore.start();
+  timeStamps.start();
   context.log.onCommit(() => witnesses.schedule());
   await logMadeKeys(context);
   const pictures = createPicturePool();
@@ -182,6 +202,7 @@ async function buildOn(opened: OpenedLog, env: Env): Promise<App> {
     stopHousekeeping();
     await retries.stop();
     await context.log.drain();
+    await timeStamps.close();
     await notBefore.close();
     await witnesses.close();
     await pool.close();

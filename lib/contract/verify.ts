@@ -4,6 +4,7 @@ import { reasonCodes } from "#lib/domain/reasons";
 import { attestationChecks } from "#lib/domain/verify";
 import { attestationFields } from "./attest";
 import { anyObject } from "./primitives";
+import { timeBounds } from "./time";
 import { warnings } from "./warnings";
 import { zkProof } from "./zk";
 
@@ -33,6 +34,7 @@ export const verifyResponse = z
       .string()
       .nullable()
       .meta({ description: "canonical JSON of the manifest it was compared with" }),
+    time_bounds: timeBounds,
     checks: z.array(check),
     independent_verification: z.strictObject({
       public_key_pem: z.string(),

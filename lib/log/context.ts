@@ -1,4 +1,5 @@
 /** What the log adds to the context. */
+import type { Certificate } from "#lib/domain/certificate";
 import type { DoorContext } from "#lib/door/context";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import type { ForkGuard } from "./fork-guard";
@@ -10,4 +11,6 @@ export interface LogContext extends DoorContext {
   log: LogSequencer;
   guard: ForkGuard;
   notBefore: NotBeforeSource;
+  /** Whose time stamps count. */
+  timeAuthorities: readonly Certificate[];
 }

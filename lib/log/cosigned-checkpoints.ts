@@ -23,8 +23,8 @@ const lastCosigned =
 
 type Policy = WitnessPolicySettings | undefined;
 
-/** Witnesses that have been silent for longer do not hold the newest checkpoint back. */
-const patienceSeconds = 60;
+/** Witnesses that have been silent for longer do not hold the newest checkpoint back; they are asked once a minute. */
+const patienceSeconds = 120;
 
 async function addCosignatures(
   executor: Executor,

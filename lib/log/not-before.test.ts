@@ -49,7 +49,11 @@ describe("a statement", () => {
   const start = async (aheadSeconds = 0) => {
     witness.setClockAhead(aheadSeconds);
     witness.seen.clear();
-    const settings = { LOG_SIGNING_KEY: logSeed, WITNESSES: `${witness.entry}\npolicy 1` };
+    const settings = {
+      LOG_SIGNING_KEY: logSeed,
+      WITNESS_INTERVAL_SECONDS: "0",
+      WITNESSES: `${witness.entry}\npolicy 1`,
+    };
     test = await startTestApp(kind, settings);
     ({ key } = await test.createKey());
   };
@@ -90,7 +94,14 @@ describe("a statement", () => {
       witnesses: [{ key: witness.key, url: witness.entry.split(" ")[1] ?? "" }],
       threshold: 1,
     };
-    const again = createWitnesses({ database, policy, logger, clock, onCosigned: () => {} });
+    const again = createWitnesses({
+      database,
+      policy,
+      logger,
+      clock,
+      intervalSeconds: 0,
+      onCosigned: () => {},
+    });
     await again.ask();
     await again.close();
     const after = await newest();

@@ -5,6 +5,7 @@ import type { z } from "zod";
 import type { pubkeyResponse } from "#lib/contract/keys";
 import { signingKeys } from "#lib/db/schema";
 import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/domain/bytes";
+import { encodeCertificatePem } from "#lib/domain/certificate";
 import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/domain/disclosure";
 import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-key";
 import { pathOfLog } from "#lib/domain/log-epochs";
@@ -153,7 +154,8 @@ export async function readPublicKeys(context: LogContext): Promise<z.infer<typeo
   const { origin, vkey, url } = open;
   const { current, zk, key_events } = about;
   const witnesses = await describeWitnesses(context);
-  return { ...current, log: { origin, vkey, url, witnesses }, logs, zk, key_events };
+  const time_authorities = context.timeAuthorities.map(encodeCertificatePem);
+  return { ...current, log: { origin, vkey, url, witnesses, time_authorities }, logs, zk, key_events };
 }
 
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */

@@ -13,6 +13,7 @@ import type { Logger } from "#lib/logger";
 import type { Head } from "./append";
 import { readCosignedSizes } from "./cosigned-checkpoints";
 import { ForkGuardError } from "./fork-guard";
+import { takeTurn } from "./outside-turns";
 import { readOpenHead, tileReader } from "./reader";
 import { addCheckpoint } from "./witness-client";
 
@@ -32,11 +33,14 @@ interface Options {
   clock: () => Date;
   /** A checkpoint was cosigned. */
   onCosigned: () => void;
+  /** Of one witness, counted over all processes of the database. */
+  intervalSeconds: number;
   gatherMs?: number;
   retryMs?: number;
 }
 
-type RoundResult = "cosigned" | "failed" | { forked: string };
+/** `later`: it is not its turn yet. */
+type RoundResult = "cosigned" | "failed" | "later" | { forked: string };
 
 async function storeCosignature({ db }: Database, head: Head, { key }: Witness, line: string): Promise<void> {
   await db
@@ -99,11 +103,25 @@ async function cosign(
   return "failed";
 }
 
-async function runRound(options: Options, policy: WitnessPolicySettings): Promise<RoundResult[]> {
+/** Public witnesses serve many logs, and are asked by one process at a time. */
+async function mayAsk({ database, intervalSeconds }: Options, { key }: Witness): Promise<boolean> {
+  return intervalSeconds === 0 || takeTurn(database.db, `witness ${key.name}`, intervalSeconds);
+}
+
+/** `isStart`: whatever the turns say, because nothing is signed before they have answered. */
+async function runRound(
+  options: Options,
+  policy: WitnessPolicySettings,
+  isStart: boolean,
+): Promise<RoundResult[]> {
   const head = await readOpenHead(options.database.db);
   const known = await readCosignedSizes(options.database.db, head.id);
   return Promise.all(
-    policy.witnesses.map((witness) => cosign(options, witness, known.get(witness.key.name)?.size ?? 0)),
+    policy.witnesses.map(async (witness) =>
+      isStart || (await mayAsk(options, witness))
+        ? cosign(options, witness, known.get(witness.key.name)?.size ?? 0)
+        : "later",
+    ),
   );
 }
 
@@ -117,7 +135,7 @@ export function createWitnesses(options: Options): Witnesses {
   async function run(active: WitnessPolicySettings): Promise<void> {
     let isRetryNeeded = false;
     try {
-      const results = await runRound(options, active);
+      const results = await runRound(options, active, false);
       isRetryNeeded = results.some((result) => result !== "cosigned");
       if (results.includes("cosigned")) options.onCosigned();
       for (const result of results)
@@ -146,7 +164,7 @@ export function createWitnesses(options: Options): Witnesses {
   return {
     ask: async () => {
       if (policy === undefined) return;
-      for (const result of await runRound(options, policy)) {
+      for (const result of await runRound(options, policy, true)) {
         if (typeof result === "object") throw new ForkGuardError(result.forked);
         if (result === "failed") startAfter(retryMs);
       }

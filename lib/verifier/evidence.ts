@@ -78,6 +78,7 @@ function receiptOf({ envelope, leaf, index, proof, checkpoint }: LogBundle): Rec
     toolManifest: "absent",
     humanAuthorization: "absent",
     zkProof: "absent",
+    time: "absent",
   };
 }
 
