@@ -51,7 +51,7 @@ interface Row {
 }
 
 const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
-const policy = { witnesses: "$2", threshold: "$3" };
+const policy = { witnesses: "$2", quorum: "$3" };
 
 /**
  * The payload is canonical JSON, in which this comes before anything that the agent sent; what is found otherwise is not
@@ -59,7 +59,7 @@ const policy = { witnesses: "$2", threshold: "$3" };
  */
 const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
 
-/** $1: id. With a policy $2 are its witnesses and $3 its threshold; without one $2 is null. */
+/** $1: id. With a policy $2 are its witnesses and $3 its quorum; without one $2 is null. */
 const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature,
     a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof, a.bbs_signature, a.erased_at,
     g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size, shown.note,
@@ -93,7 +93,11 @@ export async function readAttestation(
   if (!isUuid(id)) throw attestationNotFound();
   const policy = isCosigned ? settings.WITNESSES : undefined;
   const names = policy?.witnesses.map(({ key }) => key.name) ?? null;
-  const [row] = await database.statement<Row>(statementText)(id, names, policy?.threshold ?? null);
+  const [row] = await database.statement<Row>(statementText)(
+    id,
+    names,
+    policy ? JSON.stringify(policy.quorum) : null,
+  );
   if (!row) throw attestationNotFound();
   return toStored(row);
 }

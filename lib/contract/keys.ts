@@ -90,7 +90,8 @@ export const pubkeyResponse = z
       }),
       witnesses: z
         .strictObject({
-          threshold: z.number().int().meta({ description: "how many members must cosign" }),
+          threshold: z.number().int().meta({ description: "the least number of members that must cosign" }),
+          policy: z.string().meta({ description: "who must cosign (C2SP tlog-policy)" }),
           members: z.array(
             z.strictObject({
               name: z.string(),

@@ -92,6 +92,7 @@ describe("a statement", () => {
     await new Promise((done) => setTimeout(done, 1_100));
     const policy = {
       witnesses: [{ key: witness.key, url: witness.entry.split(" ")[1] ?? "" }],
+      quorum: { k: 0, of: [] },
       threshold: 1,
     };
     const again = createWitnesses({
@@ -214,7 +215,9 @@ describe("the source", () => {
   it("has the witnesses asked again when nothing was cosigned lately, and falls back to drand meanwhile", async () => {
     beacon.answer(round());
     const key = makeVerifierKey("w.example/1", 4, signerOf(22).publicKey);
-    start({ policy: { witnesses: [{ key, url: "http://127.0.0.1:9" }], threshold: 1 } });
+    start({
+      policy: { witnesses: [{ key, url: "http://127.0.0.1:9" }], quorum: "w.example/1", threshold: 1 },
+    });
     await vi.waitFor(() => expect(fieldNow()).toMatchObject({ not_before: { type: "drand" } }), {
       timeout: 5_000,
     });

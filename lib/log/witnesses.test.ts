@@ -98,6 +98,9 @@ describe("witnesses", () => {
   it("are shown with the policy and how far each has come", async () => {
     const { body } = await test.call("GET", "/v1/pubkey");
     expect(body.log.witnesses.threshold).toBe(2);
+    expect(body.log.witnesses.policy).toMatch(
+      /^log .*\n(witness .*\n){3}group group-1 2 .*\nquorum group-1\n$/,
+    );
     const [first, , down] = body.log.witnesses.members;
     expect(first).toMatchObject({ name: "witness.test/w11", vkey: witnesses[0]?.vkey });
     expect(first.cosigned_size).toBeGreaterThan(0);
@@ -107,7 +110,7 @@ describe("witnesses", () => {
   it("are asked once in an interval, by all processes together", async () => {
     const { database, logger, clock } = test.app.context;
     const { witnesses: members } = parseWitnessPolicy(settings["WITNESSES"] ?? "");
-    const policy = { witnesses: members.slice(0, 1), threshold: 1 };
+    const policy = { witnesses: members.slice(0, 1), quorum: { k: 1, of: ["w"] }, threshold: 1 };
     const first = witnesses[0] as TestWitness;
     const asked = first.asked();
     const processes = [1, 2, 3].map(() =>
