@@ -66,6 +66,17 @@ const schema = z.object({
       return z.NEVER;
     }
   }),
+  WITNESS_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(3_600).default(60),
+  NOT_BEFORE_MAX_AGE_SECONDS: z.coerce.number().int().min(10).max(86_400).default(600),
+  TSA_URLS: text.transform((value, context) => {
+    const urls = value?.split(/[\s,]+/).filter((url) => url !== "") ?? [];
+    const wrong = urls.find((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol));
+    if (wrong === undefined) return urls;
+    context.addIssue({ code: "custom", message: `${wrong} is not an http address` });
+    return z.NEVER;
+  }),
+  TSA_CERTIFICATES: text,
+  DRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
   RESEND_API_KEY: text,
   RESEND_BASE_URL: z.url().optional(),
   SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
@@ -231,6 +242,11 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
   if (settings.TRUSTED_PROXIES !== undefined && settings.TRUSTED_PROXY_HOPS === 0) {
     throw new Error(
       "Countersign cannot start, a setting is missing:\n  TRUSTED_PROXY_HOPS: must be set with TRUSTED_PROXIES, to how many proxies a request passes",
+    );
+  }
+  if (settings.TSA_URLS.length > 0 && settings.TSA_CERTIFICATES === undefined) {
+    throw new Error(
+      "Countersign cannot start, a setting is missing:\n  TSA_CERTIFICATES: must be set with TSA_URLS, to a PEM file of the certificates that their time stamps must lead to",
     );
   }
   return {

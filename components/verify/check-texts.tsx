@@ -66,4 +66,14 @@ export const checkTexts: Record<AttestationCheckName, CheckText> = {
     repeat:
       "Hash the link before it, its number and payload_hash as docs/wire.md says. The result must be the next entry's previous, or the head's link if it is the last one.",
   },
+  not_before: {
+    question: "Was it made after something that nobody could know earlier?",
+    repeat:
+      "If predicate.not_before names a checkpoint, fetch /log/cosigned/<checkpoint_hash>: its SHA-256 must be checkpoint_hash, and its witnesses' cosignatures state their times. If it names a round of drand, that round's time. The timestamp must not be earlier.",
+  },
+  not_after: {
+    question: "Did others see it in the log, and when at the latest?",
+    repeat:
+      "Fetch /v1/verify/<id>/anchors: each checkpoint must cover the entry, by its inclusion proof. The witnesses' cosignatures state their times, and openssl ts -verify checks each time stamp over the checkpoint's first three lines. The timestamp must not be later.",
+  },
 };

@@ -13,4 +13,6 @@ export const checkTitles: Record<AttestationCheckName, string> = {
   human_authorization: "Human approval",
   zk_proof: "Zero-knowledge proof",
   record: "Agent's record",
+  not_before: "Made after",
+  not_after: "Made before",
 };

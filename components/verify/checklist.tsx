@@ -1,5 +1,5 @@
 "use client";
-/** The ten checks, each with the server's and the browser's result side by side. */
+/** The checks, each with the server's and the browser's result side by side. */
 import { ChecklistRow } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";

@@ -16,6 +16,7 @@ function render(fields: object, isTest = false): string {
     human_approved: true,
     human_authorization: null,
     warnings: [],
+    time_bounds: { made_after: null, made_before: null, checkpoint: null, anchors: [] },
     human_approval: {
       method: "proof_of_personhood",
       level: "orb",
@@ -74,5 +75,22 @@ describe("the grade of an approval", () => {
       expect(changed).toContain("Claimed, not verified");
       expect(changed).not.toMatch(/text-pass|None recorded|erased/);
     }
+  });
+});
+
+describe("the time of a record", () => {
+  const at = "2026-11-22T12:00:00.000Z";
+  const bounds = { made_after: { at, by: ["witness.example/w"] }, made_before: null };
+
+  it("is shown with who vouches for it, and without a bound where nobody does", () => {
+    expect(render({})).toContain("No independent lower bound");
+    expect(render({ time_bounds: bounds })).toContain(`Made after ${at} (witness.example/w)`);
+    expect(render({ time_bounds: { made_after: null, made_before: { at, by: ["\u202etsa"] } } })).toContain(
+      "(⟨U+202E⟩tsa)",
+    );
+  });
+
+  it("is not that of others where a check failed", () => {
+    expect(render({ valid: false, time_bounds: bounds })).not.toContain("Made after");
   });
 });

@@ -8,7 +8,13 @@ import { TextLink } from "#components/ui/text-link";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { ActionStatement } from "#lib/domain/statement";
 import { findRowWarning } from "#lib/domain/warning-rows";
-import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor } from "#lib/verifier/report";
+import {
+  listUncompared,
+  type VerifierCheck,
+  type VerifierReport,
+  wordsFor,
+  wordsForTime,
+} from "#lib/verifier/report";
 import { checkTitles } from "./check-titles";
 
 const tones: Record<VerifierReport["verdict"], CalloutTone> = {
@@ -112,6 +118,9 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
             <TestMark />
           </p>
         ) : null}
+        {statement === null ? null : (
+          <p className="mt-2 [overflow-wrap:anywhere]">{toVisibleText(wordsForTime(report))}</p>
+        )}
         {unproven.length === 0 ? null : (
           <p className="mt-2">
             Shown in the file, but not proven by anything in it: {unproven.map(toVisibleText).join(", ")}.

@@ -5,6 +5,8 @@ import { StatusPill, TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { toVisibleText } from "#lib/domain/display-text";
+import { describeBounds } from "#lib/domain/time-words";
 import type { Verification } from "./facts";
 
 type SubjectSummaryProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
@@ -60,6 +62,11 @@ export function SubjectSummary(props: SubjectSummaryProps) {
           </>
         )}
       </p>
+      {answer.valid === false ? null : (
+        <p className="mt-1 text-muted text-sm [overflow-wrap:anywhere]" data-time-bounds>
+          {toVisibleText(describeBounds(answer.time_bounds.made_after, answer.time_bounds.made_before))}
+        </p>
+      )}
       <div className="mt-3">
         <ApprovalGrade {...props} />
       </div>

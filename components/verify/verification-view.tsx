@@ -92,7 +92,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
         </Section>
         <Section
           id="checks"
-          title="The ten checks"
+          title="The checks"
           lead="Each is run by the server on every visit, from the stored bytes, and again by your own browser with the offline verifier's code."
         >
           <Checklist

@@ -26,6 +26,12 @@ export interface TestWitness {
   follow(logKey: VerifierKey): void;
   /** Down: it drops every connection. */
   setDown(isDown: boolean): void;
+  /** How far its clock is ahead of this machine's. */
+  setClockAhead(seconds: number): void;
+  /** How many checkpoints it was sent. */
+  asked(): number;
+  /** Lines of other keys that it answers beside its own. */
+  setOtherLines(lines: string): void;
   close(): Promise<void>;
 }
 
@@ -42,6 +48,9 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
   const logs = new Map<string, VerifierKey>();
   const seen: TestWitness["seen"] = new Map();
   let isDown = false;
+  let aheadSeconds = 0;
+  let otherLines = "";
+  let asked = 0;
 
   async function judge(body: string): Promise<Answer> {
     const { oldSize, proof, checkpoint: note } = parseAddCheckpoint(body);
@@ -60,9 +69,9 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
       if (!verifyConsistency(claim)) return { status: 422 };
     } else if (proof.length > 0) return { status: 422 };
     seen.set(origin, { size, root });
-    const now = Math.floor(Date.now() / 1000);
+    const now = Math.floor(Date.now() / 1000) + aheadSeconds;
     const line = await cosignCheckpoint(verdict.note.text, key, now, (bytes) => signer.sign(bytes));
-    return { status: 200, body: encodeSignatureLine(line) };
+    return { status: 200, body: `${otherLines}${encodeSignatureLine(line)}` };
   }
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -71,6 +80,7 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
       return;
     }
     const isOurs = incoming.method === "POST" && incoming.url === "/w/add-checkpoint";
+    if (isOurs) asked += 1;
     const answer: Answer = isOurs
       ? await judge(await text(incoming)).catch(() => ({ status: 400 }))
       : { status: 404 };
@@ -90,6 +100,13 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
     follow: (logKey) => logs.set(logKey.name, logKey),
     setDown: (down) => {
       isDown = down;
+    },
+    setClockAhead: (seconds) => {
+      aheadSeconds = seconds;
+    },
+    asked: () => asked,
+    setOtherLines: (lines) => {
+      otherLines = lines;
     },
     close: () =>
       new Promise((resolve) => {

@@ -21,7 +21,6 @@ import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
 import { createLogSequencer } from "#lib/log/sequencer";
-import { createWitnesses } from "#lib/log/witnesses";
 import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
 import type { Mailer } from "#lib/mail/mailer";
@@ -38,6 +37,7 @@ import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
 import { startHousekeeping } from "./housekeeping";
 import { type OpenedLog, openLog } from "./open-log";
+import { openTime } from "./open-time";
 import type { Calls } from "./process-calls";
 import { createRandom } from "./random";
 import { openWorldId } from "./world-id";
@@ -155,6 +155,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
   const world = await openWorldId(env, files, random);
   const sequencer = createLogSequencer({ database, keys, guard, random, logger });
   const pool = createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") });
+  const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
   const context: Context = {
     settings: env,
     database,
@@ -175,20 +176,19 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     pool: writer === undefined ? pool : workInWriter(pool, writer),
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
+    notBefore: time.notBefore,
+    timeAuthorities: time.timeAuthorities,
   };
-  const witnesses = createWitnesses({ database, policy: env.WITNESSES, logger });
-  sequencer.onCommit(() => witnesses.schedule());
-  if (writer === undefined) {
-    await witnesses.ask();
-    await logMadeKeys(context);
-  }
+  sequencer.onCommit(time.onCommit);
+  await time.start();
+  if (writer === undefined) await logMadeKeys(context);
   const pictures = createPicturePool();
   const stopBackground = writer === undefined ? startBackground(context) : async () => {};
   const close = async () => {
     await stopBackground();
     await sequencer.drain();
     writer?.close();
-    await witnesses.close();
+    await time.close();
     await pool.close();
     await pictures.close();
     redis?.disconnect();

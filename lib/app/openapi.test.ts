@@ -31,6 +31,7 @@ const unknown: Record<string, string> = {
   request_id: "areq_AAAAAAAAAAAAAAAAAAAAAA",
   log: "7",
   path: "0/999",
+  hash: "0".repeat(64),
 };
 
 let test: TestApp;
@@ -86,6 +87,7 @@ const known = (): Record<string, string> => ({
   id: attestationId,
   slug: "invoice-bot",
   request_id: requestId,
+  hash: "1".repeat(64),
 });
 const bodyOf = (id: OperationId): TestCall =>
   requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
@@ -103,6 +105,10 @@ beforeAll(async () => {
     LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1",
   });
   ({ key, organizationId } = await test.createKey("you@example.com"));
+  await test.app.context.database.query(
+    "INSERT INTO cosigned_notes (hash, log_id, size, note) VALUES ($1, 1, 1, 'a note')",
+    [known()["hash"]],
+  );
   document = (await test.call("GET", "/v1/openapi.json")).body;
   ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats(ajv);

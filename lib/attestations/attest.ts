@@ -55,6 +55,7 @@ async function buildPredicate(
     registered,
     verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyEd25519Strict),
     human_approval: prepared.approval,
+    ...context.notBefore.fieldAt(now),
   };
 }
 

@@ -20,6 +20,7 @@ export function createCostlyChecks(context: Context, isPayloadShown: boolean, sh
         ? fail("authorization_malformed")
         : (firstFailure(report.checks) ?? pass(report.grade_text));
     },
+    verifyBeacon: (bound) => context.pool.runRemembered("verifyBeacon", bound, share),
     verifyZkProof: async (zkProof, { attestationId, payload }) => {
       const rows = await context.database.db
         .select({ publicKey: signingKeys.public_key, status: signingKeys.status })

@@ -3,6 +3,7 @@ import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
 import { type Call, type Runs, requirePrincipal } from "#lib/door/route";
 import { AppError } from "#lib/errors";
+import { readAnchors } from "./anchors";
 import { eraseContent } from "./erase";
 import { listAttestations } from "./own";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
@@ -35,6 +36,7 @@ export const receiptsRuns: Runs<typeof specs, Context> = {
   downloadTlogProof: download("tlog-proof"),
   downloadPayload: download("payload"),
   downloadSignature: download("signature"),
+  readAnchors: async ({ context, params }) => ({ body: await readAnchors(context, params["id"] ?? "") }),
   listAttestations: async (call) => ({
     body: await listAttestations(call.context, requirePrincipal(call), call.query),
   }),

@@ -1,15 +1,18 @@
 /** An attestation as it is stored, with all that its receipt is made of: the one way to read one, in one statement. */
 import type { Context } from "#lib/approvals/context";
 import type { LogReceipt } from "#lib/contract/attest";
+import type { AnchorAnswer } from "#lib/contract/time";
 import type { Database } from "#lib/db/client";
 import { withPlainBytes } from "#lib/db/plain-bytes";
 import { base64Encode } from "#lib/domain/bytes";
 import { addNoteSignatures } from "#lib/domain/checkpoint";
+import type { Anchor, TimeEvidence } from "#lib/domain/receipt";
 import { parseSignatureLines } from "#lib/domain/signed-note";
 import { parseActionStatement } from "#lib/domain/statement";
 import { isUuid } from "#lib/domain/uuid";
 import { isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { readAnchors, selectAnchors } from "#lib/log/anchors";
 import { selectCovering } from "#lib/log/cosigned-checkpoints";
 import { proveStored, selectTiles } from "#lib/log/stored-proof";
 
@@ -53,12 +56,21 @@ interface Row {
   after_hash: Uint8Array | null;
   head_sequence: number | null;
   head_link: Uint8Array | null;
+  /** The cosigned note that the payload seems to name. */
+  cosigned_note: string | null;
+  anchors: unknown;
 }
 
 const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
-const policy = { witnesses: "$2", threshold: "$3" };
+const policy = { witnesses: "$2", quorum: "$3" };
 
-/** $1: id. With a policy $2 are its witnesses and $3 its threshold; without one $2 is null. */
+/**
+ * The payload is canonical JSON, in which this comes before anything that the agent sent; what is found otherwise is not
+ * the note that the payload names, and is not shown.
+ */
+const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
+
+/** $1: id. With a policy $2 are its witnesses and $3 its quorum; without one $2 is null. */
 const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature,
     a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof, a.bbs_signature, a.erased_at,
     g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size, shown.note,
@@ -66,6 +78,7 @@ const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a
     before.previous AS before_previous, before.payload_hash AS before_hash,
     after.previous AS after_previous, after.payload_hash AS after_hash,
     record.sequence AS head_sequence, record.link AS head_link
+    shown.cosignatures, proof.tiles, named.note AS cosigned_note, anchored.anchors
   FROM attestations a
   JOIN agents g ON g.id = a.agent_id
   LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
@@ -76,6 +89,8 @@ const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a
   LEFT JOIN agent_records record ON record.agent_id = leaf.agent_id
   LEFT JOIN LATERAL (${selectCovering(head, "a.leaf_index", policy)}) shown ON true
   LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true
+  LEFT JOIN cosigned_notes named ON named.hash = ${namedHash}
+  LEFT JOIN LATERAL (${selectAnchors("a.log_id", "a.leaf_index", "$2")}) anchored ON true
   WHERE a.id = $1`;
 
 function toStored(given: Row) {
@@ -96,7 +111,11 @@ export async function readAttestation(
   if (!isUuid(id)) throw attestationNotFound();
   const policy = isCosigned ? settings.WITNESSES : undefined;
   const names = policy?.witnesses.map(({ key }) => key.name) ?? null;
-  const [row] = await database.statement<Row>(statementText)(id, names, policy?.threshold ?? null);
+  const [row] = await database.statement<Row>(statementText)(
+    id,
+    names,
+    policy ? JSON.stringify(policy.quorum) : null,
+  );
   if (!row) throw attestationNotFound();
   return toStored(row);
 }
@@ -126,6 +145,34 @@ export async function proveEntry(database: Database, stored: StoredAttestation):
     cosignatures === null ? note : addNoteSignatures(note, parseSignatureLines(cosignatures));
   return { origin, index, treeSize: size, entry: leaf, inclusionProof, checkpoint };
 }
+
+/** What others have said about when it was made; nothing of it that the log's rows do not give. */
+export async function proveTime(database: Database, stored: StoredAttestation): Promise<TimeEvidence> {
+  const named = stored.statement?.predicate.not_before;
+  const { log_id: logId, leaf_index: index, cosigned_note: note } = stored;
+  const anchors = readAnchors(stored.anchors).map(async ({ size, checkpoint, stamps, tiles }) => ({
+    treeSize: size,
+    inclusionProof: await proveStored(database, logId, index, size, tiles),
+    checkpoint,
+    timeStamps: stamps,
+  }));
+  return {
+    checkpoint: named?.type === "tlog-cosignature" ? note : null,
+    anchors: await Promise.all(anchors),
+  };
+}
+
+export const describeAnchor = ({
+  treeSize,
+  inclusionProof,
+  checkpoint,
+  timeStamps,
+}: Anchor): AnchorAnswer => ({
+  tree_size: treeSize,
+  inclusion_proof: inclusionProof.map(base64Encode),
+  checkpoint,
+  time_stamps: timeStamps.map(({ tsa, response }) => ({ tsa, response: base64Encode(response) })),
+});
 
 export function describeEntry({
   origin,

@@ -10,7 +10,8 @@ import { hexEncode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { parseZkProof } from "#lib/domain/presentation-shape";
 import { reasons } from "#lib/domain/reasons";
-import type { Receipt } from "#lib/domain/receipt";
+import type { Receipt, TimeEvidence } from "#lib/domain/receipt";
+import type { TimeBound } from "#lib/domain/time-checks";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import { warningOf } from "#lib/domain/warnings";
 import type { Principal } from "#lib/door/principal";
@@ -18,10 +19,13 @@ import { readOpenHead } from "#lib/log/reader";
 import { shareOf } from "#lib/workers/fair-share";
 import { createCostlyChecks } from "./costly-checks";
 import { verifyOwnSignature } from "./own-signature";
+import { rememberTimeStamps } from "./own-time-stamps";
 import {
+  describeAnchor,
   describeEntry,
   maySee,
   proveEntry,
+  proveTime,
   readAttestation,
   readManifest,
   type StoredAttestation,
@@ -45,6 +49,17 @@ export function parseObject(bytes: Uint8Array | null): JsonObject | null {
   if (bytes === null) return null;
   const value = parseStored(showText(bytes)) as JsonValue;
   return isJsonObject(value) ? value : {};
+}
+
+/** Of a changed row or tile nothing is shown. */
+async function proveTimeAsStored(context: Context, stored: StoredAttestation): Promise<TimeEvidence> {
+  try {
+    return await proveTime(context.database, stored);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    context.logger.error({ err: error, attestation: stored.id }, "the log has no anchors for an attestation");
+    return { checkpoint: null, anchors: [] };
+  }
 }
 
 /** Where the log's rows do not give a receipt (a leaf or tile is gone), one that proves nothing. */
@@ -93,6 +108,7 @@ function describeNeighbours({ neighbours }: ShownRecord): VerifyResponse["record
 
 async function makeReceipt(context: Context, stored: StoredAttestation) {
   const log = await proveAsStored(context, stored);
+  const time = await proveTimeAsStored(context, stored);
   const manifest = await readManifest(context.database, stored);
   const authorization = parseObject(stored.human_authorization);
   const record = readRecord(stored);
@@ -111,9 +127,13 @@ async function makeReceipt(context: Context, stored: StoredAttestation) {
     humanAuthorization: authorization,
     zkProof: parseStored(stored.zk_proof),
     record,
+    time,
   };
-  return { receipt, log, manifest, authorization, record };
+  return { receipt, log, time, manifest, authorization, record };
 }
+
+const describeBound = (bound: TimeBound | null) =>
+  bound && { at: new Date(bound.timeMs).toISOString(), by: bound.by };
 
 async function verifyStored(
   context: Context,
@@ -126,6 +146,9 @@ async function verifyStored(
     keys: (await context.keys.published()).map((key) => ({ ...key, isRevoked: key.status === "revoked" })),
     logKey: await context.keys.logVerifierKey(made.log.origin),
     verifySignature: verifyOwnSignature,
+    witnesses: context.settings.WITNESSES?.witnesses.map((witness) => witness.key) ?? [],
+    timeAuthorities: context.timeAuthorities,
+    verifyTimeStamp: rememberTimeStamps,
   };
   const share = shareOf("other", { organization: stored.organization_id, client });
   const costly = createCostlyChecks(context, isVisible, share);
@@ -174,7 +197,7 @@ export async function verifyAttestationById(
 ): Promise<VerifyResponse> {
   const stored = await readAttestation(context, id);
   const isVisible = maySee(stored, viewer);
-  const { receipt, log, manifest, authorization, record, report } = await verifyStored(
+  const { receipt, log, time, manifest, authorization, record, report } = await verifyStored(
     context,
     stored,
     isVisible,
@@ -209,6 +232,12 @@ export async function verifyAttestationById(
     zk_proof: shownProof(receipt.zkProof),
     tool_manifest: manifest !== null && isVisible ? showText(manifest) : null,
     record_neighbours: describeNeighbours(record),
+    time_bounds: {
+      made_after: describeBound(report.madeAfter),
+      made_before: describeBound(report.madeBefore),
+      checkpoint: time.checkpoint,
+      anchors: time.anchors.map(describeAnchor),
+    },
     checks: visibleChecks(report, isVisible),
     independent_verification: {
       public_key_pem: key ? key.publicKeyPem : "",

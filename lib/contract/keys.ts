@@ -84,9 +84,14 @@ export const pubkeyResponse = z
       origin: z.string(),
       vkey: z.string(),
       url: z.url().meta({ description: "the prefix of checkpoint and tiles (C2SP tlog-tiles)" }),
+      time_authorities: z.array(z.string()).meta({
+        description:
+          "PEM certificates that the log's time stamps (RFC 3161) lead to; empty if none are asked for",
+      }),
       witnesses: z
         .strictObject({
-          threshold: z.number().int().meta({ description: "how many members must cosign" }),
+          threshold: z.number().int().meta({ description: "the least number of members that must cosign" }),
+          policy: z.string().meta({ description: "who must cosign (C2SP tlog-policy)" }),
           members: z.array(
             z.strictObject({
               name: z.string(),

@@ -30,6 +30,12 @@ export const logOperations = {
     file: bytesFile,
     summary: "A hash tile <L>/<N>[.p/<W>] or an entry bundle entries/<N>[.p/<W>]",
   },
+  log_cosigned: {
+    ...log,
+    path: "/log/cosigned/{hash}",
+    summary: "The cosigned checkpoint with this SHA-256, as an attestation names it in not_before",
+    file: textFile,
+  },
   epoch_checkpoint: {
     ...log,
     path: "/log/{log}/checkpoint",

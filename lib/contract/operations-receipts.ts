@@ -2,6 +2,7 @@
 import { bundleFile, bytesFile, envelopeFile, payloadFile, scriptFile, textFile } from "./files";
 import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "./receipts";
+import { anchorsResponse } from "./time";
 
 /** `errors`: 409 if the file is made of the payload, which may have been erased. */
 const download = <Path extends string>(path: Path, summary: string, file: FileSpec, errors = [404, 409]) =>
@@ -46,6 +47,17 @@ export const receiptsOperations = {
     bytesFile,
     [404],
   ),
+  readAnchors: {
+    method: "GET",
+    path: "/v1/verify/{id}/anchors",
+    summary:
+      "Checkpoints that witnesses cosigned or authorities stamped, each with a proof that they cover it",
+    tag: "Attestations",
+    auth: anyone,
+    limit: "verify",
+    responses: { 200: anchorsResponse },
+    errors: [404],
+  },
   listAttestations: {
     method: "GET",
     path: "/v1/attestations",

@@ -4,6 +4,7 @@ import { reasonCodes } from "#lib/domain/reasons";
 import { attestationChecks } from "#lib/domain/verify";
 import { attestationFields } from "./attest";
 import { anyObject, hexHash } from "./primitives";
+import { timeBounds } from "./time";
 import { warnings } from "./warnings";
 import { zkProof } from "./zk";
 
@@ -47,6 +48,7 @@ export const verifyResponse = z
       .nullable()
       .meta({ description: "canonical JSON of the manifest it was compared with" }),
     record_neighbours: recordNeighbours.nullable(),
+    time_bounds: timeBounds,
     checks: z.array(check),
     independent_verification: z.strictObject({
       public_key_pem: z.string(),

@@ -133,6 +133,19 @@ export const reasons = {
   issued_in_future: "made in the future",
   expired: "expired",
 
+  // When it was made
+  no_lower_bound: "no independent lower bound: nobody outside had vouched for the time before it was made",
+  no_upper_bound: "no independent upper bound: nobody outside is known to have seen it in the log",
+  time_evidence_absent: "the cosigned checkpoint that it was made after is not in this file",
+  time_untrusted: "nobody who is trusted here vouches for this time",
+  cosigned_checkpoint_mismatch: "the cosigned checkpoint is not the one that the payload names",
+  cosignature_invalid: "a witness's cosignature does not verify",
+  beacon_invalid: "the round of drand does not verify",
+  time_too_early: "says {stated}, but names what nobody knew before {bound} ({who})",
+  time_too_late: "says {stated}, but was in the log at {bound} ({who})",
+  anchor_proof_invalid: "the proof does not lead to the checkpoint of size {size}",
+  time_stamp_invalid: "a time stamp does not count: {problem}",
+
   // What a file repeats
   field_mismatch: "{field} differs from the payload",
   field_unbacked: "{field} is shown without a payload that holds it",

@@ -1,9 +1,12 @@
 /** What the verifier is given: a receipt, which nobody vouches for, and the keys and costly checks that it trusts. */
 import type { ShownRecord } from "./agent-record-check";
 import type { JsonObject } from "./canonical-json";
+import type { Certificate } from "./certificate";
 import type { VerifyEd25519 } from "./ed25519";
+import type { BeaconBound } from "./not-before";
 import type { Outcome } from "./outcome";
 import type { VerifierKey } from "./signed-note";
+import type { verifyTimeStamp } from "./time-stamp";
 
 /** Everything in here comes from the one who is to be checked. */
 export interface Receipt {
@@ -32,6 +35,23 @@ export interface Receipt {
   /** As it was sent; null if the attestation has none, or `absent`. */
   zkProof: unknown;
   record: ShownRecord | "absent";
+  time: TimeEvidence | "absent";
+}
+
+/** What others have said about when it was made. */
+export interface TimeEvidence {
+  /** The cosigned note that the payload names in `not_before`. */
+  checkpoint: string | null;
+  anchors: Anchor[];
+}
+
+/** A checkpoint that covers the leaf, with who cosigned it and who stamped its text. */
+export interface Anchor {
+  treeSize: number;
+  inclusionProof: Uint8Array[];
+  checkpoint: string;
+  /** `response`: of RFC 3161, whole. */
+  timeStamps: { tsa: string; response: Uint8Array }[];
 }
 
 export interface TrustedKey {
@@ -51,6 +71,12 @@ export interface Trust {
   logKey: VerifierKey;
   /** For the service's own keys; default: the strict verifier. */
   verifySignature?: VerifyEd25519;
+  /** Whose cosignatures count as times; default: nobody's. */
+  witnesses?: readonly VerifierKey[];
+  /** Certificates of time-stamp authorities, or of those that issue theirs; default: none. */
+  timeAuthorities?: readonly Certificate[];
+  /** Default: the function of that name. */
+  verifyTimeStamp?: typeof verifyTimeStamp;
 }
 
 export interface ZkReport {
@@ -62,6 +88,7 @@ export interface ZkReport {
 /** The checks that cost a pairing, injected: a worker pool on the server, loaded on demand in the browser. */
 export interface CostlyChecks {
   verifyHumanAuthorization(object: JsonObject): Promise<Outcome>;
+  verifyBeacon(bound: BeaconBound): Promise<boolean>;
   verifyZkProof(
     zkProof: unknown,
     expected: { attestationId: string; payload: Uint8Array | null },

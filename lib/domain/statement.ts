@@ -11,6 +11,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "./canonical-json";
+import { isNotBefore, type NotBefore } from "./not-before";
 import { PRODUCT_URI } from "./product";
 
 export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
@@ -66,6 +67,8 @@ export interface ActionPredicate {
   registered: RegisteredIdentity;
   verdicts: Verdicts;
   human_approval: HumanApproval;
+  /** Absent if nobody independent had vouched for the time lately. */
+  not_before?: NotBefore;
 }
 
 export interface ActionStatement {
@@ -177,7 +180,8 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     ["agent_authenticated", "code_hash_verified", "tools_authorized"].every((name) =>
       isVerdict(verdicts[name]),
     ) &&
-    isHumanApproval(value["human_approval"])
+    isHumanApproval(value["human_approval"]) &&
+    (value["not_before"] === undefined || isNotBefore(value["not_before"]))
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * The verifier as a straight list: a receipt and the trusted keys → a report of the checks (docs/wire.md, Verify).
+ * The verifier as a straight list: a receipt and the trusted keys → a report of all checks (docs/wire.md, Verify).
  * No I/O, and no verdict in the receipt is trusted. The server, the command line and the visitor's browser all run
  * this.
  */
@@ -18,6 +18,7 @@ import {
   type Subject,
 } from "./record-checks";
 import { type ActionStatement, parseActionStatement } from "./statement";
+import { checkNotAfter, checkNotBefore, type TimeBound, type TimeOutcome } from "./time-checks";
 import type { Warning } from "./warnings";
 
 export const attestationChecks = [
@@ -32,6 +33,8 @@ export const attestationChecks = [
   "human_authorization",
   "zk_proof",
   "record",
+  "not_before",
+  "not_after",
 ] as const;
 export type AttestationCheckName = (typeof attestationChecks)[number];
 
@@ -47,6 +50,9 @@ export interface AttestationReport {
   statement: ActionStatement | null;
   /** What is authentic and yet bad news; empty if a check failed, as nothing the record says counts then. */
   warnings: Warning[];
+  /** What was proven about when it was made; null where nobody who is trusted vouches, or a check failed. */
+  madeAfter: TimeBound | null;
+  madeBefore: TimeBound | null;
 }
 
 /** Never throws for anything in the receipt. `parsed`: the result of parseActionStatement for its payload, if it is known. */
@@ -69,6 +75,12 @@ export async function verifyAttestation(
     verify: trust.verifySignature ?? verifyEd25519Strict,
   };
   const zk = watchZkKey(costly);
+  const bounds: Record<"not_before" | "not_after", TimeBound | null> = { not_before: null, not_after: null };
+  const keepBound = async (name: keyof typeof bounds, found: Promise<TimeOutcome>) => {
+    const { outcome, bound } = await found;
+    bounds[name] = bound;
+    return outcome;
+  };
   const run: Record<AttestationCheckName, () => RecordOutcome | Promise<RecordOutcome>> = {
     payload_hash: () => checkPayloadHash(subject),
     signature: () => checkSignature(subject),
@@ -81,6 +93,8 @@ export async function verifyAttestation(
     human_authorization: () => checkHumanAuthorization(subject, costly),
     zk_proof: () => checkZkProof(subject, zk.checks),
     record: () => checkAgentRecord(subject),
+    not_before: () => keepBound("not_before", checkNotBefore(subject, costly)),
+    not_after: () => keepBound("not_after", checkNotAfter(subject)),
   };
   const checks: AttestationCheck[] = [];
   const missing: AttestationCheckName[] = [];
@@ -93,7 +107,8 @@ export async function verifyAttestation(
     checks.length === attestationChecks.length && checks.every(({ status }) => status !== "fail");
   const valid = isWhole && missing.length > 0 ? null : isWhole;
   const warnings = isWhole ? await listWarnings(subject, zk.isKeyRevoked()) : [];
-  return { valid, checks, missing, statement: subject.statement, warnings };
+  const [madeAfter, madeBefore] = isWhole ? [bounds.not_before, bounds.not_after] : [null, null];
+  return { valid, checks, missing, statement: subject.statement, warnings, madeAfter, madeBefore };
 }
 
 /** Whether the zero-knowledge proof that was checked is of a revoked key. */

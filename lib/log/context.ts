@@ -1,11 +1,16 @@
 /** What the log adds to the context. */
+import type { Certificate } from "#lib/domain/certificate";
 import type { DoorContext } from "#lib/door/context";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import type { ForkGuard } from "./fork-guard";
+import type { NotBeforeSource } from "./not-before";
 import type { LogSequencer } from "./sequencer";
 
 export interface LogContext extends DoorContext {
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;
+  notBefore: NotBeforeSource;
+  /** Whose time stamps count. */
+  timeAuthorities: readonly Certificate[];
 }

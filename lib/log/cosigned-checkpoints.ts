@@ -2,7 +2,7 @@
  * Which checkpoint is shown: the newest that meets the witness policy. Under constant load the newest of all is never
  * cosigned yet, and everyone still gets cosigned ones. The log doesn't wait for witnesses.
  */
-import { and, count, desc, eq, gte, inArray, max, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, max, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { logCheckpoints, logCosignatures } from "#lib/db/schema";
 import { addNoteSignatures } from "#lib/domain/checkpoint";
@@ -15,10 +15,16 @@ export interface ShownCheckpoint {
   note: string;
 }
 
+/** Null-safe: a size that was cosigned once has not been renewed. */
+const lastCosigned =
+  sql<Date>`coalesce(${logCosignatures.renewed_at}, ${logCosignatures.created_at})`.mapWith(
+    logCosignatures.created_at,
+  );
+
 type Policy = WitnessPolicySettings | undefined;
 
-/** Witnesses that have been silent for longer do not hold the newest checkpoint back. */
-const patienceSeconds = 60;
+/** Witnesses that have been silent for longer do not hold the newest checkpoint back; they are asked once a minute. */
+const patienceSeconds = 120;
 
 async function addCosignatures(
   executor: Executor,
@@ -34,21 +40,17 @@ async function addCosignatures(
 }
 
 /** The newest checkpoint with enough cosignatures, and whether they are fresh; null if there is none. */
-async function findCosigned(
-  executor: Executor,
-  logId: number,
-  { witnesses, threshold }: WitnessPolicySettings,
-) {
+async function findCosigned(executor: Executor, logId: number, { witnesses, quorum }: WitnessPolicySettings) {
   const names = witnesses.map(({ key }) => key.name);
   const [newest] = await executor
     .select({
       size: logCosignatures.size,
-      isFresh: sql<boolean>`${max(logCosignatures.created_at)} > now() - make_interval(secs => ${patienceSeconds})`,
+      isFresh: sql<boolean>`${max(lastCosigned)} > now() - make_interval(secs => ${patienceSeconds})`,
     })
     .from(logCosignatures)
     .where(and(eq(logCosignatures.log_id, logId), inArray(logCosignatures.witness, names)))
     .groupBy(logCosignatures.size)
-    .having(gte(count(), Math.max(1, threshold)))
+    .having(sql`meets_quorum(array_agg(${logCosignatures.witness}), ${JSON.stringify(quorum)}::text::jsonb)`)
     .orderBy(desc(logCosignatures.size))
     .limit(1);
   if (!newest) return null;
@@ -74,12 +76,12 @@ export async function readShownCheckpoint(
 
 /**
  * SQL of what a receipt for leaf `index` carries: the newest checkpoint that the policy is met for if that one covers
- * the leaf, else the head's. `witnesses`: the policy's names, NULL without one. For a lateral join.
+ * the leaf, else the head's. `witnesses`: the policy's names, NULL without one; `quorum`: as JSON. For a lateral join.
  */
 export function selectCovering(
   head: Record<"logId" | "size" | "note", string>,
   index: string,
-  policy: Record<"witnesses" | "threshold", string>,
+  policy: Record<"witnesses" | "quorum", string>,
 ): string {
   const { logId, size, note } = head;
   return `SELECT coalesce(c.size, ${size}) AS size, coalesce(c.note, ${note}) AS note,
@@ -90,7 +92,7 @@ export function selectCovering(
       SELECT k.size, k.note FROM (
         SELECT s.size FROM log_cosignatures s
         WHERE ${policy.witnesses}::text[] IS NOT NULL AND s.log_id = ${logId} AND s.witness = ANY(${policy.witnesses}::text[])
-        GROUP BY s.size HAVING count(*) >= greatest(1, ${policy.threshold}::int) ORDER BY s.size DESC LIMIT 1
+        GROUP BY s.size HAVING meets_quorum(array_agg(s.witness), ${policy.quorum}::text::jsonb) ORDER BY s.size DESC LIMIT 1
       ) AS newest JOIN log_checkpoints k ON k.log_id = ${logId} AND k.size = newest.size
     ) AS c ON c.size > ${index}`;
 }
@@ -101,7 +103,7 @@ export async function readCosignedSizes(executor: Executor, logId: number) {
     .select({
       witness: logCosignatures.witness,
       size: max(logCosignatures.size),
-      cosignedAt: max(logCosignatures.created_at),
+      cosignedAt: sql<Date | null>`max(${lastCosigned})`.mapWith(logCosignatures.created_at),
     })
     .from(logCosignatures)
     .where(eq(logCosignatures.log_id, logId))

@@ -5,10 +5,12 @@ import type { z } from "zod";
 import type { pubkeyResponse } from "#lib/contract/keys";
 import { signingKeys } from "#lib/db/schema";
 import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/domain/bytes";
+import { encodeCertificatePem } from "#lib/domain/certificate";
 import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/domain/disclosure";
 import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-key";
 import { pathOfLog } from "#lib/domain/log-epochs";
 import { encodeVerifierKey } from "#lib/domain/signed-note";
+import { encodeWitnessPolicy } from "#lib/domain/witness-policy";
 import { readLogs } from "#lib/signing/log-keys";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import type { LogContext } from "./context";
@@ -57,7 +59,7 @@ function describeEpoch(log: LogRow) {
 }
 
 /** The policy, and how far each witness has come; null if none is set. */
-async function describeWitnesses({ settings, database }: LogContext) {
+async function describeWitnesses({ settings, database }: LogContext, logVkey: string) {
   if (settings.WITNESSES === undefined) return null;
   const { threshold, witnesses } = settings.WITNESSES;
   const { id } = await readOpenHead(database.db);
@@ -69,7 +71,7 @@ async function describeWitnesses({ settings, database }: LogContext) {
     cosigned_size: cosigned.get(key.name)?.size ?? null,
     cosigned_at: cosigned.get(key.name)?.cosignedAt?.toISOString() ?? null,
   }));
-  return { threshold, members };
+  return { threshold, policy: encodeWitnessPolicy(settings.WITNESSES, logVkey), members };
 }
 
 /** What grows with every entry, and whether a log is closed. */
@@ -152,8 +154,9 @@ export async function readPublicKeys(context: LogContext): Promise<z.infer<typeo
   if (!open) throw new Error("the database has no open log");
   const { origin, vkey, url } = open;
   const { current, zk, key_events } = about;
-  const witnesses = await describeWitnesses(context);
-  return { ...current, log: { origin, vkey, url, witnesses }, logs, zk, key_events };
+  const witnesses = await describeWitnesses(context, vkey);
+  const time_authorities = context.timeAuthorities.map(encodeCertificatePem);
+  return { ...current, log: { origin, vkey, url, witnesses, time_authorities }, logs, zk, key_events };
 }
 
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */

@@ -6,6 +6,7 @@ import { parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/domain/tile-path";
 import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import { AppError } from "#lib/errors";
 import { readShownCheckpoint } from "./cosigned-checkpoints";
+import { findCosignedNote } from "./cosigned-notes";
 import { findHead, readEntries, tileReader } from "./reader";
 
 /** A width that the tree does not have yet may exist a moment later, so nobody may remember the answer. */
@@ -23,6 +24,13 @@ export async function readCheckpoint(
   const head = await findHead(executor, logId);
   if (head === null) throw notInLog();
   return (await readShownCheckpoint(executor, head, policy)).note;
+}
+
+/** Of any log that there was: an attestation keeps naming what it was made after. */
+export async function readCosignedNote(executor: Executor, hash: string): Promise<string> {
+  const note = /^[0-9a-f]{64}$/.test(hash) ? await findCosignedNote(executor, hash) : null;
+  if (note === null) throw notInLog();
+  return note;
 }
 
 /** `path` from `tile/` on. Throws not_found for all but the one spelling of what the committed tree has. */

@@ -5,7 +5,7 @@ import type { serviceOperations } from "#lib/contract/operations-service";
 import type { Runs } from "#lib/door/route";
 import type { LogContext } from "./context";
 import { readJwks, readPublicKeys } from "./public-keys";
-import { readCheckpoint, readTilePath } from "./public-log";
+import { readCheckpoint, readCosignedNote, readTilePath } from "./public-log";
 
 /** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */
 function parseLogId(text: string | undefined): number {
@@ -17,6 +17,8 @@ async function answerCheckpoint({ database, settings }: LogContext, logId: numbe
   return new Response(await readCheckpoint(database.db, logId, settings.WITNESSES), { headers });
 }
 
+const immutable = "public, max-age=31536000, immutable";
+
 async function answerTile(
   { database }: LogContext,
   logId: number,
@@ -27,7 +29,7 @@ async function answerTile(
     headers: {
       "content-type": "application/octet-stream",
       "content-length": String(bytes.length),
-      "cache-control": "public, max-age=31536000, immutable",
+      "cache-control": immutable,
     },
   });
 }
@@ -46,6 +48,10 @@ export const logRuns: Runs<
   }),
   log_checkpoint: ({ context }) => answerCheckpoint(context, 1),
   log_tile: ({ context, params }) => answerTile(context, 1, params["path"]),
+  log_cosigned: async ({ context, params }) =>
+    new Response(await readCosignedNote(context.database.db, params["hash"] ?? ""), {
+      headers: { "content-type": "text/plain; charset=utf-8", "cache-control": immutable },
+    }),
   epoch_checkpoint: ({ context, params }) => answerCheckpoint(context, parseLogId(params["log"])),
   epoch_tile: ({ context, params }) => answerTile(context, parseLogId(params["log"]), params["path"]),
 };

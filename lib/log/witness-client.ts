@@ -7,7 +7,7 @@ import { encodeSignatureLine, parseNote, parseSignatureLines, signaturesOf } fro
 import type { Witness } from "#lib/domain/witness-policy";
 
 export type WitnessAnswer =
-  | { kind: "cosigned"; line: string }
+  | { kind: "cosigned"; line: string; timeSeconds: number }
   /** The size at which the witness knows the log, if it says so: the request named another size or root. */
   | { kind: "conflict"; size: number | null }
   | { kind: "failed"; problem: string };
@@ -18,11 +18,11 @@ const maxAnswerBytes = 100_000;
 /** The witness's own line out of its answer, verified; lines of unknown keys are ignored. */
 function readCosignature(checkpoint: string, { key }: Witness, body: string): WitnessAnswer {
   const note = parseNote(addNoteSignatures(checkpoint, parseSignatureLines(body)));
-  if (verifyCosignature(note, key) === undefined)
-    return { kind: "failed", problem: "its cosignature does not verify" };
+  const timeSeconds = verifyCosignature(note, key);
+  if (timeSeconds === undefined) return { kind: "failed", problem: "its cosignature does not verify" };
   const [own] = signaturesOf(note, key);
   if (own === undefined) return { kind: "failed", problem: "it did not cosign" };
-  return { kind: "cosigned", line: encodeSignatureLine(own) };
+  return { kind: "cosigned", line: encodeSignatureLine(own), timeSeconds };
 }
 
 async function readAnswer(response: Response, witness: Witness, checkpoint: string): Promise<WitnessAnswer> {

@@ -4,13 +4,20 @@ import { base64Decode } from "#lib/domain/bytes";
 import { parseCheckpoint } from "#lib/domain/checkpoint";
 import { checkWitnesses } from "#lib/domain/cosignature";
 import { leafHash, verifyInclusion } from "#lib/domain/merkle";
-import { encodeVerifierKey, makeVerifierKey, parseNote, parseVerifierKey } from "#lib/domain/signed-note";
+import {
+  encodeSignatureLine,
+  encodeVerifierKey,
+  makeVerifierKey,
+  parseNote,
+  parseVerifierKey,
+} from "#lib/domain/signed-note";
 import { parseWitnessPolicy } from "#lib/domain/witness-policy";
 import { parseEnv } from "#lib/env";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
 import { type DatabaseKind, databaseKinds } from "#support/databases";
 import { startTestWitness, type TestWitness } from "#support/witness";
+import { createWitnesses } from "./witnesses";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const kind = databaseKinds.at(-1) as DatabaseKind;
@@ -37,7 +44,7 @@ describe("witnesses", () => {
       [11, 12, 13].map((n) => startTestWitness(`witness.test/w${n}`, signerOf(n))),
     );
     const entries = witnesses.map(({ entry }) => entry).join("\n");
-    settings = { LOG_SIGNING_KEY: logSeed, WITNESSES: `${entries}\npolicy 2` };
+    settings = { LOG_SIGNING_KEY: logSeed, WITNESS_INTERVAL_SECONDS: "0", WITNESSES: `${entries}\npolicy 2` };
     test = await startTestApp(kind, { LOG_SIGNING_KEY: logSeed });
     const logKey = await test.app.context.keys.logVerifierKey("localhost:3000/log");
     await test.close();
@@ -91,10 +98,63 @@ describe("witnesses", () => {
   it("are shown with the policy and how far each has come", async () => {
     const { body } = await test.call("GET", "/v1/pubkey");
     expect(body.log.witnesses.threshold).toBe(2);
+    expect(body.log.witnesses.policy).toMatch(
+      /^log .*\n(witness .*\n){3}group group-1 2 .*\nquorum group-1\n$/,
+    );
     const [first, , down] = body.log.witnesses.members;
     expect(first).toMatchObject({ name: "witness.test/w11", vkey: witnesses[0]?.vkey });
     expect(first.cosigned_size).toBeGreaterThan(0);
     expect(down.cosigned_size).toBeNull();
+  });
+
+  it("are asked once in an interval, by all processes together", async () => {
+    const { database, logger, clock } = test.app.context;
+    const { witnesses: members } = parseWitnessPolicy(settings["WITNESSES"] ?? "");
+    const policy = { witnesses: members.slice(0, 1), quorum: { k: 1, of: ["w"] }, threshold: 1 };
+    const first = witnesses[0] as TestWitness;
+    const asked = first.asked();
+    const processes = [1, 2, 3].map(() =>
+      createWitnesses({
+        ...{ database, policy, logger, clock, intervalSeconds: 60, onCosigned: () => {} },
+        ...{ gatherMs: 0, retryMs: 20 },
+      }),
+    );
+    for (const one of processes) one.schedule();
+    await vi.waitFor(() => expect(first.asked()).toBeGreaterThan(asked), { timeout: 10_000 });
+    await new Promise((done) => setTimeout(done, 300));
+    await Promise.all(processes.map((one) => one.close()));
+    expect(first.asked()).toBe(asked + 1);
+  });
+
+  it("answer with lines of other keys and kinds beside their own, which are skipped", async () => {
+    const { body } = await attest(3);
+    const first = witnesses[0] as TestWitness;
+    // ML-DSA-44 (type 0x06): a time and 2,420 bytes.
+    const mlDsa = {
+      name: "witness.test/w11",
+      keyId: Uint8Array.of(1, 2, 3, 4),
+      signature: new Uint8Array(2_428),
+    };
+    const stranger = { name: "else.test/w", keyId: Uint8Array.of(9, 9, 9, 9), signature: new Uint8Array(72) };
+    first.setOtherLines([mlDsa, stranger].map(encodeSignatureLine).join(""));
+    const later = await attest(4);
+    await vi.waitFor(
+      async () => expect(first.seen.values().next().value?.size).toBe(later.body.log.tree_size),
+      {
+        timeout: 10_000,
+      },
+    );
+    await vi.waitFor(
+      async () => {
+        const { body: shown } = await test.call("GET", `/v1/verify/${body.attestation_id}`);
+        expect(sizeOf(shown.log.checkpoint)).toBe(later.body.log.tree_size);
+        expect(shown.log.checkpoint).toContain("witness.test/w11");
+        expect(shown.log.checkpoint).not.toContain("else.test");
+        expect(shown.valid).toBe(true);
+      },
+      { timeout: 10_000 },
+    );
+    first.setOtherLines("");
   });
 
   it("stop the start on a database that holds less than they have cosigned, or another history", async () => {

@@ -13,13 +13,14 @@ import type { Logger } from "#lib/logger";
 import type { Head } from "./append";
 import { readCosignedSizes } from "./cosigned-checkpoints";
 import { ForkGuardError } from "./fork-guard";
+import { takeTurn } from "./outside-turns";
 import { readOpenHead, tileReader } from "./reader";
 import { addCheckpoint } from "./witness-client";
 
 export interface Witnesses {
   /** Throws if a witness has cosigned what the database does not hold; one that is silent only warns. */
   ask(): Promise<void>;
-  /** After a commit. */
+  /** After a commit, or to have the newest checkpoint cosigned once more. */
   schedule(): void;
   /** Ends the rounds; resolves when the one under way is done. */
   close(): Promise<void>;
@@ -29,11 +30,17 @@ interface Options {
   database: Database;
   policy: WitnessPolicySettings | undefined;
   logger: Logger;
+  clock: () => Date;
+  /** A checkpoint was cosigned. */
+  onCosigned: () => void;
+  /** Of one witness, counted over all processes of the database. */
+  intervalSeconds: number;
   gatherMs?: number;
   retryMs?: number;
 }
 
-type RoundResult = "cosigned" | "failed" | { forked: string };
+/** `later`: it is not its turn yet. */
+type RoundResult = "cosigned" | "failed" | "later" | { forked: string };
 
 async function storeCosignature({ db }: Database, head: Head, { key }: Witness, line: string): Promise<void> {
   await db
@@ -41,7 +48,7 @@ async function storeCosignature({ db }: Database, head: Head, { key }: Witness, 
     .values({ log_id: head.id, size: head.size, witness: key.name, line })
     .onConflictDoUpdate({
       target: [logCosignatures.log_id, logCosignatures.size, logCosignatures.witness],
-      set: { line, created_at: sql`now()` },
+      set: { renewed_line: line, renewed_at: sql`now()` },
     });
 }
 
@@ -53,9 +60,21 @@ function describeFork(witness: Witness, head: Head, size: number): { forked: str
   };
 }
 
+/**
+ * A cosignature is a time as well. A witness whose clock is wrong would have honest statements contradict it, so what
+ * it says does not count. Times are whole seconds.
+ */
+function findClockProblem(timeSeconds: number, sentAt: Date, answeredAt: Date): string | null {
+  const isEarly = timeSeconds < Math.floor(sentAt.getTime() / 1000) - 1;
+  const isLate = timeSeconds > answeredAt.getTime() / 1000 + 2;
+  if (!isEarly && !isLate) return null;
+  const difference = timeSeconds - Math.floor(answeredAt.getTime() / 1000);
+  return `its clock differs from this machine's by ${difference} seconds`;
+}
+
 /** A few tries: the first from the size that we remember, the next from the one that the witness names. */
 async function cosign(
-  { database, logger }: Options,
+  { database, logger, clock }: Options,
   witness: Witness,
   remembered: number,
 ): Promise<RoundResult> {
@@ -64,13 +83,16 @@ async function cosign(
     const head = await readOpenHead(database.db);
     if (oldSize > head.size) return describeFork(witness, head, oldSize);
     const proof = await proveConsistency(oldSize, head.size, tileReader(database.db, head.id));
+    const sentAt = clock();
     const answer = await addCheckpoint(witness, { oldSize, proof, checkpoint: head.checkpoint });
-    if (answer.kind === "cosigned") {
+    const problem = answer.kind === "cosigned" ? findClockProblem(answer.timeSeconds, sentAt, clock()) : null;
+    if (answer.kind === "cosigned" && problem === null) {
       await storeCosignature(database, head, witness, answer.line);
       return "cosigned";
     }
-    if (answer.kind === "failed") {
-      logger.warn({ witness: witness.key.name, problem: answer.problem }, "a witness did not cosign");
+    if (answer.kind !== "conflict") {
+      const why = answer.kind === "failed" ? answer.problem : problem;
+      logger.warn({ witness: witness.key.name, problem: why }, "a witness did not cosign");
       return "failed";
     }
     const known = answer.size ?? oldSize;
@@ -81,11 +103,25 @@ async function cosign(
   return "failed";
 }
 
-async function runRound(options: Options, policy: WitnessPolicySettings): Promise<RoundResult[]> {
+/** Public witnesses serve many logs, and are asked by one process at a time. */
+async function mayAsk({ database, intervalSeconds }: Options, { key }: Witness): Promise<boolean> {
+  return intervalSeconds === 0 || takeTurn(database.db, `witness ${key.name}`, intervalSeconds);
+}
+
+/** `isStart`: whatever the turns say, because nothing is signed before they have answered. */
+async function runRound(
+  options: Options,
+  policy: WitnessPolicySettings,
+  isStart: boolean,
+): Promise<RoundResult[]> {
   const head = await readOpenHead(options.database.db);
   const known = await readCosignedSizes(options.database.db, head.id);
   return Promise.all(
-    policy.witnesses.map((witness) => cosign(options, witness, known.get(witness.key.name)?.size ?? 0)),
+    policy.witnesses.map(async (witness) =>
+      isStart || (await mayAsk(options, witness))
+        ? cosign(options, witness, known.get(witness.key.name)?.size ?? 0)
+        : "later",
+    ),
   );
 }
 
@@ -99,8 +135,9 @@ export function createWitnesses(options: Options): Witnesses {
   async function run(active: WitnessPolicySettings): Promise<void> {
     let isRetryNeeded = false;
     try {
-      const results = await runRound(options, active);
+      const results = await runRound(options, active, false);
       isRetryNeeded = results.some((result) => result !== "cosigned");
+      if (results.includes("cosigned")) options.onCosigned();
       for (const result of results)
         if (typeof result === "object")
           logger.error({ problem: result.forked }, "a witness contradicts the log");
@@ -127,7 +164,7 @@ export function createWitnesses(options: Options): Witnesses {
   return {
     ask: async () => {
       if (policy === undefined) return;
-      for (const result of await runRound(options, policy)) {
+      for (const result of await runRound(options, policy, true)) {
         if (typeof result === "object") throw new ForkGuardError(result.forked);
         if (result === "failed") startAfter(retryMs);
       }

@@ -12,6 +12,8 @@ Keys to trust (default: the keys of the receipt's own server, which the output p
   --keys FILE       a saved response of GET /v1/pubkey; no key is fetched
   --key KEY         an attestation key: PEM, a PEM file, or base64 of 32 bytes; can be repeated
   --log-vkey VKEY   the log's C2SP verifier key; can be repeated
+  --witness VKEY    a witness whose clock you trust; can be repeated
+  --tsa-certificates FILE   PEM certificates that time stamps must lead to
   --world-key FILE  World's v4 verifying key (snarkjs JSON), to also check v4 proofs of personhood
 
 What to verify
@@ -41,6 +43,8 @@ const valued = [
   "keys",
   "key",
   "log-vkey",
+  "witness",
+  "tsa-certificates",
   "world-key",
   "base",
   "payload",

@@ -5,7 +5,7 @@ import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
 import { findRowWarning } from "#lib/domain/warning-rows";
 import { type Warning, warningOf } from "#lib/domain/warnings";
-import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor } from "./report";
+import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor, wordsForTime } from "./report";
 
 const words: Record<VerifierCheck["status"], string> = {
   pass: "pass",
@@ -30,6 +30,7 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
   const uncompared = listUncompared(report);
   const parts = [
     statement === null ? "" : formatStatement(statement),
+    statement === null ? "" : toVisibleText(wordsForTime(report)),
     presentationHeader === null ? "" : formatHeader(presentationHeader),
     formatDisclosed(report),
     formatChecks(report.checks, report.warnings),

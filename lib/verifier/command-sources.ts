@@ -90,13 +90,23 @@ export async function findTrust(
     throw new UsageError(
       "no keys to trust: give --keys, or --key and --log-vkey, or --base to ask the service",
     );
-  const isPinning = keys.length > 0 || logVkeys.length > 0;
-  const trust = isPinning || answer === null ? applyPins(answer, { keys, logVkeys }) : parseTrust(answer);
+  const clocks = await readClockPins(io, args);
+  const isPinning = [keys, logVkeys, ...Object.values(clocks)].some((pins) => pins.length > 0);
+  const trust =
+    isPinning || answer === null ? applyPins(answer, { keys, logVkeys, ...clocks }) : parseTrust(answer);
   const worldKey = await readWorldKey(io, single(args, "world-key"));
   return {
     trust: { ...trust, ...(worldKey !== null && { worldV4Key: worldKey }) },
     logPrefix: findLogPrefix(answer, base ?? ""),
     ...describeTrust(file, keys.length > 0, logVkeys.length > 0, base),
+  };
+}
+
+async function readClockPins(io: CommandIo, args: Arguments) {
+  const file = single(args, "tsa-certificates");
+  return {
+    witnessVkeys: args.values.witness ?? [],
+    timeCertificates: file === undefined ? [] : [decode(await io.readFile(file), file)],
   };
 }
 
@@ -112,7 +122,7 @@ function findLogPrefix(answer: unknown, base: string): string {
 export async function findLogTrust(io: CommandIo, args: Arguments, base: string): Promise<FoundTrust> {
   const logVkeys = args.values["log-vkey"] ?? [];
   if (logVkeys.length === 0 || args.values.keys !== undefined) return findTrust(io, args, base);
-  const trust = applyPins(null, { keys: [], logVkeys });
+  const trust = applyPins(null, { keys: [], logVkeys, witnessVkeys: [], timeCertificates: [] });
   const note = "The log's key: pinned by --log-vkey.";
   return { trust, note, isPinned: true, logPrefix: `${base}/log` };
 }

@@ -79,6 +79,7 @@ function receiptOf({ envelope, leaf, index, proof, checkpoint }: LogBundle): Rec
     humanAuthorization: "absent",
     zkProof: "absent",
     record: "absent",
+    time: "absent",
   };
 }
 

@@ -37,6 +37,7 @@ export function parseReceipt(json: unknown): Receipt {
     humanAuthorization: readOptionalObject(object, "human_authorization"),
     zkProof: readZkProof(object),
     record: readRecord(object),
+    time: readTimeEvidence(object),
   };
 }
 
@@ -119,6 +120,43 @@ function readNeighbours(given: JsonObject): RecordNeighbours {
       link: decodeHex(requireText(head, "link"), "head.link", 32),
     },
   };
+}
+
+function requireObjects(object: JsonObject, name: string): JsonObject[] {
+  const value = object[name];
+  if (!Array.isArray(value) || !value.every(isJsonObject))
+    throw new UnreadableError(`${name}: expected a list of objects`);
+  return value;
+}
+
+/** For its form alone: a reader believes what it reads there. */
+function requireBound(bounds: JsonObject, name: string): void {
+  if (bounds[name] === null) return;
+  const bound = requireObject(bounds, name);
+  requireText(bound, "at");
+  requireTexts(bound, "by");
+}
+
+/** What others said about its time; the bounds that the answer draws from it are not believed. */
+function readTimeEvidence(object: JsonObject): Receipt["time"] {
+  if (object["time_bounds"] === undefined) return "absent";
+  const bounds = requireObject(object, "time_bounds");
+  const checkpoint = bounds["checkpoint"];
+  if (checkpoint !== null && typeof checkpoint !== "string")
+    throw new UnreadableError("time_bounds.checkpoint: expected a string or null");
+  for (const name of ["made_after", "made_before"]) requireBound(bounds, name);
+  const anchors = requireObjects(bounds, "anchors").map((anchor) => ({
+    treeSize: requireIndex(anchor, "tree_size"),
+    inclusionProof: requireTexts(anchor, "inclusion_proof").map((hash) =>
+      decodeBase64(hash, "time_bounds.anchors.inclusion_proof", 32),
+    ),
+    checkpoint: requireText(anchor, "checkpoint"),
+    timeStamps: requireObjects(anchor, "time_stamps").map((stamp) => ({
+      tsa: requireText(stamp, "tsa"),
+      response: decodeBase64(requireText(stamp, "response"), "time_bounds.anchors.time_stamps.response"),
+    })),
+  }));
+  return { checkpoint, anchors };
 }
 
 /** GET has it as `zk_proof`, POST as `zk.proof`; in a file with both, one would not be looked at. */

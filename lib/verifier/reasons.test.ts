@@ -11,6 +11,7 @@ import { signCheckpoint } from "#lib/domain/checkpoint";
 import { encodeEntryBundle } from "#lib/domain/entry-bundle";
 import { failBy, type Outcome } from "#lib/domain/outcome";
 import { checkPayloadBinding } from "#lib/domain/presentation-verify";
+import { quicknet } from "#lib/domain/quicknet";
 import { explain, type Reason, reasonCodes } from "#lib/domain/reasons";
 import { type ListedEntry, type SignedEntry, walkRecord } from "#lib/domain/record-walk";
 import { makeVerifierKey } from "#lib/domain/signed-note";
@@ -18,6 +19,7 @@ import { parseTilePath } from "#lib/domain/tile-path";
 import { verifyHumanAuthorization } from "#lib/domain/verify-human-authorization";
 import { type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
 import { wordHex } from "#lib/domain/world-id-proof";
+import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
 import { makeTestAuthorization, testVerifyOptions } from "#support/human-authorization";
 import { ENTRIES, flipBit, grownTo } from "#support/tiles";
 import { contracts, registry, stubNode, v4Contracts } from "#support/world-chain";
@@ -28,7 +30,7 @@ import { callNode } from "./command-io";
 import { checkWholeLog } from "./log-check";
 import type { VerifierReport } from "./report";
 import { parseTrust } from "./trust";
-import type { Expectation } from "./verify-evidence";
+import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 // biome-ignore lint/suspicious/noExplicitAny: receipts as they come, to be broken in every way
 type Json = any;
@@ -400,6 +402,52 @@ const ways: Record<
   issued_in_future: ["validity_period", () => presentation({}, { nowSeconds: 1 })],
   expired: ["validity_period", () => presentation({}, { nowSeconds: 2_000_000_000 })],
 
+  no_lower_bound: ["not_before", () => bounded({})],
+  no_upper_bound: ["not_after", () => bounded({})],
+  time_evidence_absent: [
+    "not_before",
+    () => bounded({ after: madeAt }, ({ answer }) => delete answer.time_bounds),
+  ],
+  time_untrusted: [
+    "not_after",
+    () => bounded({ before: madeAt }, ({ trust }) => Object.assign(trust, { witnesses: [] })),
+  ],
+  cosigned_checkpoint_mismatch: [
+    "not_before",
+    () => bounded({ after: madeAt }, ({ answer }) => Object.assign(answer.time_bounds, { checkpoint: "x" })),
+  ],
+  cosignature_invalid: [
+    "not_after",
+    () =>
+      bounded({ before: madeAt }, ({ answer: { time_bounds } }) => {
+        const [anchor] = time_bounds.anchors;
+        anchor.checkpoint = anchor.checkpoint.replace(/A{4,}/, (zeros: string) => zeros.replace("A", "B"));
+      }),
+  ],
+  beacon_invalid: [
+    "not_before",
+    () =>
+      bounded({
+        beacon: { type: "drand", chain: quicknet.chain, round: 1, signature: "00".repeat(48) },
+      }),
+  ],
+  time_too_early: ["not_before", () => bounded({ after: madeAt + 3 })],
+  time_too_late: ["not_after", () => bounded({ before: madeAt - 3 })],
+  anchor_proof_invalid: [
+    "not_after",
+    () =>
+      bounded({ before: madeAt }, ({ answer }) =>
+        Object.assign(answer.time_bounds.anchors[0], { tree_size: 2 }),
+      ),
+  ],
+  time_stamp_invalid: [
+    "not_after",
+    () =>
+      bounded({ before: madeAt }, ({ answer }) =>
+        answer.time_bounds.anchors[0].time_stamps.push({ tsa: "http://tsa.test", response: "AAAA" }),
+      ),
+  ],
+
   field_mismatch: ["restated_fields", () => change("plain", { action: "Paid more" })],
   field_unbacked: ["restated_fields", () => change("private", { action: "Paid" })],
   field_contradicted: ["restated_fields", () => inLog({ origin: "elsewhere" })],
@@ -407,6 +455,18 @@ const ways: Record<
   bundle_time_too_early: ["restated_fields", () => integratedAt("1")],
   bundle_time_in_future: ["restated_fields", () => integratedAt("1795252600", { nowSeconds: 1 })],
 };
+
+const madeAt = 1_795_000_000;
+
+/** A receipt with clocks, changed. */
+async function bounded(
+  clocks: Partial<Clocks>,
+  edit: (receipt: BoundedReceipt) => void = () => {},
+): Promise<readonly Named[]> {
+  const receipt = await makeBoundedReceipt({ made: madeAt, ...clocks });
+  edit(receipt);
+  return (await verifyEvidence(receipt.answer, receipt.trust)).checks;
+}
 
 const unreachable: WorldChainCall = async () => {
   throw new WorldChainError("is out of reach");

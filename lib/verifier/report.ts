@@ -4,6 +4,8 @@ import { countWarnings } from "#lib/domain/count-warnings";
 import type { Outcome } from "#lib/domain/outcome";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
+import type { TimeBound } from "#lib/domain/time-checks";
+import { describeBounds } from "#lib/domain/time-words";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
 import type { Warning, WarningCode } from "#lib/domain/warnings";
 import type { EvidenceKind } from "./evidence";
@@ -36,6 +38,9 @@ export interface VerifierReport {
   statedWarnings: WarningCode[];
   /** What a valid presentation, or the good public proof of a hidden payload, discloses; else empty. */
   disclosed: { name: string; value: JsonValue }[];
+  /** When it was made, as others vouch for it, as far as this verifier trusts them; null for what is no record. */
+  madeAfter: TimeBound | null;
+  madeBefore: TimeBound | null;
   /** For whom a valid presentation was made. */
   presentationHeader: PresentationHeader | null;
   /** The checks of the human_authorization, if one was verified. */
@@ -92,4 +97,12 @@ export function wordsFor(report: VerifierReport): { title: string; sentence: str
     erased: "The owner erased the content; the log proves that it was recorded.",
   };
   return { title: titleFor(report), sentence: sentences[report.verdict] };
+}
+
+const toShown = (bound: TimeBound | null) =>
+  bound && { at: new Date(bound.timeMs).toISOString(), by: bound.by };
+
+/** When it was made, as far as others vouch for it. */
+export function wordsForTime({ madeAfter, madeBefore }: VerifierReport): string {
+  return describeBounds(toShown(madeAfter), toShown(madeBefore));
 }

@@ -149,6 +149,20 @@ function findWrongSurroundings(object: JsonObject, receipt: Receipt, keys: reado
   return null;
 }
 
+/** The bounds of time that the answer states and that do not follow from what this reader trusts. */
+export function listUnprovenBounds(
+  { time_bounds: bounds }: JsonObject,
+  { madeAfter, madeBefore }: AttestationReport,
+): string[] {
+  if (!isJsonObject(bounds)) return [];
+  const own = { made_after: madeAfter, made_before: madeBefore };
+  return Object.entries(own).flatMap(([name, bound]) => {
+    const stated = bounds[name] ?? null;
+    const proven = bound && { at: new Date(bound.timeMs).toISOString(), by: bound.by };
+    return stated === null || canonicalJson(stated) === canonicalJson(proven) ? [] : [`time_bounds.${name}`];
+  });
+}
+
 function originOf(checkpoint: string): string | null {
   try {
     return parseCheckpoint(parseNote(checkpoint).text).origin;

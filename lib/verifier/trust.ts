@@ -5,6 +5,7 @@
  */
 import { base64UrlDecode, bytesEqual, utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { type Certificate, parseCertificates } from "#lib/domain/certificate";
 import { parseCheckpoint } from "#lib/domain/checkpoint";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { computeKeyId, parsePublicKey } from "#lib/domain/ed25519-key";
@@ -30,6 +31,10 @@ export interface VerifierTrust {
   zkKeys: Uint8Array[];
   /** Vouches only for a proof shown together with its payload. */
   revokedZkKeys: Uint8Array[];
+  /** Whose cosignatures count as times. */
+  witnesses?: VerifierKey[];
+  /** Certificates that time stamps must lead to. */
+  timeAuthorities?: Certificate[];
   /** World's v4 verifying key; without it v4 proofs are "checked by World". */
   worldV4Key?: VerificationKey;
 }
@@ -39,6 +44,9 @@ export interface Pins {
   keys: string[];
   /** C2SP verifier keys. */
   logVkeys: string[];
+  witnessVkeys: string[];
+  /** PEM */
+  timeCertificates: string[];
 }
 
 /** From the answer of GET /v1/pubkey, text or value. Throws {@link UnreadableError}. */
@@ -51,6 +59,8 @@ export function parseTrust(json: unknown): VerifierTrust {
   return {
     keys: readObjects(object["keys"], "keys").map(readKey),
     logKeys: readLogKeys(logs.map((one) => requireText(one, "vkey"))),
+    witnesses: readWitnesses(log),
+    timeAuthorities: readCertificates(log["time_authorities"]),
     zkKeys: zk.filter((key) => !isRevoked(key)).map(readZkKey),
     revokedZkKeys: zk.filter(isRevoked).map(readZkKey),
   };
@@ -59,14 +69,21 @@ export function parseTrust(json: unknown): VerifierTrust {
 /**
  * Keeps of the server's keys only what the pins vouch for. A pinned attestation key is trusted for the log indexes that
  * the server states (that can only narrow it), or for all; so are the successors that it has signed over to when it was
- * retired. The log's and the BBS keys are accepted if a trusted key has signed their creation.
+ * retired. The log's and the BBS keys are accepted if a trusted key has signed their creation. Nothing vouches for
+ * witnesses and time-stamp authorities but the pins themselves.
  */
 export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
   const object = answer === null ? null : readObject(answer);
   const served =
     object === null ? { keys: [], logKeys: [], zkKeys: [], revokedZkKeys: [] } : parseTrust(object);
   const logKeys = readLogKeys(pins.logVkeys);
-  if (pins.keys.length === 0) return { ...served, ...(logKeys.length > 0 && { logKeys }) };
+  const clocks = {
+    witnesses: readLogKeys(pins.witnessVkeys),
+    timeAuthorities: pins.timeCertificates.flatMap(readPem),
+  };
+  const isClockPinned = clocks.witnesses.length + clocks.timeAuthorities.length > 0;
+  if (pins.keys.length === 0)
+    return { ...served, ...(logKeys.length > 0 && { logKeys }), ...(isClockPinned && clocks) };
   const events = object === null ? [] : readKeyEvents(object);
   const keys = followSuccessors(pins.keys.map(readPin), events).flatMap((key) => pinKey(key, served.keys));
   const isEndorsed = (purpose: string, publicKey: Uint8Array) =>
@@ -77,12 +94,36 @@ export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
         keys.some((key) => isSignedBy(event, key.publicKey)),
     );
   return {
+    ...clocks,
     keys,
     logKeys:
       logKeys.length > 0 ? logKeys : served.logKeys.filter(({ publicKey }) => isEndorsed("log", publicKey)),
     zkKeys: served.zkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
     revokedZkKeys: served.revokedZkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
   };
+}
+
+/** Of a service without witnesses there are none. */
+function readWitnesses(log: JsonObject): VerifierKey[] {
+  const { witnesses } = log;
+  if (witnesses === undefined || witnesses === null) return [];
+  const members = isJsonObject(witnesses) ? readObjects(witnesses["members"], "log.witnesses.members") : [];
+  return readLogKeys(members.map((member) => requireText(member, "vkey")));
+}
+
+function readCertificates(list: JsonValue | undefined): Certificate[] {
+  if (list === undefined) return [];
+  if (!Array.isArray(list) || !list.every((one) => typeof one === "string"))
+    throw new UnreadableError("log.time_authorities: expected a list of texts");
+  return list.flatMap(readPem);
+}
+
+function readPem(pem: string): Certificate[] {
+  try {
+    return parseCertificates(pem);
+  } catch {
+    throw new UnreadableError("a certificate of a time-stamp authority: not X.509 in PEM");
+  }
 }
 
 function readPin(text: string): Uint8Array {

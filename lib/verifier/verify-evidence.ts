@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { fail, firstFailure, pass } from "#lib/domain/outcome";
 import type { CostlyChecks } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
+import type { TimeBound } from "#lib/domain/time-checks";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
 import type { Warning, WarningCode, WarningFacts } from "#lib/domain/warnings";
@@ -14,7 +15,7 @@ import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { UnreadableError } from "./read-json";
 import type { Verdict, VerifierCheck, VerifierReport } from "./report";
-import { checkBundleHints, checkRestatedFields } from "./restated-fields";
+import { checkBundleHints, checkRestatedFields, listUnprovenBounds } from "./restated-fields";
 import type { RestatedWarnings } from "./restated-warnings";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
@@ -67,7 +68,12 @@ async function verifyReceipt(
   const { kind, receipt } = evidence;
   const costly = loadCostlyChecks(trust);
   const logKey = chooseLogKey(receipt.log.checkpoint, trust);
-  const report = await verifyAttestation(receipt, { keys: trust.keys, logKey }, costly.checks);
+  const { keys, witnesses = [], timeAuthorities = [] } = trust;
+  const report = await verifyAttestation(
+    receipt,
+    { keys, logKey, witnesses, timeAuthorities },
+    costly.checks,
+  );
   const restated =
     kind === "attestation"
       ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
@@ -84,11 +90,14 @@ async function verifyReceipt(
   ];
   return finish(kind, checks, {
     missing: report.missing,
-    unproven,
+    unproven:
+      kind === "attestation" ? [...unproven, ...listUnprovenBounds(evidence.object, report)] : unproven,
     disclosed,
     warnings: report.warnings,
     statedWarnings: warned.stated,
     statement: report.statement,
+    madeAfter: report.madeAfter,
+    madeBefore: report.madeBefore,
     authorization: costly.authorization(),
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
@@ -137,6 +146,10 @@ function loadCostlyChecks(trust: VerifierTrust) {
         firstFailure([...checked.report.checks, ...checked.logChecks]) ?? pass(checked.report.grade_text)
       );
     },
+    verifyBeacon: async (bound) => {
+      const { verifyBeacon } = await import("#lib/domain/verify-beacon");
+      return verifyBeacon(bound);
+    },
     verifyZkProof: async (zkProof, expected) => {
       const { checkPublicProof } = await import("./check-presentation");
       return checkPublicProof(zkProof, trust, expected);
@@ -180,6 +193,8 @@ interface Findings {
   warnings?: Warning[];
   statedWarnings?: WarningCode[];
   disclosed?: VerifierReport["disclosed"];
+  madeAfter?: TimeBound | null;
+  madeBefore?: TimeBound | null;
   presentationHeader?: VerifierReport["presentationHeader"];
   authorization?: AuthorizationReport | null;
   isErased?: boolean;
@@ -212,6 +227,8 @@ async function finish(
     warnings,
     statedWarnings,
     disclosed,
+    madeAfter: failed ? null : (findings.madeAfter ?? null),
+    madeBefore: failed ? null : (findings.madeBefore ?? null),
     presentationHeader: failed ? null : presentationHeader,
     authorization,
     isTest,

@@ -7,10 +7,12 @@ it("draws a card of the size that links ask for, with nothing but what it is giv
     title: "Valid",
     sentence: "A sentence.",
     subject: "bot: Paid invoice 12 €",
+    time: "Made between A and B.",
   };
   const png = Buffer.from(await drawCard(card));
   expect(png.subarray(1, 4).toString()).toBe("PNG");
   expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
   expect(Buffer.from(await drawCard(card)).equals(png)).toBe(true);
   expect(Buffer.from(await drawCard({ ...card, title: "Invalid" })).equals(png)).toBe(false);
+  expect(Buffer.from(await drawCard({ ...card, time: "" })).equals(png)).toBe(false);
 });

@@ -16,6 +16,8 @@ export interface Card {
   title: string;
   sentence: string;
   subject: string;
+  /** When it was made, as others vouch for it; empty for nothing. */
+  time: string;
 }
 
 const size = { width: 1200, height: 630 };
@@ -23,7 +25,7 @@ const size = { width: 1200, height: 630 };
 const box = (style: CSSProperties, ...children: ReactNode[]) =>
   createElement("div", { style: { display: "flex", ...style } }, ...children);
 
-const layOut = ({ color, title, sentence, subject }: Card) =>
+const layOut = ({ color, title, sentence, subject, time }: Card) =>
   box(
     {
       width: "100%",
@@ -42,7 +44,11 @@ const layOut = ({ color, title, sentence, subject }: Card) =>
       box({ marginTop: 28, fontSize: 60, fontWeight: 600, color }, title),
       box({ marginTop: 18, fontSize: 33, lineHeight: 1.35 }, sentence),
     ),
-    box({ fontSize: 31, color: "#565d68", lineHeight: 1.3 }, subject),
+    box(
+      { flexDirection: "column", color: "#565d68", lineHeight: 1.3 },
+      box({ fontSize: 31 }, subject),
+      box({ marginTop: 12, fontSize: 24 }, time),
+    ),
   );
 
 /** The card as PNG. */

@@ -13,6 +13,7 @@ import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { parseVerificationKey, type VerificationKey, type VerificationKeyJson } from "#lib/domain/groth16";
+import type { BeaconBound } from "#lib/domain/not-before";
 import {
   derivePresentation as derive,
   derivePublicProof,
@@ -23,6 +24,7 @@ import {
 import type { PresentationExpectation } from "#lib/domain/presentation-checks";
 import type { PresentationHeader } from "#lib/domain/presentation-header";
 import { type PresentationReport, verifyPresentation as verify } from "#lib/domain/presentation-verify";
+import { verifyBeacon as verifyRound } from "#lib/domain/verify-beacon";
 import {
   type AuthorizationReport,
   verifyHumanAuthorization as verifyAuthorization,
@@ -122,4 +124,9 @@ export async function checkWorldProof(input: {
     return null;
   const keys = { issuer_public_key, oprf_public_key };
   return checkProofV4(proof, action, signalHash, parseV4Key(v4KeyJson), keys);
+}
+
+/** A round of drand, before it is signed over, and when an attestation names it. */
+export async function verifyBeacon(bound: BeaconBound): Promise<boolean> {
+  return verifyRound(bound);
 }

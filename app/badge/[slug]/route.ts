@@ -9,6 +9,7 @@ import { getApp } from "#lib/app/app";
 import { countPage } from "#lib/app/page-limits";
 import { requestAddress } from "#lib/app/request-address";
 import { readAgentFeed } from "#lib/attestations/feed";
+import type { VerifyResponse } from "#lib/contract/verify";
 import { isUuid } from "#lib/domain/uuid";
 import { forOwnHosts } from "#lib/door/next-door";
 import { AppError } from "#lib/errors";
@@ -44,7 +45,21 @@ async function describeState(slug: string, request: Request): Promise<Badge> {
   if (verification.answer.agent_slug.toLowerCase() !== slug.toLowerCase())
     return { status: 404, message: "unknown attestation", color: grey };
   const { kind, short } = verdictOf(verification);
-  return { status: 200, message: asked === null ? `latest: ${short}` : short, color: colors[kind] };
+  const message = `${asked === null ? "latest: " : ""}${short}${describeTime(verification.answer)}`;
+  return { status: 200, message, color: colors[kind] };
+}
+
+const minuteOf = ({ at }: { at: string }) => at.slice(0, 16).replace("T", " ");
+
+/** As others vouch for it; nothing if nobody does. */
+function describeTime({
+  valid,
+  time_bounds: { made_after: after, made_before: before },
+}: VerifyResponse): string {
+  if (valid === false || (after === null && before === null)) return "";
+  if (after === null) return before === null ? "" : `, made before ${minuteOf(before)} UTC`;
+  if (before === null) return `, made after ${minuteOf(after)} UTC`;
+  return `, made between ${minuteOf(after)} and ${minuteOf(before)} UTC`;
 }
 
 function describeFailure(error: unknown): Badge {

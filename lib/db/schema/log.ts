@@ -92,11 +92,50 @@ export const logCosignatures = pgTable(
     log_id: integer().notNull(),
     size: leafIndex("size").notNull(),
     witness: text().notNull(),
+    /** The first one, which says the most about when the log was that large. */
     line: text().notNull(),
     created_at: createdAt(),
+    /** The last one, if the witness has cosigned this size again since. */
+    renewed_line: text(),
+    renewed_at: at("renewed_at"),
   },
   (t) => [primaryKey({ columns: [t.log_id, t.size, t.witness] })],
 );
+
+/** Cosigned checkpoints that signed statements name as what they were made after: kept byte for byte. */
+export const cosignedNotes = pgTable("cosigned_notes", {
+  /** hex SHA-256 of the note */
+  hash: text().primaryKey(),
+  log_id: integer().notNull(),
+  size: leafIndex("size").notNull(),
+  note: text().notNull(),
+  created_at: createdAt(),
+});
+
+/** Time-stamp responses (RFC 3161) over the text of a checkpoint. */
+export const logTimestamps = pgTable(
+  "log_timestamps",
+  {
+    log_id: integer().notNull(),
+    size: leafIndex("size").notNull(),
+    /** The authority's address. */
+    tsa: text().notNull(),
+    /** The whole response, DER. */
+    response: bytea().notNull(),
+    /** The authority's time. */
+    stamped_at: at("stamped_at").notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.log_id, t.size, t.tsa] })],
+);
+
+/** Who outside may be asked again, and when: one process at a time, and not too often. */
+export const outsideTurns = pgTable("outside_turns", {
+  /** Such as `witness <name>` or `tsa <address>`. */
+  name: text().primaryKey(),
+  next_at: at("next_at").notNull(),
+  failures: integer().notNull().default(0),
+});
 
 /** The statement that /v1/pubkey shows, signed by the attestation key of the time (`signed_by`), and its leaf. */
 export const keyEvents = pgTable(

@@ -4,6 +4,7 @@
  */
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
+import { describeBounds } from "#lib/domain/time-words";
 import { type Card, drawLinkCard, linkCardHeaders } from "#lib/pages/link-card";
 import { loadVerification } from "#lib/pages/verification-page";
 
@@ -37,11 +38,13 @@ async function describe(id: string): Promise<Card | number> {
   if (loaded.kind === "limited") return 429;
   const verdict = verdictOf(loaded);
   const { action: said, valid } = loaded.answer;
+  const { made_after, made_before } = loaded.answer.time_bounds;
   const action = said === null || valid === false ? null : drawable(said);
   return {
     color: colors[verdict.kind],
     title: verdict.title,
     sentence: verdict.sentence,
+    time: valid === false ? "" : (drawable(describeBounds(made_after, made_before)) ?? ""),
     subject: `${drawable(loaded.answer.agent_slug) ?? "An agent"}${action === null ? "" : `: ${action}`}`,
   };
 }

@@ -1,0 +1,117 @@
+/** A receipt whose time others vouch for, made in memory, so that every clock in it is the test's. */
+import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { type Certificate, parseCertificates } from "#lib/domain/certificate";
+import { addNoteSignatures, signCheckpoint } from "#lib/domain/checkpoint";
+import { cosignCheckpoint } from "#lib/domain/cosignature";
+import { signEnvelope } from "#lib/domain/dsse";
+import { computeKeyId } from "#lib/domain/ed25519-key";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import { leafHash } from "#lib/domain/merkle";
+import { boundOf, type NotBefore } from "#lib/domain/not-before";
+import { makeVerifierKey, parseNote } from "#lib/domain/signed-note";
+import { type ActionPredicate, buildActionStatement } from "#lib/domain/statement";
+import { encodeTimeStampRequest } from "#lib/domain/time-stamp";
+import { createLocalSigner } from "#lib/signing/local-signer";
+import type { VerifierTrust } from "#lib/verifier/trust";
+import type { Authority } from "./tsa";
+
+const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
+const [service, log, witness] = [signerOf(31), signerOf(32), signerOf(33)];
+const origin = "example.com/log";
+const logKey = makeVerifierKey(origin, 1, log.publicKey);
+const witnessKey = makeVerifierKey("witness.example/w", 4, witness.publicKey);
+
+async function signNote(size: number, root: Uint8Array, timesSeconds: number[]): Promise<string> {
+  const note = await signCheckpoint({ origin, size, root }, logKey, (bytes) => log.sign(bytes));
+  const lines = timesSeconds.map((time) =>
+    cosignCheckpoint(parseNote(note).text, witnessKey, time, (bytes) => witness.sign(bytes)),
+  );
+  return addNoteSignatures(note, await Promise.all(lines));
+}
+
+export interface Clocks {
+  /** What the service says, in seconds. */
+  made: number;
+  /** What the witness says on the checkpoint that the payload names; none: it names nothing. */
+  after?: number;
+  /** What it names instead. */
+  beacon?: NotBefore;
+  /** What the witness says on the checkpoint that covers it; none: there is no anchor. */
+  before?: number;
+  /** Stamps the same checkpoint, now. */
+  authority?: Authority;
+}
+
+export interface BoundedReceipt {
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of the API, to be changed in every way
+  answer: any;
+  trust: VerifierTrust;
+}
+
+const predicateAt = (made: number): ActionPredicate => ({
+  attestation_id: "019a0000-0000-7000-8000-000000000001",
+  timestamp: new Date(made * 1000).toISOString(),
+  key_id: computeKeyId(service.publicKey),
+  organization: "org",
+  is_public: true,
+  salt: base64Encode(new Uint8Array(16)),
+  request: { agent_slug: "clock-bot", action: "act", inputs_hash: "x" },
+  registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
+  verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
+  human_approval: { method: "none" },
+});
+
+/** A tree of one leaf, so that no proof has a hash. */
+async function anchorsOf(root: Uint8Array, { before, authority }: Clocks) {
+  if (before === undefined && authority === undefined) return [];
+  const checkpoint = await signNote(1, root, before === undefined ? [] : [before]);
+  const text = utf8Encode(parseNote(checkpoint).text);
+  const query = encodeTimeStampRequest(sha256(text), new Uint8Array(8));
+  const stamps =
+    authority === undefined
+      ? []
+      : [{ tsa: "http://127.0.0.1/tsr", response: base64Encode(authority.reply(query)) }];
+  return [{ tree_size: 1, inclusion_proof: [], checkpoint, time_stamps: stamps }];
+}
+
+export async function makeBoundedReceipt(clocks: Clocks): Promise<BoundedReceipt> {
+  const { made, after, beacon, authority } = clocks;
+  const named = after === undefined ? null : await signNote(7, new Uint8Array(32), [after]);
+  const bound = named === null ? beacon : boundOf(named);
+  const predicate = { ...predicateAt(made), ...(bound === undefined ? {} : { not_before: bound }) };
+  const payload = buildActionStatement(predicate);
+  const envelope = await signEnvelope(payload, service.publicKey, (bytes) => service.sign(bytes));
+  const entry = encodeLogLeaf(makeLogLeaf(envelope, service.publicKey));
+  const root = leafHash(entry);
+  const answer = {
+    attestation_id: predicate.attestation_id,
+    agent_slug: "clock-bot",
+    timestamp: predicate.timestamp,
+    payload: new TextDecoder().decode(payload),
+    payload_hash: hexEncode(sha256(payload)),
+    signature: base64Encode(service.sign(payload)),
+    envelope_signature: base64Encode(envelope.signature),
+    key_id: predicate.key_id,
+    is_public: true,
+    log: {
+      ...{ origin, index: 0, tree_size: 1, entry: base64Encode(entry), inclusion_proof: [] },
+      checkpoint: await signNote(1, root, []),
+    },
+    time_bounds: {
+      ...{ made_after: null, made_before: null, checkpoint: named },
+      anchors: await anchorsOf(root, clocks),
+    },
+  };
+  const timeAuthorities: Certificate[] = authority === undefined ? [] : parseCertificates(authority.root);
+  const key = {
+    keyId: predicate.key_id,
+    publicKey: service.publicKey,
+    validFromIndex: 0,
+    validToIndex: null,
+  };
+  const trust: VerifierTrust = {
+    ...{ keys: [key], logKeys: [logKey], zkKeys: [], revokedZkKeys: [] },
+    ...{ witnesses: [witnessKey], timeAuthorities },
+  };
+  return { answer, trust };
+}

@@ -1,0 +1,17 @@
+/** GET /v1/verify/:id/anchors: hashes and other people's signatures, so private attestations have it for everyone too. */
+import type { Context } from "#lib/approvals/context";
+import type { AnchorsResponse } from "#lib/contract/time";
+import { base64Encode, hexEncode } from "#lib/domain/bytes";
+import { describeAnchor, proveEntry, proveTime, readAttestation } from "./stored-receipt";
+
+export async function readAnchors(context: Context, id: string): Promise<AnchorsResponse> {
+  const stored = await readAttestation(context, id);
+  const { origin, index, entry } = await proveEntry(context.database, stored);
+  const { anchors } = await proveTime(context.database, stored);
+  return {
+    attestation_id: stored.id,
+    payload_hash: hexEncode(stored.payload_hash),
+    log: { origin, index, entry: base64Encode(entry) },
+    anchors: anchors.map(describeAnchor),
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * `predicate.not_before`: something that nobody could know before a certain time, inside the signed bytes. So the
+ * statement was made after it, whatever the service's own clock says.
+ *
+ * - A cosigned checkpoint: the witnesses' signatures are unpredictable to the service, and each states its time.
+ * - A round of drand's quicknet: its signature needs a threshold of drand's operators.
+ */
+import { hexEncode, sha256, utf8Encode } from "./bytes";
+import { isJsonObject } from "./canonical-json";
+import { parseCheckpoint } from "./checkpoint";
+import { verifyCosignature } from "./cosignature";
+import type { VerifyEd25519 } from "./ed25519";
+import { isTreeSize } from "./merkle";
+import { parseNote, signaturesOf, type VerifierKey } from "./signed-note";
+
+export interface CosignedBound {
+  type: "tlog-cosignature";
+  origin: string;
+  size: number;
+  /** hex SHA-256 of the note with its cosignature lines */
+  checkpoint_hash: string;
+}
+
+export interface BeaconBound {
+  type: "drand";
+  /** The chain's hash. */
+  chain: string;
+  round: number;
+  /** hex */
+  signature: string;
+}
+
+export type NotBefore = CosignedBound | BeaconBound;
+
+const isHex = (value: unknown, bytes: number) =>
+  typeof value === "string" && value.length === 2 * bytes && /^[0-9a-f]*$/.test(value);
+
+export function isNotBefore(value: unknown): value is NotBefore {
+  if (!isJsonObject(value)) return false;
+  const { type, origin, size, checkpoint_hash, chain, round, signature } = value;
+  if (type === "tlog-cosignature")
+    return typeof origin === "string" && isTreeSize(size as number) && isHex(checkpoint_hash, 32);
+  return type === "drand" && isHex(chain, 32) && Number.isSafeInteger(round) && isHex(signature, 48);
+}
+
+export const hashNote = (note: string): string => hexEncode(sha256(utf8Encode(note)));
+
+/** The bound that this cosigned note gives. Throws RangeError for what is not a checkpoint. */
+export function boundOf(note: string): CosignedBound {
+  const { origin, size } = parseCheckpoint(parseNote(note).text);
+  return { type: "tlog-cosignature", origin, size, checkpoint_hash: hashNote(note) };
+}
+
+export interface Witnessed {
+  name: string;
+  timeMs: number;
+}
+
+/**
+ * Who cosigned the note, and when. Undefined if one of these witnesses' lines does not verify, or the note is none;
+ * lines of others are ignored.
+ */
+export function readCosigners(
+  note: string,
+  witnesses: readonly VerifierKey[],
+  verify?: VerifyEd25519,
+): Witnessed[] | undefined {
+  try {
+    const parsed = parseNote(note);
+    const named = witnesses.filter((key) => signaturesOf(parsed, key).length > 0);
+    const times = named.map((key) => verifyCosignature(parsed, key, verify));
+    if (times.includes(undefined)) return undefined;
+    return named.map(({ name }, i) => ({ name, timeMs: Number(times[i]) * 1000 }));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What holds as soon as one of these witnesses is honest: later signatures were not known at the earliest time. */
+export const earliest = (witnessed: readonly Witnessed[]): number =>
+  Math.min(...witnessed.map(({ timeMs }) => timeMs));

@@ -1,0 +1,16 @@
+/** When a record was made, in words: what others' clocks say about it. */
+
+export interface ShownBound {
+  /** ISO 8601 */
+  at: string;
+  by: readonly string[];
+}
+
+const show = ({ at, by }: ShownBound) => `${at} (${by.join(", ")})`;
+
+export function describeBounds(after: ShownBound | null, before: ShownBound | null): string {
+  if (after !== null && before !== null) return `Made between ${show(after)} and ${show(before)}.`;
+  if (after !== null) return `Made after ${show(after)}. No independent upper bound yet.`;
+  if (before !== null) return `Made before ${show(before)}. No independent lower bound.`;
+  return "No independent lower bound, and no independent upper bound: the time is the service's own word.";
+}
