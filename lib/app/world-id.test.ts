@@ -11,13 +11,17 @@ vi.mock("#lib/stand-in/world-id", () => {
   return { createLocalWorldId: () => ({ provider: {} }) };
 });
 
-/** What a program of the build loads at its start: its file and all that this imports statically. */
+/** What a program of the build can load: its file and all that this imports, but for the stand-in. */
 function readLoaded(file: string, loaded = new Map<string, string>()): Map<string, string> {
   if (loaded.has(file)) return loaded;
   const text = readFileSync(file, "utf8");
   loaded.set(file, text);
-  for (const [, from = ""] of text.matchAll(/^(?:import|\} from) "(\.[^"]+)";$/gm))
-    readLoaded(path.join(path.dirname(file), from), loaded);
+  for (const [, atStart, later = ""] of text.matchAll(
+    /^(?:import|\} from) "(\.[^"]+)";$|\bimport\("(\.[^"]+)"\)/gm,
+  )) {
+    const from = atStart ?? later;
+    if (!from.endsWith("/stand-in.mjs")) readLoaded(path.join(path.dirname(file), from), loaded);
+  }
   return loaded;
 }
 

@@ -77,8 +77,7 @@ const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a
     shown.cosignatures, proof.tiles, leaf.agent_id AS record_agent, leaf.sequence, leaf.previous,
     before.previous AS before_previous, before.payload_hash AS before_hash,
     after.previous AS after_previous, after.payload_hash AS after_hash,
-    record.sequence AS head_sequence, record.link AS head_link
-    shown.cosignatures, proof.tiles, named.note AS cosigned_note, anchored.anchors
+    record.sequence AS head_sequence, record.link AS head_link, named.note AS cosigned_note, anchored.anchors
   FROM attestations a
   JOIN agents g ON g.id = a.agent_id
   LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
