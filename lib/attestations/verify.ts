@@ -25,8 +25,8 @@ import {
   maySee,
   proveEntry,
   proveTime,
-  readAttestation,
   readManifest,
+  readWithTime,
   type StoredAttestation,
   type StoredEntry,
 } from "./stored-receipt";
@@ -161,7 +161,7 @@ export async function verifyAttestationById(
   viewer: Principal | null,
   client: string | null,
 ): Promise<VerifyResponse> {
-  const stored = await readAttestation(context, id);
+  const stored = await readWithTime(context, id);
   const isVisible = maySee(stored, viewer);
   const { receipt, log, time, manifest, authorization, report } = await verifyStored(
     context,
