@@ -2,10 +2,10 @@
 import type { Context } from "#lib/approvals/context";
 import type { AnchorsResponse } from "#lib/contract/time";
 import { base64Encode, hexEncode } from "#lib/domain/bytes";
-import { describeAnchor, proveEntry, proveTime, readAttestation } from "./stored-receipt";
+import { describeAnchor, proveEntry, proveTime, readWithTime } from "./stored-receipt";
 
 export async function readAnchors(context: Context, id: string): Promise<AnchorsResponse> {
-  const stored = await readAttestation(context, id);
+  const stored = await readWithTime(context, id);
   const { origin, index, entry } = await proveEntry(context.database, stored);
   const { anchors } = await proveTime(context.database, stored);
   return {

@@ -56,9 +56,9 @@ interface Row {
   after_hash: Uint8Array | null;
   head_sequence: number | null;
   head_link: Uint8Array | null;
-  /** The cosigned note that the payload seems to name. */
-  cosigned_note: string | null;
-  anchors: unknown;
+  /** The cosigned note that the payload seems to name. This and the anchors only where they were asked for. */
+  cosigned_note?: string | null;
+  anchors?: unknown;
 }
 
 const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
@@ -71,13 +71,16 @@ const policy = { witnesses: "$2", quorum: "$3" };
 const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
 
 /** $1: id. With a policy $2 are its witnesses and $3 its quorum; without one $2 is null. */
-const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature,
-    a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof, a.bbs_signature, a.erased_at,
-    g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size, shown.note,
-    shown.cosignatures, proof.tiles, leaf.agent_id AS record_agent, leaf.sequence, leaf.previous,
+const statementWith = (
+  columns: string,
+  joins: string,
+) => `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload,
+    a.payload_hash, a.signature, a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof,
+    a.bbs_signature, a.erased_at, g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size,
+    shown.note, shown.cosignatures, proof.tiles, leaf.agent_id AS record_agent, leaf.sequence, leaf.previous,
     before.previous AS before_previous, before.payload_hash AS before_hash,
     after.previous AS after_previous, after.payload_hash AS after_hash,
-    record.sequence AS head_sequence, record.link AS head_link, named.note AS cosigned_note, anchored.anchors
+    record.sequence AS head_sequence, record.link AS head_link${columns}
   FROM attestations a
   JOIN agents g ON g.id = a.agent_id
   LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
@@ -87,10 +90,16 @@ const statementText = `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a
   LEFT JOIN log_leaves after ON after.agent_id = leaf.agent_id AND after.sequence = leaf.sequence + 1
   LEFT JOIN agent_records record ON record.agent_id = leaf.agent_id
   LEFT JOIN LATERAL (${selectCovering(head, "a.leaf_index", policy)}) shown ON true
-  LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true
-  LEFT JOIN cosigned_notes named ON named.hash = ${namedHash}
-  LEFT JOIN LATERAL (${selectAnchors("a.log_id", "a.leaf_index", "$2")}) anchored ON true
+  LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true${joins}
   WHERE a.id = $1`;
+
+const plainText = statementWith("", "");
+const timedText = statementWith(
+  ", named.note AS cosigned_note, anchored.anchors",
+  `
+  LEFT JOIN cosigned_notes named ON named.hash = ${namedHash}
+  LEFT JOIN LATERAL (${selectAnchors("a.log_id", "a.leaf_index", "$2")}) anchored ON true`,
+);
 
 function toStored(given: Row) {
   const row = withPlainBytes(given);
@@ -101,22 +110,29 @@ function toStored(given: Row) {
 
 export type StoredAttestation = ReturnType<typeof toStored>;
 
-/** `isCosigned`: its receipt is under a checkpoint that the witness policy is met for, if there is one; else the newest. */
-export async function readAttestation(
-  { database, settings }: Pick<Context, "database" | "settings">,
-  id: string,
-  isCosigned = true,
-): Promise<StoredAttestation> {
+type Reader = Pick<Context, "database" | "settings">;
+
+async function read({ database, settings }: Reader, text: string, id: string, isCosigned: boolean) {
   if (!isUuid(id)) throw attestationNotFound();
   const policy = isCosigned ? settings.WITNESSES : undefined;
   const names = policy?.witnesses.map(({ key }) => key.name) ?? null;
-  const [row] = await database.statement<Row>(statementText)(
-    id,
-    names,
-    policy ? JSON.stringify(policy.quorum) : null,
-  );
+  const quorum = policy ? JSON.stringify(policy.quorum) : null;
+  const [row] = await database.statement<Row>(text)(id, names, quorum);
   if (!row) throw attestationNotFound();
   return toStored(row);
+}
+
+/** `isCosigned`: its receipt is under a checkpoint that the witness policy is met for, if there is one; else the newest. */
+export const readAttestation = (context: Reader, id: string, isCosigned = true): Promise<StoredAttestation> =>
+  read(context, plainText, id, isCosigned);
+
+/** With what others have said about its time, where there are others. */
+export function readWithTime(
+  context: Reader & Pick<Context, "timeAuthorities">,
+  id: string,
+): Promise<StoredAttestation> {
+  const isVouched = context.settings.WITNESSES !== undefined || context.timeAuthorities.length > 0;
+  return read(context, isVouched ? timedText : plainText, id, true);
 }
 
 /** `viewer`: null for the public. */
@@ -148,7 +164,7 @@ export async function proveEntry(database: Database, stored: StoredAttestation):
 /** What others have said about when it was made; nothing of it that the log's rows do not give. */
 export async function proveTime(database: Database, stored: StoredAttestation): Promise<TimeEvidence> {
   const named = stored.statement?.predicate.not_before;
-  const { log_id: logId, leaf_index: index, cosigned_note: note } = stored;
+  const { log_id: logId, leaf_index: index, cosigned_note: note = null } = stored;
   const anchors = readAnchors(stored.anchors).map(async ({ size, checkpoint, stamps, tiles }) => ({
     treeSize: size,
     inclusionProof: await proveStored(database, logId, index, size, tiles),

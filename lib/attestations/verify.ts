@@ -26,8 +26,8 @@ import {
   maySee,
   proveEntry,
   proveTime,
-  readAttestation,
   readManifest,
+  readWithTime,
   type StoredAttestation,
   type StoredEntry,
 } from "./stored-receipt";
@@ -195,7 +195,7 @@ export async function verifyAttestationById(
   viewer: Principal | null,
   client: string | null,
 ): Promise<VerifyResponse> {
-  const stored = await readAttestation(context, id);
+  const stored = await readWithTime(context, id);
   const isVisible = maySee(stored, viewer);
   const { receipt, log, time, manifest, authorization, record, report } = await verifyStored(
     context,

@@ -1,5 +1,5 @@
 /** Between which times a record was made, by clocks that are not the service's, and what contradicts them. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { verifyEvidence } from "#lib/verifier/verify-evidence";
 import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
 import { type Authority, makeAuthority } from "#support/tsa";
@@ -65,6 +65,21 @@ describe("the time of a record", () => {
     });
     expect(nobody.after?.reason).toBe("time_untrusted");
     expect(nobody.report.verdict).toBe("valid");
+  });
+
+  it("is marked TEST by an authority on the service's own machine, whatever it calls itself", async () => {
+    const own = makeAuthority({ name: "Honest Time Ltd" });
+    const { report } = await judge(await make({ made: Math.floor(Date.now() / 1000), authority: own }));
+    expect(report.madeBefore?.by).toEqual(["TEST Honest Time Ltd"]);
+    own.remove();
+  });
+
+  it("has no bound by a stamp where there is no Web Cryptography, and does not fail for it", async () => {
+    const receipt = await make({ made: Math.floor(Date.now() / 1000), authority });
+    vi.stubGlobal("crypto", {});
+    const { report, after } = await judge(receipt);
+    vi.unstubAllGlobals();
+    expect([after?.reason, report.verdict]).toEqual(["time_untrusted", "valid"]);
   });
 
   it("is contradicted by a stamp from before it", async () => {

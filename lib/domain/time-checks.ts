@@ -1,6 +1,7 @@
 /** The two checks of when a statement was made: after what it names, and before others saw it in the log. */
 import { utf8Encode } from "./bytes";
 import { parseCheckpoint, verifyCheckpoint } from "./checkpoint";
+import { isLoopbackUrl } from "./host";
 import { leafHash, verifyInclusion } from "./merkle";
 import { type CosignedBound, earliest, hashNote, readCosigners, type Witnessed } from "./not-before";
 import { fail, failBy, pass, skip } from "./outcome";
@@ -99,6 +100,12 @@ export async function checkNotAfter(subject: Subject): Promise<TimeOutcome> {
   return { outcome: pass(`made before ${values.bound} (${values.who})`), bound };
 }
 
+/** An authority on the service's own machine is nobody else: it is there for development. */
+function markOwn(tsa: string, name: string): string {
+  const isOwn = URL.canParse(tsa) && isLoopbackUrl(tsa);
+  return isOwn && !/\bTEST\b/.test(name) ? `TEST ${name}` : name;
+}
+
 /** Who saw the leaf under this checkpoint, and when; or what is wrong with it. */
 async function readAnchor(subject: Subject, anchor: Anchor): Promise<Witnessed[] | RecordOutcome> {
   const { receipt, trust } = subject;
@@ -111,11 +118,11 @@ async function readAnchor(subject: Subject, anchor: Anchor): Promise<Witnessed[]
   const witnessed = readCosigners(anchor.checkpoint, trust.witnesses ?? [], subject.verify);
   if (witnessed === undefined) return fail("cosignature_invalid");
   const stamped: Witnessed[] = [];
-  for (const { response } of anchor.timeStamps) {
+  for (const { tsa, response } of anchor.timeStamps) {
     const verify = trust.verifyTimeStamp ?? verifyTimeStamp;
     const verdict = await verify(response, utf8Encode(signed.note.text), trust.timeAuthorities ?? []);
     if (!verdict.ok && !verdict.isUnknown) return fail("time_stamp_invalid", { problem: verdict.problem });
-    if (verdict.ok) stamped.push({ name: verdict.name, timeMs: verdict.timeMs });
+    if (verdict.ok) stamped.push({ name: markOwn(tsa, verdict.name), timeMs: verdict.timeMs });
   }
   return [...witnessed, ...stamped];
 }

@@ -60,6 +60,9 @@ export async function verifyTimeStamp(
   message: Uint8Array,
   pinned: readonly Certificate[],
 ): Promise<TimeStampVerdict> {
+  // Browsers have Web Cryptography on secure connections only.
+  if (globalThis.crypto?.subtle === undefined)
+    return { ...refuse("this browser can check it on a secure connection only"), isUnknown: true };
   try {
     const { info, infoBytes, certificates, signer } = parseResponse(response);
     if (!bytesEqual(info.imprint, sha256(message))) return refuse("it is over other data");

@@ -75,7 +75,10 @@ export function createNotBefore(options: Options): NotBeforeSource {
       refresh();
     },
     fieldAt: (now) => (known !== null && isFresh(known, now) ? { not_before: known.bound } : {}),
-    refresh,
+    // Each look may keep another note, so there are not many more than one in an interval.
+    refresh: () => {
+      if (known === null || ageOf(known, clock()) > intervalMs) refresh();
+    },
     close: async () => {
       isClosed = true;
       if (timer !== null) clearInterval(timer);
