@@ -40,6 +40,30 @@ test("shows the newest keys, and all of them on a page of their own", async ({ p
   expect((await page.goto(`/agent/nobody-${run}/keys`))?.status()).toBe(404);
 });
 
+test("has its record followed by the visitor's browser, and shows a hole as a hole", async ({ page }) => {
+  const record = page.getByRole("region", { name: "Record" });
+  await page.goto(`/agent/${slug}`);
+  await expect(record).toContainText("Complete: all 25 entries, none missing, none moved");
+  await expect(record).toContainText("Private: 1");
+  await expect(record.getByText("Your browser: yes")).toHaveCount(3);
+  await expect(record.getByRole("img")).toHaveAccessibleName("Numbers 1 to 25");
+  await expectAccessibleInBothThemes(page);
+
+  await page.route(`**/v1/agent/${slug}/record**`, async (route) => {
+    const answer = await (await route.fetch()).json();
+    const entries = answer.entries.filter(({ sequence }: { sequence: number }) => sequence !== 17);
+    await route.fulfill({ json: { ...answer, entries } });
+  });
+  await page.reload();
+  await expect(record.getByRole("alert")).toContainText("your browser could follow it to number 16 of 25");
+  await expect(record).toContainText("number 17 is missing");
+  await expect(record.getByRole("img")).toHaveAccessibleName(
+    "Numbers 1 to 16, then a hole: number 17 is missing",
+  );
+  await expect(record.getByText("Your browser: no", { exact: true })).toHaveCount(1);
+  await expectAccessibleInBothThemes(page);
+});
+
 test("lists public attestations newest first, pages by cursor, filters, and works without JavaScript", async ({
   browser,
 }) => {
