@@ -81,6 +81,9 @@ const needsContent: readonly AttestationCheckName[] = [
   "code_hash",
   "tools",
   "human_authorization",
+  "record",
+  "not_before",
+  "not_after",
 ];
 
 function findDifferentChecks(page: ServedClaims, report: VerifierReport): string[] {

@@ -1,6 +1,5 @@
 /** A receipt whose time others vouch for, made in memory, so that every clock in it is the test's. */
 import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { type Certificate, parseCertificates } from "#lib/domain/certificate";
 import { addNoteSignatures, signCheckpoint } from "#lib/domain/checkpoint";
 import { cosignCheckpoint } from "#lib/domain/cosignature";
 import { signEnvelope } from "#lib/domain/dsse";
@@ -102,7 +101,7 @@ export async function makeBoundedReceipt(clocks: Clocks): Promise<BoundedReceipt
       anchors: await anchorsOf(root, clocks),
     },
   };
-  const timeAuthorities: Certificate[] = authority === undefined ? [] : parseCertificates(authority.root);
+  const timeAuthorities = authority === undefined ? [] : [authority.root];
   const key = {
     keyId: predicate.key_id,
     publicKey: service.publicKey,

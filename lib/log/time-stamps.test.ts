@@ -158,7 +158,8 @@ describe("time stamps of the log", () => {
     expect((await rows()).length).toBeGreaterThan(1);
     const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}/anchors`);
     const withStamps = body.anchors.filter((anchor: { time_stamps: [] }) => anchor.time_stamps.length > 0);
-    expect(withStamps.map(({ tree_size }: { tree_size: number }) => tree_size)).toEqual([made.log.tree_size]);
+    // The witness may come late, and then shows its own first size with the stamp that is there too.
+    expect(withStamps[0].tree_size).toBe(made.log.tree_size);
     expect(Date.parse((await verify(made.attestation_id)).time_bounds.made_before.at)).toBeLessThanOrEqual(
       Date.parse(before.at),
     );

@@ -4,8 +4,9 @@
  */
 import type { ShownContent } from "#lib/domain/approval";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import type { Certificate } from "#lib/domain/certificate";
 import { fail, firstFailure, pass } from "#lib/domain/outcome";
-import type { CostlyChecks } from "#lib/domain/receipt";
+import type { CostlyChecks, Receipt } from "#lib/domain/receipt";
 import type { ActionStatement } from "#lib/domain/statement";
 import type { TimeBound } from "#lib/domain/time-checks";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
@@ -68,7 +69,8 @@ async function verifyReceipt(
   const { kind, receipt } = evidence;
   const costly = loadCostlyChecks(trust);
   const logKey = chooseLogKey(receipt.log.checkpoint, trust);
-  const { keys, witnesses = [], timeAuthorities = [] } = trust;
+  const { keys, witnesses = [] } = trust;
+  const timeAuthorities = await readTimeAuthorities(receipt, trust);
   const report = await verifyAttestation(
     receipt,
     { keys, logKey, witnesses, timeAuthorities },
@@ -102,6 +104,21 @@ async function verifyReceipt(
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
+}
+
+/** Read where there is a stamp to check: every page would else carry the code for it. */
+async function readTimeAuthorities(
+  { time }: Receipt,
+  { timeAuthorities = [] }: VerifierTrust,
+): Promise<Certificate[]> {
+  const isStamped = time !== "absent" && time.anchors.some(({ timeStamps }) => timeStamps.length > 0);
+  if (!isStamped || timeAuthorities.length === 0) return [];
+  const { parseCertificates } = await import("#lib/domain/certificate");
+  try {
+    return timeAuthorities.flatMap(parseCertificates);
+  } catch {
+    throw new UnreadableError("a certificate of a time-stamp authority: not X.509 in PEM");
+  }
 }
 
 async function compareWarnings(
