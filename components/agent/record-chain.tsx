@@ -22,12 +22,18 @@ interface RecordChainProps {
   readonly report: RecordReport;
 }
 
-export function RecordChain({ report: { marks, claimed, ok } }: RecordChainProps) {
+export function RecordChain({ report: { marks, claimed, ok, checks } }: RecordChainProps) {
   const first = Math.max(0, marks.length - shownAtMost);
   const shown = marks.slice(first);
   const hasHole = !ok && marks.length < claimed;
   const counts = kinds.map((kind) => ({ kind, count: marks.filter((mark) => mark === kind).length }));
-  const summary = `Numbers ${first + 1} to ${marks.length}${hasHole ? `, then a hole: number ${marks.length + 1} is missing` : ""}`;
+  // An entry is there, but not the one that belongs there.
+  const isWrong = checks.some(
+    ({ name, status, reason }) =>
+      name === "entries" && status === "fail" && reason !== "record_number_missing",
+  );
+  const fault = isWrong ? "wrong" : "missing";
+  const summary = `Numbers ${first + 1} to ${marks.length}${hasHole ? `, then a hole: number ${marks.length + 1} is ${fault}` : ""}`;
   return (
     <figure className="mt-5">
       <div role="img" aria-label={summary} className="flex flex-wrap gap-1">
@@ -48,7 +54,7 @@ export function RecordChain({ report: { marks, claimed, ok } }: RecordChainProps
         {hasHole ? (
           <span className="flex items-center gap-2 text-fail">
             <Cell look={holeLook} />
-            Missing: number {(marks.length + 1).toLocaleString("en")}
+            {isWrong ? "Wrong" : "Missing"}: number {(marks.length + 1).toLocaleString("en")}
           </span>
         ) : null}
         {first > 0 ? <span>The newest {shownAtMost} are shown.</span> : null}

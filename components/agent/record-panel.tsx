@@ -16,7 +16,6 @@ const checkWords: Record<string, string> = {
   entries: "Every number is there, in the order of the log",
   head: "The chain leads to the head that the service shows",
   newest_signed: "The newest public attestation signs every number before it",
-  receipts: "The receipts you hold are in it",
 };
 
 const answers: Record<RecordReport["checks"][number]["status"], { tone: Tone; text: string }> = {
@@ -36,7 +35,9 @@ function Found({ report }: { readonly report: RecordReport }) {
         title={
           ok
             ? `Complete: all ${claimed.toLocaleString("en")} entries, none missing, none moved`
-            : `Not complete: your browser could follow it to number ${head.sequence.toLocaleString("en")} of ${claimed.toLocaleString("en")}`
+            : head.sequence < claimed
+              ? `Not complete: your browser could follow it to number ${head.sequence.toLocaleString("en")} of ${claimed.toLocaleString("en")}`
+              : "Not right: its entries are not those that were signed"
         }
         {...(ok ? {} : { alert: true })}
       >

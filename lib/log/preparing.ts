@@ -4,6 +4,7 @@
  * batches go on. If another process takes the place meanwhile, the batch makes it once more.
  */
 import type { RecordPlace } from "#lib/domain/agent-record";
+import { wholeFailure } from "./batch-failures";
 import type { QueuedItem } from "./item";
 
 interface Preparing {
@@ -42,7 +43,7 @@ export function createPreparing(
       await first.item.preparation?.make(await readPlace(agentId));
       isMade = true;
     } catch (error) {
-      first.reject(error);
+      first.reject(wholeFailure(error) ?? error);
     }
     const [, ...behind] = waiting.get(agentId) ?? [];
     waiting.delete(agentId);

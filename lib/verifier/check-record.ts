@@ -193,7 +193,9 @@ function checkReceipts(
 
 /** What was found, in a sentence for people. */
 export function describeRecord({ ok, head, claimed }: Pick<RecordReport, "ok" | "head" | "claimed">): string {
-  if (!ok) return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
+  if (!ok && head.sequence < claimed)
+    return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
+  if (!ok) return "The record does NOT hold: its entries are not those that were signed.";
   if (claimed === 0) return "The record is empty.";
   return `The record is complete: ${claimed} of ${claimed} entries, none missing, none moved.`;
 }

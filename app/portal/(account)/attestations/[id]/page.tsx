@@ -95,7 +95,7 @@ export default async function AttestationPage({ params }: PageProps) {
       <Card title="Checked just now" className="mt-5">
         <CheckList checks={verification.checks} warnings={verification.warnings} />
       </Card>
-      <DisclosureCard id={id} messages={messages} />
+      {verification.payload === null ? null : <DisclosureCard id={id} messages={messages} />}
       {verification.payload === null ? null : (
         <Card title="The exact signed bytes" className="mt-5">
           <CodeBlock code={verification.payload} label="payload" wrap />
