@@ -35,6 +35,10 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
     const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status);
     /** Each process that has signed a head has a file of its own. */
     const countSigners = async () => (await readdir(path.join(dataDir, "log-guard"))).length;
+    const settledOf = async (outcomes: Promise<string>[]) => {
+      const known = await Promise.all(outcomes.map((one) => Promise.race([one, Promise.resolve("waiting")])));
+      return known.filter((one) => one !== "waiting");
+    };
     const isReplaced = (pid: number) =>
       vi.waitFor(
         async () => {
@@ -205,6 +209,24 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
         expect(statuses(await inEach(clients, attest))).toEqual([201, 201, 201]);
       },
     );
+
+    it("cuts a connection that was on its way to a process that is killed, so that its client can ask again", async () => {
+      const killed = pidOf("reader");
+      process.kill(killed, "SIGSTOP");
+      const outcomes = Array.from({ length: 2 * apiCount }, async () => {
+        const socket = connect(server.port, "127.0.0.1");
+        socket.write(
+          `GET /v1/health HTTP/1.1\r\nhost: localhost:${server.port}\r\nconnection: close\r\n\r\n`,
+        );
+        const data = once(socket, "data").then(() => "answered");
+        return Promise.race([data, once(socket, "close").then(() => "cut")]).catch(() => "cut");
+      });
+      // The process that stands still has taken one at most.
+      await vi.waitFor(async () => expect((await settledOf(outcomes)).length).toBeGreaterThan(apiCount));
+      process.kill(killed, "SIGKILL");
+      expect(await Promise.all(outcomes)).toContain("cut");
+      await isReplaced(killed);
+    });
 
     it("answers what is under way when it is stopped, ends with all its processes, and starts again", async () => {
       const folders = await socketFolders();

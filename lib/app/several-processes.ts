@@ -11,6 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { graceMs } from "#lib/door/listen";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
+import { cutUnaccepted } from "./cut-connections";
 import type { Done, Order, Role, Setup } from "./process-roles";
 
 interface Child {
@@ -30,6 +31,7 @@ class ChildEnded extends Error {}
 function startChild(role: Role): Child {
   cluster.setupPrimary({ args: [role] });
   const worker = cluster.fork();
+  cutUnaccepted(worker);
   const said = new Set<string>();
   const exited = new Promise<number | null>((resolve) => {
     worker.once("exit", (code: number | null) => resolve(code));
