@@ -4,7 +4,7 @@
  * Closing the dialog afterwards refreshes the page.
  */
 import { useRouter } from "next/navigation";
-import { type ReactNode, useActionState, useEffect, useRef, useState } from "react";
+import { type ReactNode, useActionState, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import type { ButtonVariant } from "#components/ui/button-style";
 import { Dialog } from "#components/ui/dialog";
@@ -40,7 +40,8 @@ function Body<Result>(props: BodyProps<Result>) {
   const closeRef = useRef<HTMLButtonElement>(null);
   const isDone = state.status === "done";
   const { onDone, onClose } = props;
-  useEffect(() => {
+  // Before anyone can close the dialog that shows the result: an effect would come too late for a fast hand.
+  useLayoutEffect(() => {
     if (!isDone) return;
     onDone();
     closeRef.current?.focus();
