@@ -5,20 +5,24 @@ import type { RecordJob, RecordMessage } from "./run-record-check";
 
 const post = (message: RecordMessage) => self.postMessage(message);
 
-async function fetchText(path: string): Promise<string> {
+async function ask(path: string): Promise<Response> {
   const response = await fetch(path, { cache: "no-store", headers: { Accept: "application/json" } });
   if (!response.ok) throw new Error(`${path} answered ${response.status}`);
-  return response.text();
+  return response;
 }
 
-async function run({ slug }: RecordJob): Promise<void> {
+const fetchText = async (path: string) => (await ask(path)).text();
+
+async function run({ slug, sumUpTo }: RecordJob): Promise<void> {
   const trust = parseTrust(await fetchText("/v1/pubkey"));
   const source = {
     readPage: (from: number) => fetchText(`/v1/agent/${encodeURIComponent(slug)}/record?from=${from}`),
     readAnswer: (id: string) => fetchText(`/v1/verify/${encodeURIComponent(id)}`),
+    readRows: async (path: string) => new Uint8Array(await (await ask(path)).arrayBuffer()),
+    readStatements: (from: number) => fetchText(`/v1/log/statements?from=${from}`),
   };
   const onProgress = (checked: number, total: number) => post({ kind: "progress", checked, total });
-  post({ kind: "done", report: await checkRecord(source, trust, { onProgress }) });
+  post({ kind: "done", report: await checkRecord(source, trust, { onProgress, sumUpTo }) });
 }
 
 self.onmessage = ({ data }: MessageEvent<RecordJob>) => {

@@ -3,6 +3,8 @@ import type { RecordReport } from "#lib/verifier/check-record";
 
 export interface RecordJob {
   readonly slug: string;
+  /** See RecordRequest of lib/verifier/check-record.ts. */
+  readonly sumUpTo: number;
 }
 
 export type RecordMessage =
@@ -11,13 +13,13 @@ export type RecordMessage =
   | { readonly kind: "failed"; readonly problem: string };
 
 /** Returns the function that ends it. The last message is `done` or `failed`. */
-export function followRecord(slug: string, onMessage: (message: RecordMessage) => void): () => void {
+export function followRecord(job: RecordJob, onMessage: (message: RecordMessage) => void): () => void {
   const worker = new Worker(new URL("./record-worker.tsx", import.meta.url), { type: "module" });
   worker.onmessage = ({ data }: MessageEvent<RecordMessage>) => {
     onMessage(data);
     if (data.kind !== "progress") worker.terminate();
   };
   worker.onerror = () => onMessage({ kind: "failed", problem: "the verifier couldn't be loaded" });
-  worker.postMessage({ slug } satisfies RecordJob);
+  worker.postMessage(job);
   return () => worker.terminate();
 }

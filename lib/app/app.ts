@@ -18,9 +18,11 @@ import { type Env, readEnv } from "#lib/env";
 import { authenticate, recall } from "#lib/keys/authenticate";
 import { createCallers } from "#lib/keys/callers";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
+import type { SnapshotContext } from "#lib/log/agent-heads";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
 import { createLogSequencer } from "#lib/log/sequencer";
+import { startSnapshots } from "#lib/log/snapshot-rounds";
 import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
 import type { Mailer } from "#lib/mail/mailer";
@@ -37,7 +39,7 @@ import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
 import { startHousekeeping } from "./housekeeping";
 import { type OpenedLog, openLog } from "./open-log";
-import { openTime } from "./open-time";
+import { openTime, serviceShare } from "./open-time";
 import type { Calls } from "./process-calls";
 import { createRandom } from "./random";
 import { openWorldId } from "./world-id";
@@ -138,8 +140,12 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
 function startBackground(context: Context): () => Promise<void> {
   const retries = startRetryLoop(context);
   const stopHousekeeping = startHousekeeping(context);
+  const merge: SnapshotContext["merge"] = (before, given) =>
+    context.pool.run("mergeHeads", { before, given }, serviceShare);
+  const stopSnapshots = startSnapshots({ ...context, merge });
   return async () => {
     stopHousekeeping();
+    await stopSnapshots();
     await retries.stop();
   };
 }

@@ -9,7 +9,7 @@ import { createWitnesses } from "#lib/log/witnesses";
 import { shareOf } from "#lib/workers/fair-share";
 
 /** The service's own work, which weighs like one client's. */
-const serviceShare = shareOf("other", { organization: "service" });
+export const serviceShare = shareOf("other", { organization: "service" });
 
 async function readTimeAuthorities(file: string | undefined): Promise<Certificate[]> {
   if (file === undefined) return [];

@@ -13,7 +13,9 @@ import { describedPath } from "#lib/contract/openapi";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { scopeNames } from "#lib/contract/primitives";
+import { mergeHeads } from "#lib/domain/agent-heads";
 import { beginIdempotent } from "#lib/door/idempotency";
+import { makeSnapshot } from "#lib/log/agent-heads";
 import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
@@ -32,6 +34,7 @@ const unknown: Record<string, string> = {
   log: "7",
   path: "0/999",
   hash: "0".repeat(64),
+  covers_size: "4711",
 };
 
 let test: TestApp;
@@ -42,6 +45,7 @@ let key: string;
 let organizationId: string;
 let attestationId: string;
 let requestId: string;
+let coversSize = 1;
 const seen = new Set<string>();
 
 function pathOf(spec: OperationSpec, values: Record<string, string>): string {
@@ -88,6 +92,7 @@ const known = (): Record<string, string> => ({
   slug: "invoice-bot",
   request_id: requestId,
   hash: "1".repeat(64),
+  covers_size: String(coversSize),
 });
 const bodyOf = (id: OperationId): TestCall =>
   requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
@@ -172,6 +177,8 @@ describe("the OpenAPI document", () => {
   });
 
   it("describes every success", async () => {
+    const merge = async (...heads: Parameters<typeof mergeHeads>) => mergeHeads(...heads);
+    ({ coversSize } = await makeSnapshot({ ...test.app.context, merge }));
     expect((await send(test, "registerIdentity", {}, { key, ...bodyOf("registerIdentity") })).status).toBe(
       200,
     );
@@ -221,6 +228,7 @@ describe("the OpenAPI document", () => {
     const badQuery = await test.call("GET", "/v1/attestations?limit=0", { key });
     check("listAttestations", badQuery);
     check("listAuthorizations", await test.call("GET", "/v1/authorizations?limit=0", { key }));
+    check("log_statements", await test.call("GET", "/v1/log/statements?from=0"));
   });
 
   it("describes conflicts", async () => {
@@ -301,8 +309,13 @@ describe("the OpenAPI document", () => {
     const { database, guard, keys } = test.app.context;
     const { origin: firstOrigin } = await readOpenHead(database.db);
     await beginEpoch({ database, guard, clock: () => new Date(), firstOrigin }, keys);
-    const values = { log: "2", path: "0/000.p/1" };
-    for (const id of ["epoch_checkpoint", "epoch_tile"] as const)
+    await database.query(
+      `INSERT INTO agent_heads (log_id, covers_size, leaf_index, agents, unrecorded, rows, payload, signature,
+        envelope_signature, signed_by) VALUES (2, 1, 1, 0, 0, 'rows', '', '', '', '')`,
+      [],
+    );
+    const values = { log: "2", path: "0/000.p/1", covers_size: "1" };
+    for (const id of ["epoch_checkpoint", "epoch_tile", "epoch_agent_heads"] as const)
       expect([id, (await send(test, id, values)).status]).toEqual([id, 200]);
   });
 

@@ -6,6 +6,7 @@ import { withPlainBytes } from "#lib/db/plain-bytes";
 import { publicUrl } from "#lib/domain/addresses";
 import { emptyRecord } from "#lib/domain/agent-record";
 import { hexEncode } from "#lib/domain/bytes";
+import { readRecordSnapshot } from "#lib/log/record-snapshot";
 
 /** The head once for each entry, and alone if the page has none. */
 interface Row {
@@ -59,6 +60,8 @@ export async function readAgentRecord(
 ): Promise<RecordResponse> {
   const agent = await findAgent(context.database.db, slug);
   if (agent === null) throw agentNotFound();
+  // Before the entries, so that they lead to its row and beyond.
+  const snapshot = await readRecordSnapshot(context, agent.id);
   const rows = (await context.database.statement<Row>(pageText)(agent.id, from, limit)).map(withPlainBytes);
   const { baseUrl } = context.settings;
   const entries = rows.flatMap(({ sequence, ...row }) =>
@@ -74,6 +77,7 @@ export async function readAgentRecord(
     agent_id: agent.id,
     entries,
     head,
+    ...(snapshot && { snapshot }),
     next: last < head.sequence ? last + 1 : null,
   };
 }

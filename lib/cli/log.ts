@@ -1,19 +1,25 @@
 /**
- *   npm run log -- check                            recompute every leaf, tile, root and record of the database's logs
+ *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs
+ *   npm run log -- snapshot                         sign the heads of all agents' records into the log
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
  */
+import { mergeHeads } from "#lib/domain/agent-heads";
 import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
+import { makeSnapshot, readSinceSnapshot } from "#lib/log/agent-heads";
 import { checkStoredRecords } from "#lib/log/check-records";
-import { checkStoredLogs } from "#lib/log/history";
+import { checkStoredSnapshots } from "#lib/log/check-snapshots";
+import { checkStoredLogs, requireOwnHistory } from "#lib/log/history";
 import { keyEventKind, makeKeyEvent } from "#lib/log/key-events";
 import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
+import { logger } from "#lib/logger";
+import { reloadSigners } from "#lib/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
 import type { Signer } from "#lib/signing/signer";
 import { runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 
-const usage = "usage: npm run log -- check | new-epoch [--new-log-key]";
+const usage = "usage: npm run log -- check | snapshot | new-epoch [--new-log-key]";
 
 async function check({ database }: CommandContext): Promise<number> {
   const logs = await checkStoredLogs(database.db, (origin, checked, size) => {
@@ -24,7 +30,32 @@ async function check({ database }: CommandContext): Promise<number> {
     say(`${origin}: ${size} leaves: ${verdict.ok ? "ok" : `FAILED: ${verdict.problem}`}`);
   const { agents, entries, problem } = await checkStoredRecords(database.db);
   say(`${agents} records: ${entries} entries: ${problem === null ? "ok" : `FAILED: ${problem}`}`);
-  return logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok) && problem === null ? 0 : 1;
+  const { snapshots, problem: unfit } = await checkStoredSnapshots(database.db);
+  say(`${snapshots} snapshots: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
+  const isWhole = logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok);
+  return isWhole && problem === null && unfit === null ? 0 : 1;
+}
+
+async function snapshot(context: CommandContext): Promise<number> {
+  const { database, source, clock, guard } = context;
+  await requireOwnHistory(database.db, guard);
+  const { leaves } = await readSinceSnapshot(database.db);
+  if (leaves === 0) {
+    say("Nothing was added since the last snapshot.");
+    return 0;
+  }
+  const { signer, logSigner } = await reloadSigners(database, source);
+  const keys = {
+    signer,
+    reload: async () => {
+      keys.signer = (await reloadSigners(database, source)).signer;
+    },
+  };
+  const merge = async (before: Uint8Array, given: Uint8Array) => mergeHeads(before, given);
+  const log = context.openSequencer(logSigner);
+  const { coversSize, agents, index } = await makeSnapshot({ database, clock, logger, keys, log, merge });
+  say(`Leaf ${index}: the heads of ${agents} records at size ${coversSize}.`);
+  return 0;
 }
 
 /** A key that the old log did not have: from the settings if they give one, else created in a file. */
@@ -76,7 +107,8 @@ runCommand(usage, async (argv) => {
   const [name, ...rest] = words;
   if (rest.length > 0) throw unexpectedWords(rest, 0);
   if (name === "check" && flags.size === 0) return withCommandContext(check);
+  if (name === "snapshot" && flags.size === 0) return withCommandContext(snapshot);
   if (name === "new-epoch")
     return withCommandContext((context) => newEpoch(context, flags.has("new-log-key")));
-  throw new UsageError(`check or new-epoch is expected, not ${argv.join(" ") || "nothing"}`);
+  throw new UsageError(`check, snapshot or new-epoch is expected, not ${argv.join(" ") || "nothing"}`);
 });

@@ -66,6 +66,7 @@ const pathParameters: Record<string, JsonObject> = {
   slug: { schema: { type: "string", minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" } },
   request_id: { schema: { type: "string", pattern: "^areq_[A-Za-z0-9_-]{22}$" } },
   hash: { schema: { type: "string", pattern: "^[0-9a-f]{64}$" } },
+  covers_size: { schema: { type: "string", pattern: "^[1-9][0-9]{0,14}$" } },
   path: {
     description:
       "the rest of the path, with its slashes: `<L>/<N>`, `entries/<N>`, either with `.p/<W>` (c2sp.org/tlog-tiles)",

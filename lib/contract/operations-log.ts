@@ -4,6 +4,7 @@
  * beside `/log/tile/{path}` the template `/log/{log}/checkpoint` would fit one path too many.
  */
 import { bytesFile, textFile } from "./files";
+import { statementsQuery, statementsResponse } from "./log";
 import { anyone, type OperationSpec } from "./operation";
 
 const log = {
@@ -36,6 +37,20 @@ export const logOperations = {
     summary: "The cosigned checkpoint with this SHA-256, as an attestation names it in not_before",
     file: textFile,
   },
+  log_agent_heads: {
+    ...log,
+    path: "/log/agent-heads/{covers_size}",
+    file: bytesFile,
+    summary: "The heads of all agents' records at this size of the log, 72 octets each, for 31 days",
+  },
+  log_statements: {
+    ...log,
+    path: "/v1/log/statements",
+    summary: "The service's own statements in the log: key events, new logs, snapshots of all records' heads",
+    query: statementsQuery,
+    responses: { 200: statementsResponse },
+    errors: [],
+  },
   epoch_checkpoint: {
     ...log,
     path: "/log/{log}/checkpoint",
@@ -49,5 +64,12 @@ export const logOperations = {
     mount: "/log/{log}",
     file: bytesFile,
     summary: "A tile or entry bundle of a later log",
+  },
+  epoch_agent_heads: {
+    ...log,
+    path: "/log/{log}/agent-heads/{covers_size}",
+    mount: "/log/{log}",
+    file: bytesFile,
+    summary: "The heads of all agents' records at this size of a later log",
   },
 } as const satisfies Record<string, OperationSpec>;

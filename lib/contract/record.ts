@@ -1,5 +1,6 @@
 /** GET /v1/agent/:slug/record: the complete list of an agent's entries, by their hashes. */
 import { z } from "zod";
+import { recordSnapshot } from "./log";
 import { hexHash } from "./primitives";
 
 const wholeNumber = (max: number) =>
@@ -34,6 +35,10 @@ export const recordResponse = z
     entries: z.array(recordEntry).meta({ description: "in the order of their sequence, without a gap" }),
     head: recordHead.meta({
       description: "the last entry; sequence 0 and the link of the empty record if there is none",
+    }),
+    snapshot: recordSnapshot.optional().meta({
+      description:
+        "where the newest snapshot of all records' heads counts this one; absent while none counts an entry of it",
     }),
     next: z
       .number()

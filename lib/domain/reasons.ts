@@ -69,6 +69,18 @@ export const reasons = {
   record_nothing_public: "nothing in the record is public",
   record_no_receipts: "no receipts were given to compare with",
   record_head_mismatch: "the head, number {number}, is not where the {found} entries lead",
+  snapshot_not_made: "no snapshot counts an entry of this record yet",
+  snapshot_malformed: "the snapshot is not what it must be, or another agent's",
+  snapshot_unsigned: "the snapshot's statement is not in the log under a trusted key",
+  snapshot_proof_invalid: "the row is not in the snapshot that was signed",
+  snapshot_mismatch: "the snapshot has another head at number {number}",
+  snapshot_count_mismatch:
+    "the snapshot counts {counted} entries, and number {number} is on the wrong side of it",
+  sum_not_run: "not asked for",
+  sum_rows_mismatch: "the rows are not those of the signed statement",
+  sum_statement_invalid:
+    "statement {number} of the service is not signed by a trusted key, or is listed twice",
+  sum_mismatch: "{leaves} leaves, and {counted} of them are counted",
 
   // The human's approval
   approval_not_recorded: "no human approval was recorded",

@@ -20,6 +20,7 @@ export const AGENT_ACTION_PREDICATE = `${PRODUCT_URI}/agent-action/v1`;
 export const DECISION_PREDICATE = `${PRODUCT_URI}/authorization-decision/v1`;
 export const KEY_EVENT_PREDICATE = `${PRODUCT_URI}/key-event/v1`;
 export const EPOCH_PREDICATE = `${PRODUCT_URI}/log-epoch/v1`;
+export const AGENT_HEADS_PREDICATE = `${PRODUCT_URI}/agent-heads/v1`;
 
 export type Verdict = boolean | null;
 

@@ -17,7 +17,7 @@ import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib
 import type { Signer } from "#lib/signing/signer";
 import type { SealedStatement } from "./seal";
 
-export type LeafKind = "attestation" | "decision" | "key_event" | "epoch";
+export type LeafKind = "attestation" | "decision" | "key_event" | "epoch" | "agent_heads";
 
 export interface NewLeaf {
   kind: LeafKind;

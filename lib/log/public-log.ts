@@ -1,5 +1,7 @@
 /** What the log shows to everyone: its newest checkpoint, and tiles and entry bundles as prefixes of stored rows. */
+import { and, eq } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
+import { agentHeads } from "#lib/db/schema";
 import { encodeEntryBundle } from "#lib/domain/entry-bundle";
 import { HASH_BYTES } from "#lib/domain/merkle";
 import { parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/domain/tile-path";
@@ -31,6 +33,20 @@ export async function readCosignedNote(executor: Executor, hash: string): Promis
   const note = /^[0-9a-f]{64}$/.test(hash) ? await findCosignedNote(executor, hash) : null;
   if (note === null) throw notInLog();
   return note;
+}
+
+/** All rows of a snapshot, as long as they are kept. */
+export async function readHeadRows(
+  executor: Executor,
+  logId: number,
+  coversSize: number,
+): Promise<Uint8Array> {
+  const [snapshot] = await executor
+    .select({ rows: agentHeads.rows })
+    .from(agentHeads)
+    .where(and(eq(agentHeads.log_id, logId), eq(agentHeads.covers_size, coversSize)));
+  if (!snapshot?.rows) throw notInLog();
+  return snapshot.rows;
 }
 
 /** `path` from `tile/` on. Throws not_found for all but the one spelling of what the committed tree has. */

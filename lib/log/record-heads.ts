@@ -6,6 +6,7 @@ import { inArray } from "drizzle-orm";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database, Executor } from "#lib/db/client";
 import { agentRecords } from "#lib/db/schema";
+import { SALT_BYTES } from "#lib/domain/agent-heads";
 import {
   emptyRecord,
   extendRecord,
@@ -80,8 +81,6 @@ export interface GrowingRecords {
   extend(agentId: string, payloadHash: Uint8Array, isListed: boolean): void;
   grown(): GrownRecord[];
 }
-
-const SALT_BYTES = 16;
 
 /** `heads` has every agent that is asked about. */
 export function growRecords(

@@ -5,7 +5,8 @@ import type { serviceOperations } from "#lib/contract/operations-service";
 import type { Runs } from "#lib/door/route";
 import type { LogContext } from "./context";
 import { readJwks, readPublicKeys } from "./public-keys";
-import { readCheckpoint, readCosignedNote, readTilePath } from "./public-log";
+import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "./public-log";
+import { readStatements } from "./statements";
 
 /** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */
 function parseLogId(text: string | undefined): number {
@@ -24,7 +25,20 @@ async function answerTile(
   logId: number,
   path: string | undefined,
 ): Promise<Response> {
-  const bytes = await readTilePath(database.db, logId, `tile/${path ?? ""}`);
+  return answerBytes(await readTilePath(database.db, logId, `tile/${path ?? ""}`));
+}
+
+/** Only the one spelling of a size. */
+async function answerHeadRows(
+  { database }: LogContext,
+  logId: number,
+  size: string | undefined,
+): Promise<Response> {
+  const coversSize = size !== undefined && /^[1-9]\d{0,14}$/.test(size) ? Number(size) : 0;
+  return answerBytes(await readHeadRows(database.db, logId, coversSize));
+}
+
+function answerBytes(bytes: Uint8Array): Response {
   return new Response(bytes as Uint8Array<ArrayBuffer>, {
     headers: {
       "content-type": "application/octet-stream",
@@ -52,6 +66,13 @@ export const logRuns: Runs<
     new Response(await readCosignedNote(context.database.db, params["hash"] ?? ""), {
       headers: { "content-type": "text/plain; charset=utf-8", "cache-control": immutable },
     }),
+  log_agent_heads: ({ context, params }) => answerHeadRows(context, 1, params["covers_size"]),
+  log_statements: async ({ context, query }) => ({
+    body: await readStatements(context.database, query),
+    headers: { "cache-control": "public, max-age=2" },
+  }),
+  epoch_agent_heads: ({ context, params }) =>
+    answerHeadRows(context, parseLogId(params["log"]), params["covers_size"]),
   epoch_checkpoint: ({ context, params }) => answerCheckpoint(context, parseLogId(params["log"])),
   epoch_tile: ({ context, params }) => answerTile(context, parseLogId(params["log"]), params["path"]),
 };

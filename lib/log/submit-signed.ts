@@ -10,7 +10,9 @@ import { type LogItem, type LogItemKind, Outdated, type Placed, SigningKeyChange
 /** More changes than this during one request are nobody's intention. */
 const maxAttempts = 3;
 
-export async function reloadKeys(context: Pick<LogContext, "keys" | "logger">): Promise<void> {
+type Reloading = Pick<LogContext, "logger"> & { keys: Pick<LogContext["keys"], "reload"> };
+
+export async function reloadKeys(context: Reloading): Promise<void> {
   try {
     await context.keys.reload();
   } catch (cause) {
@@ -21,7 +23,7 @@ export async function reloadKeys(context: Pick<LogContext, "keys" | "logger">): 
 }
 
 export async function submitSigned<Item extends LogItem>(
-  context: Pick<LogContext, "log" | "keys" | "logger">,
+  context: Reloading & Pick<LogContext, "log">,
   kind: LogItemKind<Item>,
   make: (attempt: number) => Promise<Item>,
 ): Promise<Placed<Item>> {

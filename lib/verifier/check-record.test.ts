@@ -11,6 +11,11 @@ import { UnreadableError } from "./read-json";
 import { parseTrust, type VerifierTrust } from "./trust";
 
 const slug = "watched-bot";
+/** Of a service that has made no snapshot yet. */
+const unasked = {
+  readRows: () => Promise.reject(new Error("not asked for")),
+  readStatements: async () => ({ statements: [], next: null }),
+};
 type Lie = (record: RecordResponse) => RecordResponse;
 
 describe("the record of an agent, as an outsider follows it", () => {
@@ -38,6 +43,7 @@ describe("the record of an agent, as an outsider follows it", () => {
       return { ...record, entries: shown, next: isMore ? last + 1 : null };
     },
     readAnswer: async (id: string) => JSON.stringify(await read(`/v1/verify/${id}`)),
+    ...unasked,
   });
   const check = (lie: Lie = (record) => record, receipts: number[] = []) =>
     checkRecord(sourceWith(lie), trust, { receipts: receipts.map((number) => held.get(number) ?? "") });
@@ -79,6 +85,8 @@ describe("the record of an agent, as an outsider follows it", () => {
       ["entries", "pass"],
       ["head", "pass"],
       ["newest_signed", "pass"],
+      ["snapshot", "not_applicable"],
+      ["sum", "not_applicable"],
       ["receipts", "pass"],
     ]);
     expect(report).toMatchObject({ slug, ok: true, claimed: 8, head: { sequence: 8 } });
@@ -174,6 +182,7 @@ describe("the record of an agent, as an outsider follows it", () => {
       const source = {
         readPage: async () => ({ ...(await read(`/v1/agent/${slug}/record`)), ...broken }),
         readAnswer: () => Promise.reject(new Error("not asked for")),
+        ...unasked,
       };
       await expect(checkRecord(source, trust)).rejects.toThrow(UnreadableError);
     }

@@ -2,25 +2,21 @@
  * An agent's whole record as an outsider follows it: every number from 1 to the head, every link computed again, the
  * newest public attestation, whose signature covers all links before it, and the receipts that the reader holds.
  */
+import { decodeHeadRow } from "#lib/domain/agent-heads";
 import type { RecordHead } from "#lib/domain/agent-record";
 import { bytesEqual, hexEncode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { type ListedEntry, type RecordWalk, type SignedEntry, walkRecord } from "#lib/domain/record-walk";
+import { type RecordWalk, type SignedEntry, walkRecord } from "#lib/domain/record-walk";
+import { checkCounted } from "./check-counted";
+import type { SumSource } from "./check-sum";
 import { parseReceipt } from "./parse-receipt";
-import {
-  decodeHex,
-  readObject,
-  requireIndex,
-  requireObject,
-  requireText,
-  UnreadableError,
-} from "./read-json";
+import { UnreadableError } from "./read-json";
+import { type RecordEntry, type RecordMark, type RecordPage, readRecordPage } from "./record-pages";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
 
-export interface RecordSource {
+export interface RecordSource extends SumSource {
   /** GET /v1/agent/:slug/record from this number on, as text or parsed. */
   readPage(from: number): Promise<unknown>;
   /** GET /v1/verify/:id, as text. */
@@ -31,9 +27,9 @@ export interface RecordRequest {
   /** Texts of receipts that must be in the record. */
   receipts?: readonly string[];
   onProgress?: (checked: number, total: number) => void;
+  /** All rows of the snapshot are fetched too, 72 bytes for each agent of the service, if it has no more than this. */
+  sumUpTo?: number;
 }
-
-export type RecordMark = "public" | "private" | "erased" | "decision";
 
 export interface RecordReport {
   slug: string;
@@ -43,65 +39,11 @@ export interface RecordReport {
   /** How many the service says there are. */
   claimed: number;
   checks: VerifierCheck[];
+  /** The newest snapshot that counts it, if that is what it must be. */
+  snapshot: { coversSize: number; at: string; agents: number; counted: number } | null;
   /** In the order of the record, up to a fault. */
   marks: RecordMark[];
   ok: boolean;
-}
-
-interface Entry extends ListedEntry {
-  mark: RecordMark;
-  attestationId: string | null;
-}
-
-interface Page {
-  slug: string;
-  agentId: string;
-  entries: Entry[];
-  head: RecordHead;
-  next: number | null;
-}
-
-function readMark(entry: JsonObject): RecordMark {
-  const { kind, visibility } = entry;
-  if (kind === "decision") return "decision";
-  if (
-    kind === "attestation" &&
-    (visibility === "public" || visibility === "private" || visibility === "erased")
-  )
-    return visibility;
-  throw new UnreadableError("entries: an unknown kind or visibility");
-}
-
-function readEntry(entry: unknown): Entry {
-  if (!isJsonObject(entry)) throw new UnreadableError("entries: expected objects");
-  const mark = readMark(entry);
-  return {
-    sequence: requireIndex(entry, "sequence"),
-    payloadHash: decodeHex(requireText(entry, "payload_hash"), "payload_hash", 32),
-    logOrigin: requireText(entry, "log_origin"),
-    logIndex: requireIndex(entry, "log_index"),
-    mark,
-    attestationId: mark === "public" ? requireText(entry, "attestation_id") : null,
-  };
-}
-
-function readPage(json: unknown, from: number): Page {
-  const page = readObject(json);
-  const { entries, next } = page;
-  const head = requireObject(page, "head");
-  if (!Array.isArray(entries)) throw new UnreadableError("entries: expected a list");
-  if (next !== null && (typeof next !== "number" || next <= from))
-    throw new UnreadableError("next: expected a later number or null");
-  return {
-    slug: requireText(page, "slug"),
-    agentId: requireText(page, "agent_id"),
-    entries: entries.map(readEntry),
-    head: {
-      sequence: requireIndex(head, "sequence"),
-      link: decodeHex(requireText(head, "link"), "head.link", 32),
-    },
-    next,
-  };
 }
 
 interface ReadReceipt {
@@ -121,10 +63,23 @@ async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadRece
 interface Followed {
   walk: RecordWalk;
   marks: RecordMark[];
-  last: Page;
+  entries: RecordEntry[];
+  first: RecordPage;
+  last: RecordPage;
+  /** The head at the number that the snapshot names; null if the entries do not lead there. */
+  atSnapshot: RecordHead | null;
   /** The newest public attestation, and the head before it. */
-  newest: { entry: Entry; before: RecordHead } | null;
+  newest: { entry: RecordEntry; before: RecordHead } | null;
   fault: Outcome<"fail"> | null;
+}
+
+/** Not checked yet. */
+function countedBy({ snapshot }: RecordPage): number | null {
+  try {
+    return snapshot === undefined ? null : decodeHeadRow(snapshot.row).sequence;
+  } catch {
+    return null;
+  }
 }
 
 async function follow(
@@ -132,22 +87,27 @@ async function follow(
   held: ReadonlyMap<number, SignedEntry>,
   onProgress: RecordRequest["onProgress"],
 ): Promise<Followed> {
-  let page = readPage(await source.readPage(1), 1);
+  let page = readRecordPage(await source.readPage(1), 1);
   const { agentId } = page;
   const walk = walkRecord(agentId);
-  const followed: Followed = { walk, marks: [], last: page, newest: null, fault: null };
+  const first = page;
+  const counted = countedBy(first);
+  const nothing = { marks: [], entries: [], newest: null, atSnapshot: null, fault: null };
+  const followed: Followed = { ...nothing, walk, first, last: page };
   for (;;) {
     for (const entry of page.entries) {
       const before = walk.head();
       const fault = walk.add(entry, held.get(entry.sequence));
       if (fault !== null) return { ...followed, fault: failBy(fault) };
       followed.marks.push(entry.mark);
+      followed.entries.push(entry);
+      if (entry.sequence === counted) followed.atSnapshot = walk.head();
       if (entry.mark === "public") followed.newest = { entry, before };
     }
     onProgress?.(walk.head().sequence, page.head.sequence);
     if (page.next === null) return followed;
     const from = page.next;
-    page = readPage(await source.readPage(from), from);
+    page = readRecordPage(await source.readPage(from), from);
     if (page.agentId !== agentId) throw new UnreadableError("agent_id: differs from page to page");
     followed.last = page;
   }
@@ -204,7 +164,7 @@ export function describeRecord({ ok, head, claimed }: Pick<RecordReport, "ok" | 
 export async function checkRecord(
   source: RecordSource,
   trust: VerifierTrust,
-  { receipts = [], onProgress }: RecordRequest = {},
+  { receipts = [], onProgress, sumUpTo = Number.POSITIVE_INFINITY }: RecordRequest = {},
 ): Promise<RecordReport> {
   const read = await Promise.all(receipts.map((text) => readReceipt(text, trust)));
   const held = new Map(
@@ -217,6 +177,9 @@ export async function checkRecord(
   const entries = fault ?? pass(`numbers 1 to ${head.sequence}, without a gap and in the order of the log`);
   const notRun = { ...skip("earlier_check_failed"), status: "not_run" } as const;
   const isWhole = fault === null && ended === null;
+  const { heads, ...counted } = isWhole
+    ? await checkCounted(followed, source, trust, sumUpTo)
+    : { heads: null, snapshot: notRun, sum: notRun };
   const checks: VerifierCheck[] = [
     { name: "entries", ...entries },
     {
@@ -224,6 +187,8 @@ export async function checkRecord(
       ...(fault !== null ? notRun : ended ? failBy(ended) : pass("the entries lead to the head")),
     },
     { name: "newest_signed", ...(isWhole ? await checkNewest(followed, source, trust) : notRun) },
+    { name: "snapshot", ...counted.snapshot },
+    { name: "sum", ...counted.sum },
     { name: "receipts", ...(isWhole ? checkReceipts(followed, read, held) : notRun) },
   ];
   return {
@@ -232,6 +197,12 @@ export async function checkRecord(
     head: { sequence: head.sequence, link: hexEncode(head.link) },
     claimed: last.head.sequence,
     checks,
+    snapshot: heads && {
+      coversSize: heads.covers_size,
+      at: heads.at,
+      agents: heads.agents,
+      counted: followed.atSnapshot?.sequence ?? 0,
+    },
     marks,
     ok: checks.every(({ status }) => status !== "fail"),
   };

@@ -212,15 +212,30 @@ async function privateRecord(receipts: string[] = []) {
   const source = {
     readPage: async () => page,
     readAnswer: () => Promise.reject(new Error("nothing is public")),
+    readRows: () => Promise.reject(new Error("there is no snapshot")),
+    readStatements: async () => ({ statements: [], next: null }),
   };
   return (await checkRecord(source, parseTrust(keys), { receipts })).checks;
 }
 
-/** How each comes about, and the check that says it; the two others are in visibility.test.ts and check-record.test.ts. */
-const ways: Record<
-  Exclude<Reason, "owner_only" | "record_entry_absent">,
-  [check: string, make: () => Checks]
-> = {
+/** They need a service: in visibility.test.ts, check-record.test.ts and check-counted.test.ts. */
+const elsewhere = [
+  "owner_only",
+  "record_entry_absent",
+  "snapshot_not_made",
+  "snapshot_malformed",
+  "snapshot_unsigned",
+  "snapshot_proof_invalid",
+  "snapshot_mismatch",
+  "snapshot_count_mismatch",
+  "sum_not_run",
+  "sum_rows_mismatch",
+  "sum_statement_invalid",
+  "sum_mismatch",
+] as const;
+
+/** How each of the others comes about, and the check that says it. */
+const ways: Record<Exclude<Reason, (typeof elsewhere)[number]>, [check: string, make: () => Checks]> = {
   payload_private: ["signature", () => change("private", {})],
   payload_erased: ["signature", () => change("erased", {})],
   payload_lost: ["payload_hash", () => change("plain", { payload: null })],
@@ -499,9 +514,7 @@ describe("the reason of a check that does not pass", () => {
   });
 
   it("has a test for every code, and words without a gap", () => {
-    expect([...Object.keys(ways), "owner_only", "record_entry_absent"].sort()).toEqual(
-      [...reasonCodes].sort(),
-    );
+    expect([...Object.keys(ways), ...elsewhere].sort()).toEqual([...reasonCodes].sort());
     for (const code of reasonCodes) expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(explain("key_unknown", { key: "k" })).toBe("key k is not one of the service's keys");
   });

@@ -109,6 +109,8 @@ async function runRecord(args: Arguments, io: CommandIo): Promise<number> {
     {
       readPage: (from) => fetchText(`${record}?from=${from}`),
       readAnswer: (id) => fetchText(`${base}/v1/verify/${encodeURIComponent(id)}`),
+      readRows: (path) => fetchBytes(io, `${base}${path}`),
+      readStatements: (from) => fetchText(`${base}/v1/log/statements?from=${from}`),
     },
     trust,
     { receipts, onProgress: showProgress(io) },

@@ -1,6 +1,6 @@
 /** Keys that sign, and the log. */
 import { sql } from "drizzle-orm";
-import { bigint, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import { bigint, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { at, bytea, createdAt, leafIndex } from "./columns";
 
 /** One row for each log that a key signs in: an attestation key's range of indexes belongs to one log. */
@@ -46,7 +46,7 @@ export const logLeaves = pgTable(
   {
     log_id: integer().notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),
-    kind: text({ enum: ["attestation", "decision", "key_event", "epoch"] }).notNull(),
+    kind: text({ enum: ["attestation", "decision", "key_event", "epoch", "agent_heads"] }).notNull(),
     leaf_hash: bytea().notNull(),
     data: bytea().notNull(),
     /** Null in leaves that are older than records. */
@@ -59,6 +59,9 @@ export const logLeaves = pgTable(
   (t) => [
     primaryKey({ columns: [t.log_id, t.leaf_index] }),
     uniqueIndex("log_leaves_record").on(t.agent_id, t.sequence).where(sql`${t.agent_id} IS NOT NULL`),
+    index("log_leaves_statements")
+      .on(t.log_id, t.leaf_index)
+      .where(sql`${t.kind} NOT IN ('attestation', 'decision')`),
   ],
 );
 
@@ -127,6 +130,30 @@ export const logTimestamps = pgTable(
     created_at: createdAt(),
   },
   (t) => [primaryKey({ columns: [t.log_id, t.size, t.tsa] })],
+);
+
+/** Snapshots of all records' heads (lib/domain/agent-heads.ts), each with its signed statement. */
+export const agentHeads = pgTable(
+  "agent_heads",
+  {
+    log_id: integer().notNull(),
+    covers_size: leafIndex("covers_size").notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+    agents: integer().notNull(),
+    unrecorded: leafIndex("unrecorded").notNull(),
+    /** Null when they are old enough to be dropped, and with them the hashes above them. */
+    rows: bytea(),
+    nodes: bytea(),
+    payload: bytea().notNull(),
+    signature: bytea().notNull(),
+    envelope_signature: bytea().notNull(),
+    signed_by: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.log_id, t.covers_size] }),
+    uniqueIndex("agent_heads_leaf").on(t.log_id, t.leaf_index),
+  ],
 );
 
 /** Who outside may be asked again, and when: one process at a time, and not too often. */

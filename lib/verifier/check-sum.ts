@@ -1,0 +1,123 @@
+/**
+ * The sum over a snapshot: every leaf below it is in some agent's row or is a statement that the service lists, or is
+ * older than records (docs/wire.md, Record of an agent).
+ */
+import { addsUp, buildHeadsTree, isOfStatement, parseHeadsStatement } from "#lib/domain/agent-heads";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { fail, type Outcome, pass } from "#lib/domain/outcome";
+import { EPOCH_PREDICATE, parseCanonical } from "#lib/domain/statement";
+import type { SignedHeads } from "./check-snapshot";
+import { readObject, requireIndex, requireText, UnreadableError } from "./read-json";
+import { findSigner, readSignedStatement, type SignedStatement } from "./signed-statement";
+import type { VerifierTrust } from "./trust";
+
+export interface ListedStatement extends SignedStatement {
+  kind: string;
+  logOrigin: string;
+  logIndex: number;
+}
+
+export interface SumSource {
+  /** GET /log/agent-heads/:covers_size, by the path that the snapshot names. */
+  readRows(path: string): Promise<Uint8Array>;
+  /** GET /v1/log/statements from this number on, as text or parsed. */
+  readStatements(from: number): Promise<unknown>;
+}
+
+function readListed(json: JsonObject): ListedStatement {
+  return {
+    ...readSignedStatement(json),
+    kind: requireText(json, "kind"),
+    logOrigin: requireText(json, "log_origin"),
+    logIndex: requireIndex(json, "log_index"),
+  };
+}
+
+/** All statements from this number on, in the order of the log, numbered without a gap. */
+export async function readStatementList(
+  source: Pick<SumSource, "readStatements">,
+  first = 1,
+): Promise<ListedStatement[]> {
+  const all: ListedStatement[] = [];
+  for (let from: number | null = first; from !== null; ) {
+    const { statements, next } = readObject(await source.readStatements(from));
+    if (!Array.isArray(statements) || !statements.every(isJsonObject))
+      throw new UnreadableError("statements: expected a list of objects");
+    for (const statement of statements) {
+      if (requireIndex(statement, "number") !== first + all.length)
+        throw new UnreadableError("statements: their numbers have a gap");
+      all.push(readListed(statement));
+    }
+    if (next !== null && next !== first + all.length)
+      throw new UnreadableError("next: expected the next number or null");
+    from = next;
+  }
+  return all;
+}
+
+/** Those of earlier logs and of the snapshot's own below its size. */
+export function statementsBelow(
+  all: readonly ListedStatement[],
+  { log_origin, covers_size }: SignedHeads,
+): ListedStatement[] {
+  const begin = all.findIndex(({ logOrigin }) => logOrigin === log_origin);
+  return all.filter(({ logOrigin, logIndex }, i) =>
+    logOrigin === log_origin ? logIndex < covers_size : i < begin,
+  );
+}
+
+/** How many leaves a closed log had, by the statement that began the next one. */
+function heldBefore({ kind, payload }: ListedStatement): number {
+  if (kind !== "epoch") return 0;
+  const statement = parseCanonical(payload);
+  const predicate = statement?.["predicateType"] === EPOCH_PREDICATE ? statement["predicate"] : null;
+  const held = isJsonObject(predicate) ? predicate["held"] : null;
+  return isJsonObject(held) ? requireIndex(held, "size") : Number.NaN;
+}
+
+function findBroken(all: readonly ListedStatement[], trust: VerifierTrust): number {
+  const seen = new Set<string>();
+  return all.findIndex((statement) => {
+    const place = `${statement.logIndex} ${statement.logOrigin}`;
+    const isNew = !seen.has(place);
+    seen.add(place);
+    return !isNew || findSigner(statement, statement.logOrigin, statement.logIndex, trust) === undefined;
+  });
+}
+
+/** `rows`: the file of the snapshot; `all`: the whole list of statements, as it is shown. */
+export function checkSum(
+  heads: SignedHeads,
+  rows: Uint8Array,
+  all: readonly ListedStatement[],
+  trust: VerifierTrust,
+): Outcome {
+  if (!isTreeOf(rows, heads)) return fail("sum_rows_mismatch");
+  const broken = findBroken(all, trust);
+  if (broken >= 0) return fail("sum_statement_invalid", { number: broken + 1 });
+  const below = statementsBelow(all, heads);
+  const first = all.find(({ kind }) => kind === "agent_heads");
+  const unrecorded = first === undefined ? null : parseHeadsStatement(first.payload)?.unrecorded;
+  const found = {
+    ...heads,
+    statements: below.length,
+    earlier_size: below.reduce((sum, one) => sum + heldBefore(one), 0),
+  };
+  if (!addsUp(found) || !addsUp(heads) || unrecorded !== heads.unrecorded)
+    return fail("sum_mismatch", {
+      leaves: found.earlier_size + heads.covers_size,
+      counted: heads.entries + below.length + heads.unrecorded,
+    });
+  return pass(
+    `${found.earlier_size + heads.covers_size} leaves: ${heads.entries} in ${heads.agents} records, ${below.length} statements of the service, ${heads.unrecorded} older than records`,
+  );
+}
+
+function isTreeOf(rows: Uint8Array, heads: SignedHeads): boolean {
+  try {
+    return isOfStatement(buildHeadsTree(rows), heads);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}

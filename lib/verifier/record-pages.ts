@@ -1,0 +1,73 @@
+/** The pages of an agent's record, as an outsider reads them. */
+import type { RecordHead } from "#lib/domain/agent-record";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import type { ListedEntry } from "#lib/domain/record-walk";
+import { readSnapshot, type ShownSnapshot } from "./check-snapshot";
+import {
+  decodeHex,
+  readObject,
+  requireIndex,
+  requireObject,
+  requireText,
+  UnreadableError,
+} from "./read-json";
+
+export type RecordMark = "public" | "private" | "erased" | "decision";
+
+export interface RecordEntry extends ListedEntry {
+  mark: RecordMark;
+  attestationId: string | null;
+}
+
+export interface RecordPage {
+  slug: string;
+  agentId: string;
+  entries: RecordEntry[];
+  head: RecordHead;
+  snapshot: ShownSnapshot | undefined;
+  next: number | null;
+}
+
+function readMark(entry: JsonObject): RecordMark {
+  const { kind, visibility } = entry;
+  if (kind === "decision") return "decision";
+  if (
+    kind === "attestation" &&
+    (visibility === "public" || visibility === "private" || visibility === "erased")
+  )
+    return visibility;
+  throw new UnreadableError("entries: an unknown kind or visibility");
+}
+
+function readEntry(entry: unknown): RecordEntry {
+  if (!isJsonObject(entry)) throw new UnreadableError("entries: expected objects");
+  const mark = readMark(entry);
+  return {
+    sequence: requireIndex(entry, "sequence"),
+    payloadHash: decodeHex(requireText(entry, "payload_hash"), "payload_hash", 32),
+    logOrigin: requireText(entry, "log_origin"),
+    logIndex: requireIndex(entry, "log_index"),
+    mark,
+    attestationId: mark === "public" ? requireText(entry, "attestation_id") : null,
+  };
+}
+
+export function readRecordPage(json: unknown, from: number): RecordPage {
+  const page = readObject(json);
+  const { entries, next } = page;
+  const head = requireObject(page, "head");
+  if (!Array.isArray(entries)) throw new UnreadableError("entries: expected a list");
+  if (next !== null && (typeof next !== "number" || next <= from))
+    throw new UnreadableError("next: expected a later number or null");
+  return {
+    slug: requireText(page, "slug"),
+    agentId: requireText(page, "agent_id"),
+    entries: entries.map(readEntry),
+    head: {
+      sequence: requireIndex(head, "sequence"),
+      link: decodeHex(requireText(head, "link"), "head.link", 32),
+    },
+    snapshot: readSnapshot(page),
+    next,
+  };
+}

@@ -1,0 +1,56 @@
+/** A statement of the service about its log (lib/domain/statement.ts), under the keys that the reader trusts. */
+import { utf8Encode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { verifyEnvelope } from "#lib/domain/dsse";
+import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { computeDsseKeyId } from "#lib/domain/ed25519-key";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import type { TrustedKey } from "#lib/domain/receipt";
+import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
+import { decodeBase64, requireText } from "./read-json";
+import type { VerifierTrust } from "./trust";
+
+export interface SignedStatement {
+  payload: Uint8Array;
+  signature: Uint8Array;
+  envelopeSignature: Uint8Array;
+  keyId: string;
+}
+
+export function readSignedStatement(json: JsonObject): SignedStatement {
+  return {
+    payload: utf8Encode(requireText(json, "payload")),
+    signature: decodeBase64(requireText(json, "signature"), "signature", 64),
+    envelopeSignature: decodeBase64(requireText(json, "envelope_signature"), "envelope_signature", 64),
+    keyId: requireText(json, "key_id"),
+  };
+}
+
+const envelopeOf = ({ payload, envelopeSignature }: SignedStatement, { publicKey }: TrustedKey) => ({
+  payloadType: STATEMENT_MEDIA_TYPE,
+  payload,
+  keyId: computeDsseKeyId(publicKey),
+  signature: envelopeSignature,
+});
+
+/** The trusted key that signs for this place of the log and has signed both forms; undefined if there is none. */
+export function findSigner(
+  statement: SignedStatement,
+  logOrigin: string,
+  logIndex: number,
+  trust: Pick<VerifierTrust, "keys">,
+): TrustedKey | undefined {
+  const key = trust.keys.find(
+    ({ keyId, logOrigin: origin = logOrigin, validFromIndex: from, validToIndex: to }) =>
+      keyId === statement.keyId && origin === logOrigin && logIndex >= from && (to === null || logIndex < to),
+  );
+  const isSigned =
+    key !== undefined &&
+    verifyEd25519Strict(statement.signature, statement.payload, key.publicKey) &&
+    verifyEnvelope(envelopeOf(statement, key), key.publicKey);
+  return isSigned ? key : undefined;
+}
+
+/** The bytes of its leaf in the log. */
+export const leafOf = (statement: SignedStatement, key: TrustedKey): Uint8Array =>
+  encodeLogLeaf(makeLogLeaf(envelopeOf(statement, key), key.publicKey));
