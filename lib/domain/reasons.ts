@@ -82,6 +82,14 @@ export const reasons = {
     "statement {number} of the service is not signed by a trusted key, or is listed twice",
   sum_mismatch: "{leaves} leaves, and {counted} of them are counted",
 
+  // Proofs of misbehaviour
+  proof_unknown: "not a proof of a kind that this verifier knows",
+  proof_unsigned: "what it rests on is not signed by a trusted key, or not in the log",
+  proof_shows_nothing: "what was signed fits together: nothing is proven",
+  proof_is_testimony: "what its writer saw, which nobody has signed",
+  statement_not_logged: "statement {number} is not in the log where the list has it",
+  snapshot_shrank: "a record has fewer entries, or other ones, than in the snapshot that was remembered",
+
   // The human's approval
   approval_not_recorded: "no human approval was recorded",
   approval_asserted_only: "asserted by the caller, not proven",

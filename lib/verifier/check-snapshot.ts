@@ -9,10 +9,8 @@ import {
 } from "#lib/domain/agent-heads";
 import { base64Decode, bytesEqual } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { leafHash, verifyInclusion } from "#lib/domain/merkle";
+import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/domain/merkle";
 import { type Fault, fault } from "#lib/domain/outcome";
-import { checkLogEntry } from "./check-log-entry";
-import { readLogReceipt } from "./parse-receipt";
 import {
   decodeBase64,
   requireIndex,
@@ -21,29 +19,16 @@ import {
   requireTexts,
   UnreadableError,
 } from "./read-json";
-import { findSigner, leafOf, readSignedStatement, type SignedStatement } from "./signed-statement";
+import { isLogged, type LoggedStatement, readLoggedStatement } from "./signed-statement";
 import type { VerifierTrust } from "./trust";
 
 export type SignedHeads = AgentHeads & { digestHex: string };
 
 /** As an answer shows it. */
-export interface ShownSnapshot {
+export interface ShownSnapshot extends ShownRow {
   rowsPath: string;
   salt: Uint8Array;
-  row: Uint8Array;
-  rowIndex: number;
-  inclusionProof: Uint8Array[];
   statement: LoggedStatement;
-}
-
-export interface LoggedStatement extends SignedStatement {
-  log: ReturnType<typeof readLogReceipt>;
-  logOrigin: string;
-}
-
-export function readLoggedStatement(json: JsonObject): LoggedStatement {
-  const log = requireObject(json, "log");
-  return { ...readSignedStatement(json), log: readLogReceipt(log), logOrigin: requireText(log, "origin") };
 }
 
 /** The path alone: the address may be another service's. */
@@ -54,6 +39,16 @@ function readRowsPath(url: string): string {
   return pathname;
 }
 
+export function readRow(shown: JsonObject): ShownRow {
+  return {
+    row: decodeBase64(requireText(shown, "row"), "row"),
+    rowIndex: requireIndex(shown, "row_index"),
+    inclusionProof: requireTexts(shown, "inclusion_proof").map((hash) =>
+      decodeBase64(hash, "inclusion_proof", 32),
+    ),
+  };
+}
+
 /** Undefined if the answer has none. */
 export function readSnapshot({ snapshot }: JsonObject): ShownSnapshot | undefined {
   if (snapshot === undefined) return undefined;
@@ -61,11 +56,7 @@ export function readSnapshot({ snapshot }: JsonObject): ShownSnapshot | undefine
   return {
     rowsPath: readRowsPath(requireText(snapshot, "rows_url")),
     salt: decodeBase64(requireText(snapshot, "salt"), "snapshot.salt", SALT_BYTES),
-    row: decodeBase64(requireText(snapshot, "row"), "snapshot.row"),
-    rowIndex: requireIndex(snapshot, "row_index"),
-    inclusionProof: requireTexts(snapshot, "inclusion_proof").map((hash) =>
-      decodeBase64(hash, "snapshot.inclusion_proof", 32),
-    ),
+    ...readRow(snapshot),
     statement: readLoggedStatement(requireObject(snapshot, "statement")),
   };
 }
@@ -79,16 +70,34 @@ export function checkHeadsStatement(
 ): Found<{ heads: SignedHeads }> {
   const heads = parseHeadsStatement(statement.payload);
   if (heads === null) return fault("snapshot_malformed");
-  const { log, logOrigin } = statement;
-  const key = findSigner(statement, logOrigin, log.index, trust);
-  const { checks, checkpoint } = checkLogEntry(log, trust);
-  const isLogged =
-    key !== undefined &&
-    bytesEqual(leafOf(statement, key), log.entry) &&
-    checks.every(({ status }) => status === "pass") &&
-    checkpoint?.origin === heads.log_origin &&
-    log.index >= heads.covers_size;
-  return isLogged ? { ok: true, heads } : fault("snapshot_unsigned");
+  const isSigned =
+    isLogged(statement, trust) &&
+    statement.logOrigin === heads.log_origin &&
+    statement.log.index >= heads.covers_size;
+  return isSigned ? { ok: true, heads } : fault("snapshot_unsigned");
+}
+
+export interface ShownRow {
+  row: Uint8Array;
+  rowIndex: number;
+  inclusionProof: Uint8Array[];
+}
+
+/** The row, if it is one and in the signed root. */
+export function checkRow(
+  { row, rowIndex, inclusionProof: proof }: ShownRow,
+  heads: SignedHeads,
+): Found<{ row: HeadRow }> {
+  const decoded = decodeRow(row);
+  if (decoded === null) return fault("snapshot_malformed");
+  const claim = {
+    leafHash: leafHash(row),
+    index: rowIndex,
+    size: heads.agents,
+    proof,
+    root: readRoot(heads),
+  };
+  return verifyInclusion(claim) ? { ok: true, row: decoded } : fault("snapshot_proof_invalid");
 }
 
 function decodeRow(row: Uint8Array): HeadRow | null {
@@ -99,26 +108,24 @@ function decodeRow(row: Uint8Array): HeadRow | null {
   }
 }
 
-export function checkSnapshot(
-  { statement, row, rowIndex, salt, inclusionProof: proof }: ShownSnapshot,
-  agentId: string,
-  trust: VerifierTrust,
-): Found<{ heads: SignedHeads; row: HeadRow }> {
-  const signed = checkHeadsStatement(statement, trust);
-  if (!signed.ok) return signed;
-  const { heads } = signed;
-  const decoded = decodeRow(row);
-  if (decoded === null || !bytesEqual(decoded.tag, agentTag(salt, agentId)))
-    return fault("snapshot_malformed");
-  const root = readRoot(heads);
-  const claim = { leafHash: leafHash(row), index: rowIndex, size: heads.agents, proof, root };
-  return verifyInclusion(claim) ? { ok: true, heads, row: decoded } : fault("snapshot_proof_invalid");
-}
-
-export function readRoot({ root }: AgentHeads): Uint8Array {
+function readRoot({ root }: AgentHeads): Uint8Array {
   try {
     return base64Decode(root);
   } catch {
     return new Uint8Array();
   }
+}
+
+export function checkSnapshot(
+  shown: ShownSnapshot,
+  agentId: string,
+  trust: VerifierTrust,
+): Found<{ heads: SignedHeads; row: HeadRow }> {
+  const signed = checkHeadsStatement(shown.statement, trust);
+  if (!signed.ok) return signed;
+  const { heads } = signed;
+  const isOfAgent = bytesEqual(shown.row.subarray(0, HASH_BYTES), agentTag(shown.salt, agentId));
+  if (!isOfAgent) return fault("snapshot_malformed");
+  const found = checkRow(shown, heads);
+  return found.ok ? { ok: true, heads, row: found.row } : found;
 }

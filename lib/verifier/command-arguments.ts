@@ -4,6 +4,8 @@ import { type CommandLine, readCommandLine, UsageError, unexpectedWords } from "
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs log check <base url> [--remember FILE] [--all] [options]
        node verify.mjs record <base url> <agent> [--receipt FILE]... [options]
+       node verify.mjs monitor <base url> [--agent SLUG]... [--remember FILE] [options]
+       node verify.mjs proof <file> [options]
 
 Verifies a Countersign receipt: an attestation (the response of GET /v1/verify/{id} or POST /v1/attest), a Sigstore
 bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof. Needs only Node 20 or newer.
@@ -22,8 +24,11 @@ What to verify
   --payload FILE    the payload that a tlog-proof or a presentation (one that shows payload_hash) must match
   --audience TEXT, --nonce TEXT   the audience of a presentation, and the nonce that you chose
   --world-chain-rpc URL   ask this World Chain node (an archive node) for the roots and keys of each approval
-  --remember FILE   log check: the last checkpoint, read and then replaced; the log must extend it
+  --remember FILE   log check, monitor: what was seen last, read and then replaced; the log must extend it
+                    (monitor's default: countersign-monitor.json)
   --receipt FILE    record: a receipt that must be in it; can be repeated
+  --agent SLUG      monitor: also follow this agent's record; can be repeated
+  --proof FILE      record, monitor: where to write what was found (default: countersign-proof.json)
   --all             log check: read every entry and recompute every hash of the tree
   --json            print the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
@@ -31,10 +36,10 @@ What to verify
 
 Exit codes
   0  authentic: every check passed, with or without warnings
-  1  a check failed
+  1  a check failed; for a proof: it proves nothing
   2  wrong usage, or unreadable input
   3  nothing failed, but the file is incomplete (private or erased content, or a bundle without its authorization),
-     or the World Chain node did not answer
+     or the World Chain node did not answer; for a proof: only its writer saw it
   4  with --fail-on-warnings, instead of 0 and 3: no check failed, but there is a warning, for example an unregistered
      tool or an approval that is only asserted
 `;
@@ -52,6 +57,8 @@ const valued = [
   "nonce",
   "remember",
   "receipt",
+  "agent",
+  "proof",
   "world-chain-rpc",
 ] as const;
 const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
@@ -59,7 +66,7 @@ type Valued = (typeof valued)[number];
 type Flag = (typeof flags)[number];
 
 export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
-  command: "verify" | "log-check" | "record" | "help";
+  command: "verify" | "log-check" | "record" | "monitor" | "proof" | "help";
   /** What to verify, or the service's base address. */
   target: string;
   /** Whose record. */
@@ -71,21 +78,32 @@ export function parseArguments(argv: readonly string[]): Arguments {
   return { ...readCommand(words, given.has("help")), values, flags: given };
 }
 
-function readCommand(words: string[], isHelp: boolean): Pick<Arguments, "command" | "target" | "slug"> {
+type Command = Pick<Arguments, "command" | "target" | "slug">;
+
+const manyWords: Record<string, (words: string[]) => Command | null> = {
+  log: ([second, target = ""]) => (second === "check" ? { command: "log-check", target, slug: "" } : null),
+  record: ([target = "", slug = ""]) => (slug === "" ? null : { command: "record", target, slug }),
+  monitor: ([target = ""]) => ({ command: "monitor", target, slug: "" }),
+  proof: ([target = ""]) => ({ command: "proof", target, slug: "" }),
+};
+
+const forms: Record<string, string> = {
+  log: "log check <base url>",
+  record: "record <base url> <agent>",
+  monitor: "monitor <base url>",
+  proof: "proof <file>",
+};
+
+function readCommand(words: string[], isHelp: boolean): Command {
   if (isHelp) return { command: "help", target: "", slug: "" };
-  const [first, second, third, ...rest] = words;
+  const [first, ...rest] = words;
   if (first === undefined) throw new UsageError("what should be verified?");
-  if (first !== "log" && first !== "record") {
-    if (second !== undefined) throw unexpectedWords(words, 1);
-    return { command: "verify", target: first, slug: "" };
-  }
-  if (rest.length > 0) throw unexpectedWords(words, 3);
-  if (first === "record") {
-    if (second === undefined || third === undefined)
-      throw new UsageError("the record command is: record <base url> <agent>");
-    return { command: "record", target: second, slug: third };
-  }
-  if (second !== "check" || third === undefined)
-    throw new UsageError("the log command is: log check <base url>");
-  return { command: "log-check", target: third, slug: "" };
+  const read = manyWords[first];
+  const form = forms[first];
+  const length = form === undefined ? 1 : form.replaceAll(/<[^>]*>/g, "x").split(" ").length;
+  if (words.length > length) throw unexpectedWords(words, length);
+  if (read === undefined) return { command: "verify", target: first, slug: "" };
+  const command = read(rest);
+  if (command === null || command.target === "") throw new UsageError(`the ${first} command is: ${form}`);
+  return command;
 }

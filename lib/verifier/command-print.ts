@@ -5,6 +5,7 @@ import type { PresentationHeader } from "#lib/domain/presentation-header";
 import type { ActionStatement } from "#lib/domain/statement";
 import { findRowWarning } from "#lib/domain/warning-rows";
 import { type Warning, warningOf } from "#lib/domain/warnings";
+import type { CommandIo } from "./command-io";
 import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor, wordsForTime } from "./report";
 
 const words: Record<VerifierCheck["status"], string> = {
@@ -105,4 +106,18 @@ function formatStatement({ predicate }: ActionStatement): string {
     ["approval", approvals[approval.method]],
   ];
   return formatFacts(facts, 12);
+}
+
+const barWidth = 40;
+
+export function showProgress({ progress }: CommandIo) {
+  return (checked: number, total: number): void => {
+    const done = Math.floor((checked / total) * barWidth);
+    const bar = `${"#".repeat(done)}${".".repeat(barWidth - done)}`;
+    progress?.(`\r[${bar}] ${checked} of ${total} entries${checked === total ? "\n" : ""}`);
+  };
+}
+
+export function printJson(io: CommandIo, value: unknown): void {
+  io.print(`${JSON.stringify(value, null, 2)}\n`);
 }

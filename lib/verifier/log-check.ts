@@ -88,7 +88,7 @@ async function checkEntries(
 }
 
 /** Each tile once: a consistency proof and a whole check read the right edge again and again. */
-function tileReader(source: LogSource, size: number) {
+export function tileReader(source: LogSource, size: number) {
   const seen = new Map<string, Promise<Uint8Array | undefined>>();
   return (level: number, index: number): Promise<Uint8Array | undefined> => {
     const path = { level, index, width: tileWidth(level, index, size) };

@@ -218,7 +218,7 @@ async function privateRecord(receipts: string[] = []) {
   return (await checkRecord(source, parseTrust(keys), { receipts })).checks;
 }
 
-/** They need a service: in visibility.test.ts, check-record.test.ts and check-counted.test.ts. */
+/** They need a service: in visibility.test.ts, check-record.test.ts, check-counted.test.ts and monitor.test.ts. */
 const elsewhere = [
   "owner_only",
   "record_entry_absent",
@@ -232,6 +232,12 @@ const elsewhere = [
   "sum_rows_mismatch",
   "sum_statement_invalid",
   "sum_mismatch",
+  "snapshot_shrank",
+  "statement_not_logged",
+  "proof_unknown",
+  "proof_unsigned",
+  "proof_shows_nothing",
+  "proof_is_testimony",
 ] as const;
 
 /** How each of the others comes about, and the check that says it. */

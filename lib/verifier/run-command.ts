@@ -2,14 +2,14 @@
 import { single, UsageError } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
 import { addAnchorCheck } from "./check-anchors";
-import { checkRecord, describeRecord } from "./check-record";
 import { type Arguments, parseArguments, usage } from "./command-arguments";
 import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere } from "./command-io";
-import { formatChecks, formatReport } from "./command-print";
+import { formatChecks, formatReport, printJson, showProgress } from "./command-print";
 import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";
 import { parseEvidence } from "./evidence";
 import { checkWholeLog, holds } from "./log-check";
 import { type Verdict, wordsFor } from "./report";
+import { runMonitor, runProof, runRecord } from "./run-record";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
@@ -97,49 +97,10 @@ async function runLogCheck(args: Arguments, io: CommandIo): Promise<number> {
   return ok ? 0 : 1;
 }
 
-async function runRecord(args: Arguments, io: CommandIo): Promise<number> {
-  const base = trimBase(args.target);
-  const { trust, note, isPinned } = await findTrust(io, args, base);
-  const receipts = await Promise.all(
-    (args.values.receipt ?? []).map(async (file) => decode(await io.readFile(file), file)),
-  );
-  const fetchText = async (url: string) => decode(await fetchBytes(io, url), url);
-  const record = `${base}/v1/agent/${encodeURIComponent(args.slug)}/record`;
-  const report = await checkRecord(
-    {
-      readPage: (from) => fetchText(`${record}?from=${from}`),
-      readAnswer: (id) => fetchText(`${base}/v1/verify/${encodeURIComponent(id)}`),
-      readRows: (path) => fetchBytes(io, `${base}${path}`),
-      readStatements: (from) => fetchText(`${base}/v1/log/statements?from=${from}`),
-    },
-    trust,
-    { receipts, onProgress: showProgress(io) },
-  );
-  const { checks, ok, marks: _marks, ...facts } = report;
-  if (args.flags.has("json"))
-    printJson(io, {
-      kind: "record",
-      verdict: ok ? "valid" : "invalid",
-      ...facts,
-      checks,
-      keys: { pinned: isPinned, note },
-    });
-  else io.print(`${formatChecks(checks)}\n\n${note}\n\n${describeRecord(report)}\n`);
-  return ok ? 0 : 1;
-}
-
-const commands = { verify: runVerify, "log-check": runLogCheck, record: runRecord };
-
-const barWidth = 40;
-
-function showProgress({ progress }: CommandIo) {
-  return (checked: number, total: number): void => {
-    const done = Math.floor((checked / total) * barWidth);
-    const bar = `${"#".repeat(done)}${".".repeat(barWidth - done)}`;
-    progress?.(`\r[${bar}] ${checked} of ${total} entries${checked === total ? "\n" : ""}`);
-  };
-}
-
-function printJson(io: CommandIo, value: unknown): void {
-  io.print(`${JSON.stringify(value, null, 2)}\n`);
-}
+const commands = {
+  verify: runVerify,
+  "log-check": runLogCheck,
+  record: runRecord,
+  monitor: runMonitor,
+  proof: runProof,
+};

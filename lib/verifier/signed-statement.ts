@@ -1,5 +1,5 @@
 /** A statement of the service about its log (lib/domain/statement.ts), under the keys that the reader trusts. */
-import { utf8Encode } from "#lib/domain/bytes";
+import { bytesEqual, utf8Encode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { verifyEnvelope } from "#lib/domain/dsse";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
@@ -7,7 +7,9 @@ import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import type { TrustedKey } from "#lib/domain/receipt";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
-import { decodeBase64, requireText } from "./read-json";
+import { checkLogEntry } from "./check-log-entry";
+import { readLogReceipt } from "./parse-receipt";
+import { decodeBase64, requireObject, requireText } from "./read-json";
 import type { VerifierTrust } from "./trust";
 
 export interface SignedStatement {
@@ -54,3 +56,26 @@ export function findSigner(
 /** The bytes of its leaf in the log. */
 export const leafOf = (statement: SignedStatement, key: TrustedKey): Uint8Array =>
   encodeLogLeaf(makeLogLeaf(envelopeOf(statement, key), key.publicKey));
+
+export interface LoggedStatement extends SignedStatement {
+  log: ReturnType<typeof readLogReceipt>;
+  logOrigin: string;
+}
+
+export function readLoggedStatement(json: JsonObject): LoggedStatement {
+  const log = requireObject(json, "log");
+  return { ...readSignedStatement(json), log: readLogReceipt(log), logOrigin: requireText(log, "origin") };
+}
+
+/** Signed by a trusted key, and its leaf under a trusted checkpoint of the log that it names. */
+export function isLogged(statement: LoggedStatement, trust: VerifierTrust): boolean {
+  const { log, logOrigin } = statement;
+  const key = findSigner(statement, logOrigin, log.index, trust);
+  const { checks, checkpoint } = checkLogEntry(log, trust);
+  return (
+    key !== undefined &&
+    bytesEqual(leafOf(statement, key), log.entry) &&
+    checks.every(({ status }) => status === "pass") &&
+    checkpoint?.origin === logOrigin
+  );
+}

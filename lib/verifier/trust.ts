@@ -182,16 +182,21 @@ function readPublicKey(half: JsonObject): Uint8Array {
   return decodeBase64(requireText(half, "public_key"), "key_events.public_key");
 }
 
+/** The origin that a checkpoint states; null for what is none. */
+export function originOf(checkpoint: string): string | null {
+  try {
+    return parseCheckpoint(parseNote(checkpoint).text).origin;
+  } catch {
+    return null;
+  }
+}
+
 /** The checkpoint is the attacker's, so it may only choose among trusted keys. */
 export function chooseLogKey(checkpoint: string, { logKeys }: VerifierTrust): VerifierKey {
   const [first] = logKeys;
   if (first === undefined) throw new UnreadableError("no key of the log is trusted");
-  try {
-    const { origin } = parseCheckpoint(parseNote(checkpoint).text);
-    return logKeys.find(({ name }) => name === origin) ?? first;
-  } catch {
-    return first;
-  }
+  const origin = originOf(checkpoint);
+  return logKeys.find(({ name }) => name === origin) ?? first;
 }
 
 function readObjects(value: JsonValue | undefined, name: string): JsonObject[] {

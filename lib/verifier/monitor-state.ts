@@ -1,0 +1,47 @@
+/** What the monitor keeps between two runs. */
+import { base64Encode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { PRODUCT_URI } from "#lib/domain/product";
+import {
+  decodeBase64,
+  readObject,
+  requireIndex,
+  requireObject,
+  requireText,
+  UnreadableError,
+} from "./read-json";
+
+const MONITOR_TYPE = `${PRODUCT_URI}/monitor/v1`;
+
+export interface RememberedSnapshot {
+  /** With its place in the log. */
+  statement: JsonObject;
+  rows: Uint8Array;
+}
+
+export interface Remembered {
+  checkpoint: string;
+  /** How many statements the list had. */
+  statements: number;
+  snapshot: RememberedSnapshot | null;
+}
+
+/** From the file that was kept; throws UnreadableError for any other. */
+export function parseRemembered(text: string): Remembered {
+  const file = readObject(text);
+  if (file["type"] !== MONITOR_TYPE) throw new UnreadableError("not a file that the monitor has kept");
+  const snapshot = file["snapshot"] === null ? null : requireObject(file, "snapshot");
+  return {
+    checkpoint: requireText(file, "checkpoint"),
+    statements: requireIndex(file, "statements"),
+    snapshot: snapshot && {
+      statement: requireObject(snapshot, "statement"),
+      rows: decodeBase64(requireText(snapshot, "rows"), "rows"),
+    },
+  };
+}
+
+export function encodeRemembered({ checkpoint, statements, snapshot }: Remembered): string {
+  const kept = snapshot && { statement: snapshot.statement, rows: base64Encode(snapshot.rows) };
+  return `${JSON.stringify({ type: MONITOR_TYPE, checkpoint, statements, snapshot: kept })}\n`;
+}

@@ -1,0 +1,162 @@
+/**
+ * `monitor`: what an outsider remembers of the log and of all records, compared with what the service shows now. The tree
+ * only grows, every statement of the service is where its list has it, the newest snapshot adds up, and no record in it
+ * has become shorter or another one.
+ */
+import { parseHeadsStatement } from "#lib/domain/agent-heads";
+import { base64Encode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
+import { checkHeadsStatement, type SignedHeads } from "./check-snapshot";
+import { checkSum, type ListedStatement, readStatementList, type SumSource } from "./check-sum";
+import { checkWholeLog, holds, type LogSource } from "./log-check";
+import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
+import { findShrunk, locate, type OpenedLog, openLog, proveFork, showRow } from "./monitor-evidence";
+import type { Remembered, RememberedSnapshot } from "./monitor-state";
+import type { VerifierCheck } from "./report";
+import { readLoggedStatement } from "./signed-statement";
+import { originOf, type VerifierTrust } from "./trust";
+
+export interface MonitoredLog extends LogSource {
+  /** Below the service's address, such as `/log`. */
+  path: string;
+}
+
+export interface MonitorSource extends SumSource {
+  /** The log with this origin, or the one that is open now; undefined if the service names no such log. */
+  readLog(origin?: string): Promise<MonitoredLog | undefined>;
+}
+
+export interface Monitored {
+  checks: VerifierCheck[];
+  /** What to keep instead; null if something did not hold. */
+  remembered: Remembered | null;
+  /** What of a failure others can check too. */
+  proof: JsonObject | null;
+}
+
+interface Run {
+  source: MonitorSource;
+  trust: VerifierTrust;
+  before: Remembered | null;
+  checks: VerifierCheck[];
+  /** The first that was found. */
+  proof: JsonObject | null;
+}
+
+function keepProof(run: Run, file: JsonObject): void {
+  if (run.proof === null && checkMisbehaviour(file, run.trust).status === "pass") run.proof = file;
+}
+
+/** The open log, and the remembered one if a new one was begun since. Null if the open one cannot be relied on. */
+async function checkLogs(run: Run): Promise<(OpenedLog & { path: string }) | null> {
+  const { source, trust, before, checks } = run;
+  const open = await source.readLog();
+  const opened = open && openLog(open, trust);
+  const rememberedOrigin = before && originOf(before.checkpoint);
+  const isSame = opened?.checkpoint.origin === rememberedOrigin;
+  const old = before === null || isSame ? open : await source.readLog(rememberedOrigin ?? undefined);
+  if (open === undefined || old === undefined || !opened) {
+    checks.push({ name: "log", ...fail("checkpoint_malformed") });
+    return null;
+  }
+  const found = await checkWholeLog(old, trust, { remembered: before?.checkpoint ?? null, isWhole: false });
+  checks.push(...found.filter(({ name }) => name !== "entries"));
+  if (holds(found)) return { ...opened, path: open.path };
+  const forked = openLog(old, trust);
+  const file = before && forked && (await proveFork(before.checkpoint, forked, trust).catch(() => null));
+  if (file) keepProof(run, file);
+  return null;
+}
+
+/** Those that are new, each by its leaf. The located ones of the open log are what evidence is made of. */
+async function checkStatements(run: Run, log: OpenedLog, all: readonly ListedStatement[]): Promise<Outcome> {
+  const from = run.before?.statements ?? 0;
+  if (all.length < from) return fail("statement_not_logged", { number: from });
+  const logs = new Map<string, OpenedLog | null>([[log.checkpoint.origin, log]]);
+  for (const [i, statement] of all.entries()) {
+    if (i < from) continue;
+    const { logOrigin } = statement;
+    if (!logs.has(logOrigin)) {
+      const other = await run.source.readLog(logOrigin);
+      logs.set(logOrigin, other ? openLog(other, run.trust) : null);
+    }
+    const own = logs.get(logOrigin);
+    const located = own ? await locate(statement, own, run.trust) : null;
+    if (located === null) return fail("statement_not_logged", { number: i + 1 });
+  }
+  return pass(`${all.length - from} new ones, each in the log`);
+}
+
+interface Newest extends RememberedSnapshot {
+  heads: SignedHeads;
+}
+
+async function readNewest(
+  run: Run,
+  log: OpenedLog & { path: string },
+  all: readonly ListedStatement[],
+): Promise<Newest | Outcome> {
+  const newest = all.findLast(
+    ({ kind, logOrigin }) => kind === "agent_heads" && logOrigin === log.checkpoint.origin,
+  );
+  const named = newest && parseHeadsStatement(newest.payload);
+  if (!newest || !named) return skip("snapshot_not_made");
+  const statement = await locate(newest, log, run.trust);
+  const signed = statement && checkHeadsStatement(readLoggedStatement(statement), run.trust);
+  if (statement === null || !signed?.ok) return fail("snapshot_unsigned");
+  const rows = await run.source.readRows(`${log.path}/agent-heads/${named.covers_size}`);
+  return { statement, rows, heads: signed.heads };
+}
+
+async function checkGrowth(run: Run, now: Newest): Promise<Outcome> {
+  const { before } = run;
+  const last = before?.snapshot;
+  if (!last) return skip("nothing_remembered");
+  const tag = findShrunk(last.rows, now.rows);
+  if (tag === null) return pass("no record has become shorter or another one");
+  const [older, newer] = [await showRow(last, tag), await showRow(now, tag)];
+  keepProof(run, { type: MISBEHAVIOUR_TYPE, kind: "counted_less", older, newer });
+  return fail("snapshot_shrank");
+}
+
+/** The newest snapshot, its sum, and that every row has only grown since the one that was remembered. */
+async function checkSnapshots(
+  run: Run,
+  log: OpenedLog & { path: string },
+  all: readonly ListedStatement[],
+): Promise<RememberedSnapshot | null> {
+  const { checks, trust } = run;
+  const newest = await readNewest(run, log, all);
+  if ("status" in newest) {
+    checks.push({ name: "snapshot", ...newest });
+    return null;
+  }
+  const { heads, rows, statement } = newest;
+  checks.push({ name: "snapshot", ...pass(`of ${heads.at}, at size ${heads.covers_size}`) });
+  const sum = checkSum(heads, rows, all, trust);
+  checks.push({ name: "sum", ...sum });
+  if (sum.status === "fail")
+    keepProof(run, { type: MISBEHAVIOUR_TYPE, kind: "wrong_sum", statement, rows: base64Encode(rows) });
+  else checks.push({ name: "growth", ...(await checkGrowth(run, newest)) });
+  return { statement, rows };
+}
+
+export async function monitorService(
+  source: MonitorSource,
+  trust: VerifierTrust,
+  before: Remembered | null,
+): Promise<Monitored> {
+  const run: Run = { source, trust, before, checks: [], proof: null };
+  const log = await checkLogs(run);
+  if (log === null) return { checks: run.checks, remembered: null, proof: run.proof };
+  const all = await readStatementList(source);
+  run.checks.push({ name: "statements", ...(await checkStatements(run, log, all)) });
+  const snapshot = await checkSnapshots(run, log, all);
+  const remembered: Remembered = {
+    checkpoint: log.source.checkpoint,
+    statements: all.length,
+    snapshot: snapshot ?? before?.snapshot ?? null,
+  };
+  return { checks: run.checks, remembered: holds(run.checks) ? remembered : null, proof: run.proof };
+}

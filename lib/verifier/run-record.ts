@@ -1,0 +1,157 @@
+/** The commands about records: following one, watching a service, and checking what somebody else has found. */
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { single } from "#lib/domain/command-words";
+import { toVisibleText } from "#lib/domain/display-text";
+import { checkRecord, describeRecord, type RecordSource } from "./check-record";
+import type { Arguments } from "./command-arguments";
+import { type CommandIo, fetchBytes, fetchBytesIfThere } from "./command-io";
+import { formatChecks, printJson, showProgress } from "./command-print";
+import { decode, findTrust, trimBase } from "./command-sources";
+import { holds } from "./log-check";
+import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
+import { type MonitoredLog, type MonitorSource, monitorService } from "./monitor";
+import { encodeRemembered, parseRemembered } from "./monitor-state";
+import { readObject } from "./read-json";
+import { proveByReceipts } from "./record-proof";
+import type { VerifierCheck } from "./report";
+import { parseTrust } from "./trust";
+
+const fetchText = async (io: CommandIo, url: string) => decode(await fetchBytes(io, url), url);
+
+const sumSource = (io: CommandIo, base: string) => ({
+  readRows: (path: string) => fetchBytes(io, `${base}${path}`),
+  readStatements: (from: number) => fetchText(io, `${base}/v1/log/statements?from=${from}`),
+});
+
+function recordSource(io: CommandIo, base: string, slug: string): RecordSource {
+  const record = `${base}/v1/agent/${encodeURIComponent(slug)}/record`;
+  return {
+    ...sumSource(io, base),
+    readPage: (from) => fetchText(io, `${record}?from=${from}`),
+    readAnswer: (id) => fetchText(io, `${base}/v1/verify/${encodeURIComponent(id)}`),
+  };
+}
+
+/** Writes what others can check, or else what was seen; with the keys that it was checked under. */
+async function writeProof(
+  io: CommandIo,
+  args: Arguments,
+  base: string,
+  proof: JsonObject | null,
+  checks: readonly VerifierCheck[],
+): Promise<string> {
+  const file = single(args, "proof") ?? "countersign-proof.json";
+  const keys = readObject(await fetchText(io, `${base}/v1/pubkey`));
+  const seen = { type: MISBEHAVIOUR_TYPE, kind: "observation", checks: checks as unknown as JsonObject[] };
+  const at = new Date(io.nowSeconds() * 1000).toISOString();
+  await io.writeFile(file, `${JSON.stringify({ ...(proof ?? seen), base, seen_at: at, keys }, null, 2)}\n`);
+  return proof === null
+    ? `${file} has what was seen. Nobody has signed it, so it proves nothing to others.`
+    : `${file} proves it: anyone can check it offline by node verify.mjs proof.`;
+}
+
+export async function runRecord(args: Arguments, io: CommandIo): Promise<number> {
+  const base = trimBase(args.target);
+  const { trust, note, isPinned } = await findTrust(io, args, base);
+  const receipts = await Promise.all(
+    (args.values.receipt ?? []).map(async (file) => decode(await io.readFile(file), file)),
+  );
+  const source = recordSource(io, base, args.slug);
+  const report = await checkRecord(source, trust, { receipts, onProgress: showProgress(io) });
+  const { checks, ok, marks: _marks, ...facts } = report;
+  const proof = ok ? null : await proveByReceipts(source, receipts, trust).catch(() => null);
+  const found = ok ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
+  const keys = { pinned: isPinned, note };
+  if (args.flags.has("json"))
+    printJson(io, { kind: "record", verdict: ok ? "valid" : "invalid", ...facts, checks, proof, keys });
+  else io.print(`${formatChecks(checks)}\n\n${note}\n\n${describeRecord(report)}${found}\n`);
+  return ok ? 0 : 1;
+}
+
+const logPath = (url: unknown): string => {
+  const path = typeof url === "string" && URL.canParse(url) ? new URL(url).pathname : "";
+  return /^\/log(?:\/\d+)?$/.test(path) ? path : "/log";
+};
+
+function monitorSource(io: CommandIo, base: string, keys: JsonObject): MonitorSource {
+  const listed = Array.isArray(keys["logs"]) ? keys["logs"].filter(isJsonObject) : [];
+  const open = isJsonObject(keys["log"]) ? keys["log"] : {};
+  const readLog = async (origin?: string): Promise<MonitoredLog | undefined> => {
+    const log = origin === undefined ? open : listed.find((one) => one["origin"] === origin);
+    if (log === undefined) return undefined;
+    const path = logPath(log["url"]);
+    return {
+      path,
+      checkpoint: await fetchText(io, `${base}${path}/checkpoint`),
+      readFile: (name) => fetchBytesIfThere(io, `${base}${path}/${name}`),
+    };
+  };
+  return { ...sumSource(io, base), readLog };
+}
+
+/** Followed like by the record command; the names of its checks begin with the agent's. */
+async function followAgents(
+  args: Arguments,
+  io: CommandIo,
+  base: string,
+  trust: ReturnType<typeof parseTrust>,
+) {
+  const checks: VerifierCheck[] = [];
+  for (const slug of args.values.agent ?? []) {
+    const report = await checkRecord(recordSource(io, base, slug), trust, { sumUpTo: 0 });
+    for (const { name, ...outcome } of report.checks)
+      if (name !== "sum" && name !== "receipts") checks.push({ name: `${slug} ${name}`, ...outcome });
+  }
+  return checks;
+}
+
+export async function runMonitor(args: Arguments, io: CommandIo): Promise<number> {
+  const base = trimBase(args.target);
+  const { trust, note, isPinned } = await findTrust(io, args, base);
+  const file = single(args, "remember") ?? "countersign-monitor.json";
+  const before = (await io.isFile(file)) ? parseRemembered(decode(await io.readFile(file), file)) : null;
+  const keys = readObject(await fetchText(io, `${base}/v1/pubkey`));
+  const { remembered, proof, ...watched } = await monitorService(
+    monitorSource(io, base, keys),
+    trust,
+    before,
+  );
+  const agents = remembered === null ? [] : await followAgents(args, io, base, trust);
+  const checks = [...watched.checks, ...agents];
+  const ok = remembered !== null && holds(checks);
+  if (ok) await io.writeFile(file, encodeRemembered(remembered));
+  const found = ok ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
+  const verdict = ok ? "valid" : "invalid";
+  if (args.flags.has("json"))
+    printJson(io, { kind: "monitor", verdict, checks, proof, keys: { pinned: isPinned, note } });
+  else {
+    const sentence = ok ? "The service holds." : "The service does NOT hold.";
+    io.print(`${formatChecks(checks)}\n\n${note}\n\n${sentence}${found}\n`);
+  }
+  return ok ? 0 : 1;
+}
+
+const proofCodes = { pass: 0, fail: 1, not_applicable: 3 } as const;
+const proofSentences = {
+  pass: "This proves that the service did what it must not.",
+  fail: "This proves nothing.",
+  not_applicable: "This is what somebody saw. It proves nothing to others.",
+} as const;
+
+/** Keys that come with the file are the writer's word, unless the reader pins others. */
+export async function runProof(args: Arguments, io: CommandIo): Promise<number> {
+  const file = readObject(decode(await io.readFile(args.target), args.target));
+  const isPinning = ["keys", "key", "log-vkey"].some((name) => args.values[name as "keys"] !== undefined);
+  const pinned = isPinning ? await findTrust(io, args, undefined) : null;
+  const trust = pinned?.trust ?? parseTrust(file["keys"]);
+  const note =
+    pinned?.note ?? "Keys: NOT pinned. They came with the file: compare them with the ones you know.";
+  const outcome = checkMisbehaviour(file, trust);
+  if (args.flags.has("json"))
+    printJson(io, { kind: "proof", ...outcome, keys: { pinned: pinned !== null, note } });
+  else
+    io.print(
+      `${formatChecks([{ name: String(file["kind"]), ...outcome }])}\n\n${note}\n\n${proofSentences[outcome.status]}\n`,
+    );
+  return proofCodes[outcome.status];
+}
