@@ -6,6 +6,7 @@ const labels: Partial<Record<WarningCode, string>> = {
   agent_signature_invalid: "Agent's signature wrong",
   code_hash_mismatch: "Code not as registered",
   tools_not_registered: "Unregistered tool",
+  client_gap: "Number skipped or repeated",
   approval_key_changed: "Approved for another key",
   signing_key_revoked: "Signing key revoked",
   zk_key_revoked: "Proof's key revoked",

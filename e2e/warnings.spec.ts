@@ -75,6 +75,24 @@ test("a record of three violations says so in headline, title, rows, picture, ba
   expect(await (await request.get(`/agent/${slug}/feed.atom`)).text()).toContain("[3 warnings] Ran a shell");
 });
 
+test("a number that the agent skipped is a warning beside its place in the record", async ({
+  page,
+  request,
+}) => {
+  const client = { instance: "worker-1", sequence: 3 };
+  const made = await attest(request, key, { agent_slug: `counting-${slug}`, action: "Sent it", client });
+  await openChecked(page, made.public_url);
+  await expect(verdict(page)).toHaveText("Authentic record, 1 warning");
+  await expect(page.locator("[data-warning=client_gap]")).toContainText("does not follow its last one");
+  const row = page.locator("#check-record");
+  await expect(row).toContainText("Server: yes, but after a gap");
+  await expect(row).toContainText("Your browser: yes, but after a gap");
+  await expect(page.getByText("Number 3 of instance worker-1")).toBeVisible();
+  await expect(page.getByText("Doesn't follow its last number")).toBeVisible();
+  await page.goto(`/agent/counting-${slug}`);
+  await expect(page.getByText("Number skipped or repeated")).toBeVisible();
+});
+
 test("the public feed marks it in red, and finds it by its filter", async ({ page, request }) => {
   const clean = await attest(request, key, { agent_slug: slug, action: "Read a file" });
   expect(clean.public_url).toContain(slug);
@@ -126,7 +144,8 @@ test("the portal counts them, marks them in red and finds them by a filter", asy
   const agent_slug = `portal-${slug}`;
   await callApi(request, own, "/v1/identity/register", { ...registered, slug: agent_slug });
   const report = { agent_slug, inputs_hash: inputsHash };
-  const made = await callApi(request, own, "/v1/attest", { ...violation, ...report, is_public: false });
+  const counted = { ...violation, ...report, client: { instance: "worker-1", sequence: 1 } };
+  const made = await callApi(request, own, "/v1/attest", { ...counted, is_public: false });
   await callApi(request, own, "/v1/attest", { ...report, action: "Read a file" });
 
   await page.goto("/portal");
@@ -148,5 +167,6 @@ test("the portal counts them, marks them in red and finds them by a filter", asy
   await expect(page.getByText("Authentic record, 3 warnings", { exact: true })).toBeVisible();
   await expect(page.locator("[data-warning=tools_not_registered]")).toContainText("shell.exec");
   await expect(page.getByText("no", { exact: true })).toHaveCount(3);
+  await expect(page.getByText("Number 1 of instance worker-1")).toContainText("Follows the last one");
   await expectGoodPage(page);
 });

@@ -1,6 +1,7 @@
 /** One attestation as its owner sees it: every field, and the checks that were just repeated. */
 import { AgentText } from "#components/agent-text";
 import { ApprovalPill, ClaimedPill, OtherKeyPill } from "#components/approval-grades";
+import { OwnNumber } from "#components/own-number";
 import { Callout } from "#components/ui/callout";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
@@ -74,6 +75,21 @@ function toolsUsed({ tools_used: tools }: VerifyResponse): Definition[] {
   return [{ id: "Tools used", name: "Tools used", value: list }];
 }
 
+function ownNumber({ client, client_gap: isGap }: VerifyResponse): Definition[] {
+  if (client === null) return [];
+  const value = (
+    <>
+      <OwnNumber {...client} />{" "}
+      {isGap ? (
+        <StatusPill tone="fail">Doesn't follow the last one</StatusPill>
+      ) : (
+        <StatusPill tone="pass">Follows the last one</StatusPill>
+      )}
+    </>
+  );
+  return [{ id: "client", name: "Agent's own number", value }];
+}
+
 function Approval({ found }: { readonly found: VerifyResponse }) {
   const approval = found.human_approval;
   if (approval === null) return <StatusPill tone="unknown">No longer known</StatusPill>;
@@ -105,6 +121,7 @@ export function AttestationFacts({ found }: { readonly found: VerifyResponse }) 
     },
     { id: "code", name: "Registered code", value: <VerdictPill verdict={found.code_hash_verified} /> },
     { id: "tools", name: "Registered tools", value: <VerdictPill verdict={found.tools_authorized} /> },
+    ...ownNumber(found),
     {
       id: "time",
       name: "Recorded",

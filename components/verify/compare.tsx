@@ -26,6 +26,7 @@ const shownFields = [
   "agent_authenticated",
   "code_hash_verified",
   "tools_authorized",
+  "client_gap",
 ] as const;
 
 type Result = Pick<VerifyResponse["checks"][number], "name" | "status" | "reason">;

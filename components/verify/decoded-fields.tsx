@@ -1,5 +1,6 @@
 /** The fields of the payload, decoded, for people; the bytes that contain them are shown beside them. */
 import { AgentText } from "#components/agent-text";
+import { OwnNumber } from "#components/own-number";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
@@ -56,6 +57,15 @@ function identityItems(answer: VerifyResponse): Definition[] {
         />
       ),
     },
+    ...(answer.client_gap === null
+      ? []
+      : [
+          {
+            id: "client_gap",
+            name: "Agent's own count",
+            value: answer.client_gap ? "Doesn't follow its last number" : "Follows its last number",
+          },
+        ]),
   ];
 }
 
@@ -66,6 +76,9 @@ function contentItems(answer: VerifyResponse): Definition[] {
     ...text("inputs_hash", "Inputs hash", answer.inputs_hash),
     ...text("model_id", "Model", answer.model_id),
     ...text("code_hash", "Code hash", answer.code_hash),
+    ...(answer.client === null
+      ? []
+      : [{ id: "client", name: "Agent's own number", value: <OwnNumber {...answer.client} /> }]),
     ...(answer.tools_used === null || answer.tools_used.length === 0
       ? []
       : [

@@ -21,6 +21,7 @@ const whole: JsonObject = {
   code_hash: "git:3f2a",
   model_id: "model-1",
   tools_used: ["bank.transfer"],
+  client: { instance: "worker-1", sequence: 1 },
 };
 
 async function expectStatus(call: Promise<{ status: number; body: unknown }>, status: number) {
@@ -37,7 +38,12 @@ export async function makeReceiptSamples(test: TestApp, key: string): Promise<Re
     expectStatus(test.call("GET", `/v1/verify/${id}${file}`, options), 200);
   const simple = { agent_slug: "invoice-bot", action: "Sent invoice 2026-114", inputs_hash: "sha256:abc" };
   const plain = await attest(simple);
-  const hash = await attest({ ...simple, human_approved: true, human_approver_hash: "sha256:cafe" });
+  const hash = await attest({
+    ...simple,
+    human_approved: true,
+    human_approver_hash: "sha256:cafe",
+    client: { instance: "worker-1", sequence: 3 },
+  });
   const { full, authorization } = await makeFull(test, key, attest);
   const hidden = await attest({ ...simple, is_public: false, enable_zk: true });
   const erased = await attest({ ...simple, action: "Told a secret" });

@@ -17,7 +17,7 @@ import { type Calls, openCalls, serveCalls } from "./process-calls";
 import { appendInWriter, createAnswers, workInWriter } from "./writer-calls";
 
 const receipt = { index: 7, entry: "e" } as LogReceipt;
-const place = { agent_id: "a", sequence: 3, previous: "p" };
+const place = { record: { agent_id: "a", sequence: 3, previous: "p" }, clientGap: true };
 const sealed = { payload: new Uint8Array([1, 2]) } as SealedStatement;
 /** What the log makes of the item, which gets the agent of the slug's first use there, and its proof. */
 const placedOf = (item: AttestationItem): Placed<AttestationItem> => ({

@@ -58,7 +58,8 @@ function makeItem(context: Context, row: AuthorizationRow, facts: Facts): Decisi
     organizationId: row.organization_id,
     agentId: row.agent_id,
     keyId: signer.keyId,
-    seal: (record) => sealStatement(signer, buildDecisionStatement({ ...decision, record })),
+    seal: (place) =>
+      sealStatement(signer, buildDecisionStatement({ ...decision, record: place?.record ?? null })),
   };
 }
 

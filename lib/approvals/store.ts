@@ -124,7 +124,7 @@ async function store(tx: Executor, placed: Placed<DecisionItem>[]): Promise<void
         decision_signature: sealed.signature,
         decision_envelope_signature: sealed.envelopeSignature,
         decision_key_id: item.keyId,
-        decision_log: JSON.stringify({ ...receipt, record: place }),
+        decision_log: JSON.stringify({ ...receipt, record: place?.record ?? null }),
         log_id: logId,
         leaf_index: receipt.index,
       })

@@ -2,11 +2,12 @@
 import type { AttestResponse } from "#lib/contract/attest";
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { Placed } from "#lib/log/item";
-import { type AttestationItem, slugOf } from "./item";
+import { type AttestationItem, predicateAt, slugOf } from "./item";
 import { describeAttestation } from "./view";
 
 export function answerOf({ item, sealed, place, receipt }: Placed<AttestationItem>): AttestResponse {
-  const { context, predicate, zk } = item;
+  const { context, zk } = item;
+  const predicate = predicateAt(item, place);
   return {
     ...describeAttestation(context.settings.baseUrl, {
       id: predicate.attestation_id,
@@ -19,7 +20,7 @@ export function answerOf({ item, sealed, place, receipt }: Placed<AttestationIte
       keyId: item.keyId,
       hasZkProof: zk !== null,
       predicate,
-      record: place,
+      record: place?.record ?? null,
       log: receipt,
     }),
     ...(zk === null ? {} : { zk: { proof: zk.zkProof, credential: zk.credential } }),

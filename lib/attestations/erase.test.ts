@@ -38,6 +38,7 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
       action: "Paid a secret-needle-471",
       inputs_hash: "needle-inputs-471",
       metadata: { note: "needle-metadata-471" },
+      client: { instance: "needle-instance-471", sequence: 1 },
       enable_zk: true,
     };
     const headers = { "idempotency-key": "erase-1" };

@@ -1,14 +1,14 @@
 /** An attestation on its way into the log: put together, but without a place yet, and so without a signature. */
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
-import type { RecordPlace } from "#lib/domain/agent-record";
 import { base64Decode, sha256 } from "#lib/domain/bytes";
+import { clientNumberOf } from "#lib/domain/client-number";
 import { type ZkKeyPair, zkKeyId } from "#lib/domain/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import { type ActionPredicate, buildActionStatement } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
 import type { KeyPrincipal } from "#lib/door/principal";
-import { type LogItem, type Preparation, SigningKeyChanged } from "#lib/log/item";
+import { type LogItem, type Place, type Preparation, SigningKeyChanged } from "#lib/log/item";
 import { sealStatement } from "#lib/log/seal";
 import { shareOf } from "#lib/workers/fair-share";
 
@@ -16,7 +16,7 @@ import { shareOf } from "#lib/workers/fair-share";
 export interface AttestationFacts {
   caller: KeyPrincipal;
   hold: IdempotencyHold | null;
-  /** All but its place in the record. */
+  /** All but what its place adds. */
   predicate: ActionPredicate;
   /** The key that signs it. */
   keyId: string;
@@ -38,16 +38,24 @@ export interface AttestationItem extends AttestationFacts, LogItem {
   zk: { zkProof: ZkProof; credential: ZkCredential } | null;
 }
 
+/** What is signed: the predicate with what only the batch knows. */
+export function predicateAt({ predicate }: Pick<AttestationFacts, "predicate">, place: Place | null) {
+  if (place === null) return predicate;
+  const { record, clientGap } = place;
+  const verdicts = clientGap === null ? predicate.verdicts : { ...predicate.verdicts, client_gap: clientGap };
+  return { ...predicate, record, verdicts } satisfies ActionPredicate;
+}
+
 /** The proof is over the payload, which has its place in it: made off this thread, before the batch. */
 function prepareProof(item: AttestationItem, keyPair: ZkKeyPair): Preparation {
   const share = shareOf("other", { organization: item.caller.organizationId });
-  let preparedFor: RecordPlace | null = null;
+  let preparedFor: Place | null = null;
   return {
     get place() {
       return preparedFor;
     },
     make: async (place) => {
-      const payload = buildActionStatement({ ...item.predicate, record: place });
+      const payload = buildActionStatement(predicateAt(item, place));
       item.zk = await item.context.pool.run("issueZkProof", { keyPair, payload }, share);
       preparedFor = place;
     },
@@ -66,8 +74,8 @@ export async function toItem(context: Context, facts: AttestationFacts): Promise
     zk: null,
     isListed: facts.predicate.is_public,
     owner: facts.caller.organizationId,
-    seal: (place) =>
-      sealStatement(signer, buildActionStatement({ ...facts.predicate, ...(place && { record: place }) })),
+    client: clientNumberOf(facts.predicate.request),
+    seal: (place) => sealStatement(signer, buildActionStatement(predicateAt(facts, place))),
     forget: () => {
       context.callers.forget(facts.caller.keyId);
       context.agents.forget(slugKey(slugOf(facts)));

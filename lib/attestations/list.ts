@@ -196,6 +196,7 @@ export function describeListed(
     agent_authenticated: predicate?.verdicts.agent_authenticated ?? null,
     code_hash_verified: predicate?.verdicts.code_hash_verified ?? null,
     tools_authorized: predicate?.verdicts.tools_authorized ?? null,
+    client_gap: predicate?.verdicts.client_gap ?? null,
     human_approved: approval ? isHumanApproved(approval) : null,
     human_approval_method: approval?.method ?? null,
     human_approval_environment: approval?.method === "proof_of_personhood" ? approval.environment : null,

@@ -11,14 +11,15 @@ import type { FunctionCall } from "#lib/log/append";
 import type { LogItemKind, Placed } from "#lib/log/item";
 import { admitAttestations } from "./admit";
 import { answerOf } from "./answer";
-import { type AttestationItem, agentSignatureHash, slugOf, usageKey } from "./item";
-
-function warningCodesOf({ predicate, authorization }: AttestationItem): WarningCode[] {
-  const object = authorization && (JSON.parse(utf8Decode(authorization.object)) as JsonObject);
-  return findWarnings(factsOfStatement(predicate, object, null));
-}
+import { type AttestationItem, agentSignatureHash, predicateAt, slugOf, usageKey } from "./item";
 
 type PlacedItem = Placed<AttestationItem>;
+
+function warningCodesOf({ item, place }: PlacedItem): WarningCode[] {
+  const { authorization } = item;
+  const object = authorization && (JSON.parse(utf8Decode(authorization.object)) as JsonObject);
+  return findWarnings(factsOfStatement(predicateAt(item, place), object, null));
+}
 
 /** One parameter for each column. */
 function columns<Row>(rows: readonly Row[], ...read: ((row: Row) => ArrayElement)[]): string[] {
@@ -143,7 +144,7 @@ function storedBy(placed: PlacedItem[]): FunctionCall {
     ({ item }) => item.predicate.timestamp,
     ({ item }) => String(item.predicate.request["action"]),
     ({ item }) => item.predicate.human_approval.method,
-    ({ item }) => arrayLiteral(warningCodesOf(item)),
+    (one) => arrayLiteral(warningCodesOf(one)),
     ({ item }) => agentSignatureHash(item),
     ({ item }) => item.authorization?.object,
     ({ item }) => item.authorization?.requestId,

@@ -6,6 +6,7 @@ import { publicUrl } from "#lib/domain/addresses";
 import type { RecordPlace } from "#lib/domain/agent-record";
 import { base64Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { clientNumberOf } from "#lib/domain/client-number";
 import type { ActionPredicate } from "#lib/domain/statement";
 
 export interface AttestationFacts {
@@ -58,6 +59,7 @@ export function describeAttestation(baseUrl: string, facts: AttestationFacts): A
     agent_authenticated: predicate?.verdicts.agent_authenticated ?? null,
     code_hash_verified: predicate?.verdicts.code_hash_verified ?? null,
     tools_authorized: predicate?.verdicts.tools_authorized ?? null,
+    client_gap: predicate?.verdicts.client_gap ?? null,
     human_approved: predicate ? isHumanApproved(predicate.human_approval) : null,
     human_approval: facts.payload === null ? null : (predicate?.human_approval ?? null),
     payload: facts.payload,
@@ -66,6 +68,7 @@ export function describeAttestation(baseUrl: string, facts: AttestationFacts): A
     code_hash: textOrNull(request?.["code_hash"]),
     model_id: textOrNull(request?.["model_id"]),
     tools_used: Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null,
+    client: request === undefined ? null : clientNumberOf(request),
     record: facts.record,
     log: facts.log,
   };

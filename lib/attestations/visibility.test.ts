@@ -47,6 +47,7 @@ describe.each(databaseKinds)("visibility (%s)", (kind) => {
       inputs_hash: "SECRET-B",
       metadata: { m: "SECRET-C" },
       code_hash: "SECRET-D",
+      client: { instance: "SECRET-H", sequence: 2 },
     };
     const { body: made } = await attest(
       attestBody({
@@ -75,6 +76,7 @@ describe.each(databaseKinds)("visibility (%s)", (kind) => {
         "code_hash",
         "model_id",
         "tools_used",
+        "client",
         "human_approval",
         "human_authorization",
         "tool_manifest",
@@ -92,6 +94,7 @@ describe.each(databaseKinds)("visibility (%s)", (kind) => {
         "agent_authenticated",
         "code_hash_verified",
         "tools_authorized",
+        "client_gap",
         "human_approved",
         "zk_proof",
         "log",

@@ -57,6 +57,7 @@ describe.each(databaseKinds)("warnings (%s)", (kind) => {
     ["another signature", wrong, ["agent_signature_invalid"]],
     ["other code", other, ["code_hash_mismatch"]],
     ["an unknown tool", unknown, ["tools_not_registered"]],
+    ["a skipped number", { client: { instance: "one", sequence: 5 } }, ["client_gap"]],
     ["an assertion", { human_approved: true }, ["approval_asserted_only"]],
     [
       "all of it",
@@ -172,9 +173,10 @@ describe.each(databaseKinds)("warnings (%s)", (kind) => {
       last?.attestation_id,
       broken.rows[0]?.["payload"],
     ]);
-    expect((await database.query(aids, [])).rows).toEqual(
-      filled.filter(({ id }) => id !== last?.attestation_id),
-    );
+    // No row was older than the migration and had a number of its agent's own.
+    const isFilled = ({ id, warnings }: Record<string, unknown>) =>
+      id !== last?.attestation_id && String(warnings) !== "client_gap";
+    expect((await database.query(aids, [])).rows).toEqual(filled.filter(isFilled));
     expect(await list("/v1/attestations?limit=100")).toEqual(before);
   });
 });

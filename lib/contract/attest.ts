@@ -6,6 +6,7 @@ import {
   agentSlug,
   anyObject,
   base64Text,
+  clientGap,
   hexHash,
   inputsHash,
   metadata,
@@ -36,6 +37,17 @@ interface ApprovalFields {
 const isApproved = (body: ApprovalFields) =>
   body.human_approved === true || Boolean(body.human_authorization);
 
+export const clientNumber = z
+  .strictObject({
+    instance: textOf(1, 64).meta({ description: "which of the agent's writers counts" }),
+    sequence: z
+      .number("must be a number")
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .meta({ description: "counts the attestations of this instance from 1" }),
+  })
+  .meta({ id: "ClientNumber" });
+
 export const attestBody = z
   .strictObject({
     agent_slug: agentSlug,
@@ -48,6 +60,7 @@ export const attestBody = z
     code_hash: textOf(1, 128).nullish(),
     model_id: textOf(1, 128).nullish(),
     tools_used: z.array(textOf(1, 128)).max(64, "must have at most 64 entries").nullish(),
+    client: clientNumber.nullish(),
     human_approved: z.boolean("must be true or false").nullish(),
     human_approver_hash: textOf(1, 128).nullish(),
     human_authorization: sentObject.nullish(),
@@ -117,6 +130,7 @@ export const attestationFields = {
   agent_authenticated: verdict,
   code_hash_verified: verdict,
   tools_authorized: verdict,
+  client_gap: clientGap,
   human_approved: z.boolean().nullable(),
   human_approval: humanApproval.nullable(),
   payload: z.string().nullable().meta({ description: "the exact signed bytes, as text" }),
@@ -125,6 +139,7 @@ export const attestationFields = {
   code_hash: z.string().nullable(),
   model_id: z.string().nullable(),
   tools_used: z.array(z.string()).nullable(),
+  client: clientNumber.nullable(),
   record: recordPlace.nullable().meta({
     description: "its place in the agent's record; null for an attestation that is older than records",
   }),

@@ -1,6 +1,15 @@
 /** Agents' registered identities and public feeds (docs/wire.md, Agents and Lists). */
 import { z } from "zod";
-import { agentSlug, base64Text, cursorQuery, signatureText, textOf, timestamp, verdict } from "./primitives";
+import {
+  agentSlug,
+  base64Text,
+  clientGap,
+  cursorQuery,
+  signatureText,
+  textOf,
+  timestamp,
+  verdict,
+} from "./primitives";
 import { warnings, warningsFilter } from "./warnings";
 
 const toolName = textOf(1, 128);
@@ -107,6 +116,7 @@ export const feedEntry = z.strictObject({
   agent_authenticated: verdict,
   code_hash_verified: verdict,
   tools_authorized: verdict,
+  client_gap: clientGap,
   human_approved: z.boolean().nullable(),
   human_approval_method: z.string().nullable(),
   human_approval_environment: z.string().nullable(),

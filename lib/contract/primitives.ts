@@ -51,6 +51,9 @@ export function isCalendarTime(time: Date): boolean {
 }
 
 export const timestamp = z.string().meta({ format: "date-time", examples: ["2026-11-21T03:04:05.678Z"] });
+export const clientGap = z.boolean().nullable().meta({
+  description: "true if `client.sequence` is not the next number of its instance; null without `client`",
+});
 export const verdict = z.boolean().nullable().meta({ description: "null if there was nothing to compare" });
 
 /** Objects as callers send them: no U+0000 in any name or string, at any depth. */

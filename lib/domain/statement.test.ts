@@ -29,10 +29,16 @@ const predicate: ActionPredicate = {
     code_hash: "c",
     tools_used: ["a", "b"],
     human_authorization_hash: "00",
+    client: { instance: "i", sequence: 3 },
   },
   agent_signature: "sig",
   registered: { agent_public_key: "pk", code_hash: "c", tool_manifest_hash: "h" },
-  verdicts: { agent_authenticated: true, code_hash_verified: false, tools_authorized: null },
+  verdicts: {
+    agent_authenticated: true,
+    code_hash_verified: false,
+    tools_authorized: null,
+    client_gap: true,
+  },
   human_approval: {
     method: "proof_of_personhood",
     level: "orb",
@@ -89,6 +95,11 @@ describe("the signed payload", () => {
       text.replace('"digest":{"inputs_hash":"abc"}', '"digest":{"inputs_hash":"abd"}'),
       text.replace("in-toto.io/Statement/v1", "in-toto.io/Statement/v2"),
       text.replace("agent-action/v1", "agent-action/v2"),
+      text.replace('"client_gap":true,', ""),
+      text.replace('"client_gap":true', '"client_gap":null'),
+      text.replace('"client":{"instance":"i","sequence":3},', ""),
+      text.replace('"sequence":3', '"sequence":0'),
+      text.replace('"sequence":3', '"sequence":"3"'),
     ];
     for (const other of others) {
       expect(other).not.toBe(text);

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "./canonical-json";
+import { isClientNumber } from "./client-number";
 import { isNotBefore, type NotBefore } from "./not-before";
 import { PRODUCT_URI } from "./product";
 
@@ -28,6 +29,8 @@ export interface Verdicts {
   agent_authenticated: Verdict;
   code_hash_verified: Verdict;
   tools_authorized: Verdict;
+  /** Only if the request has a number of the agent's own (client-number.ts). */
+  client_gap?: boolean;
 }
 
 /** What the agent's claims are compared with, as it was registered at that moment; null if nothing was. */
@@ -160,6 +163,11 @@ function isHumanApproval(value: unknown): value is HumanApproval {
   );
 }
 
+/** A number of the agent's own and its verdict go together. */
+function isClientJudged({ client }: JsonObject, { client_gap: gap }: JsonObject): boolean {
+  return client === undefined ? gap === undefined : isClientNumber(client) && typeof gap === "boolean";
+}
+
 function isActionPredicate(value: JsonValue | undefined): boolean {
   if (!isJsonObject(value) || !isJsonObject(value["request"]) || !isJsonObject(value["registered"]))
     return false;
@@ -181,6 +189,7 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     ["agent_authenticated", "code_hash_verified", "tools_authorized"].every((name) =>
       isVerdict(verdicts[name]),
     ) &&
+    isClientJudged(request, verdicts) &&
     isHumanApproval(value["human_approval"]) &&
     (value["not_before"] === undefined || isNotBefore(value["not_before"]))
   );

@@ -17,7 +17,7 @@ import {
   type RecordOutcome,
   type Subject,
 } from "./record-checks";
-import { type ActionStatement, parseActionStatement } from "./statement";
+import { type ActionPredicate, type ActionStatement, parseActionStatement } from "./statement";
 import { checkNotAfter, checkNotBefore, type TimeBound, type TimeOutcome } from "./time-checks";
 import type { Warning } from "./warnings";
 
@@ -125,14 +125,17 @@ function watchZkKey(costly: CostlyChecks) {
   return { checks, isKeyRevoked: () => isKeyRevoked };
 }
 
+function mayStatementWarn({ human_approval: approval, verdicts }: ActionPredicate): boolean {
+  const { client_gap: isGap = false, ...compared } = verdicts;
+  return approval.method !== "none" || isGap || Object.values(compared).includes(false);
+}
+
 /** Whether there is anything to warn of, at a guess that is never too low: rules and words are loaded for it. */
 function mayWarn({ receipt, trust, statement }: Subject): boolean {
   return (
     receipt.payload === "erased" ||
     trust.keys.some(({ isRevoked }) => isRevoked) ||
-    (statement !== null &&
-      (statement.predicate.human_approval.method !== "none" ||
-        Object.values(statement.predicate.verdicts).includes(false)))
+    (statement !== null && mayStatementWarn(statement.predicate))
   );
 }
 

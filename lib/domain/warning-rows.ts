@@ -10,6 +10,7 @@ export const warningRows: Record<
   agent_signature_invalid: { check: "agent_signature", answer: "no" },
   code_hash_mismatch: { check: "code_hash", answer: "no" },
   tools_not_registered: { check: "tools", answer: "no" },
+  client_gap: { check: "record", answer: "yes, but after a gap" },
   approval_asserted_only: { check: "human_authorization", answer: "not proven" },
   approval_test: { check: "human_authorization", answer: "a TEST only" },
   approval_key_changed: { check: "human_authorization", answer: "no, for another key" },

@@ -53,6 +53,7 @@ const causes: Record<WarningCode, WarningFacts[]> = {
   agent_signature_invalid: [verdicts({ agent_authenticated: false })],
   code_hash_mismatch: [verdicts({ code_hash_verified: false })],
   tools_not_registered: [verdicts({ tools_authorized: false })],
+  client_gap: [verdicts({ client_gap: true })],
   approval_asserted_only: [facts({ human_approval: { method: "hash", approver_hash: null } }, null)],
   approval_test: ["local", "staging", "made up"].map((environment) =>
     facts({ human_approval: { ...proven, environment } }),
@@ -74,6 +75,7 @@ describe("warnings", () => {
     expect(codes(facts())).toEqual([]);
     const verdictsNull = { agent_authenticated: null, code_hash_verified: null, tools_authorized: null };
     expect(codes(facts({ verdicts: verdictsNull, human_approval: { method: "none" } }, null))).toEqual([]);
+    expect(codes(verdicts({ client_gap: false }))).toEqual([]);
     expect(codes({})).toEqual([]);
   });
 

@@ -11,6 +11,7 @@ export const warningCodes = [
   "agent_signature_invalid",
   "code_hash_mismatch",
   "tools_not_registered",
+  "client_gap",
   "approval_asserted_only",
   "approval_test",
   "approval_key_changed",
@@ -31,6 +32,7 @@ export interface WarningFacts {
   agent_authenticated?: JsonValue;
   code_hash_verified?: JsonValue;
   tools_authorized?: JsonValue;
+  client_gap?: JsonValue;
   human_approval_method?: JsonValue;
   human_approval_environment?: JsonValue;
   unregisteredTools?: readonly string[];
@@ -44,6 +46,7 @@ const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> =
   agent_signature_invalid: (facts) => facts.agent_authenticated === false,
   code_hash_mismatch: (facts) => facts.code_hash_verified === false,
   tools_not_registered: (facts) => facts.tools_authorized === false,
+  client_gap: (facts) => facts.client_gap === true,
   approval_asserted_only: (facts) => facts.human_approval_method === "hash",
   approval_test: ({ human_approval_environment: environment }) =>
     typeof environment === "string" && environment !== "production",
@@ -62,6 +65,7 @@ const messages: Record<WarningCode, string> = {
   agent_signature_invalid: "The agent's signature was not made with its registered key.",
   code_hash_mismatch: "The reported code hash is not the registered one.",
   tools_not_registered: "A tool was used that is not in the registered manifest.",
+  client_gap: "The agent's own number does not follow its last one: an earlier attestation may be missing.",
   approval_asserted_only: "The human approval is asserted by the caller, not proven.",
   approval_test: "The approval is a TEST: no real person is proven to have given it.",
   approval_key_changed: "The approval was given while the agent had another key, or none.",

@@ -145,26 +145,28 @@ export interface FunctionCall {
 }
 
 /** The one statement that stores a batch: the leaves first, then what belongs to them. */
-export function describeStore(append: readonly unknown[], besides: FunctionCall | null) {
-  const own = besides?.parameters ?? [];
-  const places = (count: number, from: number) =>
-    Array.from({ length: count }, (_, i) => `$${from + i}`).join(", ");
-  const first = besides === null ? "1" : `${besides.name}(${places(own.length, 1)})`;
-  const text = `SELECT ${first} FROM append_leaves(${places(append.length, own.length + 1)})`;
-  return { text, parameters: [...own, ...append] };
+export function describeStore(append: readonly unknown[], besides: readonly FunctionCall[]) {
+  const all: unknown[] = [];
+  const write = ({ name, parameters }: FunctionCall) =>
+    `${name}(${parameters.map((value) => `$${all.push(value)}`).join(", ")})`;
+  const selected = besides.map(write).join(", ") || "1";
+  return {
+    text: `SELECT ${selected} FROM ${write({ name: "append_leaves", parameters: append })}`,
+    parameters: all,
+  };
 }
 
 /** The same inside a transaction of drizzle's. */
 export async function storeWithin(
   tx: Executor,
   append: readonly unknown[],
-  besides: FunctionCall | null,
+  besides: readonly FunctionCall[],
 ): Promise<void> {
   const call = ({ name, parameters }: FunctionCall): SQL =>
     sql`${sql.raw(name)}(${sql.join(
       parameters.map((value) => sql`${sql.param(value)}`),
       sql`, `,
     )})`;
-  const first = besides === null ? sql`1` : call(besides);
-  await tx.execute(sql`SELECT ${first} FROM ${call({ name: "append_leaves", parameters: append })}`);
+  const selected = besides.length === 0 ? sql`1` : sql.join(besides.map(call), sql`, `);
+  await tx.execute(sql`SELECT ${selected} FROM ${call({ name: "append_leaves", parameters: append })}`);
 }

@@ -4,7 +4,6 @@
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
-import { isSamePlace, type RecordPlace } from "#lib/domain/agent-record";
 import { bytesEqual, hexEncode } from "#lib/domain/bytes";
 import type { RightEdge } from "#lib/domain/tiles";
 import type { SigningKeys } from "#lib/signing/signing-keys";
@@ -20,20 +19,28 @@ import {
   readActiveKeyIds,
   storeWithin,
 } from "./append";
+import { describeClients } from "./client-numbers";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
-import { type LogItem, type LogItemKind, type Placed, type QueuedItem, SigningKeyChanged } from "./item";
-import { tileReader } from "./reader";
 import {
-  createRecordHeads,
-  describeRecords,
-  findRecordHeads,
-  type GrowingRecords,
-  type GrownRecord,
-  growRecords,
-  type ReadRecordHeads,
-  type RecordHeads,
-  readRecordHeads,
-} from "./record-heads";
+  isPlaceOf,
+  type LogItem,
+  type LogItemKind,
+  type Place,
+  type Placed,
+  type QueuedItem,
+  SigningKeyChanged,
+} from "./item";
+import {
+  createKnownPlaces,
+  type GivingPlaces,
+  type GrownPlaces,
+  givePlaces,
+  type KnownPlaces,
+  type PlaceReaders,
+  placeReadersWithin,
+} from "./places";
+import { tileReader } from "./reader";
+import { describeRecords } from "./record-heads";
 import type { SealedStatement } from "./seal";
 
 export interface Outcome {
@@ -50,8 +57,8 @@ export interface KnownHead {
   log: OpenLog;
   edge: RightEdge;
   active: ActiveKeys;
-  /** Heads of agents' records, as they are if the log's head is this one. */
-  records: RecordHeads;
+  /** As they are if the log's head is this one. */
+  places: KnownPlaces;
 }
 
 export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
@@ -66,7 +73,7 @@ async function findEdge(
   head: Head,
   known: KnownHead | null,
   guard: ForkGuard,
-): Promise<Pick<KnownHead, "edge" | "records">> {
+): Promise<Pick<KnownHead, "edge" | "places">> {
   const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
   guard.check(signed);
   const isCurrent =
@@ -74,16 +81,16 @@ async function findEdge(
   if (isCurrent) return known;
   const edge = await loadEdge(tx, head);
   await requirePrefix(guard, signed, tileReader(tx, head.id));
-  return { edge, records: createRecordHeads() };
+  return { edge, places: createKnownPlaces() };
 }
 
 /** Locks the head; nobody else appends until the transaction ends. */
 async function lockHead(tx: Executor, known: KnownHead | null, { keys, guard }: Signing): Promise<KnownHead> {
   const head = await lockOpenHead(tx);
   if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
-  const { edge, records } = await findEdge(tx, head, known, guard);
+  const { edge, places } = await findEdge(tx, head, known, guard);
   const { id, origin, key_id } = head;
-  return { log: { id, origin, key_id }, edge, records, active: await readActiveKeyIds(tx) };
+  return { log: { id, origin, key_id }, edge, places, active: await readActiveKeyIds(tx) };
 }
 
 function groupByKind(queued: readonly QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
@@ -122,10 +129,9 @@ async function admitAll(
 /** A batch with its places in the log and everything signed, but not stored. */
 export interface Sequenced {
   outcomes: Outcome[];
-  /** As it is after the commit, but for the records. */
+  /** As it is after the commit, but for the places. */
   head: KnownHead;
-  /** The records that grew. */
-  grown: GrownRecord[];
+  grown: GrownPlaces;
   note: string;
   /** Parameters of `append_leaves`. */
   append: readonly unknown[];
@@ -137,15 +143,15 @@ function shareAgents(items: readonly QueuedItem[]): void {
 }
 
 /** Signs each item in its place, in the order of the items. */
-async function sealAll(items: readonly QueuedItem[], growing: GrowingRecords) {
-  const sealed: { place: RecordPlace | null; sealed: SealedStatement }[] = [];
+async function sealAll(items: readonly QueuedItem[], places: GivingPlaces) {
+  const sealed: { place: Place | null; sealed: SealedStatement }[] = [];
   for (const { item } of items) {
-    const { agentId, preparation, isListed = false } = item;
-    const place = agentId === undefined ? null : growing.nextPlace(agentId);
-    if (preparation && place && !(preparation.place && isSamePlace(preparation.place, place)))
+    const { preparation } = item;
+    const place = places.next(item);
+    if (preparation && place && !(preparation.place && isPlaceOf(preparation.place, place)))
       await preparation.make(place);
     const one = item.seal(place);
-    if (agentId !== undefined) growing.extend(agentId, one.payloadHash, isListed);
+    places.take(item, one.payloadHash);
     sealed.push({ place, sealed: one });
   }
   return sealed;
@@ -155,15 +161,20 @@ export async function sequence(
   before: KnownHead,
   items: readonly QueuedItem[],
   { keys, random }: Pick<Signing, "keys" | "random">,
-  readRecords: ReadRecordHeads,
+  read: PlaceReaders,
 ): Promise<Sequenced> {
   shareAgents(items);
-  const agentIds = items.flatMap(({ item }) => item.agentId ?? []);
-  const growing = growRecords(await findRecordHeads(before.records, agentIds, readRecords), random);
-  const sealed = await sealAll(items, growing);
-  const leaves = items.map(
-    ({ kind }, i): NewLeaf => ({ kind: kind.kind, ...(sealed[i] as (typeof sealed)[number]) }),
+  const places = await givePlaces(
+    before.places,
+    items.map(({ item }) => item),
+    read,
+    random,
   );
+  const sealed = await sealAll(items, places);
+  const leaves = items.map(({ kind }, i): NewLeaf => {
+    const { place, sealed: statement } = sealed[i] as (typeof sealed)[number];
+    return { kind: kind.kind, sealed: statement, place: place?.record ?? null };
+  });
   const { edge, note, receipts, parameters } = await appendLeaves(
     before.log,
     before.edge,
@@ -182,16 +193,15 @@ export async function sequence(
   });
   const namesZkKey = items.some(({ item }) => item.zkKeyId !== undefined);
   const active = { ...before.active, zk: namesZkKey ? before.active.zk : null };
-  const grown = growing.grown();
-  const append = [...parameters(active), ...describeRecords(grown)];
+  const grown = places.grown();
+  const append = [...parameters(active), ...describeRecords(grown.records)];
   return { outcomes, head: { ...before, edge }, grown, note, append, byKind };
 }
 
-/** What is stored by a function of the database; the other kinds' rows follow in the same transaction. */
-export function callBesides({ byKind }: Sequenced): FunctionCall | null {
+/** What is stored by functions of the database; the other kinds' rows follow in the same transaction. */
+export function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
   const calls = [...byKind].flatMap(([kind, placed]) => kind.storedBy?.(placed) ?? []);
-  if (calls.length > 1) throw new Error("a statement has room for one kind's function");
-  return calls[0] ?? null;
+  return [...calls, ...describeClients(grown.clients)];
 }
 
 export interface Signing {
@@ -214,8 +224,8 @@ export async function sequenceLocked(
     ? await admitAll(tx, batch, before.active)
     : { admitted: batch, refused: [] };
   if (admitted.length === 0) return { refused, sequenced: null };
-  const sequenced = await sequence(before, admitted, signing, (ids) => readRecordHeads(tx, ids));
-  await storeWithin(tx, sequenced.append, callBesides(sequenced));
+  const sequenced = await sequence(before, admitted, signing, placeReadersWithin(tx));
+  await storeWithin(tx, sequenced.append, callsBesides(sequenced));
   for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
   return { refused, sequenced };
 }

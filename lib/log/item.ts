@@ -1,16 +1,30 @@
 /** What goes into the log, from its maker to the batch that seals and stores it. */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
-import type { RecordPlace } from "#lib/domain/agent-record";
+import { isSamePlace, type RecordPlace } from "#lib/domain/agent-record";
+import type { ClientNumber } from "#lib/domain/client-number";
 import { AppError } from "#lib/errors";
 import type { FunctionCall, LeafKind } from "./append";
 import type { SealedStatement } from "./seal";
 
+/** What an item gets only in its batch, where the order is known. */
+export interface Place {
+  /** In its agent's record. */
+  record: RecordPlace;
+  /** Whether its own number does not follow the last one of its instance; null without one. */
+  clientGap: boolean | null;
+}
+
+export const isPlaceOf = (a: Place, b: Place) =>
+  isSamePlace(a.record, b.record) && a.clientGap === b.clientGap;
+
 export interface LogItem {
   /** Signs the item in its place; null without an `agentId`. */
-  seal(place: RecordPlace | null): SealedStatement;
+  seal(place: Place | null): SealedStatement;
   /** The agent whose record it belongs to; the service's own statements are in none. */
   agentId?: string;
+  /** The number that the agent itself gave it. */
+  client?: ClientNumber | null;
   /** For each of them its agent's feed counts one more. */
   isListed?: boolean;
   /** Something has changed: what the item was made from must be read again. */
@@ -29,14 +43,14 @@ export interface LogItem {
 
 export interface Preparation {
   /** What it was made for last. */
-  readonly place: RecordPlace | null;
-  make(place: RecordPlace): Promise<void>;
+  readonly place: Place | null;
+  make(place: Place): Promise<void>;
 }
 
 export interface Placed<Item> {
   item: Item;
   logId: number;
-  place: RecordPlace | null;
+  place: Place | null;
   sealed: SealedStatement;
   receipt: LogReceipt;
 }

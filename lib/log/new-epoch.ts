@@ -128,7 +128,7 @@ export async function beginEpoch(
     const first = { kind: "epoch", sealed, place: null } as const;
     const { edge, parameters } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
     const append = [...parameters({ attestation: keys.signer.keyId, zk: null }), ...describeRecords([])];
-    await storeWithin(tx, append, null);
+    await storeWithin(tx, append, []);
     const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
     return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
   });

@@ -4,7 +4,7 @@ import { AppError } from "#lib/errors";
 import type { QueuedItem } from "./item";
 import { createPreparing } from "./preparing";
 
-const place = { agent_id: "a", sequence: 1, previous: "0" };
+const place = { record: { agent_id: "a", sequence: 1, previous: "0" }, clientGap: null };
 
 interface Named extends QueuedItem {
   name: string;

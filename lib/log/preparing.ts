@@ -3,9 +3,8 @@
  * item waits apart while that is made, and with it whatever comes behind it in the same agent's record; other agents'
  * batches go on. If another process takes the place meanwhile, the batch makes it once more.
  */
-import type { RecordPlace } from "#lib/domain/agent-record";
 import { wholeFailure } from "./batch-failures";
-import type { QueuedItem } from "./item";
+import type { LogItem, Place, QueuedItem } from "./item";
 
 interface Preparing {
   /** The items that may go into a batch now; the others are kept until they may. */
@@ -20,7 +19,7 @@ interface Preparing {
 
 /** `release` gets items that may go on, in their order; they come before all that is queued. */
 export function createPreparing(
-  readPlace: (agentId: string) => Promise<RecordPlace>,
+  readPlace: (item: LogItem) => Promise<Place>,
   release: (items: QueuedItem[]) => void,
 ): Preparing {
   /** By agent: the item that is prepared, and those behind it. */
@@ -40,7 +39,7 @@ export function createPreparing(
   async function prepare(agentId: string, first: QueuedItem): Promise<void> {
     let isMade = false;
     try {
-      await first.item.preparation?.make(await readPlace(agentId));
+      await first.item.preparation?.make(await readPlace(first.item));
       isMade = true;
     } catch (error) {
       first.reject(wholeFailure(error) ?? error);

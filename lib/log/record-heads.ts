@@ -110,16 +110,6 @@ export function growRecords(
   };
 }
 
-/** As far as is known now: another process may take the place. */
-export async function readNextPlace(
-  agentId: string,
-  known: RecordHeads | undefined,
-  read: ReadRecordHeads,
-): Promise<RecordPlace> {
-  const heads = await findRecordHeads(known ?? createRecordHeads(), [agentId], read);
-  return nextPlace(agentId, heads.get(agentId) ?? emptyRecord(agentId));
-}
-
 /** The last parameters of `append_leaves`. */
 export function describeRecords(grown: readonly GrownRecord[]): string[] {
   return [

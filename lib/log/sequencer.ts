@@ -16,7 +16,7 @@ import type { Logger } from "#lib/logger";
 import { describeStore } from "./append";
 import {
   type CommittedHead,
-  callBesides,
+  callsBesides,
   isSignedByActive,
   type KnownHead,
   type Outcome,
@@ -29,8 +29,8 @@ import {
 import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
 import { ForkGuardError } from "./fork-guard";
 import { type LogItem, type LogItemKind, Outdated, type Placed, type QueuedItem } from "./item";
+import { createPlaceReaders, readNextPlace, rememberPlaces } from "./places";
 import { createPreparing } from "./preparing";
-import { createRecordReader, readNextPlace } from "./record-heads";
 
 export interface LogSequencer {
   /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
@@ -64,9 +64,9 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   let batches = 0;
   let lockedUntil = 0;
   const judgedUntil = new Map<string, number>();
-  const readRecords = createRecordReader(database);
+  const readers = createPlaceReaders(database);
   const preparing = createPreparing(
-    (agentId) => readNextPlace(agentId, known?.records, readRecords),
+    (item) => readNextPlace(item, known?.places, readers, dependencies.random),
     enqueue,
   );
 
@@ -78,7 +78,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   async function finish({ head, grown, note }: Sequenced): Promise<void> {
-    for (const { agentId, head: record } of grown) head.records.set(agentId, record);
+    rememberPlaces(head.places, grown);
     known = head;
     await guard.advance(toSigned(head));
     tellListeners({ ...toSigned(head), checkpoint: note });
@@ -87,8 +87,8 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   /** Throws Refused if nothing was stored because something had changed. */
   async function commitDirectly(before: KnownHead, batch: QueuedItem[]): Promise<Outcome[]> {
     guard.check(toSigned(before));
-    const sequenced = await sequence(before, batch, dependencies, readRecords);
-    const { text, parameters } = describeStore(sequenced.append, callBesides(sequenced));
+    const sequenced = await sequence(before, batch, dependencies, readers);
+    const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
     known = null;
     try {
       await database.statement(text, "write")(...parameters);

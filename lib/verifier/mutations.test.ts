@@ -112,9 +112,16 @@ const beyondNext = [
 const withoutEvidence: Record<string, string[]> = {
   "attest-answer": ["public_url", "verify_command"],
   plain: [...sayings, ...beyondNext],
-  "hash-approved": [...sayings, ...beyondNext, "warnings.0.message"],
+  "hash-approved": [...sayings, ...beyondNext, "warnings.0.message", "warnings.1.message"],
   "human-approved": [...sayings, "warnings.0.message"],
-  private: [...sayings, "signature", "timestamp", "record.agent_id", "record_neighbours.head.sequence"],
+  private: [
+    ...sayings,
+    "signature",
+    "timestamp",
+    "client_gap",
+    "record.agent_id",
+    "record_neighbours.head.sequence",
+  ],
   erased: [
     ...sayings,
     "warnings.*",
@@ -208,6 +215,7 @@ describe("a change of any field", { timeout: 180_000 }, () => {
       ["human-approved", made("approval_asserted_only")],
       ["human-approved", made("approval_test", "tools_not_registered")],
       ["hash-approved", []],
+      ["hash-approved", made("approval_asserted_only")],
       ["plain", made("approval_test")],
       ["plain", "none"],
       ["private", made("agent_signature_invalid")],

@@ -31,6 +31,7 @@ const contentFields = [
   "code_hash",
   "model_id",
   "tools_used",
+  "client",
   "human_approval",
   "human_authorization",
   "tool_manifest",
@@ -105,12 +106,14 @@ function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObje
     key_id: predicate.key_id,
     is_public: predicate.is_public,
     ...verdicts,
+    client_gap: verdicts.client_gap ?? null,
     human_approved: predicate.human_approval.method !== "none",
     human_approval: predicate.human_approval,
     metadata: asked("metadata"),
     code_hash: asked("code_hash"),
     model_id: asked("model_id"),
     tools_used: asked("tools_used"),
+    client: asked("client"),
     has_zk_proof: predicate.zk !== undefined,
     record: predicate.record ?? null,
   };
@@ -200,6 +203,7 @@ const claimFields = [
   "agent_authenticated",
   "code_hash_verified",
   "tools_authorized",
+  "client_gap",
   "human_approved",
 ];
 

@@ -10,12 +10,13 @@ import { UnreadableError } from "./read-json";
 /**
  * Warnings that follow from the signed bytes, so that an answer which has a list must name exactly these of them.
  * Others come and go with time: a key is revoked, content is erased. A code that is added to the product later must not
- * be added here, as receipts kept from before do not name it.
+ * be added here unless its cause is as new, as receipts kept from before do not name it.
  */
 const signedWarnings: readonly WarningCode[] = [
   "agent_signature_invalid",
   "code_hash_mismatch",
   "tools_not_registered",
+  "client_gap",
   "approval_asserted_only",
   "approval_test",
   "approval_key_changed",
@@ -55,13 +56,14 @@ function restateWithoutPayload(
   own: readonly WarningCode[],
   disclosed: readonly { name: string; value: JsonValue }[],
 ): RestatedWarnings {
-  const { agent_authenticated, code_hash_verified, tools_authorized } = object;
+  const { agent_authenticated, code_hash_verified, tools_authorized, client_gap } = object;
   const proven: JsonObject = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
   const known = [...own, ...findWarnings(proven)];
   const shown = findWarnings({
     ...(agent_authenticated !== undefined && { agent_authenticated }),
     ...(code_hash_verified !== undefined && { code_hash_verified }),
     ...(tools_authorized !== undefined && { tools_authorized }),
+    ...(client_gap !== undefined && { client_gap }),
     ...proven,
   });
   const stated = readStatedWarnings(object) ?? shown;
@@ -69,6 +71,7 @@ function restateWithoutPayload(
     agent_signature_invalid: agent_authenticated !== undefined,
     code_hash_mismatch: code_hash_verified !== undefined,
     tools_not_registered: tools_authorized !== undefined,
+    client_gap: client_gap !== undefined,
     approval_asserted_only: "human_approval_method" in proven,
     approval_test: "human_approval_environment" in proven,
   };

@@ -76,6 +76,13 @@ export const agentRecords = pgTable("agent_records", {
   salt: bytea(),
 });
 
+/** The last number that an instance of an agent has given an attestation (lib/log/client-numbers.ts). */
+export const agentClients = pgTable("agent_clients", {
+  /** SHA-256 over the agent's id and the instance's name. */
+  id: bytea().primaryKey(),
+  sequence: bigint({ mode: "number" }).notNull(),
+});
+
 export const dailyUsage = pgTable(
   "daily_usage",
   {

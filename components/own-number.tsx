@@ -1,0 +1,11 @@
+/** The number that an agent gave its attestation, and which of its instances counts. */
+import type { ClientNumber } from "#lib/domain/client-number";
+import { AgentText } from "./agent-text";
+
+export function OwnNumber({ instance, sequence }: ClientNumber) {
+  return (
+    <>
+      Number {sequence.toLocaleString("en")} of instance <AgentText value={instance} isName />
+    </>
+  );
+}
