@@ -88,6 +88,7 @@ export const reasons = {
   proof_shows_nothing: "what was signed fits together: nothing is proven",
   proof_is_testimony: "what its writer saw, which nobody has signed",
   statement_not_logged: "statement {number} is not in the log where the list has it",
+  witness_saw_nothing: "the witness has cosigned nothing of this log",
   snapshot_shrank: "a record has fewer entries, or other ones, than in the snapshot that was remembered",
 
   // The human's approval

@@ -28,6 +28,7 @@ What to verify
                     (monitor's default: countersign-monitor.json)
   --receipt FILE    record: a receipt that must be in it; can be repeated
   --agent SLUG      monitor: also follow this agent's record; can be repeated
+  --witness-url URL monitor: what this witness has cosigned last must be part of the log; can be repeated
   --proof FILE      record, monitor: where to write what was found (default: countersign-proof.json)
   --all             log check: read every entry and recompute every hash of the tree
   --json            print the report as JSON
@@ -58,6 +59,7 @@ const valued = [
   "remember",
   "receipt",
   "agent",
+  "witness-url",
   "proof",
   "world-chain-rpc",
 ] as const;

@@ -45,7 +45,8 @@ export async function checkWholeLog(
   ];
 }
 
-async function checkConsistency(
+/** Whether the log with this checkpoint extends the one that was remembered, by proofs made of its tiles. */
+export async function checkConsistency(
   source: LogSource,
   trust: VerifierTrust,
   checkpoint: Checkpoint,

@@ -1,4 +1,5 @@
 /** A service that rewrites its own past: the monitor catches it, and leaves a file that others can check offline. */
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { dispatch } from "#lib/app/operations";
 import {
@@ -145,6 +146,30 @@ describe("verify.mjs monitor, record and proof", () => {
       await expectNothing("newer", proof().newer.replace(/^(.*)\n\d+/, "$1\n4711"));
     }
     files.set("countersign-monitor.json", honest);
+  });
+
+  it("compares with what witnesses have seen, and finds that they were shown another tree", async () => {
+    const { logSigner } = test.app.context.keys;
+    const shown = String(await read("/log/checkpoint"));
+    const [origin = "", size] = shown.split("\n");
+    const other = { origin, size: Number(size) - 1, root: new Uint8Array(32).fill(9) };
+    const forged = await signCheckpoint(other, makeVerifierKey(origin, 1, logSigner.publicKey), (bytes) =>
+      logSigner.sign(bytes),
+    );
+    const path = `/w/${createHash("sha256").update(origin).digest("hex")}/checkpoint`;
+    const watch = (note: string | undefined) =>
+      verify(["monitor", base, "--witness-url", "http://witness.test/w"], (asked) =>
+        asked === path ? note : undefined,
+      );
+    const honest = await watch(shown);
+    expect([honest.code, honest.out]).toEqual([
+      0,
+      expect.stringMatching(/pass {2}witness witness\.test\s+extends/),
+    ]);
+    expect((await watch(undefined)).out).toContain("the witness has cosigned nothing of this log");
+    expect((await watch(forged)).code).toBe(1);
+    await expectProof("fork", /had two trees of \d+ leaves, both signed/);
+    expect((await monitor()).code).toBe(0);
   });
 
   it("finds a log that has become smaller, of which it can only testify", async () => {

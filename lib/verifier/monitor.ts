@@ -9,7 +9,7 @@ import type { JsonObject } from "#lib/domain/canonical-json";
 import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { checkHeadsStatement, type SignedHeads } from "./check-snapshot";
 import { checkSum, type ListedStatement, readStatementList, type SumSource } from "./check-sum";
-import { checkWholeLog, holds, type LogSource } from "./log-check";
+import { checkConsistency, checkWholeLog, holds, type LogSource } from "./log-check";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
 import { findShrunk, locate, type OpenedLog, openLog, proveFork, showRow } from "./monitor-evidence";
 import type { Remembered, RememberedSnapshot } from "./monitor-state";
@@ -22,7 +22,16 @@ export interface MonitoredLog extends LogSource {
   path: string;
 }
 
+export interface WitnessView {
+  /** For people: which witness. */
+  name: string;
+  /** The checkpoint of the open log that it has cosigned last; undefined if it has none. */
+  note: string | undefined;
+}
+
 export interface MonitorSource extends SumSource {
+  /** What witnesses show at their monitoring paths (c2sp.org/tlog-witness). */
+  readWitnesses(): Promise<WitnessView[]>;
   /** The log with this origin, or the one that is open now; undefined if the service names no such log. */
   readLog(origin?: string): Promise<MonitoredLog | undefined>;
 }
@@ -51,6 +60,8 @@ function keepProof(run: Run, file: JsonObject): void {
 /** The open log, and the remembered one if a new one was begun since. Null if the open one cannot be relied on. */
 async function checkLogs(run: Run): Promise<(OpenedLog & { path: string }) | null> {
   const { source, trust, before, checks } = run;
+  // Before the log, which then extends what they have seen.
+  const witnesses = await source.readWitnesses();
   const open = await source.readLog();
   const opened = open && openLog(open, trust);
   const rememberedOrigin = before && originOf(before.checkpoint);
@@ -62,11 +73,26 @@ async function checkLogs(run: Run): Promise<(OpenedLog & { path: string }) | nul
   }
   const found = await checkWholeLog(old, trust, { remembered: before?.checkpoint ?? null, isWhole: false });
   checks.push(...found.filter(({ name }) => name !== "entries"));
-  if (holds(found)) return { ...opened, path: open.path };
-  const forked = openLog(old, trust);
-  const file = before && forked && (await proveFork(before.checkpoint, forked, trust).catch(() => null));
-  if (file) keepProof(run, file);
-  return null;
+  const forked = holds(found) ? null : openLog(old, trust);
+  if (before && forked) await keepFork(run, before.checkpoint, forked);
+  for (const witness of witnesses) await checkWitness(run, opened, witness);
+  return holds(checks) ? { ...opened, path: open.path } : null;
+}
+
+async function keepFork(run: Run, older: string, log: OpenedLog): Promise<void> {
+  // Files that do not hold the tree prove nothing.
+  const file = await proveFork(older, log, run.trust).catch(() => null);
+  if (file !== null) keepProof(run, file);
+}
+
+/** What it has cosigned must be a beginning of what is shown here. */
+async function checkWitness(run: Run, log: OpenedLog, { name, note }: WitnessView): Promise<void> {
+  const found =
+    note === undefined
+      ? skip("witness_saw_nothing")
+      : await checkConsistency(log.source, run.trust, log.checkpoint, note);
+  run.checks.push({ name: `witness ${name}`, ...found });
+  if (note !== undefined && found.status === "fail") await keepFork(run, note, log);
 }
 
 /** Those that are new, each by its leaf. The located ones of the open log are what evidence is made of. */

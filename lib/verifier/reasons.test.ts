@@ -232,6 +232,7 @@ const elsewhere = [
   "sum_rows_mismatch",
   "sum_statement_invalid",
   "sum_mismatch",
+  "witness_saw_nothing",
   "snapshot_shrank",
   "statement_not_logged",
   "proof_unknown",

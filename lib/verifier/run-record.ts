@@ -1,4 +1,5 @@
 /** The commands about records: following one, watching a service, and checking what somebody else has found. */
+import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { single } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
@@ -73,7 +74,7 @@ const logPath = (url: unknown): string => {
   return /^\/log(?:\/\d+)?$/.test(path) ? path : "/log";
 };
 
-function monitorSource(io: CommandIo, base: string, keys: JsonObject): MonitorSource {
+function monitorSource(io: CommandIo, base: string, keys: JsonObject, witnessUrls: string[]): MonitorSource {
   const listed = Array.isArray(keys["logs"]) ? keys["logs"].filter(isJsonObject) : [];
   const open = isJsonObject(keys["log"]) ? keys["log"] : {};
   const readLog = async (origin?: string): Promise<MonitoredLog | undefined> => {
@@ -86,7 +87,15 @@ function monitorSource(io: CommandIo, base: string, keys: JsonObject): MonitorSo
       readFile: (name) => fetchBytesIfThere(io, `${base}${path}/${name}`),
     };
   };
-  return { ...sumSource(io, base), readLog };
+  const monitoringPath = `${hexEncode(sha256(utf8Encode(String(open["origin"]))))}/checkpoint`;
+  const readWitnesses = () =>
+    Promise.all(
+      witnessUrls.map(async (url) => {
+        const note = await fetchBytesIfThere(io, `${trimBase(url)}/${monitoringPath}`);
+        return { name: new URL(url).host, note: note && decode(note, url) };
+      }),
+    );
+  return { ...sumSource(io, base), readLog, readWitnesses };
 }
 
 /** Followed like by the record command; the names of its checks begin with the agent's. */
@@ -112,7 +121,7 @@ export async function runMonitor(args: Arguments, io: CommandIo): Promise<number
   const before = (await io.isFile(file)) ? parseRemembered(decode(await io.readFile(file), file)) : null;
   const keys = readObject(await fetchText(io, `${base}/v1/pubkey`));
   const { remembered, proof, ...watched } = await monitorService(
-    monitorSource(io, base, keys),
+    monitorSource(io, base, keys, args.values["witness-url"] ?? []),
     trust,
     before,
   );
