@@ -6,6 +6,7 @@ import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import { toVisibleText } from "#lib/domain/display-text";
 import type { RecordReport } from "#lib/verifier/check-record";
+import { isMiscounted } from "#lib/verifier/record-words";
 import { RecordChain } from "./record-chain";
 import { followRecord, type RecordMessage } from "./run-record-check";
 
@@ -29,24 +30,24 @@ const answers: Record<RecordReport["checks"][number]["status"], { tone: Tone; te
   not_run: { tone: "neutral", text: "not checked" },
 };
 
+function titleOf({ ok, claimed, head, checks }: RecordReport): string {
+  const all = claimed.toLocaleString("en");
+  if (ok) return `Complete: all ${all} entries, none missing, none moved`;
+  if (head.sequence < claimed)
+    return `Not complete: your browser could follow it to number ${head.sequence.toLocaleString("en")} of ${all}`;
+  return isMiscounted(checks)
+    ? "Not right: the signed count of all records is another one"
+    : "Not right: its entries are not those that were signed";
+}
+
 function Found({ report }: { readonly report: RecordReport }) {
-  const { ok, claimed, head, checks } = report;
+  const { ok, checks } = report;
   const shown = checks.filter(({ name }) => name !== "receipts");
   return (
     <>
-      <Callout
-        tone={ok ? "pass" : "fail"}
-        title={
-          ok
-            ? `Complete: all ${claimed.toLocaleString("en")} entries, none missing, none moved`
-            : head.sequence < claimed
-              ? `Not complete: your browser could follow it to number ${head.sequence.toLocaleString("en")} of ${claimed.toLocaleString("en")}`
-              : "Not right: its entries are not those that were signed"
-        }
-        {...(ok ? {} : { alert: true })}
-      >
+      <Callout tone={ok ? "pass" : "fail"} title={titleOf(report)} {...(ok ? {} : { alert: true })}>
         {ok
-          ? "Your browser has just checked it. Whatever comes after the newest public attestation rests on the service's word: keep your receipts, and check them against this record."
+          ? "Your browser has just checked it. What came after the newest public attestation and the last count rests on the service's word: keep your receipts, and check them against this record."
           : "Don't rely on this record. Keep what you have, and run the offline verifier."}
       </Callout>
       <RecordChain report={report} />

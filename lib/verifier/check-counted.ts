@@ -32,6 +32,9 @@ function findMiscounted(
   return ofLog.find(({ logIndex, sequence }) => logIndex < covers_size !== sequence <= counted)?.sequence;
 }
 
+/** For people. */
+const minuteOf = ({ at }: SignedHeads) => `${at.slice(0, 16).replace("T", " ")} UTC`;
+
 /** A service may not leave out the snapshot that would show what is missing. */
 async function checkAbsence(
   { entries }: FollowedRecord,
@@ -83,7 +86,9 @@ export async function checkCounted(
     return { snapshot: fail("snapshot_count_mismatch", { counted, number }), sum: notRun, heads: null };
   }
   return {
-    snapshot: pass(`number ${row.sequence} is in the snapshot of ${heads.at} at size ${heads.covers_size}`),
+    snapshot: pass(
+      `number ${row.sequence} is in the snapshot of ${minuteOf(heads)}, at ${heads.covers_size} leaves`,
+    ),
     sum: heads.agents <= sumUpTo ? await checkSumOf(shown, heads, source, trust) : skip("sum_not_run"),
     heads,
   };

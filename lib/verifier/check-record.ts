@@ -12,6 +12,7 @@ import type { SumSource } from "./check-sum";
 import { parseReceipt } from "./parse-receipt";
 import { UnreadableError } from "./read-json";
 import { type RecordEntry, type RecordMark, type RecordPage, readRecordPage } from "./record-pages";
+import { isMiscounted } from "./record-words";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
@@ -152,12 +153,14 @@ function checkReceipts(
 }
 
 /** What was found, in a sentence for people. */
-export function describeRecord({ ok, head, claimed }: Pick<RecordReport, "ok" | "head" | "claimed">): string {
-  if (!ok && head.sequence < claimed)
+export function describeRecord({ ok, head, claimed, checks }: Omit<RecordReport, "marks">): string {
+  if (ok && claimed === 0) return "The record is empty.";
+  if (ok) return `The record is complete: ${claimed} of ${claimed} entries, none missing, none moved.`;
+  if (head.sequence < claimed)
     return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
-  if (!ok) return "The record does NOT hold: its entries are not those that were signed.";
-  if (claimed === 0) return "The record is empty.";
-  return `The record is complete: ${claimed} of ${claimed} entries, none missing, none moved.`;
+  return isMiscounted(checks)
+    ? "The record does NOT hold: the signed count of all records is another one."
+    : "The record does NOT hold: its entries are not those that were signed.";
 }
 
 /** Throws UnreadableError for what is no record at all. */
