@@ -33,7 +33,10 @@ const folders: Record<string, { forbidden: [string, string]; allowed: [string, s
     forbidden: ["#lib/log/reader", "zod"],
     allowed: ["#lib/contract/x", "#lib/domain/bytes"],
   },
-  "lib/client": { forbidden: ["#lib/db/client", "pino"], allowed: ["#lib/contract/x", "#lib/domain/bytes"] },
+  "lib/client": {
+    forbidden: ["#lib/db/client", "zod"],
+    allowed: ["#lib/verifier/trust", "#lib/domain/bytes"],
+  },
   "lib/db": { forbidden: ["#lib/door/route", "next/headers"], allowed: ["drizzle-orm", "#lib/env"] },
   "lib/workers": { forbidden: ["#lib/db/client", "drizzle-orm"], allowed: ["piscina", "#lib/domain/bytes"] },
   "lib/door": { forbidden: ["#lib/keys/api-keys", "next/headers"], allowed: ["zod", "#lib/db/client"] },
