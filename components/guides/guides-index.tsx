@@ -4,6 +4,8 @@ export type GuideSlug =
   | "quick-start"
   | "attest"
   | "approve"
+  | "client"
+  | "command-line"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -44,6 +46,16 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "approve",
         title: "Human authorization",
         description: "Ask a person, wait for the decision, and attach it to the attestation.",
+      },
+      {
+        slug: "client",
+        title: "Client library",
+        description: "Attest, ask and verify from TypeScript, and run only what a human approved.",
+      },
+      {
+        slug: "command-line",
+        title: "Command line",
+        description: "One file for shells and scripts: attest, ask a human, verify.",
       },
     ],
   },

@@ -4,6 +4,8 @@ import wire from "#docs/wire.md";
 import approve from "./content/approve.md";
 import attest from "./content/attest.md";
 import changelog from "./content/changelog.md";
+import client from "./content/client.md";
+import commandLine from "./content/command-line.md";
 import errors from "./content/errors.md";
 import limits from "./content/limits.md";
 import quickStart from "./content/quick-start.md";
@@ -20,6 +22,8 @@ const texts: Record<GuideSlug, string> = {
   "quick-start": quickStart,
   attest,
   approve,
+  client,
+  "command-line": commandLine,
   "verify-offline": verifyOffline,
   record,
   "zero-knowledge": zeroKnowledge,

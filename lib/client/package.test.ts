@@ -12,7 +12,9 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serveDirectly } from "#lib/app/serve";
+import { approvalUrl } from "#lib/approvals/link";
 import { startTestApp, type TestApp } from "#support/app";
+import { openRequest } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 
@@ -59,12 +61,27 @@ void ((client: ReturnType<typeof createCountersign>) => client.attest({ agent_sl
 export const isNumber = async (made: Attestation): Promise<number> => made.agent_authenticated;
 `;
 
+/** The programs of the guide, as it prints them. */
+async function readGuide(base: string): Promise<string[]> {
+  const text = await readFile("components/guides/content/client.md", "utf8");
+  const fences = text.replaceAll("{base}", base).matchAll(/^```ts\n([\s\S]*?)^```$/gm);
+  return [...fences].map(([, code = ""]) => code);
+}
+
+/** What they use of Node. */
+const nodeTypes = `
+declare const process: { env: Record<string, string | undefined> };
+declare module "node:fs/promises" {
+  export function readFile(path: string, encoding: "utf8"): Promise<string>;
+}`;
+
 describe("the package", () => {
   let test: TestApp;
   let server: Server;
   let base: string;
   let key: string;
   let folder: string;
+  let guide: string[];
   const inFolder = (name: string) => path.join(folder, name);
 
   beforeAll(async () => {
@@ -79,6 +96,9 @@ describe("the package", () => {
     folder = await mkdtemp(path.join(tmpdir(), "countersign-package-"));
     await writeFile(inFolder("package.json"), JSON.stringify({ name: "scratch", type: "module" }));
     await writeFile(inFolder("program.ts"), program);
+    await writeFile(inFolder("node.d.ts"), nodeTypes);
+    guide = await readGuide(base);
+    for (const [at, code] of guide.entries()) await writeFile(inFolder(`guide-${at}.ts`), code);
     const env = { PATH: process.env["PATH"], HOME: folder };
     const installed = await runProgram("npm", ["install", "--no-audit", `${base}/countersign.tgz`], {
       cwd: folder,
@@ -116,7 +136,8 @@ describe("the package", () => {
         types: [],
         outDir: "out",
       };
-      await writeFile(inFolder("tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+      const files = ["node.d.ts", "program.ts", ...guide.map((_, at) => `guide-${at}.ts`)];
+      await writeFile(inFolder("tsconfig.json"), JSON.stringify({ compilerOptions, files }));
       const compiler = path.resolve("node_modules/typescript/bin/tsc");
       const compiled = await runProgram(process.execPath, [compiler, "-p", "."], { cwd: folder, env: {} });
       expect(compiled).toEqual({ code: 0, out: "" });
@@ -131,6 +152,38 @@ describe("the package", () => {
     });
     expect(ran).toEqual({ code: 0, out: '["valid","false","validation_error"]\n' });
   });
+
+  it("runs as the guide prints it", async () => {
+    const start = (at: number) =>
+      runProgram(process.execPath, [`out/guide-${at}.js`], {
+        cwd: folder,
+        env: { COUNTERSIGN_API_KEY: key },
+      });
+    const attested = await start(0);
+    expect(attested.out).toMatch(/^http:\/\/localhost:3000\/verify\/invoice-agent\/\S+\n$/);
+    const paying = start(1);
+    await approveNext();
+    const paid = (await paying).out.split("\n");
+    expect(paid).toEqual([expect.stringContaining("/approve/"), expect.stringMatching(/^10000 http/), ""]);
+    const receipt = await test.call("GET", `/v1/verify/${attested.out.trim().split("/").at(-1)}`);
+    await writeFile(inFolder("receipt.json"), JSON.stringify(receipt.body));
+    await writeFile(inFolder("keys.json"), JSON.stringify((await test.call("GET", "/v1/pubkey")).body));
+    expect(await start(2)).toEqual({ code: 0, out: "valid true []\n" });
+    expect(guide).toHaveLength(3);
+  });
+
+  async function approveNext(): Promise<void> {
+    for (;;) {
+      const { body } = await test.call("GET", "/v1/authorizations?status=pending", { key });
+      const [asked] = body.authorizations;
+      if (asked !== undefined) {
+        const approval_url = approvalUrl(test.app.context, asked.request_id);
+        expect((await openRequest(test, { ...asked, approval_url }).approve("ada")).status).toBe(200);
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
 
   it("runs where there is nothing but what browsers and edge runtimes have", async () => {
     const { outputFiles } = await build({
