@@ -66,7 +66,13 @@ describe.each(databaseKinds)("on %s", (kind) => {
       async (message) => new Uint8Array(sign(null, message, createPrivateKey(pem))),
     ];
     for (const [nonce, agentKey] of keys.entries()) {
-      const body = { ...request, agent_slug: "signing-bot", metadata: { nonce }, code_hash: undefined };
+      const body = {
+        ...request,
+        agent_slug: "signing-bot",
+        metadata: { nonce },
+        code_hash: undefined,
+        model_id: null,
+      };
       expect(await client.attest(body, { agentKey })).toMatchObject({ agent_authenticated: true });
     }
     const signed = await client.signAgentRequest({ ...request, agent_slug: "signing-bot" }, pem);

@@ -76,6 +76,8 @@ describe("attest", () => {
     expect(said).toMatchObject({ code: 0, err: "" });
     expect(said.out).toMatch(/^Attested\.\n {2}attestation +[0-9a-f-]{36}\n/);
     expect(said.out).toContain(hashInputs(inputs));
+    const odd = await run(["attest", "cli-bot", "Paid \u001b[2J", "--inputs-hash", "a"]);
+    expect(odd.out).toMatch(/action +Paid ⟨U\+001B⟩\[2J\n/);
     const made = await runForJson(
       "attest",
       "cli-bot",

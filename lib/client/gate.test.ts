@@ -1,5 +1,6 @@
 /** Nothing runs without an approval of exactly these arguments, and nothing is asked, run or attested twice. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { derivePublicKeyPem } from "#lib/domain/agent-key";
 import { startTestApp, type TestApp } from "#support/app";
 import { expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
@@ -68,6 +69,15 @@ describe("gate", () => {
       human_approval: { method: "proof_of_personhood", inputs_bound: true },
     });
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("signs the attestation as the agent, over the approval too", async () => {
+    const seed = new Uint8Array(32).fill(7);
+    const action = newAction({ agentKey: seed });
+    const identity = { slug: action.agent_slug, public_key_pem: derivePublicKeyPem(seed) };
+    expect((await test.call("POST", "/v1/identity/register", { key, body: identity })).status).toBe(201);
+    const { attestation } = await clientOf(test, key).gate(action, inputs(), vi.fn());
+    expect(attestation.agent_authenticated).toBe(true);
   });
 
   it("does not run what a human denied, and does not ask again", async () => {
