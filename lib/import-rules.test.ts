@@ -63,6 +63,10 @@ const folders: Record<string, { forbidden: [string, string]; allowed: [string, s
     forbidden: ["#lib/portal/overview", "next/headers"],
     allowed: ["feed", "#lib/approvals/embed"],
   },
+  "lib/mcp": {
+    forbidden: ["#lib/attestations/attest", "next/headers"],
+    allowed: ["@modelcontextprotocol/server", "#lib/door/route"],
+  },
   "lib/portal": {
     forbidden: ["#lib/app/app", "next/headers"],
     allowed: ["drizzle-orm", "#lib/attestations/own"],

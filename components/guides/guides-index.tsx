@@ -6,6 +6,7 @@ export type GuideSlug =
   | "approve"
   | "client"
   | "command-line"
+  | "mcp"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -56,6 +57,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "command-line",
         title: "Command line",
         description: "One file for shells and scripts: attest, ask a human, verify.",
+      },
+      {
+        slug: "mcp",
+        title: "MCP server",
+        description: "Tools for Claude, Cursor, VS Code and other assistants.",
       },
     ],
   },

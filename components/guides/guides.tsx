@@ -8,6 +8,7 @@ import client from "./content/client.md";
 import commandLine from "./content/command-line.md";
 import errors from "./content/errors.md";
 import limits from "./content/limits.md";
+import mcp from "./content/mcp.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
 import record from "./content/record.md";
@@ -24,6 +25,7 @@ const texts: Record<GuideSlug, string> = {
   approve,
   client,
   "command-line": commandLine,
+  mcp,
   "verify-offline": verifyOffline,
   record,
   "zero-knowledge": zeroKnowledge,

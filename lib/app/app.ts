@@ -70,6 +70,7 @@ function deriveSecrets(authSecret: string): Secrets {
   return {
     emailCode: derive("email-code"),
     approvalLink: derive("approval-link"),
+    mcpState: derive("mcp-state"),
     session: Buffer.from(derive("session")).toString("base64"),
   };
 }
