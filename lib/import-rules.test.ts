@@ -33,7 +33,10 @@ const folders: Record<string, { forbidden: [string, string]; allowed: [string, s
     forbidden: ["#lib/log/reader", "zod"],
     allowed: ["#lib/contract/x", "#lib/domain/bytes"],
   },
-  "lib/client": { forbidden: ["#lib/db/client", "pino"], allowed: ["#lib/contract/x", "#lib/domain/bytes"] },
+  "lib/client": {
+    forbidden: ["#lib/db/client", "zod"],
+    allowed: ["#lib/verifier/trust", "#lib/domain/bytes"],
+  },
   "lib/db": { forbidden: ["#lib/door/route", "next/headers"], allowed: ["drizzle-orm", "#lib/env"] },
   "lib/workers": { forbidden: ["#lib/db/client", "drizzle-orm"], allowed: ["piscina", "#lib/domain/bytes"] },
   "lib/door": { forbidden: ["#lib/keys/api-keys", "next/headers"], allowed: ["zod", "#lib/db/client"] },
@@ -59,6 +62,10 @@ const folders: Record<string, { forbidden: [string, string]; allowed: [string, s
   "lib/attestations": {
     forbidden: ["#lib/portal/overview", "next/headers"],
     allowed: ["feed", "#lib/approvals/embed"],
+  },
+  "lib/mcp": {
+    forbidden: ["#lib/attestations/attest", "next/headers"],
+    allowed: ["@modelcontextprotocol/server", "#lib/door/route"],
   },
   "lib/portal": {
     forbidden: ["#lib/app/app", "next/headers"],

@@ -4,6 +4,9 @@ export type GuideSlug =
   | "quick-start"
   | "attest"
   | "approve"
+  | "client"
+  | "command-line"
+  | "mcp"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -44,6 +47,21 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "approve",
         title: "Human authorization",
         description: "Ask a person, wait for the decision, and attach it to the attestation.",
+      },
+      {
+        slug: "client",
+        title: "Client library",
+        description: "Attest, ask and verify from TypeScript, and run only what a human approved.",
+      },
+      {
+        slug: "command-line",
+        title: "Command line",
+        description: "One file for shells and scripts: attest, ask a human, verify.",
+      },
+      {
+        slug: "mcp",
+        title: "MCP server",
+        description: "Tools for Claude, Cursor, VS Code and other assistants.",
       },
     ],
   },

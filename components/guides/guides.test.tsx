@@ -35,7 +35,9 @@ describe("the guides", () => {
   });
 
   it.each(guideEntries)("$slug asks nobody to run a package that is not ours", ({ slug }) => {
-    expect(read(slug)).not.toMatch(/\b(npx|pnpm dlx|yarn dlx|bunx|npm (i|install|exec) )\b/);
+    expect(read(slug).replace("npm install {base}/countersign.tgz", "")).not.toMatch(
+      /\b(npx|pnpm dlx|yarn dlx|bunx|npm (i|install|exec) )\b/,
+    );
   });
 
   it("explains every error code under an anchor of its name, and no other", () => {

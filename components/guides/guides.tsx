@@ -4,8 +4,11 @@ import wire from "#docs/wire.md";
 import approve from "./content/approve.md";
 import attest from "./content/attest.md";
 import changelog from "./content/changelog.md";
+import client from "./content/client.md";
+import commandLine from "./content/command-line.md";
 import errors from "./content/errors.md";
 import limits from "./content/limits.md";
+import mcp from "./content/mcp.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
 import record from "./content/record.md";
@@ -20,6 +23,9 @@ const texts: Record<GuideSlug, string> = {
   "quick-start": quickStart,
   attest,
   approve,
+  client,
+  "command-line": commandLine,
+  mcp,
   "verify-offline": verifyOffline,
   record,
   "zero-knowledge": zeroKnowledge,

@@ -164,6 +164,7 @@ function testAnswers(door: Door, getServer: () => ServerProcess): void {
         "/robots.txt/nope",
         "/icon.svg/nope",
         "/verify.mjs/nope",
+        "/countersign.tgz/nope",
         "/vectors/nope",
       ];
       for (const target of nowhere) {

@@ -32,6 +32,8 @@ const paths: [string, string[]][] = [
   ["/llms.txt", []],
   ["/docs/quick-start.md", []],
   ["/verify.mjs", []],
+  ["/countersign.mjs", []],
+  ["/countersign.tgz", []],
   ["/dev/mailbox", []],
   ["/dev/mailbox", [json]],
   ["/dev/mailbox/messages", [json]],

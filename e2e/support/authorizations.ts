@@ -47,6 +47,14 @@ export async function ask(test: TestApp, key: string, body: object = {}): Promis
   const answer = await test.call("POST", "/v1/authorize", { key, body: asked });
   if (answer.status !== 201) throw new Error(`not asked: ${JSON.stringify(answer.body)}`);
   const made = answer.body as AuthorizeResponse;
+  return { made, ...openRequest(test, made) };
+}
+
+/** A request that somebody has made. */
+export function openRequest(
+  test: TestApp,
+  made: Pick<AuthorizeResponse, "approval_url" | "request_id">,
+): Omit<AskedRequest, "made"> {
   const token = made.approval_url.split("/").at(-1) ?? "";
   const post = (what: string, sent: object) =>
     test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body: sent });
@@ -56,7 +64,6 @@ export async function ask(test: TestApp, key: string, body: object = {}): Promis
     return opened.body as WorldIdStart;
   };
   return {
-    made,
     token,
     start,
     submit: (result) => post("proof", result),

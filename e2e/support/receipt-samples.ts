@@ -4,7 +4,7 @@
  */
 import { base64Encode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signedRequest } from "#lib/domain/statement";
+import { signedRequest } from "#lib/domain/signed-request";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import type { TestApp } from "./app";
 import { ask } from "./authorizations";

@@ -4,7 +4,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { base64Encode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signedRequest } from "#lib/domain/statement";
+import { signedRequest } from "#lib/domain/signed-request";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 

@@ -72,6 +72,7 @@ function deriveSecrets(authSecret: string): Secrets {
   return {
     emailCode: derive("email-code"),
     approvalLink: derive("approval-link"),
+    mcpState: derive("mcp-state"),
     session: Buffer.from(derive("session")).toString("base64"),
   };
 }

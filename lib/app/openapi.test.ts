@@ -124,6 +124,15 @@ afterAll(async () => {
   await strict.close();
 });
 
+/** What the build makes. */
+const programs: OperationId[] = [
+  "verifierProgram",
+  "verifierChecksum",
+  "commandProgram",
+  "commandChecksum",
+  "clientPackage",
+];
+
 describe("the OpenAPI document", () => {
   it("is 3.1, lists every public operation once, and all its references resolve", () => {
     expect(document.openapi).toBe("3.1.0");
@@ -138,14 +147,14 @@ describe("the OpenAPI document", () => {
       expect(document.components[kind]?.[name], name).toBeDefined();
   });
 
-  it("describes the verifier before the build has made it, and after", async () => {
-    const ids = ["verifierProgram", "verifierChecksum"] as const;
-    const folder = await mkdtemp(path.join(tmpdir(), "countersign-verifier-"));
+  it("describes the programs before the build has made them, and after", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "countersign-programs-"));
     const cwd = vi.spyOn(process, "cwd").mockReturnValue(folder);
-    for (const id of ids) expect([id, (await send(test, id, {})).status]).toEqual([id, 404]);
+    for (const id of programs) expect([id, (await send(test, id, {})).status]).toEqual([id, 404]);
     await mkdir(path.join(folder, "dist"));
-    await writeFile(path.join(folder, "dist", "verify.mjs"), "// the verifier\n");
-    for (const id of ids) expect([id, (await send(test, id, {})).status]).toEqual([id, 200]);
+    for (const name of ["verify.mjs", "countersign.mjs", "countersign.tgz"])
+      await writeFile(path.join(folder, "dist", name), "// a program\n");
+    for (const id of programs) expect([id, (await send(test, id, {})).status]).toEqual([id, 200]);
     cwd.mockRestore();
     await rm(folder, { recursive: true });
   });
@@ -183,7 +192,7 @@ describe("the OpenAPI document", () => {
       200,
     );
     const plain = documented.filter(
-      ([id, spec]) => spec.method === "GET" && !id.startsWith("epoch_") && !id.startsWith("verifier"),
+      ([id, spec]) => spec.method === "GET" && !id.startsWith("epoch_") && !programs.includes(id),
     );
     for (const [id] of plain) {
       const values = { ...known(), path: "0/000.p/1" };
@@ -221,7 +230,7 @@ describe("the OpenAPI document", () => {
         );
         await expectStatus(403, known(), { ...valid, key: narrow });
       }
-      if (wants(404) && !id.startsWith("verifier")) await expectStatus(404, unknown, valid);
+      if (wants(404) && !programs.includes(id)) await expectStatus(404, unknown, valid);
     }
     const wrong = { body: { email: "nobody@example.com", code: "123456" } };
     expect((await send(test, "verifyKey", {}, wrong)).status).toBe(401);

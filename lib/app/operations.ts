@@ -17,6 +17,7 @@ import { AppError } from "#lib/errors";
 import { keysRuns } from "#lib/keys/routes";
 import { logRuns } from "#lib/log/routes";
 import { mailRuns } from "#lib/mail/routes";
+import { createMcpRuns } from "#lib/mcp/routes";
 import { getApp } from "./app";
 import { serviceRuns } from "./service-routes";
 
@@ -27,6 +28,7 @@ const runs: Runs<typeof operations, Context> = {
   ...keysRuns,
   ...logRuns,
   ...mailRuns,
+  ...createMcpRuns(answerAsked),
   ...presentationsRuns,
   ...receiptsRuns,
   ...serviceRuns,

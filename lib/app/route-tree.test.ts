@@ -77,6 +77,9 @@ describe("paths of the table", () => {
     "/v1/nothing",
     "/log/x",
     "/verify.mjs",
+    "/countersign.mjs",
+    "/countersign.mjs.sha256",
+    "/countersign.tgz",
     "/.well-known/jwks.json",
     "/approve/t/deny",
   ])("takes %s", (path) => expect(isOperationPath(path)).toBe(true));

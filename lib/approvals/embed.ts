@@ -8,9 +8,15 @@ import type { AttestBody } from "#lib/contract/attest";
 import { authorizationRequests } from "#lib/db/schema";
 import { isSameAgentKey } from "#lib/domain/approval-key";
 import { utf8Decode } from "#lib/domain/bytes";
-import { canonicalBytes, canonicalJson, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import {
+  canonicalBytes,
+  canonicalHash,
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+} from "#lib/domain/canonical-json";
 import { weakestLevel } from "#lib/domain/claim-checks";
-import { canonicalHash, type HumanApproval } from "#lib/domain/statement";
+import type { HumanApproval } from "#lib/domain/statement";
 import type { KeyPrincipal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
 import type { Context } from "./context";

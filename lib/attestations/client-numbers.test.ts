@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signedRequest } from "#lib/domain/statement";
+import { signedRequest } from "#lib/domain/signed-request";
 import { checkStoredRecords } from "#lib/log/check-records";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { attestBody } from "#support/attest-body";

@@ -6,8 +6,8 @@ import { AppError } from "#lib/errors";
 import { readAnchors } from "./anchors";
 import { eraseContent } from "./erase";
 import { listAttestations } from "./own";
+import { type ProgramName, readProgramFile } from "./program-files";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
-import { readVerifierFile } from "./verifier-file";
 
 const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown, Context>) => {
   const { context, params, principal } = call;
@@ -21,14 +21,30 @@ const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown, 
   });
 };
 
-async function requireVerifier() {
-  const file = await readVerifierFile();
+async function requireProgram(name: ProgramName) {
+  const file = await readProgramFile(name);
   if (file === null)
-    throw new AppError("not_found", "verify.mjs is created by the build, which has not run here");
+    throw new AppError("not_found", `${name} is created by the build, which has not run here`);
   return file;
 }
 
-const verifierHeaders = { "cache-control": "public, max-age=300" };
+const programHeaders = { "cache-control": "public, max-age=300" };
+
+const program = (name: ProgramName, mediaType: string) => async () => {
+  const { bytes, sha256Hex } = await requireProgram(name);
+  return new Response(bytes, {
+    headers: { "content-type": mediaType, etag: `"${sha256Hex}"`, ...programHeaders },
+  });
+};
+
+const checksum = (name: ProgramName) => async () => {
+  const { sha256Hex } = await requireProgram(name);
+  return new Response(`${sha256Hex}  ${name}\n`, {
+    headers: { "content-type": "text/plain; charset=utf-8", ...programHeaders },
+  });
+};
+
+const javaScript = "text/javascript; charset=utf-8";
 
 export const receiptsRuns: Runs<typeof specs, Context> = {
   downloadBundle: download("bundle"),
@@ -43,20 +59,9 @@ export const receiptsRuns: Runs<typeof specs, Context> = {
   eraseContent: async (call) => ({
     body: await eraseContent(call.context, requirePrincipal(call), call.params["id"] ?? ""),
   }),
-  verifierProgram: async () => {
-    const { bytes, sha256Hex } = await requireVerifier();
-    return new Response(bytes, {
-      headers: {
-        "content-type": "text/javascript; charset=utf-8",
-        etag: `"${sha256Hex}"`,
-        ...verifierHeaders,
-      },
-    });
-  },
-  verifierChecksum: async () => {
-    const { sha256Hex } = await requireVerifier();
-    return new Response(`${sha256Hex}  verify.mjs\n`, {
-      headers: { "content-type": "text/plain; charset=utf-8", ...verifierHeaders },
-    });
-  },
+  verifierProgram: program("verify.mjs", javaScript),
+  verifierChecksum: checksum("verify.mjs"),
+  commandProgram: program("countersign.mjs", javaScript),
+  commandChecksum: checksum("countersign.mjs"),
+  clientPackage: program("countersign.tgz", "application/gzip"),
 };

@@ -9,7 +9,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Statement } from "#lib/db/client";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signedRequest } from "#lib/domain/statement";
+import { signedRequest } from "#lib/domain/signed-request";
 import { checkStoredLogs } from "#lib/log/history";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";

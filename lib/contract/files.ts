@@ -64,6 +64,10 @@ export const envelopeFile: FileSpec = {
 export const payloadFile: FileSpec = { mediaType: STATEMENT_MEDIA_TYPE, schema: statement };
 export const textFile: FileSpec = { mediaType: "text/plain", schema: text };
 export const scriptFile: FileSpec = { mediaType: "text/javascript", schema: text };
+export const packageFile: FileSpec = {
+  mediaType: "application/gzip",
+  schema: text.meta({ format: "binary" }),
+};
 export const bytesFile: FileSpec = {
   mediaType: "application/octet-stream",
   schema: text.meta({ format: "binary" }),

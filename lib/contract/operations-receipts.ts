@@ -1,5 +1,5 @@
-/** Receipts as files, the caller's attestations, erasure, and the offline verifier. */
-import { bundleFile, bytesFile, envelopeFile, payloadFile, scriptFile, textFile } from "./files";
+/** Receipts as files, the caller's attestations, erasure, and the programs that people and agents run. */
+import { bundleFile, bytesFile, envelopeFile, packageFile, payloadFile, scriptFile, textFile } from "./files";
 import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "./receipts";
 import { anchorsResponse } from "./time";
@@ -18,7 +18,7 @@ const download = <Path extends string>(path: Path, summary: string, file: FileSp
     errors,
   }) as const satisfies OperationSpec;
 
-const verifierFile = <Path extends string>(path: Path, summary: string, file: FileSpec) =>
+const programFile = <Path extends string>(path: Path, summary: string, file: FileSpec) =>
   ({
     method: "GET",
     path,
@@ -79,14 +79,29 @@ export const receiptsOperations = {
     responses: { 200: eraseResponse },
     errors: [401, 403, 404],
   },
-  verifierProgram: verifierFile(
+  verifierProgram: programFile(
     "/verify.mjs",
     "The offline verifier, one file for Node 20 or newer",
     scriptFile,
   ),
-  verifierChecksum: verifierFile(
+  verifierChecksum: programFile(
     "/verify.mjs.sha256",
     "SHA-256 of the offline verifier, for sha256sum -c",
     textFile,
+  ),
+  commandProgram: programFile(
+    "/countersign.mjs",
+    "The command line, one file for Node 20 or newer",
+    scriptFile,
+  ),
+  commandChecksum: programFile(
+    "/countersign.mjs.sha256",
+    "SHA-256 of the command line, for sha256sum -c",
+    textFile,
+  ),
+  clientPackage: programFile(
+    "/countersign.tgz",
+    "The client and the command line as an npm package without dependencies",
+    packageFile,
   ),
 } as const satisfies Record<string, OperationSpec>;

@@ -4,6 +4,7 @@ import { attestationsOperations } from "./operations-attestations";
 import { authorizationsOperations } from "./operations-authorizations";
 import { keysOperations } from "./operations-keys";
 import { logOperations } from "./operations-log";
+import { mcpOperations } from "./operations-mcp";
 import { presentationsOperations } from "./operations-presentations";
 import { receiptsOperations } from "./operations-receipts";
 import { serviceOperations } from "./operations-service";
@@ -14,6 +15,7 @@ export const operations = {
   ...authorizationsOperations,
   ...keysOperations,
   ...logOperations,
+  ...mcpOperations,
   ...presentationsOperations,
   ...receiptsOperations,
   ...serviceOperations,

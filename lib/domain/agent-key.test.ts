@@ -1,6 +1,12 @@
-import { createPrivateKey, createPublicKey, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { expect, it } from "vitest";
-import { derivePublicKeyPem, encodePrivateKeyPem, possessionText, provePossession } from "./agent-key";
+import {
+  decodePrivateKeyPem,
+  derivePublicKeyPem,
+  encodePrivateKeyPem,
+  possessionText,
+  provePossession,
+} from "./agent-key";
 import { base64Encode, hexDecode, utf8Encode } from "./bytes";
 import { decodePublicKeyPem } from "./ed25519-key";
 
@@ -13,6 +19,15 @@ it("writes keys that OpenSSL reads, and signs as OpenSSL does", () => {
   expect(derivePublicKeyPem(seed)).toBe(publicPem);
   const text = utf8Encode(possessionText("invoice-bot", decodePublicKeyPem(String(publicPem))));
   expect(provePossession(seed, "invoice-bot")).toBe(base64Encode(sign(null, text, privateKey)));
+});
+
+it("reads the keys that it and OpenSSL write, and no other kind", () => {
+  expect(decodePrivateKeyPem(encodePrivateKeyPem(seed))).toEqual(seed);
+  const openssl = createPrivateKey(encodePrivateKeyPem(seed)).export({ format: "pem", type: "pkcs8" });
+  expect(decodePrivateKeyPem(String(openssl).replaceAll("\n", "\r\n"))).toEqual(seed);
+  const other = generateKeyPairSync("x25519").privateKey.export({ format: "pem", type: "pkcs8" });
+  for (const pem of [String(other), derivePublicKeyPem(seed), `x${openssl}`, ""])
+    expect(() => decodePrivateKeyPem(pem)).toThrow(RangeError);
 });
 
 it("binds the proof to the slug", () => {

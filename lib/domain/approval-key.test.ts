@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { makeTestAuthorization } from "#support/human-authorization";
 import { judgeApprovalKey, warnOfApprovalKey } from "./approval-key";
-import type { JsonObject } from "./canonical-json";
+import { canonicalHash, type JsonObject } from "./canonical-json";
 import { checkHumanAuthorization } from "./claim-checks";
 import { pass } from "./outcome";
 import type { CostlyChecks } from "./receipt";
 import type { Subject } from "./record-checks";
-import { type ActionStatement, canonicalHash } from "./statement";
+import type { ActionStatement } from "./statement";
 
 const statement = (agent_public_key: string | null) =>
   ({ predicate: { registered: { agent_public_key } } }) as ActionStatement;

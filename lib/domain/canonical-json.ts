@@ -1,6 +1,6 @@
 /** RFC 8785 (JSON Canonicalization Scheme). The library throws on NaN, infinities and lone surrogates. */
 import canonicalize from "canonicalize";
-import { utf8Encode } from "./bytes";
+import { hexEncode, sha256, utf8Encode } from "./bytes";
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
@@ -37,6 +37,11 @@ export function isCanonicalText(text: string, value: JsonValue): boolean {
 /** The UTF-8 bytes that are hashed and signed. */
 export function canonicalBytes(value: JsonValue): Uint8Array {
   return utf8Encode(canonicalJson(value));
+}
+
+/** Hex SHA-256 of the canonical JSON. */
+export function canonicalHash(value: JsonValue): string {
+  return hexEncode(sha256(canonicalBytes(value)));
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {

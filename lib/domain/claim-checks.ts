@@ -1,12 +1,12 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
 import { judgeApprovalKey } from "./approval-key";
-import { isJsonObject, type JsonObject } from "./canonical-json";
+import { canonicalHash, isJsonObject, type JsonObject } from "./canonical-json";
 import { verifyEd25519Strict } from "./ed25519";
 import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
 import { fail, pass, skip } from "./outcome";
 import type { CostlyChecks } from "./receipt";
 import { miss, type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
-import { type ActionStatement, canonicalHash, type HumanApproval, type Verdict } from "./statement";
+import type { ActionStatement, HumanApproval, Verdict } from "./statement";
 
 const verdictWords = { true: "true", false: "false", null: "nothing to compare" } as const;
 

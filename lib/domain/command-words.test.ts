@@ -47,6 +47,13 @@ describe("readCommandLine", () => {
     );
   });
 
+  it("takes no word for an argument that begins like an option, if it is strict", () => {
+    const strict = (...argv: string[]) => readCommandLine(argv, { ...options, isStrict: true }).words;
+    expect(() => strict("a", "--typo")).toThrow(new UsageError("unknown option --typo"));
+    expect(() => strict("a", "--typo=1")).toThrow(UsageError);
+    expect(strict("a", "-b", "--all", "--", "--typo")).toEqual(["a", "-b", "--typo"]);
+  });
+
   it("takes for options what it knows, and after -- nothing", () => {
     fc.assert(
       fc.property(fc.string(), (word) => {

@@ -12,10 +12,13 @@ export interface CommandLine<Valued extends string, Flag extends string> {
   flags: ReadonlySet<Flag>;
 }
 
-/** `valued`: options that take the next word, or the text after `=`. Names are without the dashes. */
+/**
+ * `valued`: options that take the next word, or the text after `=`. Names are without the dashes. `isStrict`: no argument
+ * begins with `--`, so that an option with a typo is never taken for free text.
+ */
 export function readCommandLine<Valued extends string = never, Flag extends string = never>(
   argv: readonly string[],
-  options: { valued?: readonly Valued[]; flags?: readonly Flag[] },
+  options: { valued?: readonly Valued[]; flags?: readonly Flag[]; isStrict?: boolean },
 ): CommandLine<Valued, Flag> {
   const findValued = (name: string) => options.valued?.find((one) => one === name);
   const findFlag = (name: string) => options.flags?.find((one) => one === name);
@@ -38,7 +41,8 @@ export function readCommandLine<Valued extends string = never, Flag extends stri
       const value = attached ?? argv[++i];
       if (value === undefined) throw new UsageError(`--${name} needs a value`);
       values[valued] = [...(values[valued] ?? []), value];
-    } else words.push(word);
+    } else if (options.isStrict === true && word.startsWith("--")) throw unexpectedWords([word], 0);
+    else words.push(word);
   }
   return { words, values, flags };
 }

@@ -3,15 +3,15 @@ import { generateKeyPairSync, sign, verify } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { utf8Decode } from "./bytes";
-import { canonicalBytes, canonicalJson, type JsonObject, type JsonValue } from "./canonical-json";
 import {
-  type ActionPredicate,
-  buildActionStatement,
+  canonicalBytes,
   canonicalHash,
-  parseActionStatement,
-  signedRequest,
-  subjectDigest,
-} from "./statement";
+  canonicalJson,
+  type JsonObject,
+  type JsonValue,
+} from "./canonical-json";
+import { signedRequest } from "./signed-request";
+import { type ActionPredicate, buildActionStatement, parseActionStatement, subjectDigest } from "./statement";
 
 const predicate: ActionPredicate = {
   attestation_id: "019a0000-0000-7000-8000-000000000000",

@@ -3,7 +3,7 @@
  * `predicate.request` is what the agent asked and what its own signature covers.
  */
 import { isRecordPlace, type RecordPlace } from "./agent-record";
-import { hexEncode, sha256, utf8Decode } from "./bytes";
+import { utf8Decode } from "./bytes";
 import {
   canonicalBytes,
   isCanonicalText,
@@ -86,25 +86,6 @@ export interface ActionStatement {
 export function subjectDigest(inputsHash: string): Record<string, string> {
   const match = /^(?:sha256:)?([0-9a-fA-F]{64})$/.exec(inputsHash);
   return match?.[1] ? { sha256: match[1].toLowerCase() } : { inputs_hash: inputsHash };
-}
-
-/** Hex SHA-256 of the canonical JSON. */
-export function canonicalHash(value: JsonValue): string {
-  return hexEncode(sha256(canonicalBytes(value)));
-}
-
-/**
- * The request body without nulls and `agent_signature`, `human_authorization` by its hash. Its canonical
- * bytes are what `agent_signature` signs.
- */
-export function signedRequest(body: JsonObject): JsonObject {
-  const request: JsonObject = {};
-  for (const [name, value] of Object.entries(body)) {
-    if (value === null || name === "agent_signature") continue;
-    if (name === "human_authorization") request["human_authorization_hash"] = canonicalHash(value);
-    else request[name] = value;
-  }
-  return request;
 }
 
 export function buildActionStatement(predicate: ActionPredicate): Uint8Array {

@@ -30,6 +30,7 @@ export interface ServiceSettings {
 export interface Secrets {
   emailCode: Uint8Array;
   approvalLink: Uint8Array;
+  mcpState: Uint8Array;
   session: string;
 }
 

@@ -1,6 +1,9 @@
 /** The arguments of the command line. Unknown options and missing values are usage errors, never ignored. */
 import { type CommandLine, readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
 
+/** As {@link usage} calls it. */
+export const verifierProgram = "node verify.mjs";
+
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs log check <base url> [--remember FILE] [--all] [options]
        node verify.mjs record <base url> <agent> [--receipt FILE]... [options]

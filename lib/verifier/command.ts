@@ -1,35 +1,5 @@
-/** `node verify.mjs`: the only file of the verifier that touches the machine. Bundled into dist/verify.mjs. */
-// biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
-import { readFile, rename, stat, writeFile } from "node:fs/promises";
+/** `node verify.mjs`. Bundled into dist/verify.mjs. */
+import { nodeIo } from "./node-io";
 import { runCommand } from "./run-command";
 
-async function readStdin(): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array);
-  return Buffer.concat(chunks);
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (entry) => entry.isFile(),
-    () => false,
-  );
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text);
-  await rename(`${path}.new`, path);
-}
-
-process.exitCode = await runCommand(process.argv.slice(2), {
-  fetch,
-  readFile: async (path) => new Uint8Array(await readFile(path)),
-  isFile,
-  writeFile: replaceFile,
-  readStdin,
-  print: (text) => process.stdout.write(text),
-  progress: process.stderr.isTTY ? (text) => process.stderr.write(text) : undefined,
-  // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
-  apiKey: process.env["COUNTERSIGN_API_KEY"],
-  nowSeconds: () => Math.floor(Date.now() / 1000),
-});
+process.exitCode = await runCommand(process.argv.slice(2), nodeIo);

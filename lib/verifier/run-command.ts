@@ -2,7 +2,7 @@
 import { single, UsageError } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
 import { addAnchorCheck } from "./check-anchors";
-import { type Arguments, parseArguments, usage } from "./command-arguments";
+import { type Arguments, parseArguments, usage, verifierProgram } from "./command-arguments";
 import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere } from "./command-io";
 import { formatChecks, formatReport, printJson, showProgress } from "./command-print";
 import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";
@@ -17,16 +17,22 @@ const unreadable = 2;
 /** With --fail-on-warnings, if no check failed. */
 const warned = 4;
 
-export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+/** `program`: how it was called, for the usage text. */
+export async function runCommand(
+  argv: readonly string[],
+  io: CommandIo,
+  program = verifierProgram,
+): Promise<number> {
+  const help = usage.replaceAll(verifierProgram, program);
   try {
     const args = parseArguments(argv);
     if (args.command === "help") {
-      io.print(usage);
+      io.print(help);
       return 0;
     }
     return await commands[args.command](args, io);
   } catch (error) {
-    if (error instanceof UsageError) io.print(`verify: ${toVisibleText(error.message)}\n\n${usage}`);
+    if (error instanceof UsageError) io.print(`verify: ${toVisibleText(error.message)}\n\n${help}`);
     else io.print(`verify: ${toVisibleText(error instanceof Error ? error.message : String(error))}\n`);
     return unreadable;
   }

@@ -3,7 +3,7 @@ import { notFound } from "next/navigation";
 import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
 import { TextLink } from "#components/ui/text-link";
-import { readVerifierSha256 } from "#lib/attestations/verifier-file";
+import { readVerifierSha256 } from "#lib/attestations/program-files";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 
 interface GuidePageProps {

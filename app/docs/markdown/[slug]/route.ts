@@ -1,7 +1,7 @@
 /** The Markdown twin of a guide, reached as /docs/<slug>.md (next.config.ts, rewrites). */
 
 import { findGuide } from "#components/guides/guides";
-import { readVerifierSha256 } from "#lib/attestations/verifier-file";
+import { readVerifierSha256 } from "#lib/attestations/program-files";
 import { forOwnHosts } from "#lib/door/next-door";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 

@@ -1,23 +1,25 @@
-/** The offline verifier as it was bundled (.ci/bundle.mjs) and as it is served at /verify.mjs. */
+/** What people and agents download to run, as it was bundled (.ci/bundle.mjs) and as it is served. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 
-export interface VerifierFile {
+export type ProgramName = "verify.mjs" | "countersign.mjs" | "countersign.tgz";
+
+export interface ProgramFile {
   bytes: Uint8Array<ArrayBuffer>;
   sha256Hex: string;
 }
 
 export async function readVerifierSha256(): Promise<string | null> {
-  return (await readVerifierFile())?.sha256Hex ?? null;
+  return (await readProgramFile("verify.mjs"))?.sha256Hex ?? null;
 }
 
 /** By path. */
-const kept = new Map<string, VerifierFile>();
+const kept = new Map<string, ProgramFile>();
 
 /** Null before the build has made it (`next dev` in a fresh clone). */
-export async function readVerifierFile(): Promise<VerifierFile | null> {
-  const file = path.join(process.cwd(), "dist", "verify.mjs");
+export async function readProgramFile(name: ProgramName): Promise<ProgramFile | null> {
+  const file = path.join(process.cwd(), "dist", name);
   const known = kept.get(file);
   if (known !== undefined) return known;
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {

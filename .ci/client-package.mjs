@@ -1,0 +1,117 @@
+/**
+ * What agents install: dist/client (the client, and the verifier as files of its own that it loads if they are needed),
+ * dist/countersign.mjs (the command line as one file that needs nothing but Node), and both with types as an npm package
+ * without dependencies, dist/countersign.tgz. What it needs of @noble is bundled: an install then brings one package that
+ * was tested as a whole, and a few kilobytes of it reach a browser.
+ */
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { build } from "esbuild";
+import { root, runStep } from "./step.mjs";
+
+const inRoot = (file) => path.join(root, file);
+const types = inRoot("dist/client/types");
+
+/** The client's static part must not share a chunk with the verifier, or a page would load what only the verifier needs. */
+const verifierApart = {
+  name: "verifier-apart",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/verify$/ }, () => ({ path: "./verify.mjs", external: true }));
+  },
+};
+
+const portable = {
+  absWorkingDir: root,
+  outdir: inRoot("dist/client"),
+  outExtension: { ".js": ".mjs" },
+  bundle: true,
+  format: "esm",
+  platform: "browser",
+  target: "es2022",
+  logLevel: "warning",
+};
+
+async function bundleClient() {
+  await Promise.all([
+    build({ ...portable, entryPoints: { client: inRoot("lib/client/index.ts") }, plugins: [verifierApart] }),
+    build({
+      ...portable,
+      entryPoints: { verify: inRoot("lib/client/verify.ts") },
+      splitting: true,
+      chunkNames: "verify-[hash]",
+    }),
+  ]);
+}
+
+/** Of a declaration file: the specifiers that are ours, `#lib/…` and `./…`. */
+const specifier = /(?<=\bfrom\s*"|\bimport\(")(#lib\/|\.\/)([^"]+)(?=")/g;
+
+const declarationOf = (file, prefix, name) =>
+  prefix === "#lib/" ? path.join(types, `${name}.d.ts`) : path.join(path.dirname(file), `${name}.d.ts`);
+
+/** As Node resolves them, from a file to a file: nobody else knows `#lib`. Files that nothing leads to are dropped. */
+function relinkDeclarations(entry) {
+  const kept = new Set([entry]);
+  for (const file of kept) {
+    const text = readFileSync(file, "utf8").replaceAll(specifier, (_, prefix, name) => {
+      const target = declarationOf(file, prefix, name);
+      kept.add(target);
+      const relative = path.relative(path.dirname(file), target).replaceAll(path.sep, "/");
+      return `${relative.startsWith(".") ? "" : "./"}${relative.replace(/\.d\.ts$/, ".js")}`;
+    });
+    writeFileSync(file, text);
+  }
+  for (const name of readdirSync(types, { recursive: true, encoding: "utf8" })) {
+    const file = path.join(types, name);
+    if (file.endsWith(".d.ts") && !kept.has(file)) rmSync(file);
+  }
+}
+
+function writeDeclarations() {
+  runStep("types", process.execPath, ["node_modules/typescript/bin/tsc", "-p", ".ci/client-types.json"]);
+  relinkDeclarations(path.join(types, "client/index.d.ts"));
+}
+
+/** Its manifest is package.json without what only the service needs. */
+function pack() {
+  const folder = inRoot("dist/npm");
+  const {
+    name,
+    version,
+    private: isPrivate,
+    description,
+    license,
+    type,
+    engines,
+    exports,
+    bin,
+    files,
+  } = JSON.parse(readFileSync(inRoot("package.json"), "utf8"));
+  const manifest = {
+    name,
+    version,
+    private: isPrivate,
+    description,
+    license,
+    type,
+    engines,
+    exports,
+    bin,
+    files,
+  };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const file of files) cpSync(inRoot(file), path.join(folder, file), { recursive: true });
+  copyFileSync(inRoot("LICENSE"), path.join(folder, "LICENSE"));
+  runStep("package", "npm", ["pack", folder, "--pack-destination", inRoot("dist"), "--ignore-scripts"]);
+  copyFileSync(inRoot(`dist/${name}-${version}.tgz`), inRoot("dist/countersign.tgz"));
+  rmSync(inRoot(`dist/${name}-${version}.tgz`));
+  rmSync(folder, { recursive: true });
+}
+
+/** Needs dist/countersign.mjs. */
+export async function packClient() {
+  await bundleClient();
+  writeDeclarations();
+  pack();
+}

@@ -1,0 +1,143 @@
+/** The client against the service. */
+import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestApp, type TestApp } from "#support/app";
+import { openRequest } from "#support/authorizations";
+import { clientOf, fetchFrom } from "#support/client";
+import { databaseKinds } from "#support/databases";
+import type { Countersign } from "./create";
+import type { AgentKey } from "./sign";
+import type { Attestation } from "./wire";
+
+const request = { agent_slug: "field-bot", action: "Paid", inputs_hash: "sha256:abc" };
+
+describe.each(databaseKinds)("on %s", (kind) => {
+  let test: TestApp;
+  let client: Countersign;
+  let key: string;
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ key } = await test.createKey());
+    client = clientOf(test, key);
+  });
+  afterAll(() => test.close());
+
+  it("attests, and under one key only once", async () => {
+    const options = { idempotencyKey: "once" };
+    const made = await client.attest({ ...request, metadata: { n: 1 } }, options);
+    expect(made).toMatchObject({ ...request, metadata: { n: 1 }, is_public: true });
+    expect(await client.attest({ ...request, metadata: { n: 1 } }, options)).toEqual(made);
+    expect((await client.attest(request)).attestation_id).not.toBe(made.attestation_id);
+    await expect(client.attest(request, options)).rejects.toMatchObject({ code: "idempotency_key_reused" });
+  });
+
+  it("names the field that is wrong", async () => {
+    await expect(client.attest({ ...request, action: "" })).rejects.toMatchObject({
+      code: "validation_error",
+      errors: [{ pointer: "/action", message: "must be 1-1000 characters" }],
+    });
+  });
+
+  it("asks a human, and waits for the decision", async () => {
+    const asked = await client.authorize({ agent_slug: "field-bot", action: "Pay", context: { to: "Ltd" } });
+    expect(asked).toMatchObject({ status: "pending", context: { to: "Ltd" } });
+    const waiting = client.waitForDecision(asked.request_id);
+    expect((await openRequest(test, asked).approve("ada")).status).toBe(200);
+    const { human_authorization } = await waiting;
+    const made = await client.attest({ ...request, action: "Pay", human_authorization });
+    expect(made.human_approval).toMatchObject({ method: "proof_of_personhood", inputs_bound: false });
+    expect(await client.verify(made.attestation_id)).toMatchObject({ verdict: "valid", isTest: true });
+    expect(await client.verify(human_authorization)).toMatchObject({ kind: "human_authorization" });
+  });
+
+  it("signs as the agent with a key in any form", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    const pem = String(privateKey.export({ format: "pem", type: "pkcs8" }));
+    const seed = Buffer.from(String(privateKey.export({ format: "jwk" }).d), "base64url");
+    const identity = {
+      slug: "signing-bot",
+      public_key_pem: publicKey.export({ format: "pem", type: "spki" }),
+    };
+    expect((await test.call("POST", "/v1/identity/register", { key, body: identity })).status).toBe(201);
+    const keys: AgentKey[] = [
+      pem,
+      seed.toString("base64"),
+      new Uint8Array(seed),
+      async (message) => new Uint8Array(sign(null, message, createPrivateKey(pem))),
+    ];
+    for (const [nonce, agentKey] of keys.entries()) {
+      const body = {
+        ...request,
+        agent_slug: "signing-bot",
+        metadata: { nonce },
+        code_hash: undefined,
+        model_id: null,
+      };
+      expect(await client.attest(body, { agentKey })).toMatchObject({ agent_authenticated: true });
+    }
+    const signed = await client.signAgentRequest({ ...request, agent_slug: "signing-bot" }, pem);
+    expect(await client.attest({ ...signed, action: "Paid more" })).toMatchObject({
+      agent_authenticated: false,
+    });
+  });
+
+  it("shows nothing of a key that it cannot read", async () => {
+    const made = client.signAgentRequest(
+      request,
+      "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----",
+    );
+    const error = await made.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(String(error)).not.toContain("c2VjcmV0");
+  });
+
+  describe("verifies by itself", () => {
+    let made: Attestation;
+    beforeAll(async () => {
+      made = await client.attest(request);
+    });
+
+    it("by id, and says that the keys are the service's own", async () => {
+      const report = await client.verify(made.attestation_id);
+      expect(report).toMatchObject({ kind: "attestation", verdict: "valid", pinned: false, warnings: [] });
+      expect(report.statement?.predicate.request["action"]).toBe("Paid");
+    });
+
+    it("a receipt at hand, with pinned keys, without asking anybody", async () => {
+      const pubkey = (await test.call("GET", "/v1/pubkey")).body;
+      const offline = clientOf(test, key, () => Promise.reject(new Error("asked")));
+      expect(await offline.verify(made, { keys: { pubkey } })).toMatchObject({
+        verdict: "valid",
+        pinned: true,
+      });
+      const text = JSON.stringify({ ...made, action: "Paid nothing" });
+      expect(await offline.verify(text, { keys: { pubkey } })).toMatchObject({ verdict: "invalid" });
+    });
+
+    it("with one pinned key, which must be the service's", async () => {
+      const pinned = String((await test.call("GET", "/v1/pubkey")).body.public_key_pem);
+      const other = String(generateKeyPairSync("ed25519").publicKey.export({ format: "pem", type: "spki" }));
+      const verify = (pem: string) => client.verify(made.attestation_id, { keys: { keys: [pem] } });
+      expect(await verify(pinned)).toMatchObject({ verdict: "valid", pinned: true });
+      // The log's key is accepted only if a trusted key has signed for it.
+      await expect(verify(other)).rejects.toThrow("no key of the log is trusted");
+    });
+
+    it("what was asked for, and not what the service answers instead", async () => {
+      const { attestation_id } = await client.attest(request);
+      const honest = fetchFrom(test);
+      const swapping = clientOf(test, key, (url, init) =>
+        honest(url.replace(attestation_id, made.attestation_id), init),
+      );
+      expect(await swapping.verify(attestation_id)).toMatchObject({ verdict: "invalid" });
+    });
+
+    it("nothing that is no receipt", async () => {
+      await expect(client.verify({ hello: 1 })).rejects.toThrow("neither an attestation");
+      await expect(client.verify('{"a":1,"a":2}')).rejects.toThrow("not strict JSON");
+      await expect(client.verify("019a0000-0000-7000-8000-000000000000")).rejects.toMatchObject({
+        status: 404,
+      });
+    });
+  });
+});

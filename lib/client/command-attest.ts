@@ -1,0 +1,149 @@
+/** `countersign attest` and `countersign authorize`. */
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { single, UsageError } from "#lib/domain/command-words";
+import { attest } from "./attest";
+import { authorize } from "./authorize";
+import {
+  type Command,
+  connect,
+  type Facts,
+  formatFacts,
+  printResult,
+  readAgentKey,
+  readInputsHash,
+  readJsonObject,
+  requireKey,
+  requireWords,
+  type ValuedOption,
+} from "./command-io";
+import { waitForDecision } from "./decision";
+import type { AttestRequest, AuthorizationRequest, AuthorizeRequest, Verdict } from "./wire";
+
+export async function runAttest(command: Command): Promise<void> {
+  const [agent_slug = "", action = ""] = requireWords(command, "agent", "action");
+  requireKey(command);
+  const { line } = command;
+  const inputs_hash = await readInputsHash(command);
+  if (inputs_hash === undefined) throw new UsageError("attest needs --inputs or --inputs-hash");
+  const request: AttestRequest = {
+    agent_slug,
+    action,
+    inputs_hash,
+    metadata: await readObjectOption(command, "metadata"),
+    is_public: readVisibility(command),
+    enable_zk: line.flags.has("zk") ? true : undefined,
+    code_hash: single(line, "code-hash"),
+    model_id: single(line, "model-id"),
+    tools_used: line.values.tool,
+    human_authorization: await readAuthorization(command),
+  };
+  const made = await attest(connect(command), request, {
+    agentKey: await readAgentKey(command),
+    idempotencyKey: single(line, "idempotency-key"),
+  });
+  printResult(command, made, "Attested.", [
+    ["attestation", made.attestation_id],
+    ["agent", made.agent_slug],
+    ["action", made.action],
+    ["inputs hash", made.inputs_hash],
+    ["link", made.public_url],
+    ["agent's signature", describe(made.agent_authenticated)],
+    ["code hash", describe(made.code_hash_verified)],
+    ["tools", describe(made.tools_authorized)],
+    ["approval", made.human_approval?.method === "proof_of_personhood" ? "proof of personhood" : null],
+    ["verify", made.verify_command],
+  ]);
+}
+
+const describe = (verdict: Verdict) =>
+  verdict === null ? null : verdict ? "as registered" : "NOT as registered";
+
+function readVisibility({ line: { flags } }: Command): boolean | undefined {
+  if (flags.has("public") && flags.has("private")) throw new UsageError("give --public or --private");
+  return flags.has("public") ? true : flags.has("private") ? false : undefined;
+}
+
+async function readObjectOption(
+  { io, line }: Command,
+  option: "metadata" | "authorization",
+): Promise<JsonObject | undefined> {
+  const file = single(line, option);
+  return file === undefined ? undefined : readJsonObject(io, file);
+}
+
+/** The object itself, or an answer that holds it. */
+async function readAuthorization(command: Command): Promise<JsonObject | undefined> {
+  const object = await readObjectOption(command, "authorization");
+  const inner = object?.["human_authorization"];
+  return isJsonObject(inner) ? inner : object;
+}
+
+export async function runAuthorize(command: Command): Promise<void> {
+  const [agent_slug = "", action = ""] = requireWords(command, "agent", "action");
+  requireKey(command);
+  const { io, line } = command;
+  const output = single(line, "output");
+  const isWaiting = line.flags.has("wait");
+  if (output !== undefined && !isWaiting) throw new UsageError("--output needs --wait");
+  const request: AuthorizeRequest = {
+    agent_slug,
+    action,
+    context: readContext(line.values.context),
+    inputs_hash: await readInputsHash(command),
+    expires_in_minutes: readCount(command, "expires-in"),
+    required_level: readLevel(single(line, "level")),
+    approvals_required: readCount(command, "approvals"),
+  };
+  const service = connect(command);
+  const made = await authorize(service, request, { idempotencyKey: single(line, "idempotency-key") });
+  if (!isWaiting) return printResult(command, made, "Approval requested.", factsOf(made));
+  const shown = formatFacts("Waiting for a human.", factsOf(made));
+  if (line.flags.has("json")) io.tell(shown);
+  else io.print(shown);
+  const decision = await waitForDecision(service, made.request_id);
+  if (output !== undefined)
+    await io.writeFile(output, `${JSON.stringify(decision.human_authorization, null, 2)}\n`);
+  printResult(command, decision, "Approved.", [
+    ["request", decision.request_id],
+    ["decided", decision.decided_at],
+    ["kind", decision.environment === "production" ? null : `TEST (${decision.environment})`],
+    ["saved to", output],
+  ]);
+}
+
+function factsOf(made: AuthorizationRequest): Facts {
+  const denied = made.previously_denied;
+  return [
+    ["request", made.request_id],
+    ["agent", made.agent_slug],
+    ["action", made.action],
+    ["link", made.approval_url],
+    ["code", made.confirmation_code],
+    ["expires", made.expires_at],
+    ["note", denied && `an equal request was denied at ${denied.denied_at}`],
+  ];
+}
+
+function readContext(entries: string[] | undefined): Record<string, string> | undefined {
+  if (entries === undefined) return undefined;
+  const pairs = entries.map((entry) => {
+    const at = entry.indexOf("=");
+    if (at < 1) throw new UsageError(`--context: expected NAME=VALUE, not ${entry}`);
+    return [entry.slice(0, at), entry.slice(at + 1)] as const;
+  });
+  if (new Set(pairs.map(([name]) => name)).size < pairs.length)
+    throw new UsageError("--context: a name is given twice");
+  return Object.fromEntries(pairs);
+}
+
+function readCount({ line }: Command, option: ValuedOption): number | undefined {
+  const text = single(line, option);
+  if (text === undefined) return undefined;
+  if (!/^[0-9]{1,6}$/.test(text)) throw new UsageError(`--${option}: expected a number`);
+  return Number(text);
+}
+
+function readLevel(text: string | undefined) {
+  if (text === undefined || text === "device" || text === "orb") return text;
+  throw new UsageError("--level: expected device or orb");
+}

@@ -1,0 +1,349 @@
+/** The command line: each command against the service, its output, and its exit codes. */
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serveDirectly } from "#lib/app/serve";
+import { nodeIo } from "#lib/verifier/node-io";
+import { startTestApp, type TestApp } from "#support/app";
+import { expireRequest, openRequest } from "#support/authorizations";
+import { type Fetch, fetchFrom, quietRuntime } from "#support/client";
+import { runProgram } from "#support/commands";
+import { anyKind } from "#support/databases";
+import { hashInputs } from "./inputs";
+import { runCommand } from "./run-command";
+
+const program = path.resolve("dist/countersign.mjs");
+
+let test: TestApp;
+let key: string;
+let folder: string;
+const inFolder = (name: string) => path.join(folder, name);
+beforeAll(async () => {
+  test = await startTestApp(anyKind);
+  ({ key } = await test.createKey());
+  folder = await mkdtemp(path.join(tmpdir(), "countersign-command-"));
+  await writeFile(inFolder("inputs.json"), '{"to": "Example Ltd", "amount": {"value": 100}}');
+});
+afterAll(async () => {
+  await test.close();
+  await rm(folder, { recursive: true });
+});
+
+const inputs = { to: "Example Ltd", amount: { value: 100 } };
+
+interface Surroundings {
+  apiKey?: string | undefined;
+  serviceUrl?: string | undefined;
+  fetch?: Fetch;
+  stdin?: string;
+}
+
+/** Runs it in this process: exit code, standard output, standard error. */
+async function run(argv: string[], around: Surroundings = {}) {
+  let [out, err] = ["", ""];
+  const code = await runCommand(argv, {
+    ...nodeIo,
+    apiKey: key,
+    serviceUrl: "http://localhost:3000",
+    fetch: (around.fetch ?? fetchFrom(test)) as typeof fetch,
+    readStdin: async () => new TextEncoder().encode(around.stdin ?? ""),
+    print: (text) => {
+      out += text;
+    },
+    tell: (text) => {
+      err += text;
+    },
+    runtime: quietRuntime(),
+    ...("apiKey" in around && { apiKey: around.apiKey }),
+    ...("serviceUrl" in around && { serviceUrl: around.serviceUrl }),
+  });
+  return { code, out, err };
+}
+
+async function runForJson(...argv: string[]) {
+  const ran = await run([...argv, "--json"]);
+  expect([ran.code, ran.err]).toEqual([0, ""]);
+  return JSON.parse(ran.out);
+}
+
+describe("attest", () => {
+  it("prints the receipt in words, or as it was answered", async () => {
+    const said = await run(["attest", "cli-bot", "Paid", "--inputs", inFolder("inputs.json"), "--private"]);
+    expect(said).toMatchObject({ code: 0, err: "" });
+    expect(said.out).toMatch(/^Attested\.\n {2}attestation +[0-9a-f-]{36}\n/);
+    expect(said.out).toContain(hashInputs(inputs));
+    const odd = await run(["attest", "cli-bot", "Paid \u001b[2J", "--inputs-hash", "a"]);
+    expect(odd.out).toMatch(/action +Paid ⟨U\+001B⟩\[2J\n/);
+    const made = await runForJson(
+      "attest",
+      "cli-bot",
+      "Paid",
+      "--inputs-hash",
+      "sha256:abc",
+      "--tool=pay",
+      "--zk",
+    );
+    expect(made).toMatchObject({
+      inputs_hash: "sha256:abc",
+      tools_used: ["pay"],
+      has_zk_proof: true,
+      is_public: true,
+    });
+  });
+
+  it("reads inputs from standard input, and metadata from a file", async () => {
+    await writeFile(inFolder("metadata.json"), '{"invoice": 1042}');
+    const argv = [
+      "attest",
+      "cli-bot",
+      "Paid",
+      "--inputs",
+      "-",
+      "--metadata",
+      inFolder("metadata.json"),
+      "--json",
+    ];
+    const { code, out } = await run(argv, { stdin: JSON.stringify(inputs) });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ inputs_hash: hashInputs(inputs), metadata: { invoice: 1042 } });
+  });
+
+  it("signs as the agent, and says what does not fit what is registered", async () => {
+    const pem = () =>
+      String(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));
+    await writeFile(inFolder("agent.pem"), pem());
+    await writeFile(inFolder("other.pem"), pem());
+    const own = ["--agent-key", inFolder("agent.pem")];
+    const registered = await runForJson(
+      "agent",
+      "register",
+      "signing-bot",
+      ...own,
+      "--tool",
+      "pay",
+      "--name",
+      "Bo",
+    );
+    expect(registered).toMatchObject({ key_status: "proven", tools: ["pay"], name: "Bo" });
+    expect((await run(["agent", "tools", "signing-bot", "pay", "refund"])).out).toContain("pay, refund");
+    expect((await run(["agent", "show", "signing-bot"], { apiKey: undefined })).out).toContain("pay, refund");
+    const attest = ["attest", "signing-bot", "Paid", "--inputs-hash", "a"];
+    expect((await run([...attest, ...own])).out).toMatch(/agent's signature +as registered/);
+    const foreign = await run([...attest, "--agent-key", inFolder("other.pem"), "--tool", "erase"]);
+    expect(foreign.out).toMatch(/agent's signature +NOT as registered\n +tools +NOT as registered/);
+  });
+
+  it("is done once under one key", async () => {
+    const argv = ["attest", "cli-bot", "Paid", "--inputs-hash", "a", "--idempotency-key", "k1"];
+    const [one, two] = [await runForJson(...argv), await runForJson(...argv)];
+    expect(one.attestation_id).toBe(two.attestation_id);
+  });
+});
+
+describe("authorize", () => {
+  const asking = (more: string[] = []) => {
+    const ask = [
+      "authorize",
+      "cli-bot",
+      "Pay",
+      "--inputs",
+      inFolder("inputs.json"),
+      "--context",
+      "to=Example=Ltd",
+    ];
+    return [...ask, "--idempotency-key", `ask-${more.join()}`];
+  };
+
+  it("waits for an approval, which attest takes, and verify finds in it", async () => {
+    const made = await runForJson(...asking());
+    expect(made.context).toEqual({ to: "Example=Ltd" });
+    expect((await openRequest(test, made).approve("ada")).status).toBe(200);
+    const waited = await run([...asking(), "--wait", "--output", inFolder("approval.json")]);
+    expect(waited.code).toBe(0);
+    expect(waited.out).toContain(made.approval_url);
+    expect(waited.out).toContain(made.confirmation_code);
+    expect(waited.out).toMatch(/Approved\.\n[\s\S]*TEST \(local\)/);
+    const attested = await runForJson(
+      ...["attest", "cli-bot", "Pay", "--inputs", inFolder("inputs.json")],
+      ...["--authorization", inFolder("approval.json")],
+    );
+    expect(attested.human_approval.method).toBe("proof_of_personhood");
+    const verified = await run(["verify", attested.attestation_id]);
+    expect(verified.out).toContain("TEST: not a World ID proof");
+    expect(verified.code).toBe(0);
+  });
+
+  it("leaves standard output to the decision if it prints JSON", async () => {
+    const made = await runForJson(...asking(["json"]));
+    await openRequest(test, made).approve("ada");
+    const { code, out, err } = await run([...asking(["json"]), "--wait", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ status: "approved", request_id: made.request_id });
+    expect(err).toContain(made.approval_url);
+  });
+
+  it("ends with 5 when it is denied, and shows the reason without its escapes", async () => {
+    const made = await runForJson(...asking(["denied"]));
+    await openRequest(test, made).deny("no \u001b[2J");
+    const { code, err } = await run([...asking(["denied"]), "--wait"]);
+    expect(code).toBe(5);
+    expect(err).toContain("Do not retry");
+    expect(err).toContain("The human wrote: no ⟨U+001B⟩[2J");
+  });
+
+  it("ends with 6 when nobody decided, and with 5 when it was cancelled", async () => {
+    const late = await runForJson(...asking(["late"]));
+    const honest = fetchFrom(test);
+    const expiring: Fetch = async (url, init) => {
+      if (init.method === "GET") await expireRequest(test, late.request_id);
+      return honest(url, init);
+    };
+    expect(await run([...asking(["late"]), "--wait"], { fetch: expiring })).toMatchObject({ code: 6 });
+    const gone = await runForJson(...asking(["gone"]));
+    await test.call("DELETE", `/v1/authorize/${gone.request_id}`, { key });
+    expect(await run([...asking(["gone"]), "--wait"])).toMatchObject({ code: 5 });
+  });
+});
+
+describe("keys", () => {
+  it("are got by mail, shown, and deleted", async () => {
+    const anonymous = { apiKey: undefined };
+    expect(await run(["keys", "request", "new@example.com"], anonymous)).toMatchObject({ code: 0, err: "" });
+    const { body } = await test.call("GET", "/dev/mailbox");
+    const code = body.messages[0].subject.slice(0, 6);
+    const got = await run(["keys", "verify", "new@example.com", code], anonymous);
+    const [apiKey = ""] = /cs_test_\w+/.exec(got.out) ?? [];
+    expect((await run(["keys", "info"], { apiKey })).out).toContain("new@example.com");
+    expect(await run(["keys", "delete"], { apiKey })).toMatchObject({ code: 0 });
+    const gone = await run(["keys", "info"], { apiKey });
+    expect(gone).toMatchObject({ code: 1, out: "" });
+    expect(gone.err).toContain("invalid_api_key");
+    expect(gone.err).not.toContain(apiKey);
+  });
+});
+
+describe("verify", () => {
+  it("is the verifier, by its own name", async () => {
+    const made = await runForJson("attest", "cli-bot", "Paid", "--inputs-hash", "a");
+    await writeFile(inFolder("receipt.json"), JSON.stringify({ ...made, action: "Paid nothing" }));
+    expect((await run(["verify", made.attestation_id])).out).toContain(
+      "Authentic record. Every check passed.",
+    );
+    const forged = ["verify", inFolder("receipt.json"), "--base", "http://localhost:3000"];
+    expect(await run(forged)).toMatchObject({ code: 1 });
+    const helped = await run(["verify", "--help"]);
+    expect(helped.out).toContain("usage: countersign verify <id | url | file | -> [options]");
+    expect(helped.out).not.toContain("verify.mjs");
+    expect(await run(["verify", made.attestation_id], { serviceUrl: undefined })).toMatchObject({ code: 2 });
+  });
+});
+
+describe("wrong usage", () => {
+  const attest = ["attest", "cli-bot", "Paid"];
+  it.each([
+    [[], "which command?"],
+    [["atest"], "unknown command atest"],
+    [["constructor"], "unknown command constructor"],
+    [["attest", "cli-bot"], "expected <agent> <action>"],
+    [[...attest, "more", "--inputs-hash", "a"], "expected <agent> <action>"],
+    [attest, "attest needs --inputs or --inputs-hash"],
+    [[...attest, "--inputs-hash"], "--inputs-hash needs a value"],
+    [["attest", "cli-bot", "--privat", "--inputs-hash", "a"], "unknown option --privat"],
+    [[...attest, "--inputs-hash", "a", "--wait"], "unknown option --wait"],
+    [[...attest, "--inputs-hash", "a", "--inputs-hash", "b"], "--inputs-hash is given twice"],
+    [[...attest, "--inputs-hash", "a", "--inputs", "b"], "give --inputs or --inputs-hash"],
+    [[...attest, "--inputs-hash", "a", "--private", "--public"], "give --public or --private"],
+    [[...attest, "--inputs", "/nowhere/at/all.json"], "/nowhere/at/all.json: ENOENT"],
+    [[...attest, "--inputs", "-"], "-: not strict JSON"],
+    [["authorize", "cli-bot", "Pay", "--context", "to"], "--context: expected NAME=VALUE, not to"],
+    [
+      ["authorize", "cli-bot", "Pay", "--context", "a=1", "--context", "a=2"],
+      "--context: a name is given twice",
+    ],
+    [["authorize", "cli-bot", "Pay", "--expires-in", "soon"], "--expires-in: expected a number"],
+    [["authorize", "cli-bot", "Pay", "--level", "high"], "--level: expected device or orb"],
+    [["authorize", "cli-bot", "Pay", "--output", "x"], "--output needs --wait"],
+    [["keys", "list"], "the keys commands are"],
+    [["keys", "info", "more"], "expected no more words"],
+    [["agent", "remove"], "the agent commands are"],
+    [["agent", "tools", "cli-bot"], "expected <agent> <tool>…"],
+  ])("%j ends with 2 and reaches nobody", async (argv, message) => {
+    const fetch: Fetch = () => Promise.reject(new Error("reached"));
+    const { code, out, err } = await run(argv, { fetch });
+    expect({ code, out, err }).toEqual({
+      code: 2,
+      out: "",
+      err: expect.stringContaining(`countersign: ${message}`),
+    });
+  });
+
+  it("is no service, no key, or an address that a key must not go to", async () => {
+    const argv = ["attest", "cli-bot", "Paid", "--inputs-hash", "a"];
+    for (const [around, message] of [
+      [{ serviceUrl: undefined }, "Set COUNTERSIGN_URL or give --url"],
+      [{ apiKey: undefined }, "set COUNTERSIGN_API_KEY"],
+      [{ serviceUrl: "http://countersign.example" }, "must be https"],
+    ] as const) {
+      expect(await run(argv, around)).toEqual({ code: 2, out: "", err: expect.stringContaining(message) });
+    }
+  });
+});
+
+describe("a service that refuses or is away", () => {
+  it("ends with 1 if it refused", async () => {
+    const refused = await run(["attest", "cli bot", "Paid", "--inputs-hash", "a"]);
+    expect(refused).toEqual({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("validation_error: agent_slug"),
+    });
+  });
+
+  it("ends with 7 if it could not be reached", async () => {
+    const fetch: Fetch = () => Promise.reject(new TypeError("fetch failed"));
+    const away = await run(["keys", "info"], { fetch });
+    expect(away).toEqual({ code: 7, out: "", err: "countersign: GET /v1/keys/info: no answer\n" });
+  });
+});
+
+describe("countersign.mjs", () => {
+  let server: Server;
+  let base: string;
+  beforeAll(async () => {
+    server = createServer((incoming, outgoing) => {
+      test.use();
+      return serveDirectly(incoming, outgoing);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+  const shell = (command: string) =>
+    runProgram("sh", ["-c", command], {
+      cwd: folder,
+      env: { PATH: process.env["PATH"], COUNTERSIGN_URL: base, COUNTERSIGN_API_KEY: key },
+    });
+
+  it("is one file that works alone, as it is served", async () => {
+    const fetched = await shell(
+      `curl -fsSO ${base}/countersign.mjs && curl -fsSO ${base}/countersign.mjs.sha256 && sha256sum -c countersign.mjs.sha256`,
+    );
+    expect(fetched).toEqual({ code: 0, out: "countersign.mjs: OK\n" });
+    expect(await readFile(inFolder("countersign.mjs"))).toEqual(await readFile(program));
+    const made = await shell(
+      `printf '{"a":1}' | node countersign.mjs attest piped-bot Paid --inputs - --json > made.json && node countersign.mjs verify made.json --base ${base}`,
+    );
+    expect(made.out).toContain("Authentic record. Every check passed.");
+    expect(made.code).toBe(0);
+    expect(await shell("node countersign.mjs --help")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^usage/),
+    });
+    expect(await shell("node countersign.mjs attest")).toMatchObject({ code: 2 });
+  });
+});

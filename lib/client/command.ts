@@ -1,0 +1,11 @@
+/** `countersign`. Bundled into dist/countersign.mjs. */
+import { nodeIo } from "#lib/verifier/node-io";
+import { runCommand } from "./run-command";
+
+process.exitCode = await runCommand(process.argv.slice(2), {
+  ...nodeIo,
+  tell: (text) => process.stderr.write(text),
+  // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
+  serviceUrl: process.env["COUNTERSIGN_URL"],
+  runtime: undefined,
+});

@@ -1,0 +1,96 @@
+/** The client: `createCountersign({ baseUrl, apiKey })`. */
+import { type AttestOptions, attest, type WriteOptions } from "./attest";
+import { authorize } from "./authorize";
+import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
+import { type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
+import { hashInputs } from "./inputs";
+import { signAgentRequest } from "./sign";
+import { type Runtime, readBaseUrl, type Service, sendForText } from "./transport";
+import type { Verification, VerifyOptions } from "./verification";
+import type { Attestation, AttestRequest, AuthorizationRequest, AuthorizeRequest } from "./wire";
+
+export interface CountersignOptions {
+  /** The service's address: https, or http on this machine. */
+  baseUrl: string;
+  /** Not needed to verify. Keep it out of browsers. */
+  apiKey?: string | undefined;
+  /** Default: the global one. */
+  fetch?: Service["fetch"] | undefined;
+  /** Time and chance, for tests. */
+  runtime?: Partial<Runtime> | undefined;
+}
+
+export interface Countersign {
+  /** Records what an agent did. Returns the receipt. */
+  attest(request: AttestRequest, options?: AttestOptions): Promise<Attestation>;
+  /**
+   * Repeats every check here, without believing the service. `receipt`: the id of an attestation, or a receipt as text or
+   * object (an attestation, a Sigstore bundle, a human_authorization, a presentation, a tlog-proof).
+   */
+  verify(receipt: string | object, options?: VerifyOptions): Promise<Verification>;
+  /** Asks for a human's approval. Show `approval_url` and `confirmation_code` to whoever should decide. */
+  authorize(request: AuthorizeRequest, options?: WriteOptions): Promise<AuthorizationRequest>;
+  /** Throws NotApprovedError if the request is denied, expires or is cancelled. */
+  waitForDecision(requestId: string, options?: WaitOptions): Promise<ApprovedAuthorization>;
+  /**
+   * Runs an action only if a human has approved exactly these inputs, and attests it. Whatever a framework says about an
+   * approval is not believed.
+   */
+  gate<Inputs, Result>(
+    action: GatedAction,
+    inputs: Inputs,
+    run: Run<Inputs, Result>,
+  ): Promise<Gated<Awaited<Result>>>;
+  signAgentRequest: typeof signAgentRequest;
+  hashInputs: typeof hashInputs;
+}
+
+export function openService({ baseUrl, apiKey, runtime, ...given }: CountersignOptions): Service {
+  return {
+    ...standardRuntime,
+    ...runtime,
+    // Asked for at each request: a page may replace the global one.
+    fetch: given.fetch ?? ((url, init) => fetch(url, init)),
+    apiKey,
+    baseUrl: readBaseUrl(baseUrl),
+  };
+}
+
+export function createCountersign(options: CountersignOptions): Countersign {
+  const service = openService(options);
+  const memory: GateMemory = { running: new Map(), unattested: new Map() };
+  return {
+    attest: (request, more) => attest(service, request, more),
+    verify: async (receipt, more = {}) => {
+      const { verify } = await import("./verify");
+      const { signal } = more;
+      return verify(receipt, more, service.now(), async (path) => {
+        return (await sendForText(service, { method: "GET", path, signal })).text;
+      });
+    },
+    authorize: (request, more) => authorize(service, request, more),
+    waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
+    gate: (action, inputs, run) => gate(service, memory, action, inputs, run),
+    signAgentRequest,
+    hashInputs,
+  };
+}
+
+const standardRuntime: Runtime = {
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const stop = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      }, ms);
+      if (signal?.aborted) stop();
+      else signal?.addEventListener("abort", stop, { once: true });
+    }),
+  random: Math.random,
+  randomUuid: () => crypto.randomUUID(),
+  now: () => new Date(),
+};

@@ -1,0 +1,272 @@
+/** Nothing runs without an approval of exactly these arguments, and nothing is asked, run or attested twice. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { derivePublicKeyPem } from "#lib/domain/agent-key";
+import { startTestApp, type TestApp } from "#support/app";
+import { expireRequest, openRequest } from "#support/authorizations";
+import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
+import { anyKind } from "#support/databases";
+import {
+  ApprovalMismatchError,
+  ApprovalUsedError,
+  ConnectionError,
+  NotApprovedError,
+  NotAttestedError,
+} from "./errors";
+import type { GatedAction } from "./gate";
+import type { AuthorizationRequest } from "./wire";
+
+let test: TestApp;
+let key: string;
+beforeAll(async () => {
+  test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
+  ({ key } = await test.createKey());
+});
+afterAll(() => test.close());
+
+const inputs = () => ({ to: "Example Ltd", amount: { value: 100, currency: "EUR" } });
+/** Called again if the gate is: a human decides once. */
+const decided = new Set<string>();
+const approve = async (made: AuthorizationRequest) => {
+  if (decided.has(made.request_id)) return;
+  decided.add(made.request_id);
+  expect((await openRequest(test, made).approve("ada")).status).toBe(200);
+};
+
+let calls = 0;
+const newAction = (more: Partial<GatedAction> = {}): GatedAction => {
+  calls += 1;
+  return {
+    agent_slug: `payer-${calls}`,
+    action: "Pay invoice 1042",
+    runId: "run-1",
+    callId: `call-${calls}`,
+    onRequest: approve,
+    ...more,
+  };
+};
+
+/** What became of an action: humans asked, and attestations stored. */
+async function count({ agent_slug }: GatedAction): Promise<{ asked: number; attested: number }> {
+  const list = (path: string) => test.call("GET", `${path}?agent_slug=${agent_slug}`, { key });
+  const { authorizations } = (await list("/v1/authorizations")).body;
+  const { attestations } = (await list("/v1/attestations")).body;
+  return { asked: authorizations.length, attested: attestations.length };
+}
+
+describe("gate", () => {
+  it("runs what was approved, once, and attests it with the approval", async () => {
+    const run = vi.fn(async ({ amount }: ReturnType<typeof inputs>) => `paid ${amount.value}`);
+    const action = newAction({ attestation: { metadata: { invoice: 1042 } } });
+    const gated = await clientOf(test, key).gate(action, inputs(), run);
+    expect(gated.result).toBe("paid 100");
+    expect(run.mock.calls).toEqual([
+      [inputs(), { requestId: gated.authorization.request_id, key: expect.stringMatching(/^gate-/) }],
+    ]);
+    expect(gated.attestation).toMatchObject({
+      action: "Pay invoice 1042",
+      inputs_hash: clientOf(test, key).hashInputs(inputs()),
+      metadata: { invoice: 1042 },
+      human_approval: { method: "proof_of_personhood", inputs_bound: true },
+    });
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("signs the attestation as the agent, over the approval too", async () => {
+    const seed = new Uint8Array(32).fill(7);
+    const action = newAction({ agentKey: seed });
+    const identity = { slug: action.agent_slug, public_key_pem: derivePublicKeyPem(seed) };
+    expect((await test.call("POST", "/v1/identity/register", { key, body: identity })).status).toBe(201);
+    const { attestation } = await clientOf(test, key).gate(action, inputs(), vi.fn());
+    expect(attestation.agent_authenticated).toBe(true);
+  });
+
+  it("does not run what a human denied, and does not ask again", async () => {
+    const run = vi.fn();
+    const deny = async (made: AuthorizationRequest) => void (await openRequest(test, made).deny("no"));
+    const action = newAction({ onRequest: deny });
+    for (let times = 0; times < 2; times += 1) {
+      const error = await clientOf(test, key)
+        .gate(action, inputs(), run)
+        .catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(NotApprovedError);
+      expect(error).toMatchObject({ status: "denied", retryable: false, decision: { denial_reason: "no" } });
+      expect(String(error)).toContain("Do not retry");
+    }
+    expect(run).not.toHaveBeenCalled();
+    expect(await count(action)).toEqual({ asked: 1, attested: 0 });
+  });
+
+  it("does not run what nobody decided in time", async () => {
+    const run = vi.fn();
+    const expire = (made: AuthorizationRequest) => expireRequest(test, made.request_id);
+    const gated = clientOf(test, key).gate(newAction({ onRequest: expire }), inputs(), run);
+    await expect(gated).rejects.toMatchObject({ name: "NotApprovedError", status: "expired" });
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  it("refuses arguments that changed between approval and run", async () => {
+    const run = vi.fn();
+    const changing = inputs();
+    const action = newAction({
+      onRequest: async (made) => {
+        await approve(made);
+        changing.amount.value = 100_000;
+      },
+    });
+    const gated = clientOf(test, key).gate(action, changing, run);
+    await expect(gated).rejects.toEqual(new ApprovalMismatchError("inputs_hash"));
+    expect(run).not.toHaveBeenCalled();
+    expect(await count(action)).toEqual({ asked: 1, attested: 0 });
+  });
+
+  it("runs a copy that nobody else can change", async () => {
+    const shared = inputs();
+    const run = vi.fn(async (own: ReturnType<typeof inputs>) => {
+      shared.amount.value = 100_000;
+      await Promise.resolve();
+      return own.amount.value;
+    });
+    expect((await clientOf(test, key).gate(newAction(), shared, run)).result).toBe(100);
+  });
+
+  it.each([
+    ["inputs_hash", "sha256:00"],
+    ["agent_slug", "someone-else"],
+    ["action", "Pay invoice 1"],
+  ] as const)("refuses a decision about another %s", async (field, other) => {
+    const run = vi.fn();
+    const honest = fetchFrom(test);
+    const fetch: Fetch = async (url, init) => {
+      const response = await honest(url, init);
+      return init.method === "GET" ? Response.json({ ...(await response.json()), [field]: other }) : response;
+    };
+    const gated = clientOf(test, key, fetch).gate(newAction(), inputs(), run);
+    await expect(gated).rejects.toEqual(new ApprovalMismatchError(field));
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  it("reads the decision again after the wait, when it is about to run", async () => {
+    const run = vi.fn();
+    const honest = fetchFrom(test);
+    const fetch: Fetch = (url, init) => {
+      if (!url.endsWith("?wait=25")) return honest(url, init);
+      return Promise.resolve(
+        Response.json({ status: "approved", human_authorization: {}, attestation_id: null }),
+      );
+    };
+    const gated = clientOf(test, key, fetch).gate(newAction({ onRequest: undefined }), inputs(), run);
+    await expect(gated).rejects.toThrow("No human has decided yet.");
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  it("does not run a second time after it was attested, in any process", async () => {
+    const run = vi.fn();
+    const action = newAction();
+    const { attestation } = await clientOf(test, key).gate(action, inputs(), run);
+    const again = clientOf(test, key).gate(action, inputs(), run);
+    await expect(again).rejects.toEqual(new ApprovalUsedError(attestation.attestation_id));
+    expect(run).toHaveBeenCalledTimes(1);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("takes two calls at once for one", async () => {
+    const run = vi.fn(() => "done");
+    const action = newAction();
+    const client = clientOf(test, key);
+    const both = await Promise.all([client.gate(action, inputs(), run), client.gate(action, inputs(), run)]);
+    expect(both[0]).toEqual(both[1]);
+    expect(run).toHaveBeenCalledTimes(1);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("asks again for other arguments, another call and another run", async () => {
+    const asked: string[] = [];
+    const action = newAction({
+      onRequest: async (made) => {
+        asked.push(made.request_id);
+        await openRequest(test, made).deny();
+      },
+    });
+    const client = clientOf(test, key);
+    const ask = (more: Partial<GatedAction>, given: object) =>
+      expect(client.gate({ ...action, ...more }, given, vi.fn())).rejects.toThrow(NotApprovedError);
+    await ask({}, inputs());
+    await ask({}, { ...inputs(), to: "Another Ltd" });
+    await ask({ callId: `${action.callId}-b` }, inputs());
+    await ask({ runId: "run-2" }, inputs());
+    expect(new Set(asked).size).toBe(4);
+  });
+
+  it("lets an action that failed run again under the same approval, and attests only what ran", async () => {
+    const run = vi.fn().mockRejectedValueOnce(new Error("the bank is closed")).mockResolvedValueOnce("paid");
+    const action = newAction();
+    const client = clientOf(test, key);
+    await expect(client.gate(action, inputs(), run)).rejects.toThrow("the bank is closed");
+    expect(await count(action)).toEqual({ asked: 1, attested: 0 });
+    expect((await client.gate(action, inputs(), run)).result).toBe("paid");
+    expect(run.mock.calls[0]?.[1].key).toBe(run.mock.calls[1]?.[1].key);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("does not run if the key cannot see whether the approval was used", async () => {
+    const run = vi.fn();
+    const { key: blind } = await test.createKey("dev@example.com", ["attest", "authorize"]);
+    await expect(clientOf(test, blind).gate(newAction(), inputs(), run)).rejects.toThrow("scope read");
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  it("stops waiting when it is aborted, and attests what has run", async () => {
+    const waiting = new AbortController();
+    const action = newAction({
+      signal: waiting.signal,
+      onRequest: () => setImmediate(() => waiting.abort(new Error("enough"))) && undefined,
+    });
+    await expect(clientOf(test, key).gate(action, inputs(), vi.fn())).rejects.toThrow("enough");
+    const running = new AbortController();
+    const late = newAction({ signal: running.signal });
+    await clientOf(test, key).gate(late, inputs(), () => running.abort(new Error("enough")));
+    expect(await count(late)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("refuses inputs that JSON would change in silence, before it asks", async () => {
+    const action = newAction();
+    const gated = clientOf(test, key).gate(action, { when: new Date(0) }, vi.fn());
+    await expect(gated).rejects.toThrow("inputs.when: Date is not a JSON value");
+    expect(await count(action)).toEqual({ asked: 0, attested: 0 });
+  });
+});
+
+/** The requests of a gate that nothing disturbs: ask, wait, read again, attest. */
+const steps = ["ask", "wait", "read", "attest"];
+
+describe.each(["before", "after"] as const)("a connection lost %s the service answered", (kind: Break) => {
+  it("at every step, once", async () => {
+    const run = vi.fn(() => "done");
+    const action = newAction();
+    const fetch = breaking(fetchFrom(test), kind, (number) => number % 2 === 1);
+    expect((await clientOf(test, key, fetch).gate(action, inputs(), run)).result).toBe("done");
+    expect(run).toHaveBeenCalledTimes(1);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it.each(steps.map((step, index) => [step, index + 1] as const))(
+    "at %s, and then for a while",
+    async (step, from) => {
+      const run = vi.fn(() => "done");
+      const action = newAction();
+      let isDown = true;
+      const fetch = breaking(fetchFrom(test), kind, (number) => isDown && number >= from);
+      const client = clientOf(test, key, fetch);
+      const error = await client.gate(action, inputs(), run).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(step === "attest" ? NotAttestedError : ConnectionError);
+      expect(run).toHaveBeenCalledTimes(step === "attest" ? 1 : 0);
+      const afterwards = await count(action);
+      expect(afterwards.asked).toBeLessThanOrEqual(1);
+      expect(afterwards.attested).toBe(step === "attest" && kind === "after" ? 1 : 0);
+      isDown = false;
+      expect((await client.gate(action, inputs(), run)).result).toBe("done");
+      expect(run).toHaveBeenCalledTimes(1);
+      expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+    },
+  );
+});

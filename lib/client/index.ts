@@ -1,0 +1,21 @@
+/** What `countersign/client` exports. */
+export type { AttestOptions, WriteOptions } from "./attest";
+export { type Countersign, type CountersignOptions, createCountersign } from "./create";
+export type { ApprovedAuthorization, WaitOptions } from "./decision";
+export {
+  ApiError,
+  ApprovalMismatchError,
+  ApprovalUsedError,
+  ConnectionError,
+  CountersignError,
+  type FieldProblem,
+  NotApprovedError,
+  NotAttestedError,
+  type ProblemCode,
+} from "./errors";
+export type { AttestationExtras, Gated, GatedAction, Run } from "./gate";
+export { hashInputs } from "./inputs";
+export { type AgentKey, signAgentRequest } from "./sign";
+export type { Runtime } from "./transport";
+export type * from "./verification";
+export type * from "./wire";

@@ -1,0 +1,145 @@
+/** The command line without its process: arguments → exit code. */
+import { readCommandLine, UsageError } from "#lib/domain/command-words";
+import { toVisibleText } from "#lib/domain/display-text";
+import { runCommand as runVerifier } from "#lib/verifier/run-command";
+import { runAgent, runKeys } from "./command-account";
+import { runAttest, runAuthorize } from "./command-attest";
+import {
+  type ClientIo,
+  type Command,
+  type FlagOption,
+  flagOptions,
+  type ValuedOption,
+  valuedOptions,
+} from "./command-io";
+import { ApiError, ConnectionError, NotApprovedError } from "./errors";
+
+const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
+       countersign authorize <agent> <action> [--wait] [options]
+       countersign verify <id | url | file | -> [options]      see: countersign verify --help
+       countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
+       countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
+
+Records what an agent did, asks humans for approval, and verifies both. Needs only Node 20 or newer.
+
+Environment
+  COUNTERSIGN_URL       the service, for example https://countersign.example
+  COUNTERSIGN_API_KEY   an API key; not needed for verify, agent show, keys request and keys verify
+
+For every command
+  --url URL             the service, instead of COUNTERSIGN_URL
+  --json                print the service's answer as JSON; everything else goes to standard error
+  --                    treat everything after it as words, not options
+
+attest, authorize
+  --inputs FILE         JSON that the action acts on ("-" for standard input); its hash is sent, not the content
+  --inputs-hash HASH    the hash itself
+  --idempotency-key K   with the same key it is done once, however often it is run
+
+attest
+  --metadata FILE       a JSON object for the record
+  --public, --private   who may read it (default: your organization's setting)
+  --zk                  also create a zero-knowledge proof
+  --code-hash HASH, --model-id ID, --tool NAME   what ran; --tool can be repeated
+  --authorization FILE  a human_authorization, as authorize --output saves it
+  --agent-key FILE      sign as the agent with this PEM Ed25519 private key
+
+authorize
+  --context NAME=VALUE  shown to the human; can be repeated
+  --expires-in MINUTES  1-1440, default 30
+  --level device|orb    default device
+  --approvals N         distinct humans, 1-10, default 1
+  --wait                wait for the decision
+  --output FILE         with --wait: save the human_authorization of an approval
+
+agent register
+  --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME
+  --agent-key FILE      register this private key's public half, with proof that you hold it
+  --public-key FILE     register this PEM public key
+
+Exit codes (verify has its own: countersign verify --help)
+  0  done; with authorize --wait: approved
+  1  the service refused the request
+  2  wrong usage, or unreadable input
+  5  authorize --wait: denied or cancelled. Stop and report
+  6  authorize --wait: expired. Nobody decided in time
+  7  the service could not be reached, is busy, or failed; what is safe to repeat was repeated
+`;
+
+export const exitCodes = { done: 0, refused: 1, usage: 2, denied: 5, expired: 6, unreachable: 7 } as const;
+
+type OwnOption = ValuedOption | FlagOption;
+interface CommandSpec {
+  run: (command: Command) => Promise<void>;
+  options: readonly OwnOption[];
+}
+
+const what = ["inputs", "inputs-hash", "idempotency-key"] as const;
+const ran = ["code-hash", "model-id", "tool", "agent-key"] as const;
+const commands: Record<string, CommandSpec> = {
+  attest: {
+    run: runAttest,
+    options: [...what, ...ran, "metadata", "public", "private", "zk", "authorization"],
+  },
+  authorize: {
+    run: runAuthorize,
+    options: [...what, "context", "expires-in", "level", "approvals", "wait", "output"],
+  },
+  keys: { run: runKeys, options: ["name"] },
+  agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },
+};
+
+export async function runCommand(argv: readonly string[], io: ClientIo): Promise<number> {
+  const [name = "", ...rest] = argv;
+  if (name === "verify") return runVerifier(addBase(rest, io.serviceUrl), io, "countersign verify");
+  if (argv.includes("--help") || name === "help") {
+    io.print(usage);
+    return exitCodes.done;
+  }
+  try {
+    const spec = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (spec === undefined) throw new UsageError(name === "" ? "which command?" : `unknown command ${name}`);
+    await spec.run(readCommand(io, spec, rest));
+    return exitCodes.done;
+  } catch (error) {
+    return explain(io, error);
+  }
+}
+
+function readCommand(io: ClientIo, { options }: CommandSpec, argv: readonly string[]): Command {
+  const takes = (option: OwnOption) => options.includes(option);
+  const line = readCommandLine(argv, {
+    valued: valuedOptions.filter((option) => option === "url" || takes(option)),
+    flags: flagOptions.filter((option) => option === "json" || takes(option)),
+    isStrict: true,
+  });
+  return { io, line, words: line.words };
+}
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A bare id is one of the service that the environment names, if nothing else is said. */
+function addBase(argv: readonly string[], serviceUrl: string | undefined): readonly string[] {
+  const isGiven = argv.some((word) => /^--base(?:=|$)/.test(word));
+  return serviceUrl === undefined || isGiven || !argv.some((word) => uuid.test(word))
+    ? argv
+    : ["--base", serviceUrl, ...argv];
+}
+
+function explain(io: ClientIo, error: unknown): number {
+  const message = error instanceof Error ? error.message : String(error);
+  io.tell(`countersign: ${toVisibleText(message)}\n`);
+  if (error instanceof UsageError) {
+    io.tell("See: countersign --help\n");
+    return exitCodes.usage;
+  }
+  if (error instanceof NotApprovedError) {
+    const { denial_reason } = error.decision;
+    if (denial_reason) io.tell(`The human wrote: ${toVisibleText(denial_reason)}\n`);
+    return error.status === "expired" ? exitCodes.expired : exitCodes.denied;
+  }
+  if (error instanceof ApiError && !error.retryable) return exitCodes.refused;
+  return error instanceof ApiError || error instanceof ConnectionError
+    ? exitCodes.unreachable
+    : exitCodes.usage;
+}

@@ -1,0 +1,31 @@
+/** The types of the package are those of the schemas. The compiler checks it: a difference is an error in this file. */
+import { expectTypeOf, it } from "vitest";
+import type { z } from "zod";
+import type { AttestResponse, attestBody } from "#lib/contract/attest";
+import type { AuthorizeBody, AuthorizeResponse, AuthorizationState as State } from "#lib/contract/authorize";
+import type {
+  Attestation,
+  AttestRequest,
+  AuthorizationRequest,
+  AuthorizationState,
+  AuthorizeRequest,
+} from "./wire";
+
+/** Whether a field may be undefined is one question in the package, and whether it may be missing is none. */
+type Plain<T> = T extends readonly (infer Item)[]
+  ? Plain<Item>[]
+  : T extends object
+    ? { [Name in keyof T]-?: Plain<T[Name]> }
+    : T;
+/** Both ways, or the two are not equal. */
+type Same<A, B> = [Plain<A>] extends [Plain<B>] ? ([Plain<B>] extends [Plain<A>] ? true : false) : false;
+
+type Body = z.input<typeof attestBody>;
+
+it("has the types of the schemas", () => {
+  expectTypeOf<Same<AttestRequest, Body>>().toEqualTypeOf<true>();
+  expectTypeOf<Same<AuthorizeRequest, AuthorizeBody>>().toEqualTypeOf<true>();
+  expectTypeOf<Same<Attestation, AttestResponse>>().toEqualTypeOf<true>();
+  expectTypeOf<Same<AuthorizationRequest, AuthorizeResponse>>().toEqualTypeOf<true>();
+  expectTypeOf<Same<AuthorizationState, State>>().toEqualTypeOf<true>();
+});

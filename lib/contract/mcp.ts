@@ -1,0 +1,120 @@
+/** The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. */
+import { z } from "zod";
+import { authorizationStatuses } from "./authorize";
+import { action, agentSlug, inputsHash, textOf, timestamp, verdict } from "./primitives";
+import { warnings } from "./warnings";
+
+const json = z.json();
+const inputs = {
+  inputs: json.optional().describe("What the action acts on, as JSON: its hash is recorded, not the content"),
+  inputs_hash: inputsHash.optional().describe("The hash itself, instead of inputs"),
+};
+const idempotencyKey = z
+  .string()
+  .regex(/^[\x20-\x7e]{1,200}$/, "must be 1-200 printable ASCII characters")
+  .optional()
+  .describe("With the same key it is done once, however often the tool is called");
+const requestId = z.string().min(1).max(64).describe("The request_id of an authorization request");
+
+export const attestInput = z.strictObject({
+  agent_slug: agentSlug.describe("The agent's name"),
+  action: action.describe("What the agent did, in words"),
+  ...inputs,
+  metadata: z.record(z.string(), json).optional(),
+  model_id: textOf(1, 128).optional(),
+  tools_used: z.array(textOf(1, 128)).max(64).optional(),
+  is_public: z.boolean().optional().describe("Default: the organization's setting"),
+  authorization_request_id: requestId
+    .optional()
+    .describe("The approved request that this action was for: its proof is put into the attestation"),
+  idempotency_key: idempotencyKey,
+});
+
+export const attestOutput = z.strictObject({
+  attestation_id: z.string(),
+  public_url: z.string(),
+  payload_hash: z.string(),
+  inputs_hash: z.string().nullable(),
+  is_public: z.boolean(),
+  agent_authenticated: verdict,
+  code_hash_verified: verdict,
+  tools_authorized: verdict,
+  human_approved: z.boolean().nullable(),
+});
+
+export const authorizeInput = z.strictObject({
+  agent_slug: agentSlug.describe("The agent's name"),
+  action: action.describe("What a human should approve, in words"),
+  context: z
+    .record(textOf(1, 64), textOf(0, 1024))
+    .optional()
+    .describe("Shown to the human beside the action, for example amount and recipient"),
+  ...inputs,
+  expires_in_minutes: z.number().int().min(1).max(1440).optional(),
+  required_level: z.enum(["device", "orb"]).optional(),
+  idempotency_key: idempotencyKey,
+});
+
+export const decisionInput = z.strictObject({
+  request_id: requestId,
+  wait_seconds: z.number().int().min(0).max(25).optional().describe("How long to wait for a decision"),
+});
+
+/** Of a request that is pending, and of a decided one. */
+export const decisionOutput = z.strictObject({
+  request_id: z.string(),
+  status: z.enum(authorizationStatuses),
+  agent_slug: z.string(),
+  action: z.string(),
+  inputs_hash: z.string().nullable(),
+  expires_at: timestamp,
+  environment: z.string().describe("Anything but production is a TEST, not a World ID proof"),
+  approval_url: z
+    .string()
+    .optional()
+    .describe("Show it to the human who should decide. Don't open it yourself"),
+  confirmation_code: z.string().optional().describe("Show it to the human: the page shows the same"),
+  guidance: z.string().describe("What to do now"),
+  denial_reason: z.string().nullable().optional(),
+  denial_reason_note: z.string().optional(),
+  attestation_id: z.string().nullable().optional().describe("The attestation that used this approval"),
+});
+export type DecisionOutput = z.infer<typeof decisionOutput>;
+
+export const verifyInput = z.strictObject({ attestation_id: z.uuid() });
+
+export const verifyOutput = z.strictObject({
+  attestation_id: z.string(),
+  valid: z.boolean().nullable().describe("Whether the record is authentic; see warnings for what it records"),
+  status: z.string(),
+  warnings,
+  failed_checks: z.array(z.strictObject({ name: z.string(), detail: z.string() })),
+  agent_slug: z.string(),
+  action: z.string().nullable(),
+  inputs_hash: z.string().nullable(),
+  timestamp: timestamp.nullable(),
+  human_approved: z.boolean().nullable(),
+  public_url: z.string(),
+});
+
+export const listInput = z.strictObject({
+  agent_slug: agentSlug,
+  limit: z.number().int().min(1).max(100).optional(),
+  cursor: z.string().max(200).optional(),
+});
+
+export const listOutput = z.strictObject({
+  agent_slug: z.string(),
+  total_attestations: z.number().int(),
+  attestations: z.array(
+    z.strictObject({
+      attestation_id: z.string(),
+      action: z.string().nullable(),
+      timestamp: timestamp.nullable(),
+      human_approved: z.boolean().nullable(),
+      warnings,
+      public_url: z.string(),
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+});

@@ -1,0 +1,34 @@
+/** Runs the operation of lib/contract/operations-mcp.ts: streamable HTTP. */
+import type { Context } from "#lib/approvals/context";
+import type { mcpOperations as specs } from "#lib/contract/operations-mcp";
+import type { Asked } from "#lib/door/exchange";
+import { type Runs, requirePrincipal } from "#lib/door/route";
+import { requireSameOrigin } from "#lib/door/same-origin";
+import { readJsonObject } from "#lib/door/strict-json";
+import { type AnswerAsked, callAs } from "./call-operation";
+
+/** What the protocol reads of a request. */
+const headerNames = ["accept", "content-type", "mcp-method", "mcp-name", "mcp-protocol-version"];
+
+function toRequest(asked: Asked): Request {
+  const headers = new Headers();
+  for (const name of headerNames) {
+    const value = asked.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  return new Request(asked.url, { method: "POST", headers });
+}
+
+export const createMcpRuns = (answer: AnswerAsked): Runs<typeof specs, Context> => ({
+  mcp: async (call) => {
+    const { request, env, context } = call;
+    // A page of another origin has no business here, even with a key.
+    if (request.headers.has("origin")) requireSameOrigin(request, env.baseUrl);
+    const { keyId, scopes } = requirePrincipal(call);
+    const body = await readJsonObject(request);
+    const { handle } = await import("./handler");
+    const { secrets, logger } = context;
+    const caller = { call: callAs(call, answer), keyId, scopes, stateKey: secrets.mcpState, logger };
+    return handle(toRequest(request), body, caller);
+  },
+});

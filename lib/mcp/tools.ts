@@ -1,0 +1,148 @@
+/** What the tools do, but for asking a human (approval-rounds.ts). */
+import type { z } from "zod";
+import type { AttestResponse } from "#lib/contract/attest";
+import type { AuthorizationState } from "#lib/contract/authorize";
+import type { FeedResponse } from "#lib/contract/identity";
+import type {
+  attestInput,
+  attestOutput,
+  DecisionOutput,
+  decisionInput,
+  listInput,
+  listOutput,
+  verifyInput,
+  verifyOutput,
+} from "#lib/contract/mcp";
+import type { VerifyResponse } from "#lib/contract/verify";
+import { canonicalHash, type JsonValue } from "#lib/domain/canonical-json";
+import { type CallOperation, ToolFailure } from "./call-operation";
+
+export function readInputsHash(given: {
+  inputs?: unknown;
+  inputs_hash?: string | undefined;
+}): string | undefined {
+  const { inputs, inputs_hash } = given;
+  if (inputs === undefined) return inputs_hash;
+  if (inputs_hash !== undefined) throw new ToolFailure("validation_error: give inputs or inputs_hash");
+  return `sha256:${canonicalHash(inputs as JsonValue)}`;
+}
+
+export async function attestAction(
+  call: CallOperation,
+  input: z.infer<typeof attestInput>,
+): Promise<z.infer<typeof attestOutput>> {
+  const { inputs: _inputs, authorization_request_id: requestId, idempotency_key, ...fields } = input;
+  const inputs_hash = readInputsHash(input);
+  if (inputs_hash === undefined) throw new ToolFailure("validation_error: give inputs or inputs_hash");
+  const approval = requestId === undefined ? {} : await readApproval(call, requestId);
+  const made = await call<AttestResponse>({
+    method: "POST",
+    path: "/v1/attest",
+    body: { ...fields, inputs_hash, ...approval },
+    // An approval backs one attestation, so its id is as good as a key.
+    idempotencyKey: idempotency_key ?? (requestId && `mcp-${requestId}`),
+  });
+  return {
+    attestation_id: made.attestation_id,
+    public_url: made.public_url,
+    payload_hash: made.payload_hash,
+    inputs_hash: made.inputs_hash,
+    is_public: made.is_public,
+    agent_authenticated: made.agent_authenticated,
+    code_hash_verified: made.code_hash_verified,
+    tools_authorized: made.tools_authorized,
+    human_approved: made.human_approved,
+  };
+}
+
+/** Of the service and never of the caller: a model would have to copy some kilobytes without a mistake. */
+async function readApproval(call: CallOperation, requestId: string) {
+  const state = await readState(call, requestId);
+  const { status, human_authorization } = state;
+  if (status !== "approved" || human_authorization === undefined)
+    throw new ToolFailure(`not approved: the request is ${status}. ${describeState(state).guidance}`);
+  return { human_authorization };
+}
+
+export function readState(
+  call: CallOperation,
+  requestId: string,
+  waitSeconds = 0,
+): Promise<AuthorizationState> {
+  const query = waitSeconds === 0 ? "" : `?wait=${waitSeconds}`;
+  return call({ method: "GET", path: `/v1/authorize/${encodeURIComponent(requestId)}${query}` });
+}
+
+export const pendingGuidance =
+  "Pending: don't perform the action yet. Call check_authorization with this request_id until it is decided.";
+
+const approvedGuidance =
+  "Approved: perform exactly this action once, then call attest_action with authorization_request_id.";
+
+export function describeState(state: AuthorizationState): DecisionOutput {
+  const { status, guidance, denial_reason, denial_reason_note, attestation_id } = state;
+  const isUsable = status === "approved" && state.human_authorization !== undefined;
+  return {
+    request_id: state.request_id,
+    status,
+    agent_slug: state.agent_slug,
+    action: state.action,
+    inputs_hash: state.inputs_hash,
+    expires_at: state.expires_at,
+    environment: state.environment,
+    guidance: isUsable ? approvedGuidance : (guidance ?? pendingGuidance),
+    ...(denial_reason !== undefined && { denial_reason }),
+    ...(denial_reason_note !== undefined && { denial_reason_note }),
+    ...(attestation_id !== undefined && { attestation_id }),
+  };
+}
+
+export async function checkAuthorization(
+  call: CallOperation,
+  { request_id, wait_seconds = 0 }: z.infer<typeof decisionInput>,
+): Promise<DecisionOutput> {
+  return describeState(await readState(call, request_id, wait_seconds));
+}
+
+export async function verifyAttestation(
+  call: CallOperation,
+  { attestation_id }: z.infer<typeof verifyInput>,
+): Promise<z.infer<typeof verifyOutput>> {
+  const found = await call<VerifyResponse>({ method: "GET", path: `/v1/verify/${attestation_id}` });
+  const failed = found.checks.filter(({ status }) => status === "fail");
+  return {
+    attestation_id: found.attestation_id,
+    valid: found.valid,
+    status: found.status,
+    warnings: found.warnings,
+    failed_checks: failed.map(({ name, detail }) => ({ name, detail })),
+    agent_slug: found.agent_slug,
+    action: found.action,
+    inputs_hash: found.inputs_hash,
+    timestamp: found.timestamp,
+    human_approved: found.human_approved,
+    public_url: found.public_url,
+  };
+}
+
+export async function listAgentAttestations(
+  call: CallOperation,
+  { agent_slug, limit = 20, cursor }: z.infer<typeof listInput>,
+): Promise<z.infer<typeof listOutput>> {
+  const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
+  const path = `/v1/agent/${encodeURIComponent(agent_slug)}?${query}` as const;
+  const feed = await call<FeedResponse>({ method: "GET", path });
+  return {
+    agent_slug: feed.slug,
+    total_attestations: feed.total_attestations,
+    attestations: feed.attestations.map((entry) => ({
+      attestation_id: entry.attestation_id,
+      action: entry.action,
+      timestamp: entry.timestamp,
+      human_approved: entry.human_approved,
+      warnings: entry.warnings,
+      public_url: entry.public_url,
+    })),
+    next_cursor: feed.next_cursor,
+  };
+}
