@@ -25,6 +25,7 @@ const replacing = tests.filter((file) =>
 /** What takes longest, longest first. What starts last must be short, or one processor waits for it. */
 const longest = [
   "lib/log/crash",
+  "lib/log/interleavings",
   "e2e/http/",
   "lib/approvals/",
   "lib/attestations/",

@@ -42,7 +42,11 @@ export interface AskedRequest {
   approve(human: string, level?: LocalLevel): Promise<TestAnswer>;
 }
 
-export async function ask(test: TestApp, key: string, body: object = {}): Promise<AskedRequest> {
+export async function ask(
+  test: Pick<TestApp, "call">,
+  key: string,
+  body: object = {},
+): Promise<AskedRequest> {
   const asked = { agent_slug: "treasurer", action: "Pay 12,000 EUR to Example GmbH", ...body };
   const answer = await test.call("POST", "/v1/authorize", { key, body: asked });
   if (answer.status !== 201) throw new Error(`not asked: ${JSON.stringify(answer.body)}`);
@@ -52,7 +56,7 @@ export async function ask(test: TestApp, key: string, body: object = {}): Promis
 
 /** A request that somebody has made. */
 export function openRequest(
-  test: TestApp,
+  test: Pick<TestApp, "call">,
   made: Pick<AuthorizeResponse, "approval_url" | "request_id">,
 ): Omit<AskedRequest, "made"> {
   const token = made.approval_url.split("/").at(-1) ?? "";

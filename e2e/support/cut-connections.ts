@@ -1,5 +1,17 @@
-/** A wire to PostgreSQL that tests can cut: at once, or when the database says that it has done what it was asked. */
+/** A wire to PostgreSQL that tests can cut: at once, or around one statement. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/**
+ * Before the database gets the statement; before it gets the COMMIT behind it, if the statement is in a transaction; when
+ * it says that it has committed, and nobody has heard that yet.
+ */
+export type Moment = "asked" | "committing" | "committed";
+
+interface Awaited {
+  moment: Moment;
+  text: string;
+  cut: () => void;
+}
 
 export interface Wire {
   /** The database's address through the wire. */
@@ -8,29 +20,40 @@ export interface Wire {
   /** Connections stay, and nothing comes through, until it is mended. */
   stall(): void;
   mend(): void;
-  /** Loses the answer to the next statement with this text in it, and its connection; resolves when that has happened. */
-  loseAnswerTo(text: string): Promise<void>;
+  /** Cuts the connection that asks the next statement with this text in it; resolves when that has happened. */
+  cutAt(moment: Moment, text: string, meanwhile?: () => void): Promise<void>;
   close(): Promise<void>;
 }
+
+/** ReadyForQuery with the status "idle". */
+const readyOutsideTransaction = Buffer.from("Z\0\0\0\x05I");
 
 export async function layWire(databaseUrl: string): Promise<Wire> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let isCut = false;
   let isStalled = false;
-  let awaited: { text: string; done: () => void } | null = null;
+  let awaited: Awaited | null = null;
   let asking: Socket | null = null;
+  let isDone = false;
 
-  /** Whether this answer of the database was to be lost; both ends are cut then. */
-  function isLost(answer: Buffer, near: Socket, far: Socket): boolean {
-    // CommandComplete of the statement, which is its own transaction; then it is committed.
-    if (awaited === null || asking !== near || !answer.includes("SELECT 1\0")) return false;
-    const { done } = awaited;
+  /** Whether this was the moment; both ends are cut then. */
+  function isCutAt(moment: Moment, near: Socket, far: Socket): boolean {
+    if (awaited?.moment !== moment || asking !== near) return false;
+    const { cut } = awaited;
     awaited = null;
+    cut();
     near.destroy();
     far.destroy();
-    done();
     return true;
+  }
+
+  function isAnswerCut(answer: Buffer, near: Socket, far: Socket): boolean {
+    if (asking !== near) return false;
+    // CommandComplete of a statement that answers with one row.
+    isDone ||= answer.includes("SELECT 1\0");
+    const isCommitted = isDone && answer.includes(readyOutsideTransaction);
+    return isCommitted && (isCutAt("committed", near, far) || isCutAt("committing", near, far));
   }
 
   const server = createServer((near) => {
@@ -50,11 +73,15 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     }
     if (isStalled) near.pause();
     near.on("data", (chunk) => {
-      if (awaited !== null && chunk.includes(awaited.text)) asking = near;
-      far.write(chunk);
+      if (awaited !== null && chunk.includes(awaited.text)) {
+        asking = near;
+        isDone = false;
+      }
+      const isCommit = isDone && /commit/i.test(chunk.toString("latin1"));
+      if (!isCutAt("asked", near, far) && !(isCommit && isCutAt("committing", near, far))) far.write(chunk);
     });
     far.on("data", (chunk) => {
-      if (!isLost(chunk, near, far)) near.write(chunk);
+      if (!isAnswerCut(chunk, near, far)) near.write(chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -76,9 +103,15 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       isStalled = false;
       for (const socket of sockets) socket.resume();
     },
-    loseAnswerTo: (text) =>
-      new Promise((done) => {
-        awaited = { text, done };
+    cutAt: (moment, text, meanwhile = () => {}) =>
+      new Promise((resolve) => {
+        asking = null;
+        isDone = false;
+        const cut = () => {
+          meanwhile();
+          resolve();
+        };
+        awaited = { moment, text, cut };
       }),
     close: () =>
       new Promise((resolve) => {

@@ -109,7 +109,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   it("tells nothing of a commit whose answer is lost, and an Idempotency-Key finds it again", async () => {
     const headers = { "idempotency-key": "cut-1" };
     expect((await attest("before")).status).toBe(201);
-    const cut = wire.loseAnswerTo("told to nobody");
+    const cut = wire.cutAt("committed", "told to nobody");
     const lost = await attest("told to nobody", headers);
     await cut;
     expect(lost.status).toBe(503);
