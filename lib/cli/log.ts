@@ -54,7 +54,7 @@ async function snapshot(context: CommandContext): Promise<number> {
   const merge = async (before: Uint8Array, given: Uint8Array) => mergeHeads(before, given);
   const log = context.openSequencer(logSigner);
   const { coversSize, agents, index } = await makeSnapshot({ database, clock, logger, keys, log, merge });
-  say(`Leaf ${index}: the heads of ${agents} records at size ${coversSize}.`);
+  say(`Leaf ${index}: the heads of all records (${agents}) at size ${coversSize}.`);
   return 0;
 }
 

@@ -2,7 +2,7 @@
 import { parseHeadsStatement } from "#lib/domain/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/domain/agent-record";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { checkSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
+import { checkSnapshot, minuteOf, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
 import { checkSum, readStatementList, type SumSource } from "./check-sum";
 import type { RecordEntry, RecordPage } from "./record-pages";
 import { findSigner } from "./signed-statement";
@@ -31,9 +31,6 @@ function findMiscounted(
   const ofLog = entries.filter(({ logOrigin }) => logOrigin === log_origin);
   return ofLog.find(({ logIndex, sequence }) => logIndex < covers_size !== sequence <= counted)?.sequence;
 }
-
-/** For people. */
-const minuteOf = ({ at }: SignedHeads) => `${at.slice(0, 16).replace("T", " ")} UTC`;
 
 /** A service may not leave out the snapshot that would show what is missing. */
 async function checkAbsence(
