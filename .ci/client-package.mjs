@@ -72,33 +72,25 @@ function writeDeclarations() {
   relinkDeclarations(path.join(types, "client/index.d.ts"));
 }
 
-/** Its manifest is package.json without what only the service needs. */
+/** What the package says about itself is what package.json says, without what only the service needs. */
+const manifestNames = [
+  "name",
+  "version",
+  "private",
+  "description",
+  "license",
+  "type",
+  "engines",
+  "exports",
+  "bin",
+  "files",
+];
+
 function pack() {
   const folder = inRoot("dist/npm");
-  const {
-    name,
-    version,
-    private: isPrivate,
-    description,
-    license,
-    type,
-    engines,
-    exports,
-    bin,
-    files,
-  } = JSON.parse(readFileSync(inRoot("package.json"), "utf8"));
-  const manifest = {
-    name,
-    version,
-    private: isPrivate,
-    description,
-    license,
-    type,
-    engines,
-    exports,
-    bin,
-    files,
-  };
+  const own = JSON.parse(readFileSync(inRoot("package.json"), "utf8"));
+  const { name, version, files } = own;
+  const manifest = Object.fromEntries(manifestNames.map((field) => [field, own[field]]));
   mkdirSync(folder, { recursive: true });
   writeFileSync(path.join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const file of files) cpSync(inRoot(file), path.join(folder, file), { recursive: true });
