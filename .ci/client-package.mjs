@@ -86,6 +86,11 @@ const manifestNames = [
   "files",
 ];
 
+/** What an npm that runs this script was told (`--dry-run`) is not meant for the one that it runs. */
+const withoutNpm = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith("npm_")),
+);
+
 function pack() {
   const folder = inRoot("dist/npm");
   const own = JSON.parse(readFileSync(inRoot("package.json"), "utf8"));
@@ -95,7 +100,8 @@ function pack() {
   writeFileSync(path.join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const file of files) cpSync(inRoot(file), path.join(folder, file), { recursive: true });
   copyFileSync(inRoot("LICENSE"), path.join(folder, "LICENSE"));
-  runStep("package", "npm", ["pack", folder, "--pack-destination", inRoot("dist"), "--ignore-scripts"]);
+  const args = ["pack", folder, "--pack-destination", inRoot("dist"), "--ignore-scripts"];
+  runStep("package", "npm", args, { env: withoutNpm });
   copyFileSync(inRoot(`dist/${name}-${version}.tgz`), inRoot("dist/countersign.tgz"));
   rmSync(inRoot(`dist/${name}-${version}.tgz`));
   rmSync(folder, { recursive: true });
