@@ -86,7 +86,7 @@ const manifestNames = [
   "files",
 ];
 
-/** What an npm that runs this script was told (`--dry-run`) is not meant for the one that it runs. */
+/** Options of an npm that runs this script (`--dry-run`) are not meant for the one that it runs. */
 const withoutNpm = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith("npm_")),
 );
