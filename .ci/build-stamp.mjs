@@ -6,6 +6,8 @@ import { root } from "./step.mjs";
 
 const inputs = [
   ".ci/bundle.mjs",
+  ".ci/client-package.mjs",
+  ".ci/client-types.json",
   ".ci/compress.mjs",
   ".ci/patch-bbs-signatures.mjs",
   "app",

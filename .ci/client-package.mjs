@@ -72,38 +72,36 @@ function writeDeclarations() {
   relinkDeclarations(path.join(types, "client/index.d.ts"));
 }
 
-/** Its manifest is package.json without what only the service needs. */
+/** What the package says about itself is what package.json says, without what only the service needs. */
+const manifestNames = [
+  "name",
+  "version",
+  "private",
+  "description",
+  "license",
+  "type",
+  "engines",
+  "exports",
+  "bin",
+  "files",
+];
+
+/** Options of an npm that runs this script (`--dry-run`) are not meant for the one that it runs. */
+const withoutNpm = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith("npm_")),
+);
+
 function pack() {
   const folder = inRoot("dist/npm");
-  const {
-    name,
-    version,
-    private: isPrivate,
-    description,
-    license,
-    type,
-    engines,
-    exports,
-    bin,
-    files,
-  } = JSON.parse(readFileSync(inRoot("package.json"), "utf8"));
-  const manifest = {
-    name,
-    version,
-    private: isPrivate,
-    description,
-    license,
-    type,
-    engines,
-    exports,
-    bin,
-    files,
-  };
+  const own = JSON.parse(readFileSync(inRoot("package.json"), "utf8"));
+  const { name, version, files } = own;
+  const manifest = Object.fromEntries(manifestNames.map((field) => [field, own[field]]));
   mkdirSync(folder, { recursive: true });
   writeFileSync(path.join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const file of files) cpSync(inRoot(file), path.join(folder, file), { recursive: true });
   copyFileSync(inRoot("LICENSE"), path.join(folder, "LICENSE"));
-  runStep("package", "npm", ["pack", folder, "--pack-destination", inRoot("dist"), "--ignore-scripts"]);
+  const args = ["pack", folder, "--pack-destination", inRoot("dist"), "--ignore-scripts"];
+  runStep("package", "npm", args, { env: withoutNpm });
   copyFileSync(inRoot(`dist/${name}-${version}.tgz`), inRoot("dist/countersign.tgz"));
   rmSync(inRoot(`dist/${name}-${version}.tgz`));
   rmSync(folder, { recursive: true });

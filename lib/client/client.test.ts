@@ -6,6 +6,7 @@ import { openRequest } from "#support/authorizations";
 import { clientOf, fetchFrom } from "#support/client";
 import { databaseKinds } from "#support/databases";
 import type { Countersign } from "./create";
+import { UnreadableError } from "./errors";
 import type { AgentKey } from "./sign";
 import type { Attestation } from "./wire";
 
@@ -133,6 +134,7 @@ describe.each(databaseKinds)("on %s", (kind) => {
     });
 
     it("nothing that is no receipt", async () => {
+      await expect(client.verify({ hello: 1 })).rejects.toThrow(UnreadableError);
       await expect(client.verify({ hello: 1 })).rejects.toThrow("neither an attestation");
       await expect(client.verify('{"a":1,"a":2}')).rejects.toThrow("not strict JSON");
       await expect(client.verify("019a0000-0000-7000-8000-000000000000")).rejects.toMatchObject({

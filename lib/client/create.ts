@@ -2,6 +2,7 @@
 import { type AttestOptions, attest, type WriteOptions } from "./attest";
 import { authorize } from "./authorize";
 import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
+import { UnreadableError } from "./errors";
 import { type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
 import { hashInputs } from "./inputs";
 import { signAgentRequest } from "./sign";
@@ -61,19 +62,28 @@ export function createCountersign(options: CountersignOptions): Countersign {
   const memory: GateMemory = { running: new Map(), unattested: new Map() };
   return {
     attest: (request, more) => attest(service, request, more),
-    verify: async (receipt, more = {}) => {
-      const { verify } = await import("./verify");
-      const { signal } = more;
-      return verify(receipt, more, service.now(), async (path) => {
-        return (await sendForText(service, { method: "GET", path, signal })).text;
-      });
-    },
+    verify: (receipt, more = {}) => verifyHere(service, receipt, more),
     authorize: (request, more) => authorize(service, request, more),
     waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
     gate: (action, inputs, run) => gate(service, memory, action, inputs, run),
     signAgentRequest,
     hashInputs,
   };
+}
+
+async function verifyHere(
+  service: Service,
+  receipt: string | object,
+  options: VerifyOptions,
+): Promise<Verification> {
+  const { verify } = await import("./verify");
+  const { signal } = options;
+  const readText = async (path: string) => (await sendForText(service, { method: "GET", path, signal })).text;
+  return verify(receipt, options, service.now(), readText).catch((error: unknown) => {
+    // The verifier is a bundle of its own, whose classes are not these.
+    if (!(error instanceof Error) || error.name !== "UnreadableError") throw error;
+    throw new UnreadableError(error.message, { cause: error });
+  });
 }
 
 const standardRuntime: Runtime = {

@@ -27,7 +27,7 @@ async function readAuthorization(
   const path = `/v1/authorize/${encodeURIComponent(requestId)}${query}`;
   const { text, retryAfterSeconds } = await sendForText(service, { method: "GET", path, signal, tries });
   const state = JSON.parse(text) as AuthorizationState;
-  return { state, pauseSeconds: retryAfterSeconds ?? usualPauseSeconds };
+  return { state, pauseSeconds: Math.max(1, retryAfterSeconds ?? usualPauseSeconds) };
 }
 
 /** Throws NotApprovedError if the decision is anything but an approval: then stop and report, and don't ask again by yourself. */

@@ -96,6 +96,9 @@ export class ConnectionError extends CountersignError {
   override readonly retryable = true;
 }
 
+/** What was given to `verify` is of no kind that can be verified, or no key is trusted: neither valid nor invalid. */
+export class UnreadableError extends CountersignError {}
+
 /** A human denied, nobody decided in time, or the organization cancelled. Don't retry: stop and report. */
 export class NotApprovedError extends CountersignError {
   override readonly retryable = false;

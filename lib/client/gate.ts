@@ -116,8 +116,8 @@ async function askOnce(service: Service, key: string, action: GatedAction, input
 /** Not aborted by the action's signal: it has run. */
 async function attestRun(
   service: Service,
-  { attestation = {}, agentKey, agent_slug, action }: GatedAction,
-  { request_id, inputs_hash, human_authorization }: ApprovedAuthorization,
+  { attestation = {}, agentKey }: GatedAction,
+  { request_id, agent_slug, action, inputs_hash, human_authorization }: ApprovedAuthorization,
   result: unknown,
 ): Promise<Attestation> {
   const body = { ...attestation, agent_slug, action, inputs_hash: inputs_hash ?? "", human_authorization };

@@ -12,6 +12,7 @@ export {
   NotApprovedError,
   NotAttestedError,
   type ProblemCode,
+  UnreadableError,
 } from "./errors";
 export type { AttestationExtras, Gated, GatedAction, Run } from "./gate";
 export { hashInputs } from "./inputs";

@@ -27,6 +27,7 @@ import {
   hashInputs,
   NotApprovedError,
   signAgentRequest,
+  UnreadableError,
 } from "countersign/client";
 
 export async function main(baseUrl: string, apiKey: string): Promise<string[]> {
@@ -38,7 +39,13 @@ export async function main(baseUrl: string, apiKey: string): Promise<string[]> {
   );
   const report = await countersign.verify(made.attestation_id);
   const refused = await countersign.attest({ ...request, action: "" }).catch((error: unknown) => error);
-  return [report.verdict, String(report.pinned), refused instanceof ApiError ? refused.code : "?"];
+  const unreadable = await countersign.verify({ hello: 1 }).catch((error: unknown) => error);
+  return [
+    report.verdict,
+    String(report.pinned),
+    refused instanceof ApiError ? refused.code : "?",
+    unreadable instanceof UnreadableError ? "unreadable" : "?",
+  ];
 }
 
 export async function pay(countersign: ReturnType<typeof createCountersign>): Promise<number> {
@@ -150,7 +157,7 @@ describe("the package", () => {
       cwd: folder,
       env: {},
     });
-    expect(ran).toEqual({ code: 0, out: '["valid","false","validation_error"]\n' });
+    expect(ran).toEqual({ code: 0, out: '["valid","false","validation_error","unreadable"]\n' });
   });
 
   it("runs as the guide prints it", async () => {
@@ -210,7 +217,7 @@ describe("the package", () => {
     vm.runInContext(outputFiles[0]?.text ?? "", sandbox);
     sandbox["given"] = [base, key];
     const done: string[] = await vm.runInContext("program.main(...given)", sandbox);
-    expect([...done]).toEqual(["valid", "false", "validation_error"]);
+    expect([...done]).toEqual(["valid", "false", "validation_error", "unreadable"]);
   });
 
   it("puts at most 15 KB into a page that has not verified anything yet", async () => {

@@ -66,7 +66,7 @@ Exit codes (verify has its own: countersign verify --help)
   7  the service could not be reached, is busy, or failed; what is safe to repeat was repeated
 `;
 
-export const exitCodes = { done: 0, refused: 1, usage: 2, denied: 5, expired: 6, unreachable: 7 } as const;
+const exitCodes = { done: 0, refused: 1, usage: 2, denied: 5, expired: 6, unreachable: 7 } as const;
 
 type OwnOption = ValuedOption | FlagOption;
 interface CommandSpec {

@@ -34,7 +34,7 @@ export interface Call {
   tries?: number;
 }
 
-export interface Answered {
+interface Answered {
   text: string;
   retryAfterSeconds: number | null;
 }

@@ -7,7 +7,7 @@ import { verifyEvidence } from "#lib/verifier/verify-evidence";
 import type { TrustedKeys, Verification, VerifyOptions } from "./verification";
 
 /** Of the service, as text: what JSON.parse would pass over in silence is refused here. */
-export type ReadText = (path: string) => Promise<string>;
+type ReadText = (path: string) => Promise<string>;
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

@@ -43,12 +43,20 @@ async function orFailure<Result>(work: Promise<Result>, logger: Logger): Promise
   }
 }
 
+type Answering = <Result>(work: Promise<Result>) => Promise<Result | CallToolResult>;
+
 export function createServer(call: CallOperation, rounds: Rounds, logger: Logger): McpServer {
-  const answer = <Result>(work: Promise<Result>) => orFailure(work, logger);
+  const answer: Answering = (work) => orFailure(work, logger);
   const server = new McpServer(
     { name: "countersign", version: "0.1.0" },
     { instructions, requestState: { verify: rounds.verify } },
   );
+  registerWriting(server, call, rounds, answer);
+  registerReading(server, call, answer);
+  return server;
+}
+
+function registerWriting(server: McpServer, call: CallOperation, rounds: Rounds, answer: Answering): void {
   server.registerTool(
     "attest_action",
     {
@@ -72,6 +80,9 @@ export function createServer(call: CallOperation, rounds: Rounds, logger: Logger
     },
     (input, ctx) => answer(requestAuthorization(call, rounds, input, ctx, succeed)),
   );
+}
+
+function registerReading(server: McpServer, call: CallOperation, answer: Answering): void {
   server.registerTool(
     "check_authorization",
     {
@@ -105,5 +116,4 @@ export function createServer(call: CallOperation, rounds: Rounds, logger: Logger
     },
     (input) => answer(listAgentAttestations(call, input).then(succeed)),
   );
-  return server;
 }

@@ -77,12 +77,12 @@ describe.each([
 });
 
 describe("node builtins", () => {
-  it("are used by command.ts and the platform alone, and by the BBS package for its randomness", async () => {
+  it("are used by node-io.ts and the platform alone, and by the BBS package for its randomness", async () => {
     const builtins = listBuiltins(await bundle("lib/verifier/command.ts", "node"));
     const own = Object.entries(builtins).filter(([file]) => file.startsWith("lib/"));
     expect(own.sort()).toEqual([
       ["lib/platform/node-bytes.ts", ["node:crypto"]],
-      ["lib/verifier/command.ts", ["node:fs/promises"]],
+      ["lib/verifier/node-io.ts", ["node:fs/promises"]],
     ]);
     const others = Object.keys(builtins).filter((file) => !file.startsWith("lib/"));
     expect(others.map(originOf).filter((name) => !allowedPackages.includes(name))).toEqual([]);
