@@ -84,7 +84,9 @@ describe("the time of a record", () => {
 
   it("is shown with who vouches for it, and without a bound where nobody does", () => {
     expect(render({})).toContain("No independent lower bound");
-    expect(render({ time_bounds: bounds })).toContain(`Made after ${at} (witness.example/w)`);
+    expect(render({ time_bounds: bounds })).toContain(
+      `Made after 2026-11-22 12:00:00 UTC (witness.example/w)`,
+    );
     expect(render({ time_bounds: { made_after: null, made_before: { at, by: ["\u202etsa"] } } })).toContain(
       "(⟨U+202E⟩tsa)",
     );

@@ -5,7 +5,7 @@ import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/b
 import { type Authority, makeAuthority } from "#support/tsa";
 import { parseCertificates } from "./certificate";
 import { quicknet, roundTimeMs } from "./quicknet";
-import { describeBounds } from "./time-words";
+import { describeBounds, readableTime } from "./time-words";
 
 const at = 1_795_000_000;
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString();
@@ -47,7 +47,7 @@ describe("the time of a record", () => {
     expect([early.before?.reason, early.report.verdict]).toEqual(["time_too_early", "invalid"]);
     const late = await judge(await make({ before: at - 3 }));
     expect([late.after?.reason, late.report.verdict]).toEqual(["time_too_late", "invalid"]);
-    expect(late.after?.detail).toContain(iso(at - 3));
+    expect(late.after?.detail).toContain(readableTime(iso(at - 3)));
     expect(late.report.madeBefore).toBeNull();
   });
 
@@ -173,7 +173,9 @@ describe("the time of a record", () => {
       { at: iso(at), by: ["w1", "w2"] },
       { at: iso(at + 1), by: ["d"] },
     ];
-    expect(describeBounds(a, b)).toBe(`Made between ${iso(at)} (w1, w2) and ${iso(at + 1)} (d).`);
+    expect(describeBounds(a, b)).toBe(
+      `Made between ${iso(at).slice(0, 10)} ${iso(at).slice(11, 19)} UTC (w1, w2) and ${readableTime(iso(at + 1))} (d).`,
+    );
     expect(describeBounds(null, b)).toContain("No independent lower bound");
     expect(describeBounds(null, null)).toContain("No independent lower bound");
     expect(parseCertificates(authority.root)[0]?.name).toBe("TEST time-stamp authority root");

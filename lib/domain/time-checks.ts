@@ -9,6 +9,7 @@ import { roundTimeMs } from "./quicknet";
 import type { Anchor, CostlyChecks } from "./receipt";
 import { type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
 import { parseNote } from "./signed-note";
+import { readableTime } from "./time-words";
 
 /** A time, and whose clock it is from. */
 export interface TimeBound {
@@ -26,7 +27,7 @@ export interface TimeOutcome {
 const slackMs = 2_000;
 
 const without = (outcome: RecordOutcome): TimeOutcome => ({ outcome, bound: null });
-const showTime = (timeMs: number) => new Date(timeMs).toISOString();
+const showTime = (timeMs: number) => readableTime(new Date(timeMs).toISOString());
 const namesOf = (bound: TimeBound) => bound.by.join(", ");
 
 export async function checkNotBefore(subject: Subject, costly: CostlyChecks): Promise<TimeOutcome> {

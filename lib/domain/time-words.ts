@@ -6,7 +6,10 @@ export interface ShownBound {
   by: readonly string[];
 }
 
-const show = ({ at, by }: ShownBound) => `${at} (${by.join(", ")})`;
+/** ISO 8601 in UTC as people write it, to the second. */
+export const readableTime = (iso: string): string => iso.replace("T", " ").replace(/(?:\.\d+)?Z$/, " UTC");
+
+const show = ({ at, by }: ShownBound) => `${readableTime(at)} (${by.join(", ")})`;
 
 export function describeBounds(after: ShownBound | null, before: ShownBound | null): string {
   if (after !== null && before !== null) return `Made between ${show(after)} and ${show(before)}.`;

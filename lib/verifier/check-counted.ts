@@ -2,7 +2,8 @@
 import { parseHeadsStatement } from "#lib/domain/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/domain/agent-record";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { checkSnapshot, minuteOf, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
+import { readableTime } from "#lib/domain/time-words";
+import { checkSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
 import { checkSum, readStatementList, type SumSource } from "./check-sum";
 import type { RecordEntry, RecordPage } from "./record-pages";
 import { findSigner } from "./signed-statement";
@@ -84,7 +85,7 @@ export async function checkCounted(
   }
   return {
     snapshot: pass(
-      `number ${row.sequence} is in the snapshot of ${minuteOf(heads)}, at ${heads.covers_size} leaves`,
+      `number ${row.sequence} is in the snapshot of ${readableTime(heads.at)}, at ${heads.covers_size} leaves`,
     ),
     sum: heads.agents <= sumUpTo ? await checkSumOf(shown, heads, source, trust) : skip("sum_not_run"),
     heads,

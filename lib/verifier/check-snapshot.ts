@@ -24,9 +24,6 @@ import type { VerifierTrust } from "./trust";
 
 export type SignedHeads = AgentHeads & { digestHex: string };
 
-/** When it was made, for people. */
-export const minuteOf = ({ at }: SignedHeads): string => `${at.slice(0, 16).replace("T", " ")} UTC`;
-
 /** As an answer shows it. */
 export interface ShownSnapshot extends ShownRow {
   rowsPath: string;

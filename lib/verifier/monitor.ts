@@ -7,7 +7,8 @@ import { parseHeadsStatement } from "#lib/domain/agent-heads";
 import { base64Encode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { checkHeadsStatement, minuteOf, type SignedHeads } from "./check-snapshot";
+import { readableTime } from "#lib/domain/time-words";
+import { checkHeadsStatement, type SignedHeads } from "./check-snapshot";
 import { checkSum, type ListedStatement, readStatementList, type SumSource } from "./check-sum";
 import { checkConsistency, checkWholeLog, holds, type LogSource } from "./log-check";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
@@ -159,7 +160,7 @@ async function checkSnapshots(
     return null;
   }
   const { heads, rows, statement } = newest;
-  checks.push({ name: "snapshot", ...pass(`of ${minuteOf(heads)}, at ${heads.covers_size} leaves`) });
+  checks.push({ name: "snapshot", ...pass(`of ${readableTime(heads.at)}, at ${heads.covers_size} leaves`) });
   const sum = checkSum(heads, rows, all, trust);
   checks.push({ name: "sum", ...sum });
   if (sum.status === "fail")
