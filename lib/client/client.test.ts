@@ -3,7 +3,7 @@ import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { openRequest } from "#support/authorizations";
-import { clientOf, fetchFrom } from "#support/client";
+import { clientOf, type Fetch, fetchFrom } from "#support/client";
 import { databaseKinds } from "#support/databases";
 import type { Countersign } from "./create";
 import { UnreadableError } from "./errors";
@@ -30,6 +30,35 @@ describe.each(databaseKinds)("on %s", (kind) => {
     expect(await client.attest({ ...request, metadata: { n: 1 } }, options)).toEqual(made);
     expect((await client.attest(request)).attestation_id).not.toBe(made.attestation_id);
     await expect(client.attest(request, options)).rejects.toMatchObject({ code: "idempotency_key_reused" });
+  });
+
+  it("counts what it attests, so that what never arrived shows in the next", async () => {
+    // Of the third nothing arrives, however often it is tried; the fourth's first answer is lost.
+    let attempts = 0;
+    const fetch: Fetch = async (url, init) => {
+      const isLost = String(init.body).includes('"action":"Lost"');
+      if (isLost) throw new TypeError("fetch failed");
+      const response = await fetchFrom(test)(url, init);
+      attempts += 1;
+      if (attempts !== 3) return response;
+      await response.body?.cancel();
+      throw new TypeError("terminated");
+    };
+    const attest = clientOf(test, key, fetch).counting("worker-1");
+    const made = await Promise.allSettled(
+      ["One", "Two", "Lost", "Four", "Five"].map((action) => attest({ ...request, action })),
+    );
+    expect(made.map((one) => (one.status === "fulfilled" ? one.value.client_gap : "lost"))).toEqual([
+      false,
+      false,
+      "lost",
+      true,
+      false,
+    ]);
+    const other = await attest({ ...request, agent_slug: "other-field-bot" });
+    expect([other.client, other.client_gap]).toEqual([{ instance: "worker-1", sequence: 1 }, false]);
+    const fresh = await client.counting()({ ...request, agent_slug: "Field-bot" });
+    expect([fresh.client?.sequence, fresh.client_gap]).toEqual([1, false]);
   });
 
   it("names the field that is wrong", async () => {

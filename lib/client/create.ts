@@ -1,6 +1,7 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
 import { type AttestOptions, attest, type WriteOptions } from "./attest";
 import { authorize } from "./authorize";
+import { type Attest, countAttestations } from "./count";
 import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
 import { UnreadableError } from "./errors";
 import { type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
@@ -23,7 +24,12 @@ export interface CountersignOptions {
 
 export interface Countersign {
   /** Records what an agent did. Returns the receipt. */
-  attest(request: AttestRequest, options?: AttestOptions): Promise<Attestation>;
+  attest: Attest;
+  /**
+   * An `attest` that numbers what it sends for each agent from 1, and sends it one after the other: what never arrives
+   * shows as `client_gap` in the next. `instance`: a new name each time that the program starts (default: a random one).
+   */
+  counting(instance?: string): Attest;
   /**
    * Repeats every check here, without believing the service. `receipt`: the id of an attestation, or a receipt as text or
    * object (an attestation, a Sigstore bundle, a human_authorization, a presentation, a tlog-proof).
@@ -59,9 +65,11 @@ export function openService({ baseUrl, apiKey, runtime, ...given }: CountersignO
 
 export function createCountersign(options: CountersignOptions): Countersign {
   const service = openService(options);
+  const attestOnce: Attest = (request, more) => attest(service, request, more);
   const memory: GateMemory = { running: new Map(), unattested: new Map() };
   return {
-    attest: (request, more) => attest(service, request, more),
+    attest: attestOnce,
+    counting: (instance = service.randomUuid()) => countAttestations(attestOnce, instance),
     verify: (receipt, more = {}) => verifyHere(service, receipt, more),
     authorize: (request, more) => authorize(service, request, more),
     waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
