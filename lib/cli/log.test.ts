@@ -52,6 +52,13 @@ describe("the embedded database's log", () => {
       "active",
     ]);
     expect(body.keys[0].valid_to_index).toBe(lost.log.tree_size);
+    await test.app.close();
+    // What the database still holds of the old log is counted with the new one.
+    expectExit(await run("log", ["snapshot"], home), 0);
+    const checked = await run("log", ["check"], home);
+    expect(checked.out).toContain("1 snapshots: ok");
+    expectExit(checked, 0);
+    expect((await run("log", ["snapshot"], home)).out).toContain("Nothing was added");
   });
 });
 
