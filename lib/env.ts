@@ -9,11 +9,8 @@ import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { isIpAddress, isLoopbackUrl } from "#lib/domain/host";
 import { parseWitnessPolicy } from "#lib/domain/witness-policy";
+import { type Ceilings, fillCeilings, limitSettings } from "./env-limits";
 
-const limit = (value: number) => z.coerce.number().int().min(1).max(10_000_000).default(value);
-/** For all keys of an organization together; unset: `keysWorth` times the limit of one key. */
-const ceiling = z.coerce.number().int().min(1).max(10_000_000).optional();
-const keysWorth = 5;
 const text = z.string().trim().min(1).optional();
 
 /** Paths are appended to it, and it goes into every link. */
@@ -106,45 +103,11 @@ const schema = z.object({
       return z.NEVER;
     }
   }),
-  LIMIT_ATTEST_PER_MINUTE: limit(100),
-  LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: ceiling,
-  LIMIT_ATTEST_PER_DAY: limit(1000),
-  LIMIT_VERIFY_PER_MINUTE: limit(1000),
-  LIMIT_FEED_PER_MINUTE: limit(100),
-  LIMIT_AUTHORIZE_PER_MINUTE: limit(60),
-  LIMIT_AUTHORIZE_PER_ORGANIZATION_PER_MINUTE: ceiling,
-  LIMIT_AUTHORIZE_PENDING: limit(50),
-  LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: ceiling,
-  LIMIT_READ_AUTHORIZATION_PER_MINUTE: limit(1200),
-  LIMIT_APPROVE_PER_MINUTE: limit(120),
-  LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: limit(5),
-  LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: limit(20),
-  LIMIT_PUBLIC_READ_PER_MINUTE: limit(1000),
-  LIMIT_KEYED_PER_MINUTE: limit(1000),
-  LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE: ceiling,
-  LIMIT_KEYS_PER_ORGANIZATION: limit(50),
-  LIMIT_KEY_CHANGES_PER_DAY: limit(20),
-  LIMIT_UNKNOWN_KEY_PER_MINUTE: limit(60),
+  ...limitSettings,
   LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
 });
 
 type Settings = z.infer<typeof schema>;
-
-const ceilings = {
-  LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: "LIMIT_ATTEST_PER_MINUTE",
-  LIMIT_AUTHORIZE_PER_ORGANIZATION_PER_MINUTE: "LIMIT_AUTHORIZE_PER_MINUTE",
-  LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: "LIMIT_AUTHORIZE_PENDING",
-  LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE: "LIMIT_KEYED_PER_MINUTE",
-} as const;
-type Ceilings = Record<keyof typeof ceilings, number>;
-
-function fillCeilings(settings: Settings): Ceilings {
-  const filled = Object.entries(ceilings).map(([name, perKey]) => [
-    name,
-    settings[name as keyof Ceilings] ?? keysWorth * settings[perKey],
-  ]);
-  return Object.fromEntries(filled) as Ceilings;
-}
 
 export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   /** Without a slash at its end. */
