@@ -7,15 +7,13 @@ import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import type { Certificate } from "#lib/domain/certificate";
 import { fail, firstFailure, pass } from "#lib/domain/outcome";
 import type { CostlyChecks, Receipt } from "#lib/domain/receipt";
-import type { ActionStatement } from "#lib/domain/statement";
-import type { TimeBound } from "#lib/domain/time-checks";
 import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
 import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
-import type { Warning, WarningCode, WarningFacts } from "#lib/domain/warnings";
 import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
+import { finish } from "./finish";
 import { UnreadableError } from "./read-json";
-import type { Verdict, VerifierCheck, VerifierReport } from "./report";
+import type { VerifierCheck, VerifierReport } from "./report";
 import { checkBundleHints, checkRestatedFields, listUnprovenBounds } from "./restated-fields";
 import type { RestatedWarnings } from "./restated-warnings";
 import { chooseLogKey, type VerifierTrust } from "./trust";
@@ -201,70 +199,4 @@ async function verifyZkPresentation(
     ...(payload !== undefined && { payload }),
   });
   return finish("presentation", checks, { disclosed, presentationHeader });
-}
-
-interface Findings {
-  missing?: readonly string[];
-  unproven?: string[];
-  statement?: ActionStatement | null;
-  warnings?: Warning[];
-  statedWarnings?: WarningCode[];
-  disclosed?: VerifierReport["disclosed"];
-  madeAfter?: TimeBound | null;
-  madeBefore?: TimeBound | null;
-  presentationHeader?: VerifierReport["presentationHeader"];
-  authorization?: AuthorizationReport | null;
-  isErased?: boolean;
-  claimed?: boolean | null;
-}
-
-async function finish(
-  kind: Evidence["kind"],
-  checks: VerifierCheck[],
-  findings: Findings = {},
-): Promise<VerifierReport> {
-  const { missing = [], unproven = [], authorization = null, claimed = null } = findings;
-  const { presentationHeader = null } = findings;
-  const failed =
-    checks.length === 0 || checks.some(({ status }) => status === "fail" || status === "not_run");
-  const whole: Verdict = missing.length === 0 ? "valid" : "incomplete";
-  const verdict: Verdict = failed ? "invalid" : findings.isErased ? "erased" : whole;
-  const statement = failed ? null : (findings.statement ?? null);
-  const disclosed = failed ? [] : (findings.disclosed ?? []).map(({ name, value }) => ({ name, value }));
-  const warnings = failed ? [] : await gatherWarnings(findings);
-  const statedWarnings = failed ? [] : (findings.statedWarnings ?? []);
-  const isTest = authorization?.grade === "test" || warnings.some(({ code }) => code === "approval_test");
-  return {
-    kind,
-    verdict,
-    checks,
-    missing: [...missing],
-    unproven: failed ? [] : unproven,
-    statement,
-    warnings,
-    statedWarnings,
-    disclosed,
-    madeAfter: failed ? null : (findings.madeAfter ?? null),
-    madeBefore: failed ? null : (findings.madeBefore ?? null),
-    presentationHeader: failed ? null : presentationHeader,
-    authorization,
-    isTest,
-    claimed,
-    disagrees: claimed !== null && claimed !== (verdict !== "invalid"),
-  };
-}
-
-/** A disclosed value is as good as the payload's; an authorization by itself is a TEST or none. */
-async function gatherWarnings({
-  warnings = [],
-  disclosed = [],
-  authorization,
-}: Findings): Promise<Warning[]> {
-  if (disclosed.length === 0 && authorization?.grade !== "test") return warnings;
-  const { findWarnings, warningOf } = await import("#lib/domain/warnings");
-  const shown: WarningFacts = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
-  const test: WarningCode[] = authorization?.grade === "test" ? ["approval_test"] : [];
-  const known = warnings.map(({ code }) => code);
-  const more = new Set([...findWarnings(shown), ...test].filter((code) => !known.includes(code)));
-  return [...warnings, ...[...more].map(warningOf)];
 }

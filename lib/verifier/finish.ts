@@ -1,0 +1,74 @@
+/** From what was found to the report. */
+
+import type { ActionStatement } from "#lib/domain/statement";
+import type { TimeBound } from "#lib/domain/time-checks";
+import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
+import type { Warning, WarningCode, WarningFacts } from "#lib/domain/warnings";
+import type { Evidence } from "./evidence";
+import type { Verdict, VerifierCheck, VerifierReport } from "./report";
+
+interface Findings {
+  missing?: readonly string[];
+  unproven?: string[];
+  statement?: ActionStatement | null;
+  warnings?: Warning[];
+  statedWarnings?: WarningCode[];
+  disclosed?: VerifierReport["disclosed"];
+  madeAfter?: TimeBound | null;
+  madeBefore?: TimeBound | null;
+  presentationHeader?: VerifierReport["presentationHeader"];
+  authorization?: AuthorizationReport | null;
+  isErased?: boolean;
+  claimed?: boolean | null;
+}
+
+export async function finish(
+  kind: Evidence["kind"],
+  checks: VerifierCheck[],
+  findings: Findings = {},
+): Promise<VerifierReport> {
+  const { missing = [], unproven = [], authorization = null, claimed = null } = findings;
+  const { presentationHeader = null } = findings;
+  const failed =
+    checks.length === 0 || checks.some(({ status }) => status === "fail" || status === "not_run");
+  const whole: Verdict = missing.length === 0 ? "valid" : "incomplete";
+  const verdict: Verdict = failed ? "invalid" : findings.isErased ? "erased" : whole;
+  const statement = failed ? null : (findings.statement ?? null);
+  const disclosed = failed ? [] : (findings.disclosed ?? []).map(({ name, value }) => ({ name, value }));
+  const warnings = failed ? [] : await gatherWarnings(findings);
+  const statedWarnings = failed ? [] : (findings.statedWarnings ?? []);
+  const isTest = authorization?.grade === "test" || warnings.some(({ code }) => code === "approval_test");
+  return {
+    kind,
+    verdict,
+    checks,
+    missing: [...missing],
+    unproven: failed ? [] : unproven,
+    statement,
+    warnings,
+    statedWarnings,
+    disclosed,
+    madeAfter: failed ? null : (findings.madeAfter ?? null),
+    madeBefore: failed ? null : (findings.madeBefore ?? null),
+    presentationHeader: failed ? null : presentationHeader,
+    authorization,
+    isTest,
+    claimed,
+    disagrees: claimed !== null && claimed !== (verdict !== "invalid"),
+  };
+}
+
+/** A disclosed value is as good as the payload's; an authorization by itself is a TEST or none. */
+async function gatherWarnings({
+  warnings = [],
+  disclosed = [],
+  authorization,
+}: Findings): Promise<Warning[]> {
+  if (disclosed.length === 0 && authorization?.grade !== "test") return warnings;
+  const { findWarnings, warningOf } = await import("#lib/domain/warnings");
+  const shown: WarningFacts = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
+  const test: WarningCode[] = authorization?.grade === "test" ? ["approval_test"] : [];
+  const known = warnings.map(({ code }) => code);
+  const more = new Set([...findWarnings(shown), ...test].filter((code) => !known.includes(code)));
+  return [...warnings, ...[...more].map(warningOf)];
+}
