@@ -4,13 +4,13 @@
  * same machine, and judges nothing: absolute numbers of another day or machine mean little. The service is the one that
  * `npm start` starts, with its limits raised.
  *
- *   --quick              rounds of half a second and small databases, within three minutes: for a look, not for a claim
+ *   --quick              short rounds and small databases, within three minutes: for a look, not for a claim
  *   --json file          what was measured, as JSON too
  *   BENCH_DATABASE_URL   an administrator's URL of a PostgreSQL for both sides; else one is started, with fsync
  *   BENCH_FSYNC          off: the one that is started does not wait for the disk, for work on the benchmark itself
  *   BENCH_SECONDS        of each measurement (default 4)
  *   BENCH_SIZES          how many attestations there are in databases that are compared, smallest first (default
- *                        1000,100000,1000000, which takes a quarter of an hour to fill; --quick 300,2000,8000); the
+ *                        1000,100000,1000000, which takes a quarter of an hour to fill; --quick 300,1500,5000); the
  *                        second is also how many ids are verified at random
  *   PROCESSES            as the server's own setting
  */
@@ -55,8 +55,8 @@ if (unknown.length > 0) {
 }
 
 const settings = {
-  seconds: Number(process.env.BENCH_SECONDS ?? (flags.quick ? 0.5 : 4)),
-  sizes: (process.env.BENCH_SIZES ?? (flags.quick ? "300,2000,8000" : "1000,100000,1000000"))
+  seconds: Number(process.env.BENCH_SECONDS ?? (flags.quick ? 0.4 : 4)),
+  sizes: (process.env.BENCH_SIZES ?? (flags.quick ? "300,1500,5000" : "1000,100000,1000000"))
     .split(",")
     .map(Number),
 };
