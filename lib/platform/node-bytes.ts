@@ -9,7 +9,7 @@ const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset
 
 /** As text between: Node makes a Buffer of a digest in twice the time. */
 export const sha256 = (bytes: Uint8Array): Uint8Array =>
-  new Uint8Array(Buffer.from(hash("sha256", bytes, "latin1"), "latin1"));
+  new Uint8Array(Buffer.from(hash("sha256", bytes, "binary"), "binary"));
 export const toHex = (bytes: Uint8Array): string => viewOf(bytes).toString("hex");
 export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
 export const toBase64 = (bytes: Uint8Array): string => viewOf(bytes).toString("base64");
