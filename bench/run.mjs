@@ -10,7 +10,7 @@
  *   BENCH_FSYNC          off: the one that is started does not wait for the disk, for work on the benchmark itself
  *   BENCH_SECONDS        of each measurement (default 4)
  *   BENCH_SIZES          how many attestations there are in databases that are compared, smallest first (default
- *                        1000,100000,1000000, which takes a quarter of an hour to fill; --quick 300,1500,5000); the
+ *                        1000,100000,1000000, most of the time of a full run; --quick 300,1500,5000); the
  *                        second is also how many ids are verified at random
  *   PROCESSES            as the server's own setting
  */
