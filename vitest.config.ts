@@ -64,7 +64,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "sharing modules",
-          include: folders.map((folder) => `${folder}/**/*.test.{ts,tsx}`),
+          include: [...folders.map((folder) => `${folder}/**/*.test.{ts,tsx}`), "bench/*.test.mjs"],
           exclude: replacing,
           isolate: false,
         },

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server for one test run: binaries found or, as root on Debian, installed; a cluster in a temporary
- * folder, on a free port of 127.0.0.1, without fsync; stopped and removed at the end.
+ * A PostgreSQL server for one run of the tests or the benchmark: binaries found or, as root on Debian, installed; a
+ * cluster in a temporary folder, on a free port of 127.0.0.1; stopped and removed at the end.
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -21,7 +21,8 @@ import { installPackage } from "./debian.mjs";
 const debianFolder = "/usr/lib/postgresql";
 const clusterSettings = "/etc/postgresql-common/createcluster.conf";
 
-function findBinaries() {
+/** The folder of the server's programs, if there is one. */
+export function findBinaries() {
   const versions = existsSync(debianFolder) ? readdirSync(debianFolder) : [];
   versions.sort((a, b) => Number(b) - Number(a));
   const folders = [
@@ -97,44 +98,45 @@ function initialise(binaries, folder, password, user) {
   );
 }
 
-async function startServer(binaries, folder, user) {
+async function startServer(binaries, folder, user, settings) {
   // A password, not trust: a superuser of the cluster can run commands as its system user.
   const password = randomBytes(16).toString("hex");
   initialise(binaries, folder, password, user);
   const port = await findFreePort();
-  const settings = [
-    "listen_addresses=127.0.0.1",
-    "unix_socket_directories=",
-    "fsync=off",
-    "synchronous_commit=off",
-    "full_page_writes=off",
-    "max_connections=200",
-  ].flatMap((setting) => ["-c", setting]);
+  const all = ["listen_addresses=127.0.0.1", "unix_socket_directories=", ...settings];
   const server = spawn(
     path.join(binaries, "postgres"),
-    ["-D", path.join(folder, "data"), "-p", String(port), ...settings],
+    ["-D", path.join(folder, "data"), "-p", String(port), ...all.flatMap((setting) => ["-c", setting])],
     { ...user, cwd: folder, stdio: ["ignore", "ignore", "pipe"] },
   );
   return { server, url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
 }
 
+/** For what nobody needs after a crash: nothing waits for the disk. */
+export const withoutFsync = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+
 /**
- * Gives `{url, stop}`: the superuser's address (each test makes its own database there), and what ends it.
+ * For tests: `{url, stop}`, the superuser's address (each test makes its own database there), and what ends it.
  * TEST_DATABASE_URL names a server to use instead.
  */
 export async function startPostgres() {
   if (process.env.TEST_DATABASE_URL) return { url: process.env.TEST_DATABASE_URL, stop: async () => {} };
+  return startCluster([...withoutFsync, "max_connections=200"]);
+}
+
+/** `settings`: lines of postgresql.conf. Gives what startPostgres does. */
+export async function startCluster(settings) {
   if (!findBinaries()) installServer();
   const binaries = findBinaries();
   if (!binaries) {
     throw new Error(
-      "PostgreSQL is needed by the tests and is not installed: run `apt-get install postgresql` as root, or set TEST_DATABASE_URL to a superuser's address",
+      "PostgreSQL is needed and is not installed: run `apt-get install postgresql` as root, or set TEST_DATABASE_URL (npm test) or BENCH_DATABASE_URL (npm run bench) to a superuser's address",
     );
   }
   const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-postgres-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   try {
-    const { server, url } = await startServer(binaries, folder, findUser());
+    const { server, url } = await startServer(binaries, folder, findUser(), settings);
     const exited = new Promise((resolve) => server.on("exit", resolve));
     // The last resort, when this process ends without stop(): SIGQUIT ends the server at once.
     const end = () => {

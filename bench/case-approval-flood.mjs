@@ -5,12 +5,13 @@
  *   BENCH_FLOOD_SECONDS   how long (default 100)
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { quantile } from "./figures.mjs";
+import { askForApproval } from "./fill.mjs";
 import { getApiKey } from "./servers.mjs";
-import { makeProof, openWorldId, submitProof } from "./world-app.mjs";
+import { makeProof, openWorldId, submitJunk, submitProof } from "./world-app.mjs";
 
 export const name = "approval-flood";
 export const isOptional = true;
-export const needsBaselines = false;
 
 const seconds = Number(process.env.BENCH_FLOOD_SECONDS ?? 100);
 const strangersAddress = "203.0.113.7";
@@ -22,36 +23,8 @@ const addresses = 64;
 const maxJunk = 100_000;
 const approvals = Math.max(1, Math.floor(seconds / 12));
 
-/** Generators of the two groups: well-formed points, so that only the pairing shows that they prove nothing. */
-const generators = [
-  1n,
-  2n,
-  11559732032986387107991004021392285783925812861821192530917403151452391805634n,
-  10857046999023057135944570762232829481370756359578518086990519993285655852781n,
-  4082367875863433681332203403145435568316851327593401208105741076214120093531n,
-  8495653923123431417604973247489272438418190587263600148770280649306958101930n,
-  1n,
-  2n,
-];
-const toWord = (value) => value.toString(16).padStart(64, "0");
-const junkProof = `0x${generators.map(toWord).join("")}`;
-
-const quantile = (values, share) =>
-  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
-
 function count(tally, status) {
   tally[status] = (tally[status] ?? 0) + 1;
-}
-
-async function ask(baseUrl, key, slug, i) {
-  const answer = await fetch(`${baseUrl}/v1/authorize`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}` },
-    body: JSON.stringify({ agent_slug: slug, action: `Pay ${i}`, expires_in_minutes: 60 }),
-  });
-  if (answer.status !== 201) throw new Error(`/v1/authorize answered ${answer.status}`);
-  const { request_id: id, approval_url: url } = await answer.json();
-  return { id, link: `${baseUrl}${new URL(url).pathname}` };
 }
 
 /** Requests, of the attacker's organizations by turns. */
@@ -62,7 +35,7 @@ async function askForJunk(baseUrl) {
     keys.push(await getApiKey(baseUrl, `junk${i}@example.com`, `198.51.100.${i}`));
   for (let i = 0; i < organizations * requestsOfEach; i += 1) {
     const n = i % organizations;
-    links.push((await ask(baseUrl, keys[n], `junk-${n}`, i)).link);
+    links.push((await askForApproval({ baseUrl, key: keys[n] }, `junk-${n}`, `Pay ${i}`)).link);
   }
   return { keys, links };
 }
@@ -72,11 +45,7 @@ async function sendJunk({ links }, stop, tally, client) {
     const link = links[i % links.length];
     const address = `198.51.100.${i % addresses}`;
     try {
-      const start = await openWorldId(link, address);
-      const nullifier = `0x${toWord(BigInt(1_000_000 + i))}`;
-      const response = { identifier: "orb", proof: junkProof, merkle_root: `0x${toWord(9n)}`, nullifier };
-      const answer = await submitProof(link, address, start, response);
-      count(tally, answer.status);
+      count(tally, await submitJunk(link, address, i));
       tally.sent = (tally.sent ?? 0) + 1;
     } catch (error) {
       count(tally, error.status ?? "failed");
@@ -134,11 +103,12 @@ async function timeDecision(baseUrl, { id, link }, { start, response }) {
   return { first: answer.status, end: state.status, ms: performance.now() - beganMs };
 }
 
-export async function run({ ports, key }) {
-  const baseUrl = `http://localhost:${ports.app}`;
+export async function run(servers) {
+  const service = await servers.service("flood", { embedded: true });
+  const { baseUrl, key } = service;
   const mine = [];
   for (let i = 0; i < approvals + 1; i += 1) {
-    const asked = await ask(baseUrl, key, "stranger", i);
+    const asked = await askForApproval(service, "stranger", `Pay ${i}`);
     const start = await openWorldId(asked.link, strangersAddress);
     mine.push({ asked, proof: { start, response: await makeProof(baseUrl, start) } });
   }

@@ -5,6 +5,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { attestMany, readerSlug } from "./fill.mjs";
 
 export const name = "pages";
 /** Only when asked for: it downloads a package and needs a Chromium. */
@@ -43,19 +44,15 @@ async function measure(url) {
   return categories.map((_, i) => Math.round(runs.map((scores) => scores[i]).sort((a, b) => a - b)[2] * 100));
 }
 
-export async function run({ ports, key }) {
-  const base = `http://localhost:${ports.app}`;
-  const answer = await fetch(`${base}/v1/attest`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}` },
-    body: JSON.stringify({ agent_slug: "bench-pages", action: "Paid invoice 1042", inputs_hash: "abc" }),
-  });
-  const { public_url: attestation } = await answer.json();
+export async function run(servers) {
+  const service = await servers.service();
+  const [id] = await attestMany(service, 1);
+  const { baseUrl: base } = service;
   console.log(`\nLighthouse: ${categories.join(", ")}`);
   for (const [page, url] of [
     ["/", `${base}/`],
-    ["/verify/…", attestation],
-    ["/agent/…", `${base}/agent/bench-pages`],
+    ["/verify/…", `${base}/verify/${readerSlug}/${id}`],
+    ["/agent/…", `${base}/agent/${readerSlug}`],
   ]) {
     await (await fetch(url)).arrayBuffer();
     console.log(`  ${page.padEnd(10)} ${(await measure(url)).join("  ")}`);

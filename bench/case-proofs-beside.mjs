@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { postSide } from "./fill.mjs";
 import { httpRequest, runLoad } from "./load.mjs";
 import { printRatio, printSides, takeTurns } from "./rounds.mjs";
 
@@ -14,6 +15,13 @@ const withProof = { ...plain, agent_slug: "bench-proofs", is_public: false, enab
 const burner = fileURLToPath(new URL("burner.mjs", import.meta.url));
 
 export const name = "proofs-beside";
+export const isOptional = true;
+
+/** Keeps the pool busy until `signal` aborts. */
+export function streamProofs({ port, key }, signal) {
+  const request = httpRequest(port, "POST", "/v1/attest", { key, body: withProof });
+  return runLoad({ port, connections: 4, next: () => request, status: 201, signal });
+}
 
 async function besideBurner(measure) {
   const child = spawn(process.execPath, [burner], { stdio: "ignore" });
@@ -25,9 +33,9 @@ async function besideBurner(measure) {
   }
 }
 
-async function besideProofs(measure, load, proofs) {
+async function besideProofs(measure, service, proofs) {
   const stop = new AbortController();
-  const stream = runLoad({ ...load, connections: 4, seconds: 3600, status: 201, signal: stop.signal });
+  const stream = streamProofs(service, stop.signal);
   try {
     return await measure();
   } finally {
@@ -36,26 +44,24 @@ async function besideProofs(measure, load, proofs) {
   }
 }
 
-export async function run({ ports, key }, seconds) {
-  const port = ports.app;
-  const request = httpRequest(port, "POST", "/v1/attest", { key, body: plain });
-  const proving = httpRequest(port, "POST", "/v1/attest", { key, body: withProof });
+export async function run(servers, { seconds }) {
+  const service = await servers.service();
   const proofs = [];
   for (const [clients, connections] of [
     ["8 clients", 8],
     ["a lone client", 1],
   ]) {
-    const measure = () => runLoad({ port, connections, seconds, next: () => request, status: 201 });
+    const measure = postSide(service, "/v1/attest", plain, { connections, seconds });
     const sides = await takeTurns({
       alone: measure,
-      "beside proofs": () => besideProofs(measure, { port, next: () => proving }, proofs),
+      "beside proofs": () => besideProofs(measure, service, proofs),
       "beside a foreign process": () => besideBurner(measure),
     });
     printSides(`POST /v1/attest, ${clients}`, sides);
     const [alone, busy, control] = Object.values(sides);
-    printRatio("throughput beside proofs", busy.perSecond / alone.perSecond, "1 is untouched");
-    printRatio("the same against the foreign process", busy.perSecond / control.perSecond, "more is better");
-    printRatio("median beside proofs", busy.medianMs / alone.medianMs, "1 is untouched");
+    printRatio(`attest, ${clients}, beside proofs`, busy.perSecond / alone.perSecond, "1 is untouched");
+    printRatio("the same against the foreign process", busy.perSecond / control.perSecond);
+    printRatio(`attest, ${clients}, median beside proofs`, busy.medianMs / alone.medianMs, "1 is untouched");
     printRatio("the same against the foreign process", busy.medianMs / control.medianMs, "less is better");
   }
   const made = proofs.reduce((sum, { count }) => sum + count, 0);

@@ -3,8 +3,10 @@ import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { PGlite } from "@electric-sql/pglite";
 import fastify from "fastify";
 import postgres from "postgres";
+import { createRecords } from "./records.mjs";
 
-const [port, dataDir, databaseUrl] = process.argv.slice(2);
+const [port, dataDir] = process.argv.slice(2);
+const databaseUrl = process.env.DATABASE_URL;
 
 async function openDatabase() {
   if (databaseUrl === undefined) {
@@ -16,10 +18,7 @@ async function openDatabase() {
 }
 
 const query = await openDatabase();
-await query(
-  "CREATE TABLE records (id uuid PRIMARY KEY, payload bytea NOT NULL, signature bytea NOT NULL, created_at timestamptz NOT NULL)",
-  [],
-);
+await query(createRecords, []);
 const { privateKey } = generateKeyPairSync("ed25519");
 const app = fastify();
 

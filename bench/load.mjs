@@ -3,13 +3,16 @@
  * It knows just enough HTTP to find an answer's end, so that it costs the measured servers as little as it can.
  */
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { quantile } from "./figures.mjs";
 
-/** Bytes of one HTTP/1.1 request. */
-export function httpRequest(port, method, path, { key, body } = {}) {
+/** Bytes of one HTTP/1.1 request; `address`: of a client behind the reverse proxy that the benchmark plays. */
+export function httpRequest(port, method, path, { key, body, address } = {}) {
   const text = body === undefined ? "" : JSON.stringify(body);
   const head = [
     `${method} ${path} HTTP/1.1`,
     `host: localhost:${port}`,
+    ...(address === undefined ? [] : [`x-forwarded-for: ${address}`]),
     ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
     ...(body === undefined
       ? []
@@ -18,8 +21,8 @@ export function httpRequest(port, method, path, { key, body } = {}) {
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${text}`);
 }
 
-/** The status of the first complete answer in `bytes`, or null while it is not whole. */
-function readStatus(bytes) {
+/** The first answer in `bytes`, or null while it is not whole. */
+function readAnswer(bytes) {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return null;
   const head = bytes.toString("latin1", 0, end);
@@ -28,20 +31,21 @@ function readStatus(bytes) {
     length === undefined
       ? bytes.subarray(-5).toString("latin1") === "0\r\n\r\n"
       : bytes.length >= end + 4 + Number(length);
-  return isWhole ? Number(head.slice(9, 12)) : null;
+  return isWhole ? { status: Number(head.slice(9, 12)), body: bytes.subarray(end + 4) } : null;
 }
 
-function openConnection(port) {
+/** `send` resolves to the status and the bytes of the body (with what chunks it, if it is chunked). */
+export function openConnection(port) {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   let received = [];
   let settle = null;
   const fail = (error) => settle?.reject(error ?? new Error("the server closed the connection"));
   socket.on("data", (chunk) => {
     received.push(chunk);
-    const status = readStatus(received.length === 1 ? chunk : Buffer.concat(received));
-    if (status === null) return;
+    const answer = readAnswer(received.length === 1 ? chunk : Buffer.concat(received));
+    if (answer === null) return;
     received = [];
-    settle?.resolve(status);
+    settle?.resolve(answer);
   });
   socket.on("error", fail);
   socket.on("close", () => fail());
@@ -58,13 +62,22 @@ function openConnection(port) {
   };
 }
 
-const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-
 /**
- * `next(i)` gives the bytes of the i-th request. Answers of `status` count; others are only counted.
- * Runs for `seconds`, or until `signal` aborts; `pauseMs` after an answer of another status.
+ * `next(i)` gives the bytes of the i-th request. Answers of `status` count, and `take` gets their bodies; others are
+ * only counted. Runs for `seconds`, for `count` requests, or until `signal` aborts; `pauseMs` between two requests of a
+ * connection.
  */
-export async function runLoad({ port, connections, seconds, next, status, signal, pauseMs = 0 }) {
+export async function runLoad({
+  port,
+  connections,
+  seconds = Number.POSITIVE_INFINITY,
+  count = Number.POSITIVE_INFINITY,
+  next,
+  status,
+  take,
+  signal,
+  pauseMs = 0,
+}) {
   const latenciesMs = [];
   const others = new Map();
   const startedMs = performance.now();
@@ -72,26 +85,25 @@ export async function runLoad({ port, connections, seconds, next, status, signal
   let sent = 0;
   const work = async () => {
     const connection = openConnection(port);
-    while (performance.now() < endMs && !signal?.aborted) {
+    while (sent < count && performance.now() < endMs && !signal?.aborted) {
       const beganMs = performance.now();
-      const got = await connection.send(next(sent++));
-      if (got === status) latenciesMs.push(performance.now() - beganMs);
-      else {
-        others.set(got, (others.get(got) ?? 0) + 1);
-        if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      }
+      const answer = await connection.send(next(sent++));
+      if (answer.status === status) {
+        latenciesMs.push(performance.now() - beganMs);
+        take?.(answer.body);
+      } else others.set(answer.status, (others.get(answer.status) ?? 0) + 1);
+      if (pauseMs > 0) await sleep(pauseMs);
     }
     connection.close();
   };
   await Promise.all(Array.from({ length: connections }, work));
   const elapsedSeconds = (performance.now() - startedMs) / 1000;
-  const sorted = latenciesMs.sort((a, b) => a - b);
-  if (sorted.length === 0) throw new Error(`no answer ${status}, but ${JSON.stringify([...others])}`);
+  if (latenciesMs.length === 0) throw new Error(`no answer ${status}, but ${JSON.stringify([...others])}`);
   return {
-    count: sorted.length,
-    perSecond: sorted.length / elapsedSeconds,
-    medianMs: quantile(sorted, 0.5),
-    p99Ms: quantile(sorted, 0.99),
+    count: latenciesMs.length,
+    perSecond: latenciesMs.length / elapsedSeconds,
+    medianMs: quantile(latenciesMs, 0.5),
+    p99Ms: quantile(latenciesMs, 0.99),
     others: Object.fromEntries(others),
   };
 }

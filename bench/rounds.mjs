@@ -1,9 +1,5 @@
 /** Rounds that take turns, so that a neighbour's load on the machine falls on every side alike; medians of the rounds. */
-
-const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
-
-const medians = (all) =>
-  Object.fromEntries(Object.keys(all[0]).map((name) => [name, median(all.map((one) => one[name] ?? 0))]));
+import { describeFigure, medians } from "./figures.mjs";
 
 /** `sides`: name → function that measures once. The first round warms up and is not counted. */
 export async function takeTurns(sides, rounds = 3) {
@@ -14,39 +10,51 @@ export async function takeTurns(sides, rounds = 3) {
       if (round > 0) results[name].push(result);
     }
   }
-  const measures = ["perSecond", "medianMs", "p99Ms"];
   return Object.fromEntries(
     Object.entries(results).map(([name, all]) => [
       name,
-      {
-        ...Object.fromEntries(measures.map((measure) => [measure, median(all.map((one) => one[measure]))])),
-        cpuMicros: medians(all.map(({ cpuMicros = {} }) => cpuMicros)),
-      },
+      { ...medians(all.map(onlyNumbers)), cpuMicros: medians(all.map(({ cpuMicros = {} }) => cpuMicros)) },
     ]),
   );
 }
 
-const round = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
+const onlyNumbers = (result) =>
+  Object.fromEntries(Object.entries(result).filter(([, value]) => typeof value === "number"));
 
-/** Everything that was printed, for `--json`. */
-export const report = [];
+/** Everything that was printed, for `--json`; the ratios and other results once more by themselves, for the table. */
+export const report = { measured: [], results: [] };
 
+const times = { medianMs: "median", meanMs: "mean", p99Ms: "p99" };
+
+/** What follows it, until the next one, is about these sides. */
 export function printSides(title, sides) {
-  report.push({ title, sides, ratios: {} });
+  report.measured.push({ title, sides });
   console.log(`\n${title}`);
-  for (const [name, { perSecond, medianMs, p99Ms, cpuMicros }] of Object.entries(sides)) {
-    const latency = `median ${round(medianMs)} ms, p99 ${round(p99Ms)} ms`;
-    console.log(`  ${name.padEnd(34)} ${round(perSecond).padStart(7)}/s   ${latency}`);
+  for (const [name, { perSecond, cpuMicros, ...side }] of Object.entries(sides)) {
+    const latency = Object.entries(times)
+      .filter(([key]) => side[key] !== undefined)
+      .map(([key, word]) => `${word} ${describeFigure(side[key], "ms")}`);
+    const rate = perSecond === undefined ? "" : describeFigure(perSecond, "/s");
+    console.log(`  ${name.padEnd(40)} ${rate.padStart(9)}   ${latency.join(", ")}`);
     const used = Object.entries(cpuMicros ?? {}).filter(([, micros]) => micros >= 1);
     if (used.length > 0)
       console.log(
-        `    CPU a request: ${used.map(([part, micros]) => `${part} ${round(micros)} µs`).join(", ")}`,
+        `    CPU a request: ${used.map(([part, micros]) => `${part} ${describeFigure(micros, "µs")}`).join(", ")}`,
       );
   }
 }
 
-export function printRatio(what, value, sense) {
-  const last = report.at(-1);
-  if (last) last.ratios[what] = value;
-  console.log(`  → ${what}: ${value.toFixed(2)} × (${sense})`);
+/** `what` says all, without the title; `sense`: how to read it. */
+export function printResult(what, value, unit, sense) {
+  report.results.push({ what, value, unit, sense });
+  console.log(`  → ${what}: ${describeFigure(value, unit)} (${sense})`);
+}
+
+export const printRatio = (what, value, sense = "more is better") => printResult(what, value, "×", sense);
+
+export function printTable() {
+  const width = Math.max(...report.results.map(({ what }) => what.length));
+  console.log("\nAll results");
+  for (const { what, value, unit, sense } of report.results)
+    console.log(`  ${what.padEnd(width)}  ${describeFigure(value, unit).padStart(10)}  ${sense}`);
 }

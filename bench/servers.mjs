@@ -1,38 +1,22 @@
-/** Starts what is measured and what it is measured against, each a process of its own on a fresh database. */
+/**
+ * Starts what is measured and what it is measured against, each when it is first asked for, as processes of its own on
+ * a fresh database. They run until the end, so that sides can take turns in the same minute; an idle one costs nothing
+ * that would show.
+ */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import postgres from "postgres";
-import { createMeter } from "./cpu.mjs";
+import { findFreePort } from "#ci/postgres";
+import { openDatabases } from "./database.mjs";
+import { buildPlainNext, next, plainNext } from "./plain-next.mjs";
+import { createMeter } from "./usage.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const next = path.join(root, "node_modules/next/dist/bin/next");
-const noopNext = path.join(root, "bench/noop-next");
 
-/** With BENCH_DATABASE_URL both sides get a database of their own there; without, embedded ones. */
-async function createDatabase(name) {
-  const adminUrl = process.env.BENCH_DATABASE_URL;
-  if (adminUrl === undefined) return { drop: async () => {} };
-  const admin = postgres(adminUrl, { max: 1, onnotice: () => {} });
-  const database = `bench_${name}_${process.pid}`;
-  await admin.unsafe(`CREATE DATABASE ${database}`);
-  const url = new URL(adminUrl);
-  url.pathname = `/${database}`;
-  return {
-    url: url.href,
-    name: database,
-    drop: async () => {
-      await admin.unsafe(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
-      await admin.end();
-    },
-  };
-}
-
-function start(args, env = {}, cwd = root) {
+function start(args, env, cwd) {
   const child = spawn(process.execPath, args, {
     cwd,
     env: { ...process.env, NODE_ENV: "production", ...env },
@@ -48,28 +32,41 @@ function start(args, env = {}, cwd = root) {
   };
 }
 
+/** Until it answers, if only that there is nothing at this address. */
 async function waitFor(url, init) {
   const deadline = Date.now() + 60_000;
   while (Date.now() < deadline) {
     const answer = await fetch(url, init).catch(() => null);
     await answer?.arrayBuffer();
     if (answer && answer.status < 500) return;
-    await sleep(100);
+    await sleep(20);
   }
   throw new Error(`${url} did not answer within a minute`);
 }
 
-/** By webpack: Turbopack, whose root must hold node_modules, takes the product's own instrumentation along. */
-async function buildNoopNext() {
-  if (existsSync(path.join(noopNext, ".next/BUILD_ID"))) return;
-  console.log("building the no-op Next application, once");
-  const build = spawn(process.execPath, [next, "build", "--webpack"], {
-    cwd: noopNext,
-    env: { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  const code = await new Promise((resolve) => build.once("exit", resolve));
-  if (code !== 0) throw new Error("the no-op Next application does not build");
+/** A server that can be stopped and started again as it was; `begin` waits for an answer at `path`. */
+async function run({ args, env, cwd = root, port, ready, database }) {
+  let child;
+  const begin = async (path = ready.path) => {
+    child = start(args, env, cwd);
+    await waitFor(`http://127.0.0.1:${port}${path}`, ready.init);
+  };
+  const server = {
+    port,
+    database,
+    baseUrl: `http://localhost:${port}`,
+    meter: () => createMeter(child.pid, database)(),
+    pid: () => child.pid,
+    stop: () => child.stop(),
+    begin,
+  };
+  try {
+    await begin();
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
+  return server;
 }
 
 /** A key, as a developer gets it: by the code in the development mailbox. */
@@ -102,52 +99,69 @@ const noLimit = Object.fromEntries(
   ].map((name) => [`LIMIT_${name}`, "10000000"]),
 );
 
-function startBaselines(ports, folder, databaseUrl) {
-  const fastify = ["bench/fastify-baseline.mjs", String(ports.fastify), path.join(folder, "fastify")];
-  return [
-    start([...fastify, ...(databaseUrl ? [databaseUrl] : [])]),
-    start([next, "start", "-p", String(ports.next)], {}, noopNext),
-  ];
+/** `embedded`: on an embedded database; `processes`: as PROCESSES, else the server's default. */
+async function startService({ folder, databases, name, embedded = false, processes }) {
+  const port = await findFreePort();
+  const database = embedded ? undefined : await databases.create(name);
+  const env = {
+    PORT: String(port),
+    PUBLIC_BASE_URL: `http://localhost:${port}`,
+    DATA_DIR: path.join(folder, name),
+    LOG_LEVEL: "error",
+    // So that a case can play clients of many addresses.
+    TRUSTED_PROXY_HOPS: "1",
+    DATABASE_URL: database?.url,
+    PROCESSES: processes ?? (embedded ? undefined : process.env.PROCESSES),
+    ...noLimit,
+  };
+  const ready = { path: "/v1/health" };
+  const server = await run({ args: ["dist/server.mjs"], env, port, ready, database: database?.name });
+  return { ...server, key: await getApiKey(server.baseUrl) };
 }
 
-/** `withBaselines`: also what the service is measured against. */
-export async function startServers(firstPort, withBaselines) {
-  if (withBaselines) await buildNoopNext();
+async function startFastify({ folder, databases, embedded = false }) {
+  const port = await findFreePort();
+  const name = embedded ? "fastify_embedded" : "fastify";
+  const database = embedded ? undefined : await databases.create(name);
+  const args = ["bench/fastify-baseline.mjs", String(port), path.join(folder, name)];
+  const env = { DATABASE_URL: database?.url };
+  const server = await run({ args, env, port, ready: { path: "/" }, database: database?.name });
+  return { ...server, databaseUrl: database?.url };
+}
+
+async function startPlainNext({ databaseUrl }) {
+  await buildPlainNext();
+  const port = await findFreePort();
+  const ready = { path: "/noop", init: { method: "POST", body: "{}" } };
+  const args = [next, "start", "-p", String(port)];
+  return run({ args, env: { DATABASE_URL: databaseUrl }, cwd: plainNext, port, ready });
+}
+
+/** What the cases ask for, by name; the same name gives the same server. */
+export async function openServers() {
+  const databases = await openDatabases();
   const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-bench-"));
-  const ports = { app: firstPort, fastify: firstPort + 1, next: firstPort + 2 };
-  const databases = [await createDatabase("app"), await createDatabase("fastify")];
-  const [ours, theirs] = databases.map(({ url }) => url);
-  const baseUrl = `http://localhost:${ports.app}`;
-  const children = [
-    start(["dist/server.mjs"], {
-      PORT: String(ports.app),
-      PUBLIC_BASE_URL: baseUrl,
-      DATA_DIR: path.join(folder, "app"),
-      LOG_LEVEL: "error",
-      // So that a case can play clients of many addresses.
-      TRUSTED_PROXY_HOPS: "1",
-      ...(ours && { DATABASE_URL: ours }),
-      ...noLimit,
-    }),
-    ...(withBaselines ? startBaselines(ports, folder, theirs) : []),
-  ];
-  const stop = async () => {
-    await Promise.all(children.map((child) => child.stop()));
-    await Promise.all(databases.map(({ drop }) => drop()));
-    await rm(folder, { recursive: true, force: true });
+  const started = new Map();
+  const once = (name, begin) => {
+    if (!started.has(name)) started.set(name, begin());
+    return started.get(name);
   };
-  const baselines = () => [
-    waitFor(`http://127.0.0.1:${ports.fastify}/`),
-    waitFor(`http://127.0.0.1:${ports.next}/noop`, { method: "POST", body: "{}" }),
-  ];
-  try {
-    await Promise.all([waitFor(`${baseUrl}/v1/health`), ...(withBaselines ? baselines() : [])]);
-    const meters = Object.fromEntries(
-      Object.keys(ports).map((name, i) => [name, createMeter(children[i]?.pid, databases[i]?.name)]),
+  const fastify = (options = {}) =>
+    once(options.embedded ? "embedded Fastify" : "Fastify", () =>
+      startFastify({ folder, databases, ...options }),
     );
-    return { ports, meters, key: await getApiKey(baseUrl), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  return {
+    databases,
+    service: (name = "app", options = {}) =>
+      once(`service ${name}`, () => startService({ folder, databases, name, ...options })),
+    fastify,
+    /** Its page reads the rows that Fastify writes. */
+    plainNext: () => once("plain Next", async () => startPlainNext(await fastify())),
+    async stop() {
+      const ends = await Promise.allSettled(started.values());
+      await Promise.all(ends.map(({ value }) => value?.stop()));
+      await databases.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }

@@ -49,6 +49,28 @@ describe("the gate of pages", () => {
     expect(done.length * pageMs).toBeLessThan(10_000 * 0.5 + 2_500);
   });
 
+  it("charges pages that are under way together for the thread's time once", async () => {
+    const gate = makeGate({ maxWaiting: 10_000, maxWaitingPerAddress: 1_000 });
+    const done: string[] = [];
+    let busyUntilMs = 0;
+    // One thread: a page begins when those before it are through.
+    const renderInTurn = () => {
+      busyUntilMs = Math.max(busyUntilMs, performance.now()) + pageMs;
+      return new Promise<void>((resolve) =>
+        setTimeout(() => {
+          worked += pageMs;
+          done.push("page");
+          resolve();
+        }, busyUntilMs - performance.now()),
+      );
+    };
+    for (let i = 0; i < 400; i += 1)
+      for (const address of ["a", "b", "c", "d"]) void gate.run(address, new Client(), renderInTurn);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(done.length * pageMs).toBeGreaterThan(10_000 * 0.5);
+    expect(done.length * pageMs).toBeLessThan(10_000 * 0.5 + 2_500);
+  });
+
   it("takes turns: a stranger's page waits for one of the flood's, not for all", async () => {
     const gate = makeGate({ maxWaitingPerAddress: 300 });
     const done: string[] = [];

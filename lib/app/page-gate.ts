@@ -89,6 +89,9 @@ export function createPageGate(options: GateOptions = {}): PageGate {
   /** Those in which someone waits, the next one first. */
   const turns: Lane[] = [];
   let active = 0;
+  /** What one page would have cost from the beginning until now: those under way share the thread's time evenly. */
+  let costMs = 0;
+  let countedMs = workedMs();
   let timer: NodeJS.Timeout | undefined;
 
   function laneOf(address: string): Lane {
@@ -101,6 +104,14 @@ export function createPageGate(options: GateOptions = {}): PageGate {
     lanes.set(address, lane);
     if (lanes.size > maxLanes) lanes.delete(lanes.keys().next().value ?? "");
     return lane;
+  }
+
+  /** Before the number of pages under way changes, and to learn a price. */
+  function countCost(): number {
+    const now = workedMs();
+    costMs += (now - countedMs) / Math.max(1, active);
+    countedMs = now;
+    return costMs;
   }
 
   /** Starts what may start, and comes again when the next may. */
@@ -122,6 +133,7 @@ export function createPageGate(options: GateOptions = {}): PageGate {
     turns.splice(turns.indexOf(lane), 1);
     if (lane.waiting.length > 0) turns.push(lane);
     lane.isActive = true;
+    countCost();
     active += 1;
     start?.();
   }
@@ -142,10 +154,10 @@ export function createPageGate(options: GateOptions = {}): PageGate {
   }
 
   async function hold(lane: Lane, work: () => Promise<void>): Promise<void> {
-    const beganMs = workedMs();
+    const beganMs = costMs;
     let isHeld = true;
     const release = () => {
-      if (isHeld) leave(lane, workedMs() - beganMs);
+      if (isHeld) leave(lane, countCost() - beganMs);
       isHeld = false;
     };
     const limit = setTimeout(release, maxHoldMs);

@@ -1,5 +1,5 @@
 /** Authorization requests created, polled and listed through the API (docs/wire.md). */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { authorizationState, authorizeResponse } from "#lib/contract/authorize";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest } from "#support/authorizations";
@@ -79,6 +79,22 @@ describe.each(databaseKinds)("authorizations (%s)", (kind) => {
     const owned = (await asked.read(key)).body;
     expect(owned).toMatchObject({ context: { secret: "s3cret" }, context_salt: asked.made.context_salt });
     expect(JSON.stringify(owned)).not.toContain("/approve/");
+  });
+
+  it("reads a decision once for all who wait for it", async () => {
+    const asked = await ask(test, key);
+    const waiting = Array.from({ length: 30 }, () => asked.read(undefined, "?wait=25"));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const statements = vi.spyOn(test.app.context.database, "statement");
+    try {
+      await asked.deny();
+      for (const { body } of await Promise.all(waiting)) expect(body.status).toBe("denied");
+      const reads = statements.mock.calls.filter(([text]) => text.includes("authorization_requests"));
+      expect(reads.length).toBeGreaterThan(0);
+      expect(reads.length).toBeLessThan(10);
+    } finally {
+      statements.mockRestore();
+    }
   });
 
   it("holds the answer until the decision, without a database connection", async () => {

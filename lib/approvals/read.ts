@@ -98,6 +98,25 @@ async function requireAuthorization(context: Context, requestId: string): Promis
   return row;
 }
 
+const beginning = new WeakMap<Context["database"], Map<string, Promise<FoundAuthorization>>>();
+
+/**
+ * A decision wakes all who wait for it in one turn of the event loop: they share a read. One that is on its way is not
+ * joined, because it may not see what woke the caller.
+ */
+function readTogether(context: Context, requestId: string): Promise<FoundAuthorization> {
+  const reads = beginning.get(context.database) ?? new Map<string, Promise<FoundAuthorization>>();
+  beginning.set(context.database, reads);
+  const begun = reads.get(requestId);
+  if (begun !== undefined) return begun;
+  const read = new Promise((resolve) => setImmediate(resolve)).then(() => {
+    reads.delete(requestId);
+    return requireAuthorization(context, requestId);
+  });
+  reads.set(requestId, read);
+  return read;
+}
+
 /** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */
 export async function readAuthorization(
   context: Context,
@@ -113,7 +132,7 @@ export async function readAuthorization(
     // Listening begins before the look, so that a change in between wakes too.
     const woken = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs), abort.signal);
     try {
-      const row = await requireAuthorization(context, requestId);
+      const row = await readTogether(context, requestId);
       if (row.status !== "pending" || leftMs <= 0) return describeFor(context, row, viewer);
       const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
       await woken;

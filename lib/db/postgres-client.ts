@@ -109,10 +109,14 @@ const connectionOptions = {
   connection: { application_name: "countersign" },
 } satisfies postgres.Options<Record<string, never>>;
 
-/** A generic plan, made once for each connection: if the tables were empty then, it must use their indexes all the same. */
+/**
+ * A generic plan, made once for each connection: if the tables were empty then, or had no statistics, it must use their
+ * indexes all the same, and in their order. A bitmap has none, so a page would cost all rows of an agent.
+ */
 const planSettings = {
   plan_cache_mode: "force_generic_plan",
   enable_seqscan: "off",
+  enable_bitmapscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
   jit: "off",

@@ -62,4 +62,20 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     await database.close();
     await made.drop();
   });
+
+  it("reads a page in the order of an index, and not all rows to sort them, if the table has no statistics yet", async () => {
+    const made = await createTestDatabase();
+    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    const run = (text: string) => database.statement(text, "write")();
+    await run(`CREATE TEMP TABLE listed AS
+      SELECT 1 AS agent, place, repeat('x', 500) AS payload FROM generate_series(1, 4000) AS place`);
+    await run("CREATE INDEX ON listed (agent, place DESC)");
+    const plan = await run(
+      "EXPLAIN SELECT payload FROM listed WHERE agent = 1 AND place < 5000 ORDER BY place DESC LIMIT 21",
+    );
+    expect(JSON.stringify(plan)).toContain("Index Scan using");
+    expect(JSON.stringify(plan)).not.toContain("Sort");
+    await database.close();
+    await made.drop();
+  });
 });

@@ -1,5 +1,6 @@
-/** Processor time of a server and of its PostgreSQL backends, from Linux's /proc; nothing elsewhere. */
+/** Processor time and memory of a server, and the time of its PostgreSQL backends, from Linux's /proc; nothing elsewhere. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { parsePss } from "./figures.mjs";
 
 /** USER_HZ, which is 100 on every Linux that Node runs on. */
 const microsPerTick = 10_000;
@@ -22,12 +23,24 @@ const argumentsOf = (pid) => read(`/proc/${pid}/cmdline`).split("\0").filter(Boo
 const childrenOf = (pid) => read(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean);
 
 /** By its last argument: the processes of one server are called after their part in it. */
+const nameOf = (pid) => argumentsOf(pid).at(-1)?.split("/").at(-1) ?? "";
+
+function* listTree(pid) {
+  yield pid;
+  for (const child of childrenOf(pid)) yield* listTree(child);
+}
+
 function addTree(pid, totals) {
-  const name = argumentsOf(pid).at(-1)?.split("/").at(-1) ?? "";
-  totals[name] = (totals[name] ?? 0) + microsOf(pid);
-  for (const child of childrenOf(pid)) addTree(child, totals);
+  for (const one of listTree(pid)) totals[nameOf(one)] = (totals[nameOf(one)] ?? 0) + microsOf(one);
   return totals;
 }
+
+/** The memory of each process of a server in megabytes, with its share of what it shares: `[{name, megabytes}]`. */
+export const readMemory = (pid) =>
+  [...listTree(pid)].map((one) => ({
+    name: nameOf(one),
+    megabytes: parsePss(readFileSync(`/proc/${one}/smaps_rollup`, "utf8")),
+  }));
 
 /** A backend's title has the name of its database. */
 const backendsOf = (database) =>

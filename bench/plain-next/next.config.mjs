@@ -1,4 +1,4 @@
-/** The yardstick for Next: a route handler that does nothing. */
+/** The yardstick for Next (plain-next.mjs). */
 import { fileURLToPath } from "node:url";
 
 export default { outputFileTracingRoot: fileURLToPath(new URL(".", import.meta.url)) };

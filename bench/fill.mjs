@@ -1,0 +1,69 @@
+/** Makes what reads need, over HTTP as anyone would. */
+import { httpRequest, runLoad } from "./load.mjs";
+
+/**
+ * Attestations and, beside Fastify, records: `count` of them, many at once. Gives their ids, which are the first
+ * `field` of each answer.
+ */
+async function makeMany({ port, key }, { path, field, count, bodyOf }) {
+  const ids = [];
+  const pattern = new RegExp(`"${field}":"([^"]+)"`);
+  const { others } = await runLoad({
+    port,
+    connections: 128,
+    count,
+    next: (i) => httpRequest(port, "POST", path, { key, body: bodyOf(i) }),
+    status: 201,
+    take: (body) => ids.push(pattern.exec(body.toString("latin1"))[1]),
+  });
+  if (ids.length !== count) throw new Error(`${path} answered ${JSON.stringify(others)}`);
+  return ids;
+}
+
+export const readerSlug = "bench-reader";
+
+const bodyOf = (i) => ({
+  agent_slug: readerSlug,
+  action: "Read the report",
+  inputs_hash: "abc",
+  metadata: { i },
+});
+
+export const attestMany = (service, count) =>
+  makeMany(service, { path: "/v1/attest", field: "attestation_id", count, bodyOf });
+
+export const recordMany = (fastify, count) =>
+  makeMany(fastify, { path: "/attest", field: "id", count, bodyOf });
+
+export async function postJson(url, body, headers = {}) {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  if (answer.ok) return JSON.parse(text);
+  throw Object.assign(new Error(`${url} answered ${answer.status}: ${text}`), { status: answer.status });
+}
+
+/** Asks for an approval. Gives the request's id and the approval page's address. */
+export async function askForApproval({ baseUrl, key }, slug = readerSlug, action = "Pay") {
+  const body = { agent_slug: slug, action, inputs_hash: "abc", expires_in_minutes: 60 };
+  const answer = await postJson(`${baseUrl}/v1/authorize`, body, { authorization: `Bearer ${key}` });
+  return { id: answer.request_id, link: `${baseUrl}${new URL(answer.approval_url).pathname}` };
+}
+
+export const pickFrom = (values) => values[Math.floor(Math.random() * values.length)];
+
+/** A side that sends GET requests, to the same path or to what `pathOf` says each time. */
+export function getSide({ port, key }, pathOf, { connections = 32, seconds, withKey = false }) {
+  const request = (path) => httpRequest(port, "GET", path, withKey ? { key } : {});
+  const same = typeof pathOf === "string" ? request(pathOf) : null;
+  return () => runLoad({ port, connections, seconds, next: () => same ?? request(pathOf()), status: 200 });
+}
+
+/** A side that sends the same POST again and again. */
+export function postSide({ port, key }, path, body, { connections, seconds }) {
+  const request = httpRequest(port, "POST", path, { key, body });
+  return () => runLoad({ port, connections, seconds, next: () => request, status: 201 });
+}
