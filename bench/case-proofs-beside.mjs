@@ -60,9 +60,16 @@ export async function run(servers, { seconds }) {
     printSides(`POST /v1/attest, ${clients}`, sides);
     const [alone, busy, control] = Object.values(sides);
     printRatio(`attest, ${clients}, beside proofs`, busy.perSecond / alone.perSecond, "1 is untouched");
-    printRatio("the same against the foreign process", busy.perSecond / control.perSecond);
+    printRatio(
+      `attest, ${clients}, beside proofs against the foreign process`,
+      busy.perSecond / control.perSecond,
+    );
     printRatio(`attest, ${clients}, median beside proofs`, busy.medianMs / alone.medianMs, "1 is untouched");
-    printRatio("the same against the foreign process", busy.medianMs / control.medianMs, "less is better");
+    printRatio(
+      `attest, ${clients}, median beside proofs against the foreign process`,
+      busy.medianMs / control.medianMs,
+      "less is better",
+    );
   }
   const made = proofs.reduce((sum, { count }) => sum + count, 0);
   const rate = proofs.reduce((sum, { perSecond }) => sum + perSecond, 0) / proofs.length;

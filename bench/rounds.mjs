@@ -53,6 +53,7 @@ export function printResult(what, value, unit, sense) {
 export const printRatio = (what, value, sense = "more is better") => printResult(what, value, "×", sense);
 
 export function printTable() {
+  if (report.results.length === 0) return;
   const width = Math.max(...report.results.map(({ what }) => what.length));
   console.log("\nAll results");
   for (const { what, value, unit, sense } of report.results)
