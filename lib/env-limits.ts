@@ -28,7 +28,7 @@ export const limitSettings = {
   LIMIT_UNKNOWN_KEY_PER_MINUTE: limit(60),
 };
 
-type Limits = { [Name in keyof typeof limitSettings]: z.infer<(typeof limitSettings)[Name]> };
+type Limits = z.infer<z.ZodObject<typeof limitSettings>>;
 
 const ceilings = {
   LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: "LIMIT_ATTEST_PER_MINUTE",
