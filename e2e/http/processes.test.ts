@@ -222,7 +222,9 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
         return Promise.race([data, once(socket, "close").then(() => "cut")]).catch(() => "cut");
       });
       // The process that stands still has taken one at most.
-      await vi.waitFor(async () => expect((await settledOf(outcomes)).length).toBeGreaterThan(apiCount));
+      await vi.waitFor(async () => expect((await settledOf(outcomes)).length).toBeGreaterThan(apiCount), {
+        timeout: 30_000,
+      });
       process.kill(killed, "SIGKILL");
       expect(await Promise.all(outcomes)).toContain("cut");
       await isReplaced(killed);
@@ -241,7 +243,9 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       // Begun in all of them: the second half comes when nobody else is let in.
       await inEach(await openClients(server), (client) => client.call("GET", "/v1/pubkey"));
       const stopped = server.stop();
-      await vi.waitFor(() => expect(callServer(server.base, "GET", "/v1/health")).rejects.toThrow());
+      await vi.waitFor(() => expect(callServer(server.base, "GET", "/v1/health")).rejects.toThrow(), {
+        timeout: 30_000,
+      });
       const answers = under.map(async (socket) => {
         socket.write(text.slice(10));
         return String((await once(socket, "data"))[0]).split("\r\n")[0];

@@ -17,7 +17,10 @@ import { eraseOwnAttestation } from "./own";
 const forbidden = { errorName: "forbidden" };
 let counter = 0;
 
-/** What each operation that changes something needs; null: whoever holds the key, about that key alone. */
+/**
+ * What each operation that changes something needs; null: whoever holds the key, about that key alone, or (MCP) what the
+ * operations behind its tools need.
+ */
 const needed: Record<string, Scope | null> = {
   attest: "attest",
   authorize: "authorize",
@@ -28,6 +31,7 @@ const needed: Record<string, Scope | null> = {
   createPresentation: "read",
   eraseContent: "erase",
   deleteKey: null,
+  mcp: null,
 };
 
 it("gives no scope more than its own operations", () => {
