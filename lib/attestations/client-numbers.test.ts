@@ -88,7 +88,7 @@ describe.each(databaseKinds)("an agent's own numbers (%s)", (kind) => {
   it("are signed with their verdict, which every answer shows; a payload without one has neither", async () => {
     const bodies = [numbered("signed-bot", "i", 1), numbered("signed-bot", "i", 3), attestBody()];
     for (const [i, gap] of [false, true, null].entries()) {
-      const made = await attest({ ...bodies[i], enable_zk: true });
+      const made = await attest({ ...bodies[i], enable_zk: i === 1 });
       const { request, verdicts } = JSON.parse(made.payload).predicate;
       expect([request.client ?? null, verdicts.client_gap ?? null]).toEqual([made.client, gap]);
       expect("client_gap" in verdicts).toBe(gap !== null);
@@ -143,7 +143,7 @@ describe.each(databaseKinds)("an agent's own numbers (%s)", (kind) => {
 
   it("follow the order of the record in a batch, proofs and several instances among them", async () => {
     const bodies = Array.from({ length: 24 }, (_, i) =>
-      numbered("crowd-bot", i % 3 === 0 ? "x" : "y", 1 + Math.floor(i / 2), { enable_zk: i % 9 === 4 }),
+      numbered("crowd-bot", i % 3 === 0 ? "x" : "y", 1 + Math.floor(i / 2), { enable_zk: i === 13 }),
     );
     const answers = await Promise.all(bodies.map((body) => send(body)));
     expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 201));
