@@ -1,5 +1,5 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
-import { type AttestOptions, attest, type WriteOptions } from "./attest";
+import { attest, type WriteOptions } from "./attest";
 import { authorize } from "./authorize";
 import { type Attest, countAttestations } from "./count";
 import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
@@ -9,7 +9,7 @@ import { hashInputs } from "./inputs";
 import { signAgentRequest } from "./sign";
 import { type Runtime, readBaseUrl, type Service, sendForText } from "./transport";
 import type { Verification, VerifyOptions } from "./verification";
-import type { Attestation, AttestRequest, AuthorizationRequest, AuthorizeRequest } from "./wire";
+import type { AuthorizationRequest, AuthorizeRequest } from "./wire";
 
 export interface CountersignOptions {
   /** The service's address: https, or http on this machine. */

@@ -1,5 +1,6 @@
 /** What `countersign/client` exports. */
 export type { AttestOptions, WriteOptions } from "./attest";
+export type { Attest } from "./count";
 export { type Countersign, type CountersignOptions, createCountersign } from "./create";
 export type { ApprovedAuthorization, WaitOptions } from "./decision";
 export {
