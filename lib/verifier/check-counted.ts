@@ -1,9 +1,9 @@
 /** Whether a record that was followed is the one that the newest snapshot counts, and whether the snapshot adds up. */
-import { parseHeadsStatement } from "#lib/domain/agent-heads";
+import { decodeHeadRow, parseHeadsStatement } from "#lib/domain/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/domain/agent-record";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { readableTime } from "#lib/domain/time-words";
-import { checkSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
+import { checkSnapshot, readSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
 import { checkSum, readStatementList, type SumSource } from "./check-sum";
 import type { RecordEntry, RecordPage } from "./record-pages";
 import { findSigner } from "./signed-statement";
@@ -60,6 +60,16 @@ async function checkSumOf(
   return checkSum(heads, rows, all, trust);
 }
 
+/** The number that the answer's snapshot names; null if it names none. Not checked yet. */
+export function countedBy({ snapshot }: RecordPage): number | null {
+  const shown = readSnapshot({ snapshot: snapshot ?? null });
+  try {
+    return shown === undefined ? null : decodeHeadRow(shown.row).sequence;
+  } catch {
+    return null;
+  }
+}
+
 export async function checkCounted(
   followed: FollowedRecord,
   source: SumSource,
@@ -67,7 +77,8 @@ export async function checkCounted(
   sumUpTo: number,
 ): Promise<Counted> {
   const { first, entries, atSnapshot } = followed;
-  const { snapshot: shown, agentId } = first;
+  const { agentId } = first;
+  const shown = first.snapshot === undefined ? undefined : readSnapshot({ snapshot: first.snapshot });
   const notRun = { ...skip("earlier_check_failed"), status: "not_run" } as const;
   if (shown === undefined) {
     const snapshot = await checkAbsence(followed, source, trust);

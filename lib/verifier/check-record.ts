@@ -2,15 +2,15 @@
  * An agent's whole record as an outsider follows it: every number from 1 to the head, every link computed again, the
  * newest public attestation, whose signature covers all links before it, and the receipts that the reader holds.
  */
-import { decodeHeadRow } from "#lib/domain/agent-heads";
 import type { RecordHead } from "#lib/domain/agent-record";
 import { bytesEqual, hexEncode } from "#lib/domain/bytes";
+import { isJsonObject } from "#lib/domain/canonical-json";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { type RecordWalk, type SignedEntry, walkRecord } from "#lib/domain/record-walk";
-import { checkCounted } from "./check-counted";
+import type { Counted } from "./check-counted";
 import type { SumSource } from "./check-sum";
 import { parseReceipt } from "./parse-receipt";
-import { UnreadableError } from "./read-json";
+import { readObject, UnreadableError } from "./read-json";
 import { type RecordEntry, type RecordMark, type RecordPage, readRecordPage } from "./record-pages";
 import { isMiscounted } from "./record-words";
 import type { VerifierCheck } from "./report";
@@ -74,15 +74,6 @@ interface Followed {
   fault: Outcome<"fail"> | null;
 }
 
-/** Not checked yet. */
-function countedBy({ snapshot }: RecordPage): number | null {
-  try {
-    return snapshot === undefined ? null : decodeHeadRow(snapshot.row).sequence;
-  } catch {
-    return null;
-  }
-}
-
 async function follow(
   source: RecordSource,
   held: ReadonlyMap<number, SignedEntry>,
@@ -92,7 +83,8 @@ async function follow(
   const { agentId } = page;
   const walk = walkRecord(agentId);
   const first = page;
-  const counted = countedBy(first);
+  const counting = first.snapshot === undefined ? null : await import("./check-counted");
+  const counted = counting?.countedBy(first) ?? null;
   const nothing = { marks: [], entries: [], newest: null, atSnapshot: null, fault: null };
   const followed: Followed = { ...nothing, walk, first, last: page };
   for (;;) {
@@ -152,6 +144,30 @@ function checkReceipts(
   );
 }
 
+/** Whether the service lists a snapshot. What checks one is loaded then and not before. */
+async function listsSnapshot(source: RecordSource): Promise<boolean> {
+  for (let from: unknown = 1; typeof from === "number"; ) {
+    const { statements, next } = readObject(await source.readStatements(from));
+    const listed = Array.isArray(statements) ? statements.filter(isJsonObject) : [];
+    if (listed.some(({ kind }) => kind === "agent_heads")) return true;
+    from = typeof next === "number" && next > from ? next : null;
+  }
+  return false;
+}
+
+async function checkCount(
+  followed: Followed,
+  source: RecordSource,
+  trust: VerifierTrust,
+  sumUpTo: number,
+): Promise<Counted> {
+  const notMade = skip("snapshot_not_made");
+  if (followed.first.snapshot === undefined && !(await listsSnapshot(source)))
+    return { snapshot: notMade, sum: notMade, heads: null };
+  const { checkCounted } = await import("./check-counted");
+  return checkCounted(followed, source, trust, sumUpTo);
+}
+
 /** What was found, in a sentence for people. */
 export function describeRecord({ ok, head, claimed, checks }: Omit<RecordReport, "marks">): string {
   if (ok && claimed === 0) return "The record is empty.";
@@ -181,7 +197,7 @@ export async function checkRecord(
   const notRun = { ...skip("earlier_check_failed"), status: "not_run" } as const;
   const isWhole = fault === null && ended === null;
   const { heads, ...counted } = isWhole
-    ? await checkCounted(followed, source, trust, sumUpTo)
+    ? await checkCount(followed, source, trust, sumUpTo)
     : { heads: null, snapshot: notRun, sum: notRun };
   const checks: VerifierCheck[] = [
     { name: "entries", ...entries },

@@ -1,8 +1,7 @@
 /** The pages of an agent's record, as an outsider reads them. */
 import type { RecordHead } from "#lib/domain/agent-record";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import type { ListedEntry } from "#lib/domain/record-walk";
-import { readSnapshot, type ShownSnapshot } from "./check-snapshot";
 import {
   decodeHex,
   readObject,
@@ -24,7 +23,8 @@ export interface RecordPage {
   agentId: string;
   entries: RecordEntry[];
   head: RecordHead;
-  snapshot: ShownSnapshot | undefined;
+  /** As it came: check-counted.ts reads it. */
+  snapshot: JsonValue | undefined;
   next: number | null;
 }
 
@@ -67,7 +67,7 @@ export function readRecordPage(json: unknown, from: number): RecordPage {
       sequence: requireIndex(head, "sequence"),
       link: decodeHex(requireText(head, "link"), "head.link", 32),
     },
-    snapshot: readSnapshot(page),
+    snapshot: page["snapshot"],
     next,
   };
 }
