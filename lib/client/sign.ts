@@ -2,7 +2,8 @@
 import { decodePrivateKeyPem } from "#lib/domain/agent-key";
 import { base64Decode, base64Encode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { type SignEd25519, signEd25519 } from "#lib/domain/ed25519";
+import type { SignEd25519 } from "#lib/domain/ed25519";
+import { signEd25519 } from "#lib/domain/ed25519-sign";
 import { signedRequest } from "#lib/domain/signed-request";
 import type { AttestRequest } from "./wire";
 

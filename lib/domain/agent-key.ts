@@ -3,8 +3,8 @@
  * proof that the registrant holds it. The seed comes from the caller's random source and never leaves it.
  */
 import { base64Decode, base64Encode, bytesEqual, concatBytes, hexDecode, utf8Encode } from "./bytes";
-import { derivePublicKey, signEd25519 } from "./ed25519";
 import { encodePublicKeyPem } from "./ed25519-key";
+import { derivePublicKey, signEd25519 } from "./ed25519-sign";
 
 /** PrivateKeyInfo { version 0, algorithm { 1.3.101.112 }, OCTET STRING { OCTET STRING … } } up to the seed itself. */
 const PKCS8_PREFIX = hexDecode("302e020100300506032b657004220420");

@@ -4,7 +4,7 @@
  * encodings and on points with a torsion part, and Node accepts one signature for every message under the
  * identity key.
  */
-import { getPublicKey, hashes, Point, sign, verify } from "@noble/ed25519";
+import { hashes, Point, verify } from "@noble/ed25519";
 import { sha512 } from "@noble/hashes/sha2.js";
 
 // noble brings no hash of its own.
@@ -54,15 +54,6 @@ export function verifyEd25519Strict(
   } catch {
     return false;
   }
-}
-
-/** `seed`: the private key of RFC 8032, 32 bytes. */
-export function signEd25519(message: Uint8Array, seed: Uint8Array): Uint8Array {
-  return sign(message, seed);
-}
-
-export function derivePublicKey(seed: Uint8Array): Uint8Array {
-  return getPublicKey(seed);
 }
 
 function refuse(problem: string): KeyVerdict {

@@ -6,42 +6,11 @@
  * - A round of drand's quicknet: its signature needs a threshold of drand's operators.
  */
 import { hexEncode, sha256, utf8Encode } from "./bytes";
-import { isJsonObject } from "./canonical-json";
 import { parseCheckpoint } from "./checkpoint";
 import { verifyCosignature } from "./cosignature";
 import type { VerifyEd25519 } from "./ed25519";
-import { isTreeSize } from "./merkle";
+import type { CosignedBound } from "./not-before-shape";
 import { parseNote, signaturesOf, type VerifierKey } from "./signed-note";
-
-export interface CosignedBound {
-  type: "tlog-cosignature";
-  origin: string;
-  size: number;
-  /** hex SHA-256 of the note with its cosignature lines */
-  checkpoint_hash: string;
-}
-
-export interface BeaconBound {
-  type: "drand";
-  /** The chain's hash. */
-  chain: string;
-  round: number;
-  /** hex */
-  signature: string;
-}
-
-export type NotBefore = CosignedBound | BeaconBound;
-
-const isHex = (value: unknown, bytes: number) =>
-  typeof value === "string" && value.length === 2 * bytes && /^[0-9a-f]*$/.test(value);
-
-export function isNotBefore(value: unknown): value is NotBefore {
-  if (!isJsonObject(value)) return false;
-  const { type, origin, size, checkpoint_hash, chain, round, signature } = value;
-  if (type === "tlog-cosignature")
-    return typeof origin === "string" && isTreeSize(size as number) && isHex(checkpoint_hash, 32);
-  return type === "drand" && isHex(chain, 32) && Number.isSafeInteger(round) && isHex(signature, 48);
-}
 
 export const hashNote = (note: string): string => hexEncode(sha256(utf8Encode(note)));
 

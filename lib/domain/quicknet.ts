@@ -1,5 +1,5 @@
 /** drand's quicknet, the League of Entropy's public beacon (scheme bls-unchained-g1-rfc9380): a round every 3 seconds. */
-import type { BeaconBound } from "./not-before";
+import type { BeaconBound } from "./not-before-shape";
 
 export const quicknet = {
   /** The chain's hash: what its API is addressed by. */

@@ -3,7 +3,7 @@ import type { ShownRecord } from "./agent-record-check";
 import type { JsonObject } from "./canonical-json";
 import type { Certificate } from "./certificate";
 import type { VerifyEd25519 } from "./ed25519";
-import type { BeaconBound } from "./not-before";
+import type { BeaconBound } from "./not-before-shape";
 import type { Outcome } from "./outcome";
 import type { VerifierKey } from "./signed-note";
 import type { verifyTimeStamp } from "./time-stamp";

@@ -12,7 +12,7 @@ import {
   type JsonValue,
 } from "./canonical-json";
 import { isClientNumber } from "./client-number";
-import { isNotBefore, type NotBefore } from "./not-before";
+import { isNotBefore, type NotBefore } from "./not-before-shape";
 import { PRODUCT_URI } from "./product";
 
 export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";

@@ -6,7 +6,7 @@
 import { checkAgentRecord } from "./agent-record-check";
 import { checkAgent, checkCode, checkHumanAuthorization, checkToolsUsed, checkZkProof } from "./claim-checks";
 import { verifyEd25519Strict } from "./ed25519";
-import type { Outcome } from "./outcome";
+import { type Outcome, skip } from "./outcome";
 import type { CostlyChecks, Receipt, Trust } from "./receipt";
 import {
   checkCheckpointSignature,
@@ -18,7 +18,7 @@ import {
   type Subject,
 } from "./record-checks";
 import { type ActionPredicate, type ActionStatement, parseActionStatement } from "./statement";
-import { checkNotAfter, checkNotBefore, type TimeBound, type TimeOutcome } from "./time-checks";
+import type { TimeBound, TimeOutcome } from "./time-checks";
 import type { Warning } from "./warnings";
 
 export const attestationChecks = [
@@ -93,8 +93,14 @@ export async function verifyAttestation(
     human_authorization: () => checkHumanAuthorization(subject, costly),
     zk_proof: () => checkZkProof(subject, zk.checks),
     record: () => checkAgentRecord(subject),
-    not_before: () => keepBound("not_before", checkNotBefore(subject, costly)),
-    not_after: () => keepBound("not_after", checkNotAfter(subject)),
+    not_before: async () =>
+      isUntimed(subject)
+        ? skip("no_lower_bound")
+        : keepBound("not_before", (await import("./time-checks")).checkNotBefore(subject, costly)),
+    not_after: async () =>
+      isUntimed(subject)
+        ? skip("no_upper_bound")
+        : keepBound("not_after", (await import("./time-checks")).checkNotAfter(subject)),
   };
   const checks: AttestationCheck[] = [];
   const missing: AttestationCheckName[] = [];
@@ -123,6 +129,14 @@ function watchZkKey(costly: CostlyChecks) {
     },
   };
   return { checks, isKeyRevoked: () => isKeyRevoked };
+}
+
+/** Nobody outside vouches for its time: what judges such evidence is not loaded then. */
+function isUntimed({ receipt: { time }, payload, statement }: Subject): boolean {
+  const hasEvidence = time !== "absent" && (time.checkpoint !== null || time.anchors.length > 0);
+  return (
+    payload !== null && statement !== null && statement.predicate.not_before === undefined && !hasEvidence
+  );
 }
 
 function mayStatementWarn({ human_approval: approval, verdicts }: ActionPredicate): boolean {

@@ -1,5 +1,5 @@
 /** The newest round of drand's quicknet, verified before anything is signed over it. */
-import type { BeaconBound } from "#lib/domain/not-before";
+import type { BeaconBound } from "#lib/domain/not-before-shape";
 import { parseRound, quicknet, roundTimeMs } from "#lib/domain/quicknet";
 import { readTextAtMost } from "#lib/domain/read-stream";
 import type { FoundBound } from "./cosigned-notes";

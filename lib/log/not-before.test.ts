@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseCheckpoint } from "#lib/domain/checkpoint";
 import { checkWitnesses } from "#lib/domain/cosignature";
-import { hashNote, type NotBefore } from "#lib/domain/not-before";
+import { hashNote } from "#lib/domain/not-before";
+import type { NotBefore } from "#lib/domain/not-before-shape";
 import { quicknet, roundTimeMs } from "#lib/domain/quicknet";
 import { makeVerifierKey, parseNote } from "#lib/domain/signed-note";
 import { verifyBeacon } from "#lib/domain/verify-beacon";

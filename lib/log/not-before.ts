@@ -3,7 +3,7 @@
  * it from memory. What was not refreshed for too long is not named at all.
  */
 import type { Database } from "#lib/db/client";
-import type { BeaconBound, NotBefore } from "#lib/domain/not-before";
+import type { BeaconBound, NotBefore } from "#lib/domain/not-before-shape";
 import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import type { Logger } from "#lib/logger";
 import { fetchBeacon } from "./beacon";

@@ -12,7 +12,6 @@ import type { SumSource } from "./check-sum";
 import { parseReceipt } from "./parse-receipt";
 import { readObject, UnreadableError } from "./read-json";
 import { type RecordEntry, type RecordMark, type RecordPage, readRecordPage } from "./record-pages";
-import { isMiscounted } from "./record-words";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
@@ -47,7 +46,7 @@ export interface RecordReport {
   ok: boolean;
 }
 
-interface ReadReceipt {
+export interface ReadReceipt {
   /** What it says about the record; null if it is older than records. */
   signed: SignedEntry | null;
   /** Whether all of it verifies. */
@@ -123,27 +122,6 @@ async function checkNewest(
     : fail("record_broken", { number: number - 1 });
 }
 
-/** Those with a number of the record were compared on the way, one for each number. */
-function checkReceipts(
-  { walk, last }: Followed,
-  read: readonly ReadReceipt[],
-  held: ReadonlyMap<number, SignedEntry>,
-): Outcome {
-  if (read.length === 0) return skip("record_no_receipts");
-  for (const { signed, ok } of read) {
-    if (!ok || signed === null) return fail("record_receipt_invalid");
-    const { agent_id, sequence: number } = signed.place;
-    if (number > walk.head().sequence || agent_id !== last.agentId)
-      return fail("record_entry_absent", { number });
-    const compared = held.get(number);
-    if (!compared || !bytesEqual(compared.payloadHash, signed.payloadHash))
-      return fail("record_entry_mismatch", { number });
-  }
-  return pass(
-    read.length === 1 ? "the receipt is in the record" : `all ${read.length} receipts are in the record`,
-  );
-}
-
 /** Whether the service lists a snapshot. What checks one is loaded then and not before. */
 async function listsSnapshot(source: RecordSource): Promise<boolean> {
   for (let from: unknown = 1; typeof from === "number"; ) {
@@ -168,15 +146,15 @@ async function checkCount(
   return checkCounted(followed, source, trust, sumUpTo);
 }
 
-/** What was found, in a sentence for people. */
-export function describeRecord({ ok, head, claimed, checks }: Omit<RecordReport, "marks">): string {
-  if (ok && claimed === 0) return "The record is empty.";
-  if (ok) return `The record is complete: ${claimed} of ${claimed} entries, none missing, none moved.`;
-  if (head.sequence < claimed)
-    return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
-  return isMiscounted(checks)
-    ? "The record does NOT hold: the signed count of all records is another one."
-    : "The record does NOT hold: its entries are not those that were signed.";
+/** Browsers have none, and load nothing for it. */
+async function compareReceipts(
+  { walk, last }: Followed,
+  read: readonly ReadReceipt[],
+  held: ReadonlyMap<number, SignedEntry>,
+): Promise<Outcome> {
+  if (read.length === 0) return skip("record_no_receipts");
+  const { checkReceipts } = await import("./check-receipts");
+  return checkReceipts(last.agentId, walk.head().sequence, read, held);
 }
 
 /** Throws UnreadableError for what is no record at all. */
@@ -208,7 +186,7 @@ export async function checkRecord(
     { name: "newest_signed", ...(isWhole ? await checkNewest(followed, source, trust) : notRun) },
     { name: "snapshot", ...counted.snapshot },
     { name: "sum", ...counted.sum },
-    { name: "receipts", ...(isWhole ? checkReceipts(followed, read, held) : notRun) },
+    { name: "receipts", ...(isWhole ? await compareReceipts(followed, read, held) : notRun) },
   ];
   return {
     slug: last.slug,

@@ -3,7 +3,7 @@ import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { single } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
-import { checkRecord, describeRecord, type RecordSource } from "./check-record";
+import { checkRecord, type RecordSource } from "./check-record";
 import type { Arguments } from "./command-arguments";
 import { type CommandIo, fetchBytes, fetchBytesIfThere } from "./command-io";
 import { formatChecks, printJson, showProgress } from "./command-print";
@@ -14,6 +14,7 @@ import { type MonitoredLog, type MonitorSource, monitorService } from "./monitor
 import { encodeRemembered, parseRemembered } from "./monitor-state";
 import { readObject } from "./read-json";
 import { proveByReceipts } from "./record-proof";
+import { describeRecord } from "./record-words";
 import type { VerifierCheck } from "./report";
 import { parseTrust } from "./trust";
 

@@ -14,7 +14,7 @@ import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { parseVerificationKey, type VerificationKey, type VerificationKeyJson } from "#lib/domain/groth16";
-import type { BeaconBound } from "#lib/domain/not-before";
+import type { BeaconBound } from "#lib/domain/not-before-shape";
 import {
   derivePresentation as derive,
   derivePublicProof,
