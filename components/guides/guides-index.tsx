@@ -7,6 +7,7 @@ export type GuideSlug =
   | "client"
   | "command-line"
   | "mcp"
+  | "hook"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -48,6 +49,11 @@ export const guideGroups: readonly GuideGroup[] = [
         title: "Human authorization",
         description: "Ask a person, wait for the decision, and attach it to the attestation.",
       },
+    ],
+  },
+  {
+    title: "Agents",
+    guides: [
       {
         slug: "client",
         title: "Client library",
@@ -62,6 +68,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "mcp",
         title: "MCP server",
         description: "Tools for Claude, Cursor, VS Code and other assistants.",
+      },
+      {
+        slug: "hook",
+        title: "Hook for coding agents",
+        description: "Claude Code and others ask a human before they use a tool.",
       },
     ],
   },

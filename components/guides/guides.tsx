@@ -7,6 +7,7 @@ import changelog from "./content/changelog.md";
 import client from "./content/client.md";
 import commandLine from "./content/command-line.md";
 import errors from "./content/errors.md";
+import hook from "./content/hook.md";
 import limits from "./content/limits.md";
 import mcp from "./content/mcp.md";
 import quickStart from "./content/quick-start.md";
@@ -26,6 +27,7 @@ const texts: Record<GuideSlug, string> = {
   client,
   "command-line": commandLine,
   mcp,
+  hook,
   "verify-offline": verifyOffline,
   record,
   "zero-knowledge": zeroKnowledge,
