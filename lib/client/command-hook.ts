@@ -105,15 +105,10 @@ interface Asked {
   request: AuthorizationRequest;
 }
 
-async function ask({ service, call }: Hook, action: GatedAction): Promise<Asked> {
-  let request: AuthorizationRequest | undefined;
-  const onRequest = (made: AuthorizationRequest) => {
-    request = made;
-  };
-  await askOnce(service, { ...action, onRequest }, call.input);
-  if (request === undefined) throw new CountersignError("The service answered no request.");
-  return { action, request };
-}
+const ask = async ({ service, call }: Hook, action: GatedAction): Promise<Asked> => ({
+  action,
+  request: await askOnce(service, action, call.input),
+});
 
 /**
  * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests: the

@@ -24,6 +24,8 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash"> {
   agentKey?: AgentKey | undefined;
   /** Shows link and code to whoever should decide. Also called if the request was made before. */
   onRequest?: ((request: AuthorizationRequest) => void | Promise<void>) | undefined;
+  /** False: throw if nobody has decided yet, instead of waiting. For runs that end while a human decides. */
+  wait?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -82,9 +84,9 @@ async function runApproved<Inputs, Result>(
   inputs: Inputs,
   run: Run<Inputs, Result>,
 ): Promise<unknown> {
-  const { signal } = action;
-  const requestId = await askOnce(service, action, inputs);
-  await waitForDecision(service, requestId, { signal });
+  const { wait = true, signal } = action;
+  const { request_id: requestId } = await askOnce(service, action, inputs);
+  if (wait) await waitForDecision(service, requestId, { signal });
   const { authorization, copy } = await confirmApproval(service, requestId, action, inputs);
   const result = await run(copy, { requestId, key });
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
@@ -97,21 +99,26 @@ async function runApproved<Inputs, Result>(
   return finish();
 }
 
-/** The id of the request, which is made if this call has none yet. */
-export async function askOnce(service: Service, action: GatedAction, inputs: unknown): Promise<string> {
+/** The request of this call, as it was when it was made. It is made if there is none yet. */
+export async function askOnce(
+  service: Service,
+  action: GatedAction,
+  inputs: unknown,
+): Promise<AuthorizationRequest> {
   const {
     runId: _run,
     callId: _call,
     attestation: _later,
     agentKey: _key,
     onRequest,
+    wait: _wait,
     signal,
     ...asked
   } = action;
   const body = { ...asked, inputs_hash: sealInputs(inputs).hash };
   const request = await authorize(service, body, { idempotencyKey: keyOf(action, inputs), signal });
   await onRequest?.(request);
-  return request.request_id;
+  return request;
 }
 
 /** Throws, or the action may run with `copy`, which is what was approved. */
