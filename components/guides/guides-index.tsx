@@ -8,6 +8,12 @@ export type GuideSlug =
   | "command-line"
   | "mcp"
   | "hook"
+  | "ai-sdk"
+  | "langgraph"
+  | "openai-agents"
+  | "plain-http"
+  | "approval-cards"
+  | "github-deployments"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -73,6 +79,36 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "hook",
         title: "Hook for coding agents",
         description: "Claude Code and others ask a human before they use a tool.",
+      },
+      {
+        slug: "ai-sdk",
+        title: "Vercel AI SDK",
+        description: "A tool that runs only after a human approved exactly its arguments.",
+      },
+      {
+        slug: "langgraph",
+        title: "LangGraph",
+        description: "A step of a graph that waits for a human, across runs and processes.",
+      },
+      {
+        slug: "openai-agents",
+        title: "OpenAI Agents SDK",
+        description: "A tool whose approval is a human's, not the run state's.",
+      },
+      {
+        slug: "plain-http",
+        title: "Plain fetch and curl",
+        description: "The whole gate by hand, for any language.",
+      },
+      {
+        slug: "approval-cards",
+        title: "Cards for Slack, Teams and e-mail",
+        description: "One link, no button that decides.",
+      },
+      {
+        slug: "github-deployments",
+        title: "GitHub deployments",
+        description: "A deployment protection rule that asks a human.",
       },
     ],
   },

@@ -1,5 +1,4 @@
-/** For tests: models of the frameworks that call `pay` once, and then say "done". */
-import { type Model, type ModelRequest, Usage } from "@openai/agents";
+/** For tests: models of the AI SDK that call `pay` once, and then say "done". */
 import { MockLanguageModelV3 } from "ai/test";
 import { MockLanguageModelV4 } from "ai-7/test";
 
@@ -22,18 +21,3 @@ function doGenerate(input: object) {
 
 export const modelOfAiSdk6 = (input: object) => new MockLanguageModelV3({ doGenerate: doGenerate(input) });
 export const modelOfAiSdk7 = (input: object) => new MockLanguageModelV4({ doGenerate: doGenerate(input) });
-
-export function modelOfOpenAi(input: object): Model {
-  const call = { type: "function_call", callId: "call-1", name: "pay", arguments: JSON.stringify(input) };
-  const text = { type: "output_text", text: "done" };
-  const message = { type: "message", role: "assistant", status: "completed", content: [text] };
-  return {
-    getResponse: async ({ input: items }: ModelRequest) => {
-      const isCalled = Array.isArray(items) && items.some(({ type }) => type === "function_call_result");
-      return { usage: new Usage(), output: [(isCalled ? message : call) as never] };
-    },
-    getStreamedResponse: () => {
-      throw new Error("not used");
-    },
-  };
-}
