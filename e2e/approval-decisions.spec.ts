@@ -63,6 +63,60 @@ test("denied with a ready reason and free text, and an equal request says so on 
   await expectAccessibleInBothThemes(page);
 });
 
+test("a request with require_code shows no code, asks for it, and counts wrong ones", async ({
+  page,
+  context,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Rotate the root key", require_code: true });
+  const code = asked.confirmation_code;
+  await page.goto(asked.approval_url);
+  expect(await page.content()).not.toContain(code);
+  await expect(page.getByRole("button", { name: "Deny", exact: true })).toBeDisabled();
+  await expectAccessibleInBothThemes(page);
+  const field = page.getByLabel("Confirmation code");
+  await field.fill(code.startsWith("A") ? "BBB-BBB" : "AAA-AAA");
+  await page.getByRole("button", { name: "Deny", exact: true }).click();
+  await page.getByRole("button", { name: "Deny request" }).click();
+  await expect(
+    page.getByText("Nothing was decided. This is not the confirmation code; 4 tries are left."),
+  ).toBeVisible();
+  await expect(page.getByText("A wrong code was entered", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await expect(page.getByText("The confirmation code is wrong")).toBeVisible();
+  await expect(page.getByText("A wrong code was entered 2 times")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+
+  await field.fill(` ${code.toLowerCase().replace("-", " ")}`);
+  const wallet = await openWallet(page, context);
+  await approveAs(wallet, "Ada", "Orb");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
+    timeout: 20_000,
+  });
+  expect(await page.content()).not.toContain(code);
+  expect((await poll(request, asked)).status).toBe("approved");
+});
+
+test("the fifth wrong code cancels the request, from the form without JavaScript too", async ({
+  browser,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Wipe the disk", require_code: true });
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(asked.approval_url);
+  for (let tries = 1; tries <= 5; tries += 1) {
+    await page.locator("noscript input[name=code]").fill("222 222");
+    await page.locator("noscript button", { hasText: "Deny request" }).click();
+    if (tries < 5) await expect(page.getByText(/A wrong code was entered/)).toBeVisible();
+  }
+  await expect(page.getByRole("heading", { name: "This request was cancelled" })).toBeVisible();
+  await expect(page.getByText("cancelled after five wrong confirmation codes")).toBeVisible();
+  expect((await poll(request, asked)).status).toBe("cancelled");
+  await context.close();
+});
+
 test("without JavaScript everything can be read, and denied by the form alone", async ({
   browser,
   request,

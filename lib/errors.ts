@@ -30,6 +30,7 @@ const table = {
   authorization_mismatch: { status: 422, title: "Validation error" },
   authorization_already_used: { status: 422, title: "Validation error" },
   approval_refused: { status: 422, title: "Validation error" },
+  confirmation_code_wrong: { status: 422, title: "Validation error" },
   idempotency_key_reused: { status: 422, title: "Validation error" },
   rate_limit_exceeded: { status: 429, title: "Rate limit exceeded" },
   daily_limit_exceeded: { status: 429, title: "Rate limit exceeded" },

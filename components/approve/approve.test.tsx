@@ -47,6 +47,7 @@ function makeView(): ApprovalView {
     now: "2026-11-21T08:01:00.000Z",
     decided_at: null,
     confirmation_code: confirmationCode(binding.request_hash),
+    code_tries_left: null,
     previously_denied: null,
     environment: "local",
     is_test: true,

@@ -6,6 +6,7 @@ import { useEffect, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { CodeField, WrongCodes } from "./code-field";
 import { DenyForm, DenyFormPlain } from "./deny-form";
 
 /** World's wallet code is 870 KB of WebAssembly: it is fetched when somebody wants to approve. */
@@ -23,7 +24,7 @@ interface DecisionProps {
   readonly onChange: () => void;
 }
 
-function WithoutScript({ token }: { readonly token: string }) {
+function WithoutScript({ token, asksCode }: { readonly token: string; readonly asksCode: boolean }) {
   return (
     <noscript>
       <div className="flex flex-col gap-4">
@@ -31,7 +32,7 @@ function WithoutScript({ token }: { readonly token: string }) {
           Your browser computes this page's hash and talks to your wallet, which needs JavaScript. You can
           deny without it.
         </Callout>
-        <DenyFormPlain token={token} />
+        <DenyFormPlain token={token} asksCode={asksCode} />
       </div>
     </noscript>
   );
@@ -54,6 +55,8 @@ function MoreNeeded({ approvals }: { readonly approvals: ApprovalView["approvals
 export function Decision({ view, token, onChange }: DecisionProps) {
   const [choice, setChoice] = useState<"none" | "deny" | "approve">("none");
   // Before the script runs the buttons could do nothing.
+  const [code, setCode] = useState("");
+  const lacksCode = view.code_tries_left !== null && code.trim() === "";
   const [ready, setReady] = useState(false);
   useEffect(() => setReady(true), []);
   return (
@@ -62,12 +65,18 @@ export function Decision({ view, token, onChange }: DecisionProps) {
         Your decision
       </h2>
       <MoreNeeded approvals={view.approvals} />
+      {view.code_tries_left === null ? null : (
+        <>
+          <WrongCodes triesLeft={view.code_tries_left} />
+          {ready ? <CodeField id="code" value={code} onType={setCode} /> : null}
+        </>
+      )}
       <div className="grid grid-cols-2 gap-3">
         <Button
           variant="danger"
           size="large"
           className={buttonShape}
-          disabled={!ready}
+          disabled={!ready || lacksCode}
           aria-expanded={choice === "deny"}
           onClick={() => setChoice(choice === "deny" ? "none" : "deny")}
         >
@@ -78,7 +87,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
           variant="primary"
           size="large"
           className={buttonShape}
-          disabled={!ready}
+          disabled={!ready || lacksCode}
           aria-expanded={choice === "approve"}
           onClick={() => setChoice(choice === "approve" ? "none" : "approve")}
         >
@@ -86,9 +95,11 @@ export function Decision({ view, token, onChange }: DecisionProps) {
           Approve with World ID
         </Button>
       </div>
-      {choice === "deny" ? <DenyForm token={token} onDecided={onChange} /> : null}
-      {choice === "approve" ? <WorldIdPanel view={view} token={token} onChange={onChange} /> : null}
-      <WithoutScript token={token} />
+      {choice === "deny" ? <DenyForm token={token} code={code} onChange={onChange} /> : null}
+      {choice === "approve" ? (
+        <WorldIdPanel view={view} token={token} code={code} onChange={onChange} />
+      ) : null}
+      <WithoutScript token={token} asksCode={view.code_tries_left !== null} />
     </section>
   );
 }

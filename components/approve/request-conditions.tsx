@@ -64,15 +64,17 @@ export function RequestConditions(props: RequestConditionsProps) {
           <DefinitionList items={listConditions(props)} />
         </div>
       </Card>
-      <Card title="Confirmation code">
-        <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
-        <p className="mt-2 text-[15px] text-muted">
-          The agent shows its operator the same code.
-          {view.status === "pending"
-            ? " If the codes differ, or you weren't given one, deny the request."
-            : null}
-        </p>
-      </Card>
+      {view.confirmation_code === null ? null : (
+        <Card title="Confirmation code">
+          <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
+          <p className="mt-2 text-[15px] text-muted">
+            The agent shows its operator the same code.
+            {view.status === "pending"
+              ? " If the codes differ, or you weren't given one, deny the request."
+              : null}
+          </p>
+        </Card>
+      )}
     </>
   );
 }

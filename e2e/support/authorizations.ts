@@ -34,9 +34,10 @@ export async function makeResult(start: WorldIdStart, human: string, level: Loca
 export interface AskedRequest {
   made: AuthorizeResponse;
   token: string;
-  start(): Promise<WorldIdStart>;
+  /** `code`: what the person types, if it is not the one that the agent got. */
+  start(code?: string): Promise<WorldIdStart>;
   submit(result: object): Promise<TestAnswer>;
-  deny(reason?: string): Promise<TestAnswer>;
+  deny(reason?: string, code?: string): Promise<TestAnswer>;
   read(key?: string, query?: string): Promise<TestAnswer>;
   /** Opens World ID, makes a real proof and submits it. */
   approve(human: string, level?: LocalLevel): Promise<TestAnswer>;
@@ -57,13 +58,13 @@ export async function ask(
 /** A request that somebody has made. */
 export function openRequest(
   test: Pick<TestApp, "call">,
-  made: Pick<AuthorizeResponse, "approval_url" | "request_id">,
+  made: Pick<AuthorizeResponse, "approval_url" | "request_id"> & { confirmation_code?: string },
 ): Omit<AskedRequest, "made"> {
   const token = made.approval_url.split("/").at(-1) ?? "";
   const post = (what: string, sent: object) =>
     test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body: sent });
-  const start = async () => {
-    const opened = await post("world-id", {});
+  const start = async (code = made.confirmation_code) => {
+    const opened = await post("world-id", { code });
     if (opened.status !== 200) throw new Error(`not opened: ${JSON.stringify(opened.body)}`);
     return opened.body as WorldIdStart;
   };
@@ -71,7 +72,7 @@ export function openRequest(
     token,
     start,
     submit: (result) => post("proof", result),
-    deny: (reason) => post("deny", reason === undefined ? {} : { reason }),
+    deny: (reason, code = made.confirmation_code) => post("deny", { reason, code }),
     read: (readerKey, query = "") =>
       test.call(
         "GET",

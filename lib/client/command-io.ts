@@ -43,7 +43,7 @@ export const valuedOptions = [
   "name",
   "description",
 ] as const;
-export const flagOptions = ["json", "wait", "public", "private", "zk"] as const;
+export const flagOptions = ["json", "wait", "public", "private", "zk", "require-code"] as const;
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
 

@@ -49,6 +49,7 @@ authorize
   --expires-in MINUTES  1-1440, default 30
   --level device|orb    default device
   --approvals N         distinct humans, 1-10, default 1
+  --require-code        the page asks for the confirmation code before a decision
   --wait                wait for the decision
   --output FILE         with --wait: save the human_authorization of an approval
 
@@ -83,7 +84,7 @@ const commands: Record<string, CommandSpec> = {
   },
   authorize: {
     run: runAuthorize,
-    options: [...what, "context", "expires-in", "level", "approvals", "wait", "output"],
+    options: [...what, "context", "expires-in", "level", "approvals", "require-code", "wait", "output"],
   },
   keys: { run: runKeys, options: ["name"] },
   agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },
