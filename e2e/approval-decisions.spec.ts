@@ -2,7 +2,7 @@
 import { webcrypto } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
-import { type Asked, approveAs, ask, getApiKey, openWallet, poll } from "./approval-helpers";
+import { type Asked, approveAs, ask, chooseApprove, getApiKey, openWallet, poll } from "./approval-helpers";
 import { test } from "./test";
 
 // A real proof takes seconds, and more if other tests share the machine.
@@ -82,7 +82,7 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
     page.getByText("Nothing was decided. This is not the confirmation code; 4 tries are left."),
   ).toBeVisible();
   await expect(page.getByText("A wrong code was entered", { exact: true })).toBeVisible();
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   await expect(page.getByText("The confirmation code is wrong")).toBeVisible();
   await expect(page.getByText("A wrong code was entered 2 times")).toBeVisible();
   await expectAccessibleInBothThemes(page);
@@ -262,12 +262,51 @@ test("a long context is shown whole on a phone, with a link to the wallet instea
   const page = await context.newPage();
   await page.goto(asked.approval_url);
   await expect(page.getByText(value, { exact: true })).toHaveCount(32);
-  await expect(page.getByText("x".repeat(1_000), { exact: true })).toBeVisible();
+  await expect(page.getByText("x".repeat(1_000), { exact: true }).first()).toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   await expect(page.getByRole("link", { name: "Open the test wallet" })).toBeVisible({ timeout: 20_000 });
   await expect(page.getByRole("img", { name: /QR code/ }).filter({ visible: true })).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
+  await context.close();
+});
+
+test("on a phone the decision is in reach, and what was not on the screen is named", async ({
+  browser,
+  request,
+}) => {
+  const asked = await ask(request, key, {
+    action: "Pay invoice 2077",
+    context: { memo: "x\n".repeat(60), recipient: "Example Ltd", amount: "77.00 EUR", last: "read me" },
+  });
+  const context = await browser.newContext({ viewport: { width: 320, height: 640 }, hasTouch: true });
+  const page = await context.newPage();
+  await page.goto(asked.approval_url);
+  const bar = page.getByRole("region", { name: "Decision, in short" });
+  await expect(bar.getByText("Pay invoice 2077")).toBeVisible();
+  expect((await bar.boundingBox())?.height).toBeLessThan(180);
+  await expect(bar.getByText("77.00 EUR")).toBeVisible();
+  await expect(bar.getByText(/\d+ min \d+ s/)).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  const names = await page.locator("dl").first().locator("dt").allInnerTexts();
+  expect(names).toEqual(["amount", "recipient", "memo", "last"]);
+
+  await bar.getByRole("button", { name: "Approve" }).click();
+  await expect(bar).toHaveCount(0);
+  const unseen = page.getByRole("alert").filter({ hasText: "You haven't seen everything yet" });
+  await expect(unseen.getByText("memo")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  for (const end of await page.locator("[data-end-of]").all()) {
+    await end.evaluate((mark) => mark.scrollIntoView({ block: "center" }));
+    await page.waitForTimeout(100);
+  }
+  await bar.getByRole("button", { name: "Deny" }).click();
+  await expect(page.getByRole("heading", { name: "Deny this request" })).toBeVisible();
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await expect(page.getByRole("link", { name: "Open the test wallet" }).first()).toBeVisible({
+    timeout: 20_000,
+  });
   await context.close();
 });
 
@@ -328,7 +367,7 @@ test("World ID 4.0 is asked for first, a device credential in its place, and bac
 }) => {
   const asked = await ask(request, key, { action: "No device proofs" });
   await page.goto(asked.approval_url);
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link).toBeVisible({ timeout: 20_000 });
   await answerWithError((await link.getAttribute("href")) ?? "", "credential_unavailable");

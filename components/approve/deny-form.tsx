@@ -66,7 +66,7 @@ function Frame({ token, children, busy, onSubmit }: FrameProps) {
       </p>
       {children}
       <ReasonFields busy={busy} />
-      <Button type="submit" variant="danger" disabled={busy}>
+      <Button type="submit" variant="neutral" disabled={busy}>
         {busy ? "Sending …" : "Deny request"}
       </Button>
     </form>

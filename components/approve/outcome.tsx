@@ -16,7 +16,7 @@ interface OutcomeProps {
 const tones: Record<ApprovalView["status"], CalloutTone> = {
   pending: "info",
   approved: "pass",
-  denied: "fail",
+  denied: "info",
   expired: "warn",
   cancelled: "info",
 };

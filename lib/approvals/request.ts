@@ -15,7 +15,7 @@ import {
   type ShownNames,
 } from "#lib/domain/approval";
 import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
-import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
+import { canonicalBytes } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
 import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
 import { actorOf, type KeyPrincipal } from "#lib/door/principal";
@@ -161,7 +161,8 @@ async function insert(
     agent_id: agent.id,
     api_key_id: principal.keyId,
     request: canonicalBytes({ ...request }),
-    context: canonicalJson(body.context ?? {}),
+    // In the agent's order, which the page keeps; the hash covers the canonical form.
+    context: JSON.stringify(body.context ?? {}),
     version,
     context_salt: hidden.salt,
     ...hidden.names,
