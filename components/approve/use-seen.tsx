@@ -1,7 +1,7 @@
 "use client";
 /**
- * What has been on the screen. Each detail ends with a mark; who approves before a mark has come into view is told which
- * details those are.
+ * What has been on the screen. Each detail ends with a mark; before an approval, the page names the details whose mark has
+ * not come into view.
  */
 import { type ReactNode, useEffect, useState } from "react";
 
