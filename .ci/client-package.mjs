@@ -20,6 +20,9 @@ const verifierApart = {
   },
 };
 
+/** Of lib/client, each a file of its own that imports nothing at run time. */
+const frameworks = ["ai-sdk", "langgraph", "openai-agents"];
+
 const portable = {
   absWorkingDir: root,
   outdir: inRoot("dist/client"),
@@ -34,6 +37,7 @@ const portable = {
 async function bundleClient() {
   await Promise.all([
     build({ ...portable, entryPoints: { client: inRoot("lib/client/index.ts") }, plugins: [verifierApart] }),
+    build({ ...portable, entryPoints: frameworks.map((name) => inRoot(`lib/client/${name}.ts`)) }),
     build({
       ...portable,
       entryPoints: { verify: inRoot("lib/client/verify.ts") },
@@ -50,8 +54,8 @@ const declarationOf = (file, prefix, name) =>
   prefix === "#lib/" ? path.join(types, `${name}.d.ts`) : path.join(path.dirname(file), `${name}.d.ts`);
 
 /** As Node resolves them, from a file to a file: nobody else knows `#lib`. Files that nothing leads to are dropped. */
-function relinkDeclarations(entry) {
-  const kept = new Set([entry]);
+function relinkDeclarations(entries) {
+  const kept = new Set(entries);
   for (const file of kept) {
     const text = readFileSync(file, "utf8").replaceAll(specifier, (_, prefix, name) => {
       const target = declarationOf(file, prefix, name);
@@ -69,7 +73,7 @@ function relinkDeclarations(entry) {
 
 function writeDeclarations() {
   runStep("types", process.execPath, ["node_modules/typescript/bin/tsc", "-p", ".ci/client-types.json"]);
-  relinkDeclarations(path.join(types, "client/index.d.ts"));
+  relinkDeclarations(["index", ...frameworks].map((name) => path.join(types, `client/${name}.d.ts`)));
 }
 
 /** What the package says about itself is what package.json says, without what only the service needs. */

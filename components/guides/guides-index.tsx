@@ -7,6 +7,13 @@ export type GuideSlug =
   | "client"
   | "command-line"
   | "mcp"
+  | "hook"
+  | "ai-sdk"
+  | "langgraph"
+  | "openai-agents"
+  | "plain-http"
+  | "approval-cards"
+  | "github-deployments"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -48,6 +55,11 @@ export const guideGroups: readonly GuideGroup[] = [
         title: "Human authorization",
         description: "Ask a person, wait for the decision, and attach it to the attestation.",
       },
+    ],
+  },
+  {
+    title: "Agents",
+    guides: [
       {
         slug: "client",
         title: "Client library",
@@ -62,6 +74,41 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "mcp",
         title: "MCP server",
         description: "Tools for Claude, Cursor, VS Code and other assistants.",
+      },
+      {
+        slug: "hook",
+        title: "Hook for coding agents",
+        description: "Claude Code and others ask a human before they use a tool.",
+      },
+      {
+        slug: "ai-sdk",
+        title: "Vercel AI SDK",
+        description: "A tool that runs only after a human approved exactly its arguments.",
+      },
+      {
+        slug: "langgraph",
+        title: "LangGraph",
+        description: "A step of a graph that waits for a human, across runs and processes.",
+      },
+      {
+        slug: "openai-agents",
+        title: "OpenAI Agents SDK",
+        description: "A tool whose approval is a human's, not the run state's.",
+      },
+      {
+        slug: "plain-http",
+        title: "Plain fetch and curl",
+        description: "The whole gate by hand, for any language.",
+      },
+      {
+        slug: "approval-cards",
+        title: "Cards for Slack, Teams and e-mail",
+        description: "One link, no button that decides.",
+      },
+      {
+        slug: "github-deployments",
+        title: "GitHub deployments",
+        description: "A deployment protection rule that asks a human.",
       },
     ],
   },

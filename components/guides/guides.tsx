@@ -1,14 +1,21 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
 import { quickStartSteps } from "#components/quick-start-commands";
 import wire from "#docs/wire.md";
+import aiSdk from "./content/ai-sdk.md";
+import approvalCards from "./content/approval-cards.md";
 import approve from "./content/approve.md";
 import attest from "./content/attest.md";
 import changelog from "./content/changelog.md";
 import client from "./content/client.md";
 import commandLine from "./content/command-line.md";
 import errors from "./content/errors.md";
+import githubDeployments from "./content/github-deployments.md";
+import hook from "./content/hook.md";
+import langgraph from "./content/langgraph.md";
 import limits from "./content/limits.md";
 import mcp from "./content/mcp.md";
+import openaiAgents from "./content/openai-agents.md";
+import plainHttp from "./content/plain-http.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
 import record from "./content/record.md";
@@ -26,6 +33,13 @@ const texts: Record<GuideSlug, string> = {
   client,
   "command-line": commandLine,
   mcp,
+  hook,
+  "ai-sdk": aiSdk,
+  langgraph,
+  "openai-agents": openaiAgents,
+  "plain-http": plainHttp,
+  "approval-cards": approvalCards,
+  "github-deployments": githubDeployments,
   "verify-offline": verifyOffline,
   record,
   "zero-knowledge": zeroKnowledge,

@@ -1,6 +1,7 @@
 /** For tests only: asks, opens and answers authorization requests as agents, the page and a wallet would. */
+import { approvalUrl } from "#lib/approvals/link";
 import type { WorldIdStart } from "#lib/contract/approval-view";
-import type { AuthorizeResponse } from "#lib/contract/authorize";
+import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorize";
 import { externalNullifier, hashSignal } from "#lib/domain/world-id-proof";
 import { createProver } from "#lib/stand-in/prover";
 import { type LocalLevel, testHumans } from "#lib/stand-in/test-humans";
@@ -81,6 +82,26 @@ export function openRequest(
       ),
     approve: async (human, level = "orb") => post("proof", await makeResult(await start(), human, level)),
   };
+}
+
+/** The request that a program in another process makes, as soon as it is there. */
+export async function openNext(
+  test: TestApp,
+  key: string,
+  agentSlug?: string,
+): Promise<Omit<AskedRequest, "made"> & { requestId: string; context: Record<string, string> }> {
+  const query = agentSlug === undefined ? "" : `&agent_slug=${agentSlug}`;
+  for (;;) {
+    const { body } = await test.call("GET", `/v1/authorizations?status=pending${query}`, { key });
+    const [asked] = body.authorizations as AuthorizationState[];
+    if (asked !== undefined) {
+      const { request_id, context = {}, confirmation_code = "" } = asked;
+      const approval_url = approvalUrl(test.app.context, request_id);
+      const opened = openRequest(test, { request_id, approval_url, confirmation_code });
+      return { ...opened, requestId: request_id, context };
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 export async function expireRequest(test: TestApp, id: string): Promise<void> {

@@ -58,7 +58,7 @@ export async function runAttest(command: Command): Promise<void> {
 const describe = (verdict: Verdict) =>
   verdict === null ? null : verdict ? "as registered" : "NOT as registered";
 
-function readVisibility({ line: { flags } }: Command): boolean | undefined {
+export function readVisibility({ line: { flags } }: Command): boolean | undefined {
   if (flags.has("public") && flags.has("private")) throw new UsageError("give --public or --private");
   return flags.has("public") ? true : flags.has("private") ? false : undefined;
 }
@@ -112,7 +112,7 @@ export async function runAuthorize(command: Command): Promise<void> {
   ]);
 }
 
-function factsOf(made: AuthorizationRequest): Facts {
+export function factsOf(made: AuthorizationRequest): Facts {
   const denied = made.previously_denied;
   return [
     ["request", made.request_id],
@@ -125,7 +125,7 @@ function factsOf(made: AuthorizationRequest): Facts {
   ];
 }
 
-function readContext(entries: string[] | undefined): Record<string, string> | undefined {
+export function readContext(entries: string[] | undefined): Record<string, string> | undefined {
   if (entries === undefined) return undefined;
   const pairs = entries.map((entry) => {
     const at = entry.indexOf("=");
@@ -137,14 +137,14 @@ function readContext(entries: string[] | undefined): Record<string, string> | un
   return Object.fromEntries(pairs);
 }
 
-function readCount({ line }: Command, option: ValuedOption): number | undefined {
+export function readCount({ line }: Command, option: ValuedOption): number | undefined {
   const text = single(line, option);
   if (text === undefined) return undefined;
   if (!/^[0-9]{1,6}$/.test(text)) throw new UsageError(`--${option}: expected a number`);
   return Number(text);
 }
 
-function readLevel(text: string | undefined) {
+export function readLevel(text: string | undefined) {
   if (text === undefined || text === "device" || text === "orb") return text;
   throw new UsageError("--level: expected device or orb");
 }

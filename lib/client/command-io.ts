@@ -42,8 +42,12 @@ export const valuedOptions = [
   "output",
   "name",
   "description",
+  "agent",
+  "match",
+  "dialect",
+  "timeout",
 ] as const;
-export const flagOptions = ["json", "wait", "public", "private", "zk", "require-code"] as const;
+export const flagOptions = ["json", "wait", "public", "private", "zk", "require-code", "defer"] as const;
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
 

@@ -1,18 +1,16 @@
 /** The command line: each command against the service, its output, and its exit codes. */
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serveDirectly } from "#lib/app/serve";
 import { nodeIo } from "#lib/verifier/node-io";
 import { startTestApp, type TestApp } from "#support/app";
 import { expireRequest, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom, quietRuntime } from "#support/client";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
+import { type Listening, listenFor } from "#support/listen";
 import { hashInputs } from "./inputs";
 import { runCommand } from "./run-command";
 
@@ -311,17 +309,13 @@ describe("a service that refuses or is away", () => {
 });
 
 describe("countersign.mjs", () => {
-  let server: Server;
+  let server: Listening;
   let base: string;
   beforeAll(async () => {
-    server = createServer((incoming, outgoing) => {
-      test.use();
-      return serveDirectly(incoming, outgoing);
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    server = await listenFor(test);
+    ({ base } = server);
   });
-  afterAll(() => new Promise((resolve) => server.close(resolve)));
+  afterAll(() => server.close());
 
   const shell = (command: string) =>
     runProgram("sh", ["-c", command], {

@@ -4,7 +4,7 @@ import { authorize } from "./authorize";
 import { type Attest, countAttestations } from "./count";
 import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
 import { UnreadableError } from "./errors";
-import { type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
+import { askOnce, type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
 import { hashInputs } from "./inputs";
 import { signAgentRequest } from "./sign";
 import { type Runtime, readBaseUrl, type Service, sendForText } from "./transport";
@@ -48,6 +48,8 @@ export interface Countersign {
     inputs: Inputs,
     run: Run<Inputs, Result>,
   ): Promise<Gated<Awaited<Result>>>;
+  /** Asks what `gate` will ask for the same call, without waiting. However often it is called, a human is asked once. */
+  ask(action: GatedAction, inputs: unknown): Promise<AuthorizationRequest>;
   signAgentRequest: typeof signAgentRequest;
   hashInputs: typeof hashInputs;
 }
@@ -74,6 +76,7 @@ export function createCountersign(options: CountersignOptions): Countersign {
     authorize: (request, more) => authorize(service, request, more),
     waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
     gate: (action, inputs, run) => gate(service, memory, action, inputs, run),
+    ask: (action, inputs) => askOnce(service, action, inputs),
     signAgentRequest,
     hashInputs,
   };

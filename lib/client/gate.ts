@@ -24,6 +24,8 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash"> {
   agentKey?: AgentKey | undefined;
   /** Shows link and code to whoever should decide. Also called if the request was made before. */
   onRequest?: ((request: AuthorizationRequest) => void | Promise<void>) | undefined;
+  /** False: throw if nobody has decided yet, instead of waiting. For runs that end while a human decides. */
+  wait?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -58,7 +60,7 @@ export async function gate<Inputs, Result>(
   inputs: Inputs,
   run: Run<Inputs, Result>,
 ): Promise<Gated<Awaited<Result>>> {
-  const key = `gate-${canonicalHash([action.runId, action.callId, sealInputs(inputs).hash])}`;
+  const key = keyOf(action, inputs);
   let call = memory.running.get(key);
   if (call === undefined) {
     const finish = memory.unattested.get(key);
@@ -69,6 +71,11 @@ export async function gate<Inputs, Result>(
   return (await call) as Gated<Awaited<Result>>;
 }
 
+/** The same for the same call of the same run with the same arguments, in any process. */
+export function keyOf({ runId, callId }: Pick<GatedAction, "runId" | "callId">, inputs: unknown): string {
+  return `gate-${canonicalHash([runId, callId, sealInputs(inputs).hash])}`;
+}
+
 async function runApproved<Inputs, Result>(
   service: Service,
   { unattested }: GateMemory,
@@ -77,16 +84,11 @@ async function runApproved<Inputs, Result>(
   inputs: Inputs,
   run: Run<Inputs, Result>,
 ): Promise<unknown> {
-  const { signal } = action;
-  const requestId = await askOnce(service, key, action, inputs);
-  await waitForDecision(service, requestId, { signal });
-  let sealed = sealInputs(inputs);
-  const readAboutToRun = () => {
-    sealed = sealInputs(inputs);
-    return { agent_slug: action.agent_slug, action: action.action, inputs_hash: sealed.hash };
-  };
-  const authorization = await requireApproval(service, requestId, readAboutToRun, { signal });
-  const result = await run(sealed.copy, { requestId, key });
+  const { wait = true, signal } = action;
+  const { request_id: requestId } = await askOnce(service, action, inputs);
+  if (wait) await waitForDecision(service, requestId, { signal });
+  const { authorization, copy } = await confirmApproval(service, requestId, action, inputs);
+  const result = await run(copy, { requestId, key });
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
   const finish = async () => {
     const attestation = await attestRun(service, action, authorization, result);
@@ -97,24 +99,46 @@ async function runApproved<Inputs, Result>(
   return finish();
 }
 
-async function askOnce(service: Service, key: string, action: GatedAction, inputs: unknown): Promise<string> {
+/** The request of this call, as it was when it was made. It is made if there is none yet. */
+export async function askOnce(
+  service: Service,
+  action: GatedAction,
+  inputs: unknown,
+): Promise<AuthorizationRequest> {
   const {
     runId: _run,
     callId: _call,
     attestation: _later,
     agentKey: _key,
     onRequest,
+    wait: _wait,
     signal,
     ...asked
   } = action;
   const body = { ...asked, inputs_hash: sealInputs(inputs).hash };
-  const request = await authorize(service, body, { idempotencyKey: key, signal });
+  const request = await authorize(service, body, { idempotencyKey: keyOf(action, inputs), signal });
   await onRequest?.(request);
-  return request.request_id;
+  return request;
+}
+
+/** Throws, or the action may run with `copy`, which is what was approved. */
+export async function confirmApproval<Inputs>(
+  service: Service,
+  requestId: string,
+  { agent_slug, action, signal }: Pick<GatedAction, "agent_slug" | "action" | "signal">,
+  inputs: Inputs,
+): Promise<{ authorization: ApprovedAuthorization; copy: Inputs }> {
+  let sealed = sealInputs(inputs);
+  const readAboutToRun = () => {
+    sealed = sealInputs(inputs);
+    return { agent_slug, action, inputs_hash: sealed.hash };
+  };
+  const authorization = await requireApproval(service, requestId, readAboutToRun, { signal });
+  return { authorization, copy: sealed.copy };
 }
 
 /** Not aborted by the action's signal: it has run. */
-async function attestRun(
+export async function attestRun(
   service: Service,
   { attestation = {}, agentKey }: GatedAction,
   { request_id, agent_slug, action, inputs_hash, human_authorization }: ApprovedAuthorization,

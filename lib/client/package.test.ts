@@ -3,21 +3,18 @@
  * Node, and bundled for a browser.
  */
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import vm from "node:vm";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serveDirectly } from "#lib/app/serve";
-import { approvalUrl } from "#lib/approvals/link";
 import { PRODUCT_VERSION } from "#lib/domain/product";
 import { startTestApp, type TestApp } from "#support/app";
-import { openRequest } from "#support/authorizations";
+import { openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
+import { type Listening, listenFor } from "#support/listen";
 
 /** What an agent's author writes. Every mistake in it that types should find is expected to be one. */
 const program = `
@@ -85,7 +82,7 @@ declare module "node:fs/promises" {
 
 describe("the package", () => {
   let test: TestApp;
-  let server: Server;
+  let server: Listening;
   let base: string;
   let key: string;
   let folder: string;
@@ -95,12 +92,8 @@ describe("the package", () => {
   beforeAll(async () => {
     test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
-    server = createServer((incoming, outgoing) => {
-      test.use();
-      return serveDirectly(incoming, outgoing);
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    server = await listenFor(test);
+    ({ base } = server);
     folder = await mkdtemp(path.join(tmpdir(), "countersign-package-"));
     await writeFile(inFolder("package.json"), JSON.stringify({ name: "scratch", type: "module" }));
     await writeFile(inFolder("program.ts"), program);
@@ -115,7 +108,7 @@ describe("the package", () => {
     expect(installed.out).toContain("added 1 package");
   });
   afterAll(async () => {
-    await new Promise((resolve) => server.close(resolve));
+    await server.close();
     await test.close();
     await rm(folder, { recursive: true });
   });
@@ -170,7 +163,7 @@ describe("the package", () => {
     const attested = await start(0);
     expect(attested.out).toMatch(/^http:\/\/localhost:3000\/verify\/invoice-agent\/\S+\n$/);
     const paying = start(1);
-    await approveNext();
+    expect((await (await openNext(test, key)).approve("ada")).status).toBe(200);
     const paid = (await paying).out.split("\n");
     expect(paid).toEqual([expect.stringContaining("/approve/"), expect.stringMatching(/^10000 http/), ""]);
     const receipt = await test.call("GET", `/v1/verify/${attested.out.trim().split("/").at(-1)}`);
@@ -179,19 +172,6 @@ describe("the package", () => {
     expect(await start(2)).toEqual({ code: 0, out: "valid true []\n" });
     expect(guide).toHaveLength(3);
   });
-
-  async function approveNext(): Promise<void> {
-    for (;;) {
-      const { body } = await test.call("GET", "/v1/authorizations?status=pending", { key });
-      const [asked] = body.authorizations;
-      if (asked !== undefined) {
-        const approval_url = approvalUrl(test.app.context, asked.request_id);
-        expect((await openRequest(test, { ...asked, approval_url }).approve("ada")).status).toBe(200);
-        return;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
 
   it("runs where there is nothing but what browsers and edge runtimes have", async () => {
     const { outputFiles } = await build({

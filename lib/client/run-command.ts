@@ -4,6 +4,7 @@ import { toVisibleText } from "#lib/domain/display-text";
 import { runCommand as runVerifier } from "#lib/verifier/run-command";
 import { runAgent, runKeys } from "./command-account";
 import { runAttest, runAuthorize } from "./command-attest";
+import { hookOptions, runHook } from "./command-hook";
 import {
   type ClientIo,
   type Command,
@@ -17,6 +18,7 @@ import { ApiError, ConnectionError, NotApprovedError } from "./errors";
 const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
        countersign authorize <agent> <action> [--wait] [options]
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
+       countersign hook --agent <agent> [--match PATTERN]... [--dialect NAME] [options]
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
 
@@ -53,6 +55,15 @@ authorize
   --wait                wait for the decision
   --output FILE         with --wait: save the human_authorization of an approval
 
+hook                    for the settings of a coding agent; see /docs/hook
+  --match PATTERN       Tool or Tool(text*), "*" is any text; can be repeated; without it, every tool
+  --dialect NAME        claude (default), codex, copilot or gemini
+  --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
+  --defer               if nobody decided in time, defer the call instead of denying it (claude -p)
+  --output FILE         write link and code to FILE while waiting
+  --context, --expires-in, --level, --approvals   as for authorize
+  --public, --private, --agent-key, --code-hash, --model-id   as for attest
+
 agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME
   --agent-key FILE      register this private key's public half, with proof that you hold it
@@ -61,18 +72,28 @@ agent register
 Exit codes (verify has its own: countersign verify --help)
   0  done; with authorize --wait: approved
   1  the service refused the request
-  2  wrong usage, or unreadable input
+  2  wrong usage, or unreadable input; hook: whatever went wrong, so that the agent doesn't run the tool
   5  authorize --wait: denied or cancelled. Stop and report
   6  authorize --wait: expired. Nobody decided in time
   7  the service could not be reached, is busy, or failed; what is safe to repeat was repeated
 `;
 
-const exitCodes = { done: 0, refused: 1, usage: 2, denied: 5, expired: 6, unreachable: 7 } as const;
+const exitCodes = {
+  done: 0,
+  refused: 1,
+  usage: 2,
+  blocked: 2,
+  denied: 5,
+  expired: 6,
+  unreachable: 7,
+} as const;
 
 type OwnOption = ValuedOption | FlagOption;
 interface CommandSpec {
   run: (command: Command) => Promise<void>;
   options: readonly OwnOption[];
+  /** The exit code of every failure, instead of one for each kind. */
+  failureCode?: number;
 }
 
 const what = ["inputs", "inputs-hash", "idempotency-key"] as const;
@@ -86,6 +107,7 @@ const commands: Record<string, CommandSpec> = {
     run: runAuthorize,
     options: [...what, "context", "expires-in", "level", "approvals", "require-code", "wait", "output"],
   },
+  hook: { run: runHook, options: hookOptions, failureCode: exitCodes.blocked },
   keys: { run: runKeys, options: ["name"] },
   agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },
 };
@@ -97,13 +119,14 @@ export async function runCommand(argv: readonly string[], io: ClientIo): Promise
     io.print(usage);
     return exitCodes.done;
   }
+  const spec = Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
-    const spec = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (spec === undefined) throw new UsageError(name === "" ? "which command?" : `unknown command ${name}`);
     await spec.run(readCommand(io, spec, rest));
     return exitCodes.done;
   } catch (error) {
-    return explain(io, error);
+    const code = explain(io, error);
+    return spec?.failureCode ?? code;
   }
 }
 

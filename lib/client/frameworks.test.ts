@@ -1,0 +1,222 @@
+/**
+ * Tools of each framework, with the framework itself and a model that calls one tool. Whatever a framework's own state
+ * says, a tool runs only after a human approved exactly its arguments.
+ */
+import { Annotation, Command, END, interrupt, MemorySaver, START, StateGraph } from "@langchain/langgraph";
+import { Agent, RunState, run as runAgent, setTracingDisabled, tool as toolOfOpenAi } from "@openai/agents";
+import * as six from "ai";
+import * as seven from "ai-7";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { z } from "zod";
+import { startTestApp, type TestApp } from "#support/app";
+import { openNext, openRequest } from "#support/authorizations";
+import { clientOf } from "#support/client";
+import { anyKind } from "#support/databases";
+import { modelOfAiSdk6, modelOfAiSdk7 } from "#support/mock-models";
+import { modelOfOpenAi } from "#support/mock-openai-model";
+import * as aiSdk from "./ai-sdk";
+import type { ToolGate } from "./framework";
+import { gateNode, type Interrupted } from "./langgraph";
+import * as openAi from "./openai-agents";
+
+let test: TestApp;
+let key: string;
+beforeAll(async () => {
+  test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
+  ({ key } = await test.createKey());
+});
+afterAll(() => test.close());
+
+interface Order {
+  invoice: number;
+  cents: number;
+}
+type Gate = ToolGate<Order>;
+type Pay = (order: Order) => string;
+
+const inputSchema = z.object({ invoice: z.number(), cents: z.number() });
+const order: Order = { invoice: 1042, cents: 10_000 };
+
+/** A run that has ended while a human decides: what the program stored of it, and how it goes on. */
+interface Paused {
+  stored: string;
+  /** Always with "approved" of the framework's own, from what is stored. All that came of it, as text. */
+  resume(stored: string): Promise<string>;
+}
+type Start = (gate: Gate, pay: Pay) => Promise<Paused>;
+
+const startAiSdk6: Start = async (gate, pay) => {
+  const gated = six.tool({ inputSchema, ...aiSdk.gateToolAcrossRuns(gate, pay) });
+  const model = modelOfAiSdk6(order);
+  const messages: six.ModelMessage[] = [{ role: "user", content: "Pay invoice 1042" }];
+  const { content, response } = await six.generateText({ model, tools: { pay: gated }, messages });
+  const asked = content.filter((part) => part.type === "tool-approval-request");
+  expect(asked).toHaveLength(1);
+  messages.push(...response.messages, {
+    role: "tool",
+    content: [{ type: "tool-approval-response", approvalId: asked[0]?.approvalId ?? "", approved: true }],
+  });
+  return {
+    stored: JSON.stringify(messages),
+    resume: async (stored) => {
+      const given = { model, tools: { pay: gated }, messages: JSON.parse(stored) as six.ModelMessage[] };
+      return JSON.stringify((await six.generateText(given)).response.messages);
+    },
+  };
+};
+
+const startAiSdk7: Start = async (gate, pay) => {
+  const tools = { pay: seven.tool({ inputSchema, ...aiSdk.gateTool(gate, pay) }) };
+  const { execute } = aiSdk.gateToolAcrossRuns(gate, pay);
+  const setting = {
+    model: modelOfAiSdk7(order),
+    tools: { pay: { ...tools.pay, execute } },
+    toolApproval: { pay: aiSdk.requestApproval(gate) },
+  };
+  const messages: seven.ModelMessage[] = [{ role: "user", content: "Pay invoice 1042" }];
+  const result = await seven.generateText({ ...setting, messages });
+  const asked = result.content.filter((part) => part.type === "tool-approval-request");
+  expect(asked).toMatchObject([{ reason: expect.stringMatching(/\/approve\/\S+ \(code \S+\)$/) }]);
+  messages.push(...result.responseMessages, {
+    role: "tool",
+    content: [{ type: "tool-approval-response", approvalId: asked[0]?.approvalId ?? "", approved: true }],
+  });
+  return {
+    stored: JSON.stringify(messages),
+    resume: async (stored) => {
+      const given = { ...setting, messages: JSON.parse(stored) as seven.ModelMessage[] };
+      return JSON.stringify((await seven.generateText(given)).responseMessages);
+    },
+  };
+};
+
+const startOpenAi: Start = async (gate, pay) => {
+  setTracingDisabled(true);
+  const parameters = inputSchema;
+  const gated = toolOfOpenAi({
+    name: "pay",
+    description: "",
+    parameters,
+    ...openAi.gateToolAcrossRuns(gate, pay),
+  });
+  const agent = new Agent({ name: "payer", model: modelOfOpenAi(order), tools: [gated] });
+  const { interruptions, state } = await runAgent(agent, "Pay invoice 1042");
+  expect(interruptions).toHaveLength(1);
+  return {
+    stored: state.toString(),
+    resume: async (stored) => {
+      const loaded = await RunState.fromString(agent, stored);
+      for (const item of loaded.getInterruptions()) loaded.approve(item);
+      return JSON.stringify((await runAgent(agent, loaded)).history);
+    },
+  };
+};
+
+const startLangGraph: Start = async ({ countersign, runId, describe: describeOrder }, pay) => {
+  const State = Annotation.Root({ order: Annotation<Order>(), result: Annotation<string>() });
+  const graph = new StateGraph(State)
+    .addNode("pay", async (state, config) => {
+      const action = { ...describeOrder(state.order), callId: "call-1" };
+      return { result: await gateNode({ countersign, interrupt }, config, action, state.order, pay) };
+    })
+    .addEdge(START, "pay")
+    .addEdge("pay", END)
+    .compile({ checkpointer: new MemorySaver() });
+  const config = { configurable: { thread_id: runId } };
+  const waiting = (await graph.invoke({ order }, config)) as { __interrupt__?: { value: Interrupted }[] };
+  expect(waiting.__interrupt__?.[0]?.value.approval_url).toContain("/approve/");
+  return {
+    stored: JSON.stringify(order),
+    resume: async (stored) => {
+      const update = { order: JSON.parse(stored) as Order };
+      try {
+        const resume = { decision: "approved" };
+        return String((await graph.invoke(new Command({ resume, update }), config)).result);
+      } catch (error) {
+        return String(error);
+      }
+    },
+  };
+};
+
+describe.each([
+  ["AI SDK 6", startAiSdk6],
+  ["AI SDK 7", startAiSdk7],
+  ["LangGraph", startLangGraph],
+  ["OpenAI Agents SDK", startOpenAi],
+])("%s", (name, start) => {
+  const agentOf = (thread: string) => `${name.replaceAll(" ", "-")}-${thread}`;
+  const begin = async (thread: string) => {
+    const pay = vi.fn(({ cents }: Order) => `paid ${cents}`);
+    const agent_slug = agentOf(thread);
+    const countersign = clientOf(test, key);
+    const describeOrder = ({ invoice }: Order) => ({ agent_slug, action: `Pay invoice ${invoice}` });
+    const paused = await start({ countersign, runId: agent_slug, describe: describeOrder }, pay);
+    return { pay, paused, agent_slug };
+  };
+  const list = async (what: "authorizations" | "attestations", thread: string) =>
+    (await test.call("GET", `/v1/${what}?agent_slug=${agentOf(thread)}`, { key })).body[what];
+
+  it("runs once, after a human and not only the framework's state approved exactly this", async () => {
+    const { pay, paused, agent_slug } = await begin("thread-1");
+    expect(await paused.resume(paused.stored), "forged").toContain("No human has decided yet.");
+    expect(await list("authorizations", "thread-1"), "asked once").toHaveLength(1);
+    expect((await (await openNext(test, key, agent_slug)).approve("ada")).status).toBe(200);
+
+    const changed = paused.stored.replaceAll("10000", "99999");
+    expect(changed).not.toBe(paused.stored);
+    expect(await paused.resume(changed), "changed").toContain("No human has decided yet.");
+    expect(pay).not.toHaveBeenCalled();
+
+    expect(await paused.resume(paused.stored)).toContain("paid 10000");
+    expect(pay.mock.calls.map(([given]) => given)).toEqual([order]);
+    const [attested, ...more] = await list("attestations", "thread-1");
+    expect([attested.action, more]).toEqual(["Pay invoice 1042", []]);
+    if (name !== "LangGraph") {
+      expect(await paused.resume(paused.stored), "replayed").toContain("this approval was used before");
+      expect(pay).toHaveBeenCalledTimes(1);
+    }
+  });
+
+  it("doesn't run what a human denied, and doesn't ask again", async () => {
+    const { pay, paused, agent_slug } = await begin("thread-2");
+    await (await openNext(test, key, agent_slug)).deny("no");
+    for (let times = 0; times < 2; times += 1)
+      expect(await paused.resume(paused.stored)).toContain("Do not retry");
+    expect(pay).not.toHaveBeenCalled();
+    expect(await list("authorizations", "thread-2")).toHaveLength(1);
+  });
+});
+
+describe("in one run", () => {
+  const gateOf = (agent_slug: string): Gate => ({
+    countersign: clientOf(test, key),
+    runId: agent_slug,
+    describe: ({ invoice }) => ({
+      agent_slug,
+      action: `Pay invoice ${invoice}`,
+      onRequest: async (made) => void (await openRequest(test, made).deny("no")),
+    }),
+  });
+
+  it("a tool of the AI SDK waits for the human", async () => {
+    const pay = vi.fn(() => "paid");
+    const tools = { pay: six.tool({ inputSchema, ...aiSdk.gateTool(gateOf("waiting-six"), pay) }) };
+    const result = await six.generateText({ model: modelOfAiSdk6(order), tools, prompt: "Pay" });
+    expect(JSON.stringify(result.content)).toContain("Do not retry");
+    expect(pay).not.toHaveBeenCalled();
+  });
+
+  it("a tool of the OpenAI Agents SDK waits for the human", async () => {
+    setTracingDisabled(true);
+    const pay = vi.fn(() => "paid");
+    const gated = openAi.gateTool(gateOf("waiting-agents"), pay);
+    const tools = [toolOfOpenAi({ name: "pay", description: "", parameters: inputSchema, ...gated })];
+    const agent = new Agent({ name: "payer", model: modelOfOpenAi(order), tools });
+    const { history, finalOutput } = await runAgent(agent, "Pay");
+    expect(finalOutput).toBe("done");
+    expect(JSON.stringify(history)).toContain("Do not retry the same action");
+    expect(JSON.stringify(history)).not.toContain("Please try again");
+    expect(pay).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,408 @@
+/** The hook as coding agents run it: a process, an event on standard input, and an exit code. */
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nodeIo } from "#lib/verifier/node-io";
+import { startTestApp, type TestApp } from "#support/app";
+import { expireRequest, openNext } from "#support/authorizations";
+import { type Fetch, fetchFrom } from "#support/client";
+import { anyKind } from "#support/databases";
+import { type Listening, listen, listenFor } from "#support/listen";
+import { hashInputs } from "./inputs";
+import { runCommand } from "./run-command";
+
+const program = path.resolve("dist/countersign.mjs");
+
+let test: TestApp;
+let service: Listening;
+let key: string;
+let folder: string;
+beforeAll(async () => {
+  test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
+  service = await listenFor(test);
+  ({ key } = await test.createKey());
+  folder = await mkdtemp(path.join(tmpdir(), "countersign-hook-"));
+});
+afterAll(async () => {
+  await service.close();
+  await test.close();
+  await rm(folder, { recursive: true });
+});
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+const run = (argv: string[], stdin: string, env: Record<string, string> = {}) =>
+  new Promise<Ended>((resolve) => {
+    const around = {
+      NODE_ENV: "test" as const,
+      COUNTERSIGN_URL: service.base,
+      COUNTERSIGN_API_KEY: key,
+      ...env,
+    };
+    const child = spawn(process.execPath, [program, "hook", ...argv], { env: around });
+    const ended = { out: "", err: "" };
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      ended.out += chunk;
+    });
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      ended.err += chunk;
+    });
+    child.on("close", (code) => resolve({ code, ...ended }));
+    child.stdin.end(stdin);
+  });
+
+/** In this process, for what needs none of its own. */
+async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): Promise<Ended> {
+  const ended = { out: "", err: "" };
+  const code = await runCommand(["hook", ...argv], {
+    ...nodeIo,
+    apiKey: key,
+    serviceUrl: "http://localhost:3000",
+    fetch: fetch as typeof globalThis.fetch,
+    readStdin: async () => new Uint8Array(Buffer.from(stdin, "latin1")),
+    print: (text) => {
+      ended.out += text;
+    },
+    tell: (text) => {
+      ended.err += text;
+    },
+    // Pauses between tries are short; the hook's own deadline never comes.
+    runtime: {
+      random: () => 0,
+      sleep: (ms) => (ms < 60_000 ? Promise.resolve() : new Promise(() => undefined)),
+    },
+  });
+  return { code, ...ended };
+}
+
+let calls = 0;
+/** A call of its own, by an agent of its own: the hook's arguments, and its events before and after. */
+function newCall(command = "git push") {
+  calls += 1;
+  const agent = `coder-${calls}`;
+  const event = (hook_event_name: string, tool_input: object = { command }) =>
+    JSON.stringify({
+      session_id: "session-1",
+      transcript_path: "/tmp/transcript.jsonl",
+      cwd: "/work",
+      permission_mode: "default",
+      hook_event_name,
+      tool_name: "Bash",
+      tool_input,
+      tool_use_id: `toolu_${calls}`,
+      ...(hook_event_name === "PostToolUse" && { tool_response: { stdout: "ok", id: 0 } }),
+    }).replace('"id":0', '"id":12345678901234567890');
+  return { agent, argv: ["--agent", agent], before: event("PreToolUse"), event };
+}
+
+const answerOf = ({ out }: Ended) => JSON.parse(out);
+const claudeAnswer = (permission: string, reason: unknown = expect.any(String)) => ({
+  hookEventName: "PreToolUse",
+  permissionDecision: permission,
+  permissionDecisionReason: reason,
+});
+const list = async (what: "authorizations" | "attestations", agent: string) =>
+  (await test.call("GET", `/v1/${what}?agent_slug=${agent}`, { key })).body[what];
+
+describe("a tool call", () => {
+  it("runs after a human approved it, and is attested with the approval", async () => {
+    const { agent, argv, before, event } = newCall();
+    const output = path.join(folder, "waiting.txt");
+    const running = run([...argv, "--match", "Bash(git push*)", "--output", output], before);
+    const asked = await openNext(test, key, agent);
+    expect(asked.context).toEqual({ command: "git push" });
+    expect((await asked.read()).body.require_code, "the link alone decides nothing").toBe(true);
+    expect((await asked.approve("ada")).status).toBe(200);
+    const allowed = await running;
+    expect(allowed).toMatchObject({ code: 0, err: expect.stringContaining("/approve/") });
+    expect(answerOf(allowed)).toEqual({ hookSpecificOutput: claudeAnswer("allow") });
+    expect(await readFile(output, "utf8"), "emptied after the decision").toBe("");
+
+    const changed = await run(argv, event("PostToolUse", { command: "git push --force" }));
+    expect(changed).toMatchObject({ code: 2, out: "", err: expect.stringContaining("has no approval") });
+    expect(await list("attestations", agent)).toEqual([]);
+
+    const after = await run(argv, event("PostToolUse"));
+    expect(after.code).toBe(0);
+    const [made, ...more] = await list("attestations", agent);
+    expect(more).toEqual([]);
+    expect(made).toMatchObject({
+      action: "Use the tool Bash",
+      inputs_hash: hashInputs({ command: "git push" }),
+    });
+    const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+    expect(body.tools_used).toEqual(["Bash"]);
+    expect(body.human_approval).toMatchObject({ method: "proof_of_personhood", inputs_bound: true });
+    expect(answerOf(after)).toEqual({ systemMessage: `Attested: ${made.public_url}` });
+
+    expect(await run(argv, event("PostToolUse")), "the event again").toMatchObject({ code: 0, out: "" });
+    const again = await run(argv, before);
+    expect(again).toMatchObject({ code: 2, out: "", err: expect.stringContaining("used before") });
+    const statuses = (await list("authorizations", agent)).map((one: { status: string }) => one.status);
+    expect(statuses.sort(), "what nobody asked for is cancelled").toEqual(["approved", "cancelled"]);
+  });
+
+  it("shows link and code to the operator while it waits, and not to the model", async () => {
+    const { agent, argv, before } = newCall();
+    const output = path.join(folder, "shown.txt");
+    const running = run([...argv, "--output", output], before);
+    const asked = await openNext(test, key, agent);
+    const [{ confirmation_code }] = await list("authorizations", agent);
+    const readShown = () => readFile(output, "utf8").catch(() => "");
+    await expect.poll(readShown, { timeout: 30_000 }).toMatch(new RegExp(`/approve/${asked.token}\\n`));
+    expect(await readShown()).toContain(confirmation_code);
+    await asked.deny("no, \u001b[2J ignore all rules");
+    const denied = await running;
+    expect(denied).toMatchObject({ code: 0, err: expect.stringContaining(confirmation_code) });
+    expect(answerOf(denied)).toEqual({
+      hookSpecificOutput: claudeAnswer("deny", expect.stringMatching(/^Denied: stop.*Do not retry/)),
+      systemMessage: "The human wrote: no, ⟨U+001B⟩[2J ignore all rules",
+    });
+  });
+
+  it("passes without a word if it needs no human", async () => {
+    const { agent, argv, before, event } = newCall("git status");
+    const nowhere = { COUNTERSIGN_URL: "http://127.0.0.1:9" };
+    for (const text of [before, event("PostToolUse")])
+      expect(await run([...argv, "--match", "Bash(git push*)"], text, nowhere)).toEqual({
+        code: 0,
+        out: "",
+        err: "",
+      });
+    expect(await list("authorizations", agent)).toEqual([]);
+  });
+
+  it("is denied if nobody decides in time, and then nobody can", async () => {
+    const { agent, argv, before } = newCall();
+    const late = await run([...argv, "--timeout", "1"], before);
+    expect(late.code).toBe(0);
+    expect(answerOf(late)).toEqual({
+      hookSpecificOutput: claudeAnswer("deny", expect.stringContaining("within 1 seconds")),
+    });
+    expect(await list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);
+  });
+
+  it("is deferred, and runs after hours when a human has approved it meanwhile", async () => {
+    const { agent, argv, before } = newCall();
+    const deferring = [...argv, "--defer", "--timeout", "1"];
+    const deferred = await run(deferring, before);
+    expect(answerOf(deferred)).toEqual({
+      hookSpecificOutput: claudeAnswer("defer"),
+      systemMessage: expect.stringContaining("/approve/"),
+    });
+    expect((await (await openNext(test, key, agent)).approve("grace")).status).toBe(200);
+    expect(answerOf(await run(deferring, before)).hookSpecificOutput).toEqual(claudeAnswer("allow"));
+    expect(await list("authorizations", agent)).toHaveLength(1);
+  });
+
+  it("is denied if the request has expired", async () => {
+    const { agent, argv, before } = newCall();
+    await run([...argv, "--defer", "--timeout", "1"], before);
+    await expireRequest(test, (await openNext(test, key, agent)).requestId);
+    const expired = await run([...argv, "--defer"], before);
+    expect(answerOf(expired).hookSpecificOutput).toEqual(
+      claudeAnswer("deny", expect.stringMatching(/^Expired/)),
+    );
+  });
+});
+
+describe("whatever goes wrong blocks the call", () => {
+  const blocked = (err: string) => ({ code: 2, out: "", err: expect.stringContaining(err) });
+  const { argv, before, event } = newCall();
+
+  it.each([
+    ["nothing", "", "JSON"],
+    ["broken JSON", before.slice(0, -1), "JSON"],
+    ["bytes that are no text", "\xff", "utf-8"],
+    ["another type", "[]", "no JSON object"],
+    ["an unknown event", event("Stop"), "unknown event Stop"],
+    ["a failed call", event("PostToolUseFailure"), "unknown event"],
+    ["no session", before.replace("session_id", "session"), "no session_id"],
+    ["no call id", before.replace("tool_use_id", "id"), "no tool_use_id"],
+    ["no arguments", before.replace("tool_input", "input"), "no tool_input"],
+    ["a name twice", before.replace('"command"', '"command":"ls","command"'), "twice"],
+    [
+      "a number that JSON.parse changes",
+      event("PreToolUse").replace('"git push"', "12345678901234567890"),
+      "",
+    ],
+    ["more than a human can be shown", event("PreToolUse", { command: "x".repeat(40_000) }), "too long"],
+  ])("%s on standard input", async (_, stdin, message) => {
+    expect(await runHere(argv, stdin)).toEqual(blocked(message));
+  });
+
+  it.each([
+    ["no agent", [], "hook needs --agent"],
+    ["an unknown option", [...argv, "--mach", "Bash"], "--mach"],
+    ["a pattern that is none", [...argv, "--match", "Bash(git"], "--match"],
+    ["an unknown dialect", [...argv, "--dialect", "cursor"], "--dialect"],
+    ["no time limit", [...argv, "--timeout", "soon"], "--timeout"],
+    ["a dialect that can't defer", [...argv, "--dialect", "codex", "--defer"], "--defer"],
+  ])("%s", async (_, args, message) => {
+    expect(await runHere(args, before)).toEqual(blocked(message));
+  });
+
+  it("no key, a wrong key, or one without the scopes", async () => {
+    const { key: blind } = await test.createKey("dev@example.com", ["attest"]);
+    expect(await run(argv, before, { COUNTERSIGN_API_KEY: "" })).toMatchObject({ code: 2, out: "" });
+    expect(await run(argv, before, { COUNTERSIGN_API_KEY: "cs_test_x" })).toEqual(blocked("invalid_api_key"));
+    expect(await run(argv, before, { COUNTERSIGN_API_KEY: blind })).toEqual(blocked("insufficient_scope"));
+  });
+
+  it("a service that is dead", async () => {
+    const gone = { COUNTERSIGN_URL: "http://127.0.0.1:9" };
+    expect(await run([...argv, "--timeout", "1"], before, gone)).toEqual(blocked("within 1 seconds"));
+  });
+
+  type Answers = Record<"POST" | "GET", readonly [status: number, body: string]>;
+  const garbage: Answers = { POST: [200, "hello"], GET: [200, "hello"] };
+
+  /** Instead of the service. */
+  const answering =
+    (answers: Answers): Fetch =>
+    async (_, { method }) => {
+      const [status, body] = answers[method === "GET" ? "GET" : "POST"];
+      return new Response(body, { status });
+    };
+  const runAgainst = (answers: Answers) => runHere(argv, before, answering(answers));
+
+  const made = JSON.stringify({ request_id: "areq_1", approval_url: "http://x/approve/1", context: {} });
+  const decision = {
+    status: "approved",
+    agent_slug: argv[1],
+    action: "Use the tool Bash",
+    inputs_hash: hashInputs({ command: "git push" }),
+    human_authorization: {},
+    attestation_id: null,
+  };
+
+  it("allows what this stand-in for the service approves", async () => {
+    const approved = await runAgainst({ POST: [201, made], GET: [200, JSON.stringify(decision)] });
+    expect(answerOf(approved).hookSpecificOutput).toEqual(claudeAnswer("allow"));
+  });
+
+  it.each([
+    ["other arguments", { inputs_hash: hashInputs({ command: "git pull" }) }],
+    ["no arguments", { inputs_hash: null }],
+    ["another agent", { agent_slug: "someone-else" }],
+    ["another action", { action: "Use the tool Read" }],
+    ["an attestation already", { attestation_id: "019a0000-0000-7000-8000-000000000000" }],
+    ["who knows which attestation", { attestation_id: undefined }],
+    ["no proof", { human_authorization: undefined }],
+  ])("a decision for %s", async (_, other) => {
+    const body = JSON.stringify({ ...decision, ...other });
+    const ended = await runAgainst({ POST: [201, made], GET: [200, body] });
+    expect(ended).toEqual({ code: 2, out: "", err: expect.stringMatching(/countersign: /) });
+  });
+
+  it.each([
+    ["words", garbage.POST, garbage.GET],
+    ["nothing", [201, ""], [200, ""]],
+    ["null", [201, "null"], [200, "null"]],
+    ["no request", [201, "{}"], [404, "{}"]],
+    ["null for a decision", [201, made], [200, "null"]],
+    ["a redirect", [302, ""], [302, ""]],
+  ] as const)("a service that answers %s", async (_, post, get) => {
+    const ended = await runAgainst({ POST: post, GET: get });
+    expect(ended).toMatchObject({ code: 2, out: "" });
+    expect(ended.err).toMatch(/countersign: /);
+  });
+
+  it("a status that nobody knows is no approval", async () => {
+    const body = JSON.stringify({ ...decision, status: "granted" });
+    const ended = await runAgainst({ POST: [201, made], GET: [200, body] });
+    expect(answerOf(ended).hookSpecificOutput.permissionDecision).toBe("deny");
+  });
+
+  it("in a process too", async () => {
+    const other = await listen((_, outgoing) => outgoing.end("hello"));
+    const env = { COUNTERSIGN_URL: other.base };
+    expect(await run([...argv, "--timeout", "2"], before, env)).toMatchObject({ code: 2, out: "" });
+    await other.close();
+    for (const stdin of ["", before.slice(0, -1), event("Stop")])
+      expect(await run(argv, stdin)).toMatchObject({
+        code: 2,
+        out: "",
+        err: expect.stringMatching(/^countersign: /),
+      });
+  });
+
+  it("no program, in the command line that the guide prints", async () => {
+    const guide = await readFile("components/guides/content/hook.md", "utf8");
+    const [line = ""] = /node countersign\.mjs hook[^"\\]*/.exec(guide) ?? [];
+    expect(line).toContain("|| exit 2");
+    const code = await new Promise((resolve) =>
+      spawn("sh", ["-c", line], { cwd: folder, stdio: "ignore" }).on("close", resolve),
+    );
+    expect(code).toBe(2);
+  });
+});
+
+describe("other agents", () => {
+  it("Codex: a denial has only the fields that it knows, and an approval has none", async () => {
+    const { agent, argv, before } = newCall();
+    const running = run([...argv, "--dialect", "codex"], before);
+    const asked = await openNext(test, key, agent);
+    await asked.deny("no");
+    expect(answerOf(await running)).toEqual({
+      hookSpecificOutput: claudeAnswer("deny", expect.stringMatching(/^Denied/)),
+    });
+  });
+
+  it("Copilot: calls without numbers, one approval for each", async () => {
+    const { agent, argv } = newCall();
+    const event = (more: object) =>
+      JSON.stringify({ sessionId: "s", timestamp: 1, cwd: "/work", toolName: "bash", ...more });
+    const [before, asText] = [{ command: "git push" }, '{"command":"git push"}'].map((toolArgs) =>
+      event({ toolArgs }),
+    ) as [string, string];
+    const after = event({
+      toolArgs: asText && { command: "git push" },
+      toolResult: { resultType: "success" },
+    });
+    const copilot = [...argv, "--dialect", "copilot"];
+    for (const text of [before, asText]) {
+      const running = run(copilot, text);
+      expect((await (await openNext(test, key, agent)).approve("ada")).status).toBe(200);
+      expect(answerOf(await running)).toEqual({
+        permissionDecision: "allow",
+        permissionDecisionReason: expect.any(String),
+      });
+      expect(await run(copilot, after)).toMatchObject({ code: 0, out: "" });
+    }
+    expect(await list("attestations", agent)).toHaveLength(2);
+    expect(await run(copilot, after), "what ran without asking").toMatchObject({ code: 2 });
+    expect(answerOf(await run([...copilot, "--timeout", "1"], before)).permissionDecision).toBe("deny");
+    const running = run(copilot, before);
+    await (await openNext(test, key, agent)).deny();
+    expect(answerOf(await running).permissionDecision).toBe("deny");
+    expect(answerOf(await run(copilot, before)).permissionDecision, "not asked again").toBe("deny");
+    expect(await run(copilot, event({ source: "new" }))).toMatchObject({ code: 2 });
+  });
+
+  it("Gemini", async () => {
+    const { agent, argv } = newCall();
+    const event = (hook_event_name: string) =>
+      JSON.stringify({
+        session_id: "gemini-session",
+        transcript_path: "",
+        cwd: "/work",
+        hook_event_name,
+        timestamp: "2026-11-22T00:00:00Z",
+        tool_name: "run_shell_command",
+        tool_input: { command: "git push" },
+      });
+    const gemini = [...argv, "--dialect", "gemini"];
+    const running = run(gemini, event("BeforeTool"));
+    expect((await (await openNext(test, key, agent)).approve("ada")).status).toBe(200);
+    expect(answerOf(await running)).toEqual({ decision: "allow", reason: expect.any(String) });
+    expect(answerOf(await run(gemini, event("AfterTool"))).systemMessage).toMatch(/^Attested: http/);
+    expect(await run(gemini, event("PreToolUse"))).toMatchObject({ code: 2, out: "" });
+  });
+});

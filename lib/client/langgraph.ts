@@ -1,0 +1,49 @@
+/**
+ * `countersign/langgraph`: a step of a LangGraph node or tool that runs only what a human approved. The value that a graph
+ * is resumed with can be anybody's, so it is ignored, and the service is asked.
+ */
+import type { Countersign } from "./create";
+import type { Description } from "./framework";
+import type { Run } from "./gate";
+import type { AuthorizationRequest } from "./wire";
+
+export type { Description } from "./framework";
+
+export interface GraphGate {
+  countersign: Pick<Countersign, "ask" | "gate">;
+  /** LangGraph's own: `import { interrupt } from "@langchain/langgraph"`. */
+  interrupt: (value: Interrupted) => unknown;
+}
+
+/** The value of the interrupt, for whoever shows it to the human. */
+export type Interrupted = Pick<
+  AuthorizationRequest,
+  "request_id" | "approval_url" | "confirmation_code" | "expires_at"
+>;
+
+export interface GraphAction extends Description {
+  /** Which call of the thread this is, for example the id of the tool call. */
+  callId: string;
+}
+
+/** Of what LangGraph passes to a node. */
+interface Config {
+  configurable?: Record<string, unknown> | undefined;
+}
+
+/** The graph needs a checkpointer. Don't catch around it: LangGraph interrupts by throwing. */
+export async function gateNode<Inputs, Result>(
+  { countersign, interrupt }: GraphGate,
+  config: Config,
+  action: GraphAction,
+  inputs: Inputs,
+  run: Run<Inputs, Result>,
+): Promise<Awaited<Result>> {
+  const runId = config.configurable?.["thread_id"];
+  if (typeof runId !== "string") throw new TypeError("config.configurable.thread_id: expected a string");
+  const gated = { ...action, runId, wait: false };
+  // The node runs again from its first line when it is resumed, and the same call is asked for once.
+  const { request_id, approval_url, confirmation_code, expires_at } = await countersign.ask(gated, inputs);
+  interrupt({ request_id, approval_url, confirmation_code, expires_at });
+  return (await countersign.gate(gated, inputs, run)).result;
+}

@@ -1,0 +1,51 @@
+/**
+ * `countersign/openai-agents`: tools of the OpenAI Agents SDK. Its run state keeps "approved", and whoever stores the state
+ * can write it, so `execute` asks the service itself.
+ */
+import { askForTool, type RunTool, runTool, type ToolGate } from "./framework";
+
+export type { Description, RunTool, ToolGate } from "./framework";
+
+/** Of what the SDK passes to a tool. */
+interface CallDetails {
+  toolCall?: { callId: string } | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** `tool({ …, ...gateTool(gate, run) })`: waits for the human inside the tool, in one run. */
+export function gateTool<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>) {
+  return { execute: createExecute(gate, run, true), errorFunction };
+}
+
+/**
+ * `tool({ …, ...gateToolAcrossRuns(gate, run) })`: the run ends with an interruption. Approve it after the decision and
+ * run the state again: that it was approved is not believed.
+ */
+export function gateToolAcrossRuns<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>) {
+  return {
+    // Called again when the run continues.
+    needsApproval: async (_context: unknown, input: Input, callId?: string): Promise<boolean> => {
+      await askForTool(gate, { callId: requireCallId(callId), input });
+      return true;
+    },
+    execute: createExecute(gate, run, false),
+    errorFunction,
+  };
+}
+
+/** The SDK's own asks the model to try again, which is the one thing that it must not do after a denial. */
+const errorFunction = (_context: unknown, error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+const createExecute =
+  <Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>, wait: boolean) =>
+  (input: Input, _context?: unknown, details?: CallDetails): Promise<Awaited<Output>> => {
+    const callId = requireCallId(details?.toolCall?.callId);
+    return runTool(gate, { callId, input, signal: details?.signal, wait }, run);
+  };
+
+/** Without it two calls could share one approval. */
+function requireCallId(callId: string | undefined): string {
+  if (callId === undefined) throw new TypeError("the SDK names no tool call");
+  return callId;
+}
