@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeIo } from "#lib/verifier/node-io";
 import { startTestApp, type TestApp } from "#support/app";
-import { expireRequest, openNext } from "#support/authorizations";
+import { approveUnproven, expireRequest, openNext } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { type Listening, listen, listenFor } from "#support/listen";
@@ -196,7 +196,7 @@ describe("a tool call", () => {
       hookSpecificOutput: claudeAnswer("defer"),
       systemMessage: expect.stringContaining("/approve/"),
     });
-    expect((await (await openNext(test, key, agent)).approve("grace")).status).toBe(200);
+    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
     expect(answerOf(await run(deferring, before)).hookSpecificOutput).toEqual(claudeAnswer("allow"));
     expect(await list("authorizations", agent)).toHaveLength(1);
   });
@@ -369,7 +369,7 @@ describe("other agents", () => {
     const copilot = [...argv, "--dialect", "copilot"];
     for (const text of [before, asText]) {
       const running = run(copilot, text);
-      expect((await (await openNext(test, key, agent)).approve("ada")).status).toBe(200);
+      await approveUnproven(test, (await openNext(test, key, agent)).requestId);
       expect(answerOf(await running)).toEqual({
         permissionDecision: "allow",
         permissionDecisionReason: expect.any(String),
@@ -400,7 +400,7 @@ describe("other agents", () => {
       });
     const gemini = [...argv, "--dialect", "gemini"];
     const running = run(gemini, event("BeforeTool"));
-    expect((await (await openNext(test, key, agent)).approve("ada")).status).toBe(200);
+    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
     expect(answerOf(await running)).toEqual({ decision: "allow", reason: expect.any(String) });
     expect(answerOf(await run(gemini, event("AfterTool"))).systemMessage).toMatch(/^Attested: http/);
     expect(await run(gemini, event("PreToolUse"))).toMatchObject({ code: 2, out: "" });
