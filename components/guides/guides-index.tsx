@@ -7,6 +7,7 @@ export type GuideSlug =
   | "client"
   | "command-line"
   | "mcp"
+  | "webhooks"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -62,6 +63,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "mcp",
         title: "MCP server",
         description: "Tools for Claude, Cursor, VS Code and other assistants.",
+      },
+      {
+        slug: "webhooks",
+        title: "Webhooks",
+        description: "Get a signed message when a human decides or an agent attests.",
       },
     ],
   },

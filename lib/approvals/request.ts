@@ -20,6 +20,7 @@ import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
 import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
 import { actorOf, type KeyPrincipal } from "#lib/door/principal";
+import { requireReceiver } from "#lib/door/receiver-url";
 import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import { approvalUrl, withoutApprovalUrl } from "./link";
@@ -178,6 +179,7 @@ export async function requestAuthorization(
   context: Context,
   input: AuthorizeInput,
 ): Promise<AuthorizeResponse> {
+  requireReceiver(context, "callback_url", input.body.callback_url);
   return context.database.db.transaction(async (tx) => {
     await checkPendingLimit(context, tx, input.principal);
     const createdAt = await readDatabaseTime(tx);
