@@ -18,6 +18,7 @@ const secretOn = async (page: Page) =>
 test("an endpoint from its creation to its end", async ({ page }) => {
   await signIn(page, newAddress("hooks"));
   await page.goto("/portal/webhooks");
+  await expect(page.getByRole("link", { name: "Webhooks", exact: true })).toHaveCount(1);
   await expect(page.getByText("No webhook endpoints yet")).toBeVisible();
   await expectGoodPage(page);
   await page.getByLabel("URL").fill("http://example.com/hook");

@@ -5,6 +5,7 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import type { WebhookDelivery } from "#lib/contract/webhooks";
+import { EventName } from "./event-name";
 
 const pills = {
   pending: { tone: "pending", label: "Pending" },
@@ -40,7 +41,7 @@ function columnsOf(
       isRowHeader: true,
       cell: (row) => (
         <>
-          {row.type}
+          <EventName name={row.type} />
           <code className="block font-mono font-normal text-[13px] text-muted [overflow-wrap:anywhere]">
             {row.message_id}
           </code>

@@ -11,7 +11,6 @@ const sections = [
   { href: "/portal/attestations", label: "Attestations" },
   { href: "/portal/authorizations", label: "Authorizations" },
   { href: "/portal/webhooks", label: "Webhooks" },
-  { href: "/portal/webhooks", label: "Webhooks" },
   { href: "/portal/audit", label: "Audit log" },
   { href: "/portal/settings", label: "Settings" },
 ] as const;

@@ -1,8 +1,8 @@
-/** The forms of the portal's webhooks, and the filter of a delivery log. */
+/** The forms of the portal's webhooks, and the place in a delivery log. */
 import { z } from "zod";
 import { overlapHours } from "./portal";
 import { cursorText } from "./portal-attestations";
-import { createWebhookBody, deliveryStatuses } from "./webhooks";
+import { createWebhookBody } from "./webhooks";
 
 const webhook_id = z.uuid("must be an id");
 const { url, events } = createWebhookBody.shape;
@@ -22,7 +22,4 @@ export const replayForm = z.object({
   message_id: z.string().regex(/^msg_[0-9a-f]{32}$/, "must be a message's id"),
 });
 
-export const deliveryFilters = z.object({
-  status: z.enum(deliveryStatuses).optional().catch(undefined),
-  cursor: cursorText,
-});
+export const deliveryFilters = z.object({ cursor: cursorText });

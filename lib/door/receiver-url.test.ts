@@ -1,6 +1,6 @@
 /** Guarantee: nothing is sent to an address of this machine or its networks, however it is written. */
 import { describe, expect, it } from "vitest";
-import { findUrlProblem, isReachable } from "./receiver-url";
+import { findUrlProblem, isReachable, mayReachLoopback } from "./receiver-url";
 
 const inside = [
   ...["0.0.0.0", "10.0.0.1", "127.0.0.1", "127.9.9.9", "169.254.169.254", "172.16.0.1", "192.168.1.1"],
@@ -38,6 +38,13 @@ describe("addresses that nobody outside may have us call", () => {
     const open = inside.filter((address) => isReachable(address, true));
     expect(open).toEqual(["127.0.0.1", "127.9.9.9", "::1"]);
   });
+});
+
+it("this machine is within reach only while the World ID stand-in runs", () => {
+  expect([mayReachLoopback({ worldId: "local" }), mayReachLoopback({ worldId: "portal" })]).toEqual([
+    true,
+    false,
+  ]);
 });
 
 describe("what a URL must be", () => {

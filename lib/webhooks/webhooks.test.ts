@@ -194,6 +194,15 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
     expect(messages.rows).toEqual([]);
   });
 
+  it("are each taken by one of several that look at the same time", async () => {
+    const endpoint = await create("attestation.created");
+    await Promise.all(Array.from({ length: 12 }, () => attest()));
+    await Promise.all([deliver(), deliver(), deliver(), deliver()]);
+    const states = async () => (await logOf(endpoint)).map(({ status }: { status: string }) => status);
+    await expect.poll(states).toEqual(Array(12).fill("delivered"));
+    expect(receiver.received).toHaveLength(12);
+  });
+
   it("are tried again under the same id until the receiver takes them", async () => {
     const endpoint = await create("attestation.created");
     receiver.answer = () => ({ status: 500 });

@@ -76,8 +76,8 @@ export default async function WebhookPage({ params, searchParams }: PageProps) {
   const { id } = await params;
   const path = `/portal/webhooks/${id}`;
   const { context, person } = await requirePortal(path);
-  const { status, cursor } = deliveryFilters.parse(await searchParams);
-  const query = { limit: pageSize, status, cursor };
+  const { cursor } = deliveryFilters.parse(await searchParams);
+  const query = { limit: pageSize, cursor };
   const { webhook, deliveries, next_cursor } = await orNotFound(readOwnWebhook(context, person, id, query));
   const { url, enabled } = webhook;
   return (
