@@ -20,6 +20,8 @@ const table = {
   zk_key_revoked: { status: 409, title: "Conflict" },
   too_many_pending: { status: 409, title: "Conflict" },
   too_many_keys: { status: 409, title: "Conflict" },
+  too_many_webhooks: { status: 409, title: "Conflict" },
+  webhook_disabled: { status: 409, title: "Conflict" },
   misdirected_request: { status: 421, title: "Misdirected request" },
   payload_too_large: { status: 413, title: "Payload too large" },
   validation_error: { status: 422, title: "Validation error" },

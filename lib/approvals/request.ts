@@ -19,6 +19,7 @@ import { canonicalBytes } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
 import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
 import { actorOf, type KeyPrincipal } from "#lib/door/principal";
+import { requireReceiver } from "#lib/door/receiver-url";
 import { AppError } from "#lib/errors";
 import { codeOf, secretCode } from "./confirmation-code";
 import type { Context } from "./context";
@@ -201,6 +202,7 @@ export async function requestAuthorization(
   context: Context,
   input: AuthorizeInput,
 ): Promise<AuthorizeResponse> {
+  requireReceiver(context, "callback_url", input.body.callback_url);
   return context.database.db.transaction(async (tx) => {
     await checkPendingLimit(context, tx, input.principal);
     const createdAt = await readDatabaseTime(tx);

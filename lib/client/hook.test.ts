@@ -11,6 +11,7 @@ import { type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { type Listening, listen, listenFor } from "#support/listen";
 import { hashInputs } from "./inputs";
+import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
 const program = path.resolve("dist/countersign.mjs");
@@ -62,6 +63,7 @@ async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): 
   const ended = { out: "", err: "" };
   const code = await runCommand(["hook", ...argv], {
     ...nodeIo,
+    openReceiver,
     apiKey: key,
     serviceUrl: "http://localhost:3000",
     fetch: fetch as typeof globalThis.fetch,

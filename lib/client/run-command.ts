@@ -13,6 +13,7 @@ import {
   type ValuedOption,
   valuedOptions,
 } from "./command-io";
+import { runWebhooks } from "./command-webhooks";
 import { ApiError, ConnectionError, NotApprovedError } from "./errors";
 
 const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
@@ -21,6 +22,7 @@ const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inp
        countersign hook --agent <agent> [--match PATTERN]... [--dialect NAME] [options]
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
+       countersign webhooks listen [--event NAME]... [--count N]
 
 Records what an agent did, asks humans for approval, and verifies both. Needs only Node 20 or newer.
 
@@ -69,6 +71,10 @@ agent register
   --agent-key FILE      register this private key's public half, with proof that you hold it
   --public-key FILE     register this PEM public key
 
+webhooks listen         prints the messages of a service on this machine until you press Ctrl+C
+  --event NAME          for example authorization.approved; can be repeated (default: all)
+  --count N             stop after N messages
+
 Exit codes (verify has its own: countersign verify --help)
   0  done; with authorize --wait: approved
   1  the service refused the request
@@ -109,6 +115,7 @@ const commands: Record<string, CommandSpec> = {
   },
   hook: { run: runHook, options: hookOptions, failureCode: exitCodes.blocked },
   keys: { run: runKeys, options: ["name"] },
+  webhooks: { run: runWebhooks, options: ["event", "count"] },
   agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },
 };
 

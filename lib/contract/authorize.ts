@@ -14,8 +14,13 @@ const requestContext = z
   });
 
 /** An http or https URI of RFC 3986, in its characters: what `URL` would repair is refused. */
-const httpUri =
+const httpUriPattern =
   /^https?:\/\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2}|\[[0-9A-Fa-f:.]+\])+(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*)?(?:\?(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?(?:#(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?$/;
+
+export const httpUri = z
+  .string("must be a string")
+  .regex(httpUriPattern, "must be an http or https URL")
+  .refine((text) => URL.canParse(text), "must be an http or https URL");
 
 export const authorizeBody = z
   .strictObject({
@@ -40,16 +45,11 @@ export const authorizeBody = z
       description:
         "nobody can decide without the confirmation code: the page asks for it and never shows it, and five wrong ones cancel the request",
     }),
-    callback_url: z
-      .string("must be a string")
-      .regex(httpUri, "must be an http or https URL")
-      .refine((text) => URL.canParse(text), "must be an http or https URL")
-      .max(2048)
-      .nullish()
-      .meta({
-        format: "uri",
-        description: "validated and stored, but not called in this version: poll poll_url instead",
-      }),
+    callback_url: httpUri.max(2048).nullish().meta({
+      format: "uri",
+      description:
+        "gets a signed webhook when the request is decided, expires or is cancelled; https, or http to this machine while the World ID stand-in runs",
+    }),
   })
   .meta({ id: "AuthorizeRequest" });
 

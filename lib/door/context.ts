@@ -31,6 +31,8 @@ export interface Secrets {
   emailCode: Uint8Array;
   approvalLink: Uint8Array;
   mcpState: Uint8Array;
+  /** Seals the keys of webhook endpoints. */
+  webhookKeys: Uint8Array;
   session: string;
 }
 

@@ -1,4 +1,5 @@
 /** Human authorization: requests, nonces, received proofs and what was accepted of them. */
+import { sql } from "drizzle-orm";
 import { boolean, foreignKey, index, integer, pgTable, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { agents } from "./agents";
@@ -57,6 +58,7 @@ export const authorizationRequests = pgTable(
     index("authorizations_organization").on(t.organization_id, t.created_at.desc()),
     index("authorizations_pending").on(t.organization_id, t.status),
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
+    index("authorizations_overdue").on(t.expires_at).where(sql`${t.status} = 'pending'`),
   ],
 );
 
