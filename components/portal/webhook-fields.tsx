@@ -1,7 +1,7 @@
 /** The URL and the events of a webhook endpoint, in the forms that create and change one. */
 import { Checkbox, describeControl, Field, Input } from "#components/ui/field";
 import type { FormState } from "#lib/contract/portal";
-import { type WebhookEvent, webhookEvents } from "#lib/domain/webhook";
+import { type WebhookEvent, webhookEvents } from "#lib/domain/webhook-events";
 import { listValue, textValue } from "./form-values";
 
 const eventHints: Record<WebhookEvent, string> = {

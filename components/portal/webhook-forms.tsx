@@ -3,7 +3,7 @@
 import { type ReactNode, useActionState } from "react";
 import { Field, Select } from "#components/ui/field";
 import { type FormAction, idleState } from "#lib/contract/portal";
-import { webhookEvents } from "#lib/domain/webhook";
+import { webhookEvents } from "#lib/domain/webhook-events";
 import { ActionDialog } from "./action-dialog";
 import { FormStatus } from "./form-status";
 import { SecretReveal } from "./secret-reveal";

@@ -2,7 +2,8 @@
 import { isJsonObject } from "#lib/domain/canonical-json";
 import { single, UsageError } from "#lib/domain/command-words";
 import { parseStrictJson } from "#lib/domain/strict-json";
-import { verifyWithSecret, webhookEvents } from "#lib/domain/webhook";
+import { verifyWithSecret } from "#lib/domain/webhook";
+import { webhookEvents } from "#lib/domain/webhook-events";
 import { type Command, connect, formatFacts, type Received, requireKey, requireWords } from "./command-io";
 import { type Service, send } from "./transport";
 

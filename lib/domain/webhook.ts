@@ -9,15 +9,6 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { base64Decode, base64Encode, bytesEqual, utf8Encode } from "./bytes";
 import { signEd25519 } from "./ed25519-sign";
 
-export const webhookEvents = [
-  "authorization.approved",
-  "authorization.denied",
-  "authorization.expired",
-  "authorization.cancelled",
-  "attestation.created",
-] as const;
-export type WebhookEvent = (typeof webhookEvents)[number];
-
 export interface WebhookMessage {
   id: string;
   /** Of this attempt, in Unix seconds. */

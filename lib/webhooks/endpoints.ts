@@ -14,7 +14,7 @@ import { webhookDeliveries, webhookEndpoints } from "#lib/db/schema";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { uuidV7 } from "#lib/domain/ids";
 import { isUuid } from "#lib/domain/uuid";
-import type { WebhookEvent } from "#lib/domain/webhook";
+import type { WebhookEvent } from "#lib/domain/webhook-events";
 import { actorOf, type Principal } from "#lib/door/principal";
 import { requireReceiver } from "#lib/door/receiver-url";
 import { AppError, fieldError } from "#lib/errors";
