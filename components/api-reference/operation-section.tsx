@@ -16,7 +16,7 @@ function curlExample({ method, path, base, operation }: OperationSectionProps): 
   const example = operation.requestBody?.content["application/json"]?.example;
   const lines = [
     `curl -fsS ${method === "get" ? "" : `-X ${method.toUpperCase()} `}'${base}${path}'`,
-    ...(isKeyed ? ['  -H "Authorization: Bearer $API_KEY"'] : []),
+    ...(isKeyed ? ['  -H "Authorization: Bearer $COUNTERSIGN_API_KEY"'] : []),
     ...(example === undefined
       ? []
       : ["  -H 'Content-Type: application/json'", `  -d '${JSON.stringify(example, null, 2)}'`]),
