@@ -69,15 +69,17 @@ async function actAsKey(context: Context, person: MemberPrincipal, scope: Scope)
   throw new AppError("forbidden", `create a key with the permission “${scope}” first`);
 }
 
+const firstAgent = "my-first-agent";
+
 /** The organization's first agent, or one whose name nobody else can have. */
-async function chooseSlug(context: Context, organizationId: string): Promise<string> {
+export async function chooseSlug(context: Context, organizationId: string, name: string): Promise<string> {
   const [own] = await context.database.db
     .select({ slug: agents.slug })
     .from(agents)
     .where(eq(agents.organization_id, organizationId))
     .orderBy(agents.created_at)
     .limit(1);
-  return own?.slug ?? `my-first-agent-${hexEncode(context.random(4))}`;
+  return own?.slug ?? `${name}-${hexEncode(context.random(4))}`;
 }
 
 export async function sendFirstAttestation(context: Context, person: MemberPrincipal): Promise<void> {
@@ -86,7 +88,7 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
   if (attestation !== null) throw new AppError("forbidden", "your organization has attestations already");
   const action = "Sent a first attestation from the portal";
   const body = {
-    agent_slug: await chooseSlug(context, person.organizationId),
+    agent_slug: await chooseSlug(context, person.organizationId, firstAgent),
     action,
     inputs_hash: `sha256:${hexEncode(sha256(utf8Encode(action)))}`,
   };
@@ -98,7 +100,7 @@ export async function askForFirstApproval(context: Context, person: MemberPrinci
   const { approval } = await readFirstSteps(context, person.organizationId);
   if (approval !== null) throw new AppError("forbidden", "your organization has a request already");
   const body = {
-    agent_slug: await chooseSlug(context, person.organizationId),
+    agent_slug: await chooseSlug(context, person.organizationId, firstAgent),
     action: "Try out an approval",
     context: { what_happens: "Nothing. This is your first approval, requested from the portal." },
   };
