@@ -6,7 +6,6 @@ import { test } from "./test";
 
 for (const [path, status] of [
   ["/", 200],
-  ["/docs", 200],
   ["/docs/attest", 200],
   ["/docs/api", 200],
   ["/docs/api/attest", 200],
@@ -28,6 +27,8 @@ const maxBytes = 150_000;
 const unsplit = "/docs/wire";
 
 test("every public page has a card for chats and is at most 150 KB", async ({ request }) => {
+  // Every page is rendered for the first time.
+  test.slow();
   const pages = await listPages(request);
   expect(pages.length).toBeGreaterThan(50);
   const heaviest = { path: "", bytes: 0 };
@@ -81,7 +82,6 @@ test("an operation is found, chosen in one's language, and copied as Markdown", 
   await page.getByText("Python", { exact: true }).first().click();
   await expect(page.getByText("import requests")).toBeVisible();
   await expect(page.getByText("curl --fail-with-body")).toBeHidden();
-  await expectGoodPage(page);
   await page.getByRole("button", { name: "Copy as Markdown" }).click();
   await expect(page.getByRole("button", { name: "Copied" })).toBeVisible();
   const copied = await page.evaluate(() => navigator.clipboard.readText());

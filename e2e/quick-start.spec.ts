@@ -8,6 +8,7 @@ import { placeholderCode, placeholderEmail } from "#components/commands";
 import { expectGoodPage } from "./accessibility-helpers";
 import { approveAs, openWallet } from "./approval-helpers";
 import { makeKey, newAddress, signIn } from "./portal-helpers";
+import { expectNoSidewaysScroll } from "./small-screen-helpers";
 import { test } from "./test";
 
 const email = `quick-${Date.now()}@example.com`;
@@ -57,7 +58,6 @@ test("the portal's commands do what they say, and its first steps tick themselve
 }) => {
   await signIn(page, newAddress("first"));
   await expect(page.getByText("0 of 3 done")).toBeVisible();
-  await expectGoodPage(page);
   const commands: string[] = [];
   for (const path of [
     "/portal",
@@ -78,6 +78,7 @@ test("the portal's commands do what they say, and its first steps tick themselve
   await page.getByRole("button", { name: "Request an approval" }).click();
   await expect(page.getByRole("img", { name: "QR code of your approval page" })).toBeVisible();
   await expectGoodPage(page);
+  await expectNoSidewaysScroll(page);
   const approval = await context.newPage();
   await approval.goto(
     (await page.getByRole("link", { name: "Open the approval page" }).getAttribute("href")) ?? "",

@@ -72,6 +72,9 @@ function describe(outcome: Outcome): string {
   return failed === 1 ? "1 check fails." : `${failed} checks fail.`;
 }
 
+const isBroken = (outcome: Outcome) =>
+  outcome.phase === "unreadable" || (outcome.phase === "done" && outcome.report.verdict === "invalid");
+
 interface EditorProps {
   readonly label: string;
   readonly hint: string;
@@ -99,10 +102,6 @@ function Editor({ label, hint, value, onChange }: EditorProps) {
 function Result({ outcome }: { readonly outcome: Outcome }) {
   return (
     <div className="min-w-0">
-      <p role="status" className="sr-only">
-        {describe(outcome)}
-      </p>
-      {outcome.phase === "running" ? <p className="text-muted">Verifying …</p> : null}
       {outcome.phase === "unreadable" ? (
         <Callout tone="fail" title="This is no receipt any more">
           The verifier refuses it: {outcome.reason}.
@@ -139,6 +138,9 @@ function Editing({ whole, trust }: Loaded) {
             Undo
           </Button>
         </div>
+        <p role="status" className={`font-medium ${isBroken(outcome) ? "text-fail" : "text-muted"}`}>
+          {describe(outcome)}
+        </p>
         <Editor
           label="The signed statement"
           hint="Change anything: a digit, a space, a quotation mark."
