@@ -1,5 +1,5 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
-import { quickStartSteps } from "#components/quick-start-commands";
+import { quickStartSteps } from "#components/commands";
 import wire from "#docs/wire.md";
 import aiSdk from "./content/ai-sdk.md";
 import approvalCards from "./content/approval-cards.md";
