@@ -1,6 +1,9 @@
 /** What a chat or a timeline shows of a link to any page that has no picture of its own. */
 import { drawLinkCard } from "#lib/pages/link-card";
 
+/** Drawn when it is asked for: the worker that draws belongs to a running service. */
+export const dynamic = "force-dynamic";
+
 export const size = { width: 1200, height: 630 };
 export const contentType = "image/png";
 export const alt = "Countersign: proof of what your AI agent did, and whether a human approved it";
