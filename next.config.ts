@@ -32,8 +32,11 @@ const config: NextConfig = {
       { source: "/((?!v1(?:/|$)|log/|\\.well-known/).*)", headers: toList(everywhere) },
       { source: "/badge/:path*", headers: toList(dataOnly) },
       { source: "/llms.txt", headers: toList(dataOnly) },
+      { source: "/llms-full.txt", headers: toList(dataOnly) },
       { source: "/docs/:slug([a-z-]+)\\.md", headers: toList(dataOnly) },
+      { source: "/docs/api/:slug([a-z-]+)\\.md", headers: toList(dataOnly) },
       { source: "/approve/:path*", headers: toList(secretLink) },
+      { source: "/demo/:path*", headers: toList(secretLink) },
       // The stand-in wallet's link holds the bridge's key.
       { source: "/dev/world-app", headers: toList(secretLink) },
     ];
@@ -48,7 +51,10 @@ const config: NextConfig = {
           destination: "/dev/mailbox/messages",
         },
       ],
-      afterFiles: [{ source: "/docs/:slug([a-z-]+)\\.md", destination: "/docs/markdown/:slug" }],
+      afterFiles: [
+        { source: "/docs/:slug([a-z-]+)\\.md", destination: "/docs/markdown/:slug" },
+        { source: "/docs/api/:slug([a-z-]+)\\.md", destination: "/docs/api-markdown/:slug" },
+      ],
     };
   },
 };

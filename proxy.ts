@@ -54,6 +54,6 @@ export async function proxy(request: NextRequest): Promise<Response> {
 
 export const config = {
   matcher: [
-    "/((?!v1/|log/|badge/[^/]+$|_next/static/|\\.well-known/jwks\\.json$|docs/[a-z-]+\\.md$|llms\\.txt$|(?:verify|countersign)\\.mjs(?:\\.sha256)?$|countersign\\.tgz$|mcp$|robots\\.txt$|icon\\.svg$).*)",
+    "/((?!v1/|log/|badge/[^/]+$|_next/static/|\\.well-known/jwks\\.json$|docs/(?:api/)?[a-z-]+\\.md$|llms(?:-full)?\\.txt$|(?:verify|countersign)\\.mjs(?:\\.sha256)?$|countersign\\.tgz$|mcp$|robots\\.txt$|icon\\.svg$).*)",
   ],
 };

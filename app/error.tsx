@@ -1,7 +1,10 @@
 "use client";
-/** A page that failed. The cause is in the server's log under the digest, never on the page. */
-import { Button } from "#components/ui/button";
-import { ButtonLink } from "#components/ui/button-link";
+/**
+ * A page that failed. The cause is in the server's log under the digest, never on the page. Every page loads this, so it
+ * brings no component along.
+ */
+const buttonClass =
+  "inline-flex min-h-11 items-center rounded-md border border-line-strong bg-surface px-4 font-medium";
 
 interface ErrorPageProps {
   readonly error: Error & { readonly digest?: string };
@@ -22,10 +25,12 @@ export default function ErrorPage({ error, reset }: ErrorPageProps) {
         </p>
       ) : null}
       <div className="mt-8 flex flex-wrap gap-3">
-        <Button onClick={reset}>Try again</Button>
-        <ButtonLink href="/" variant="secondary">
+        <button type="button" onClick={reset} className={buttonClass}>
+          Try again
+        </button>
+        <a href="/" className={buttonClass}>
           Go to the home page
-        </ButtonLink>
+        </a>
       </div>
     </section>
   );

@@ -45,6 +45,8 @@ export function generateMetadata(): Metadata {
     title: { default: "Countersign", template: "%s · Countersign" },
     description,
     applicationName: "Countersign",
+    // Title and description are each page's own.
+    openGraph: { siteName: "Countersign", type: "website", locale: "en" },
     formatDetection: { telephone: false, date: false, address: false, email: false },
   };
 }

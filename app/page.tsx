@@ -1,16 +1,20 @@
-import type { ExampleAttestation } from "#components/example-receipt";
-import { Home } from "#components/home";
+import { type ExampleAttestation, goldenExample } from "#components/landing/example-receipt";
+import { Home } from "#components/landing/home";
 import { getApp } from "#lib/app/app";
-import { readLatestAttestation } from "#lib/attestations/latest";
+import { readExample } from "#lib/attestations/example";
 import { publicBaseUrl } from "#lib/door/public-base-url";
+import { demoOrganizationId } from "#lib/portal/demo";
 
 /** The landing page explains and links; it must load while the database is out of reach. */
-async function readExample(): Promise<ExampleAttestation | null> {
-  const { context } = await getApp();
+async function findExample(): Promise<ExampleAttestation> {
+  const { context, env } = await getApp();
+  const { EXAMPLE_ATTESTATION: id } = env;
   try {
-    const latest = await readLatestAttestation(context);
-    if (latest === null) return null;
-    const { slug, approval, ...rest } = latest;
+    const found =
+      (id === undefined ? null : await readExample(context, { id })) ??
+      (await readExample(context, { organizationId: demoOrganizationId }));
+    if (found === null) return goldenExample;
+    const { slug, approval, id: _, ...rest } = found;
     return {
       ...rest,
       agentSlug: slug,
@@ -19,11 +23,19 @@ async function readExample(): Promise<ExampleAttestation | null> {
     };
   } catch (error) {
     context.logger.warn({ err: error }, "the landing page has no example");
-    return null;
+    return goldenExample;
   }
 }
 
-export default async function HomePage() {
-  const example = await readExample();
-  return <Home base={publicBaseUrl()} {...(example === null ? {} : { example })} />;
+interface HomePageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export default async function HomePage({ searchParams }: HomePageProps) {
+  const { demo } = await searchParams;
+  const { env } = await getApp();
+  const refused = demo === "limit" || demo === "busy" ? demo : undefined;
+  return (
+    <Home base={publicBaseUrl()} example={await findExample()} demo={env.isDemoOn ? { refused } : null} />
+  );
 }

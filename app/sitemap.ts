@@ -1,4 +1,6 @@
 import type { MetadataRoute } from "next";
+import { readDocument } from "#components/api-reference/document";
+import { listEntries } from "#components/api-reference/entries";
 import { guideGroups } from "#components/guides/guides-index";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 
@@ -7,5 +9,8 @@ export const dynamic = "force-dynamic";
 /** Our own pages. Agents and attestations are public to whoever has their address, and not listed for harvesters. */
 export default function sitemap(): MetadataRoute.Sitemap {
   const guides = guideGroups.flatMap(({ guides }) => guides.map(({ slug }) => `/docs/${slug}`));
-  return ["", "/verify", "/docs", ...guides].map((path) => ({ url: `${publicBaseUrl()}${path}` }));
+  const operations = listEntries(readDocument(publicBaseUrl())).map(({ slug }) => `/docs/api/${slug}`);
+  return ["", "/verify", "/verify/presentation", "/docs", ...guides, "/docs/api", ...operations].map(
+    (path) => ({ url: `${publicBaseUrl()}${path}` }),
+  );
 }

@@ -1,5 +1,5 @@
 /** The quick start as numbered steps with copy buttons. */
-import { quickStartSteps } from "./quick-start-commands";
+import { quickStartSteps } from "./commands";
 import { CodeBlock } from "./ui/code-block";
 
 export function QuickStart({ base }: { readonly base: string }) {

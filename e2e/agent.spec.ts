@@ -171,14 +171,6 @@ test("the preview image is a picture of this origin", async ({ page, request }) 
   expect(image.headers()["content-type"]).toBe("image/png");
 });
 
-test("the landing page shows the latest public attestation", async ({ page, request }) => {
-  const made = await attest(request, key, { agent_slug: slug, action: "The very latest action" });
-  await page.goto("/");
-  await expect(page.locator("figure").first()).toContainText("The very latest action");
-  await page.getByRole("link", { name: "Verify this attestation" }).click();
-  await expect(page).toHaveURL(made.public_url);
-});
-
 test("/verify takes an id or a link, and says so when it knows neither", async ({ page }) => {
   await page.goto("/verify");
   await expectAccessibleInBothThemes(page);

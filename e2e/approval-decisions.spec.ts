@@ -2,7 +2,7 @@
 import { webcrypto } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
-import { type Asked, approveAs, ask, getApiKey, openWallet, poll } from "./approval-helpers";
+import { type Asked, approveAs, ask, chooseApprove, getApiKey, openWallet, poll } from "./approval-helpers";
 import { test } from "./test";
 
 // A real proof takes seconds, and more if other tests share the machine.
@@ -61,6 +61,60 @@ test("denied with a ready reason and free text, and an equal request says so on 
   await page.goto(again.approval_url);
   await expect(page.getByText("A request like this one was denied in the last 24 hours")).toBeVisible();
   await expectAccessibleInBothThemes(page);
+});
+
+test("a request with require_code shows no code, asks for it, and counts wrong ones", async ({
+  page,
+  context,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Rotate the root key", require_code: true });
+  const code = asked.confirmation_code;
+  await page.goto(asked.approval_url);
+  expect(await page.content()).not.toContain(code);
+  await expect(page.getByRole("button", { name: "Deny", exact: true })).toBeDisabled();
+  await expectAccessibleInBothThemes(page);
+  const field = page.getByLabel("Confirmation code");
+  await field.fill(code.startsWith("A") ? "BBB-BBB" : "AAA-AAA");
+  await page.getByRole("button", { name: "Deny", exact: true }).click();
+  await page.getByRole("button", { name: "Deny request" }).click();
+  await expect(
+    page.getByText("Nothing was decided. This is not the confirmation code; 4 tries are left."),
+  ).toBeVisible();
+  await expect(page.getByText("A wrong code was entered", { exact: true })).toBeVisible();
+  await chooseApprove(page);
+  await expect(page.getByText("The confirmation code is wrong")).toBeVisible();
+  await expect(page.getByText("A wrong code was entered 2 times")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+
+  await field.fill(` ${code.toLowerCase().replace("-", " ")}`);
+  const wallet = await openWallet(page, context);
+  await approveAs(wallet, "Ada", "Orb");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
+    timeout: 20_000,
+  });
+  expect(await page.content()).not.toContain(code);
+  expect((await poll(request, asked)).status).toBe("approved");
+});
+
+test("the fifth wrong code cancels the request, from the form without JavaScript too", async ({
+  browser,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Wipe the disk", require_code: true });
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(asked.approval_url);
+  for (let tries = 1; tries <= 5; tries += 1) {
+    await page.locator("noscript input[name=code]").fill("222 222");
+    await page.locator("noscript button", { hasText: "Deny request" }).click();
+    if (tries < 5) await expect(page.getByText(/A wrong code was entered/)).toBeVisible();
+  }
+  await expect(page.getByRole("heading", { name: "This request was cancelled" })).toBeVisible();
+  await expect(page.getByText("cancelled after five wrong confirmation codes")).toBeVisible();
+  expect((await poll(request, asked)).status).toBe("cancelled");
+  await context.close();
 });
 
 test("without JavaScript everything can be read, and denied by the form alone", async ({
@@ -208,12 +262,51 @@ test("a long context is shown whole on a phone, with a link to the wallet instea
   const page = await context.newPage();
   await page.goto(asked.approval_url);
   await expect(page.getByText(value, { exact: true })).toHaveCount(32);
-  await expect(page.getByText("x".repeat(1_000), { exact: true })).toBeVisible();
+  await expect(page.getByText("x".repeat(1_000), { exact: true }).first()).toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   await expect(page.getByRole("link", { name: "Open the test wallet" })).toBeVisible({ timeout: 20_000 });
   await expect(page.getByRole("img", { name: /QR code/ }).filter({ visible: true })).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
+  await context.close();
+});
+
+test("on a phone the decision is in reach, and what was not on the screen is named", async ({
+  browser,
+  request,
+}) => {
+  const asked = await ask(request, key, {
+    action: "Pay invoice 2077",
+    context: { memo: "x\n".repeat(60), recipient: "Example Ltd", amount: "77.00 EUR", last: "read me" },
+  });
+  const context = await browser.newContext({ viewport: { width: 320, height: 640 }, hasTouch: true });
+  const page = await context.newPage();
+  await page.goto(asked.approval_url);
+  const bar = page.getByRole("region", { name: "Decision, in short" });
+  await expect(bar.getByText("Pay invoice 2077")).toBeVisible();
+  expect((await bar.boundingBox())?.height).toBeLessThan(180);
+  await expect(bar.getByText("77.00 EUR")).toBeVisible();
+  await expect(bar.getByText(/\d+ min \d+ s/)).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  const names = await page.locator("dl").first().locator("dt").allInnerTexts();
+  expect(names).toEqual(["amount", "recipient", "memo", "last"]);
+
+  await bar.getByRole("button", { name: "Approve" }).click();
+  await expect(bar).toHaveCount(0);
+  const unseen = page.getByRole("alert").filter({ hasText: "You haven't seen everything yet" });
+  await expect(unseen.getByText("memo")).toBeVisible();
+  await expectAccessibleInBothThemes(page);
+  for (const end of await page.locator("[data-end-of]").all()) {
+    await end.evaluate((mark) => mark.scrollIntoView({ block: "center" }));
+    await page.waitForTimeout(100);
+  }
+  await bar.getByRole("button", { name: "Deny" }).click();
+  await expect(page.getByRole("heading", { name: "Deny this request" })).toBeVisible();
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await expect(page.getByRole("link", { name: "Open the test wallet" }).first()).toBeVisible({
+    timeout: 20_000,
+  });
   await context.close();
 });
 
@@ -274,7 +367,7 @@ test("World ID 4.0 is asked for first, a device credential in its place, and bac
 }) => {
   const asked = await ask(request, key, { action: "No device proofs" });
   await page.goto(asked.approval_url);
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link).toBeVisible({ timeout: 20_000 });
   await answerWithError((await link.getAttribute("href")) ?? "", "credential_unavailable");

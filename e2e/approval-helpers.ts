@@ -56,9 +56,17 @@ export async function cancel(request: APIRequestContext, key: string, asked: Ask
   expect(answer.status(), await answer.text()).toBe(200);
 }
 
+/** A click jumps over what lies between, of which the page then says that it was not on the screen. */
+export async function chooseApprove(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  const unseen = page.getByRole("button", { name: /Approve without reading them|Continue to World ID/ });
+  await expect(page.getByRole("heading", { name: "Approve with World ID" }).or(unseen)).toBeVisible();
+  if (await unseen.isVisible()) await unseen.click();
+}
+
 /** Opens the wallet from the approval page, as a click on its link does. */
 export async function openWallet(page: Page, context: BrowserContext): Promise<Page> {
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link.first()).toBeVisible({ timeout: 20_000 });
   const [wallet] = await Promise.all([

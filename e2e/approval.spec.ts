@@ -1,7 +1,16 @@
 /** The approval page against the built app: real IDKit WebAssembly, the stand-in's bridge and wallet, real proofs. */
 import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
-import { type Asked, approveAs, ask, cancel, getApiKey, openWallet, poll } from "./approval-helpers";
+import {
+  type Asked,
+  approveAs,
+  ask,
+  cancel,
+  chooseApprove,
+  getApiKey,
+  openWallet,
+  poll,
+} from "./approval-helpers";
 import { test } from "./test";
 
 // A real proof takes seconds, and more if other tests share the machine.
@@ -24,7 +33,7 @@ test("a human approves in the browser, and the agent's receipt proves it", async
   });
 
   await page.goto(asked.approval_url);
-  await expect(page.getByText("Pay invoice 1042", { exact: true })).toBeVisible();
+  await expect(page.getByText("Pay invoice 1042", { exact: true }).first()).toBeVisible();
   await expect(page.getByText(asked.confirmation_code)).toBeVisible();
   await expect(page.getByText("Your browser computed the same hash")).toBeVisible();
   await expect(page.getByText("TEST: this instance uses a stand-in for World ID")).toBeVisible();
@@ -125,7 +134,7 @@ test("the browser refuses when what it shows is not what would be signed", async
     await route.fulfill({ response, json: { ...(await response.json()), signal: `0x${"11".repeat(32)}` } });
   });
   await page.goto(asked.approval_url);
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   const alert = page.getByText("Do not approve: this page does not show what would be signed");
   await expect(alert).toBeVisible();
   await expect(page.getByText("Different: signal")).toBeVisible();
@@ -151,7 +160,7 @@ test("a page altered on its way is found out before anything is asked", async ({
   await page.goto(asked.approval_url);
   await expect(page.getByText("Pay 1.00 EUR to Example").first()).toBeVisible();
   await expect(page.getByText("Your browser computed a different hash")).toBeVisible();
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   await expect(page.getByText("Do not approve:").last()).toBeVisible();
   expect(started).toBe(0);
 });

@@ -1,14 +1,91 @@
-/** The landing page, a guide with wide tables, and a page that is not there. */
-import { expect } from "@playwright/test";
+/** The public pages of text: good pages, small ones, with a card for chats, at every width, and each as Markdown. */
+import { type APIRequestContext, expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
+import { expectNoSidewaysScroll } from "./small-screen-helpers";
 import { test } from "./test";
 
 for (const [path, status] of [
   ["/", 200],
   ["/docs/attest", 200],
+  ["/docs/api", 200],
+  ["/docs/api/attest", 200],
   ["/nothing-here", 404],
 ] as const)
   test(`${path} is a good page`, async ({ page }) => {
     expect((await page.goto(path))?.status()).toBe(status);
     await expectGoodPage(page);
+    await expectNoSidewaysScroll(page);
   });
+
+async function listPages(request: APIRequestContext): Promise<string[]> {
+  const sitemap = await (await request.get("/sitemap.xml")).text();
+  return [...sitemap.matchAll(/<loc>(.*?)<\/loc>/g)].map(([, url = ""]) => new URL(url).pathname);
+}
+
+const maxBytes = 150_000;
+/** One document, whole on purpose: it is the contract. */
+const unsplit = "/docs/wire";
+
+test("every public page has a card for chats and is at most 150 KB", async ({ request }) => {
+  // Every page is rendered for the first time.
+  test.slow();
+  const pages = await listPages(request);
+  expect(pages.length).toBeGreaterThan(50);
+  const heaviest = { path: "", bytes: 0 };
+  for (const path of pages) {
+    const answer = await request.get(path);
+    expect(answer.status(), path).toBe(200);
+    const html = await answer.text();
+    for (const name of ["title", "description", "type", "site_name", "image"])
+      expect(html, `${path}: og:${name}`).toMatch(new RegExp(`<meta property="og:${name}" content="[^"]+"`));
+    const bytes = Buffer.byteLength(html);
+    if (path !== unsplit) expect(bytes, path).toBeLessThanOrEqual(maxBytes);
+    if (bytes > heaviest.bytes) Object.assign(heaviest, { path, bytes });
+  }
+  test.info().annotations.push({ type: "heaviest", description: JSON.stringify(heaviest) });
+  const [, image = ""] = /og:image" content="([^"]+)"/.exec(await (await request.get("/")).text()) ?? [];
+  expect((await request.get(image)).headers()["content-type"]).toBe("image/png");
+});
+
+test("every page of the documentation is in llms.txt, and its text in llms-full.txt", async ({ request }) => {
+  const list = await (await request.get("/llms.txt")).text();
+  const whole = await (await request.get("/llms-full.txt")).text();
+  const pages = (await listPages(request)).filter((path) => path.startsWith("/docs/"));
+  for (const path of pages) {
+    const answer = await request.get(`${path}.md`);
+    expect([path, answer.status(), answer.headers()["content-type"]]).toEqual([
+      path,
+      200,
+      "text/markdown; charset=utf-8",
+    ]);
+    if (path === "/docs/api") continue;
+    expect(list, path).toContain(`${path}.md)`);
+    expect(whole.includes(await answer.text()), path).toBe(true);
+  }
+  expect((await request.get("/docs/api/nothing.md")).status()).toBe(404);
+});
+
+test("an operation is found, chosen in one's language, and copied as Markdown", async ({ page, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.setViewportSize({ width: 1400, height: 900 });
+  await page.goto("/docs/api");
+  const nav = page.getByRole("navigation", { name: "Operations" });
+  await nav.getByRole("searchbox").fill("confirmation_code");
+  await expect(nav.getByRole("link")).toHaveText([
+    "POST /v1/authorize",
+    "GET /v1/authorize/{request_id}",
+    "DELETE /v1/authorize/{request_id}",
+  ]);
+  await nav.getByRole("link").first().click();
+  await expect(page).toHaveURL(/\/docs\/api\/authorize$/);
+  await expect(page.getByText("curl --fail-with-body")).toBeVisible();
+  await page.getByText("Python", { exact: true }).first().click();
+  await expect(page.getByText("import requests")).toBeVisible();
+  await expect(page.getByText("curl --fail-with-body")).toBeHidden();
+  await page.getByRole("button", { name: "Copy as Markdown" }).click();
+  await expect(page.getByRole("button", { name: "Copied" })).toBeVisible();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(copied).toBe(await (await page.request.get("/docs/api/authorize.md")).text());
+  await page.goto("/docs/api/attest");
+  await expect(page.getByText("import requests"), "the language is remembered").toBeVisible();
+});

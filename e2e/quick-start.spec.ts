@@ -1,10 +1,14 @@
 /** The quick start, run in bash as the landing page prints it, with an address and the code from the mail filled in. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { expect } from "@playwright/test";
-import { placeholderCode, placeholderEmail } from "#components/quick-start-commands";
+import { placeholderCode, placeholderEmail } from "#components/commands";
+import { expectGoodPage } from "./accessibility-helpers";
+import { approveAs, openWallet } from "./approval-helpers";
+import { makeKey, newAddress, signIn } from "./portal-helpers";
+import { expectNoSidewaysScroll } from "./small-screen-helpers";
 import { test } from "./test";
 
 const email = `quick-${Date.now()}@example.com`;
@@ -29,8 +33,13 @@ test("the commands on the landing page do what they say", async ({ page, request
   const { messages } = (await mailbox.json()) as { messages: { to: string; subject: string }[] };
   const code = messages.find(({ to }) => to === email)?.subject.slice(0, 6) ?? "";
   expect(code).toMatch(/^\d{6}$/);
+  const wrong = spawnSync("bash", ["-euo", "pipefail", "-c", fill(others[0] ?? "", "wrong!")], {
+    encoding: "utf8",
+  });
+  expect(wrong.status, "a failure ends the script").not.toBe(0);
+  expect(wrong.stderr, "and says why").toContain("jq: error");
   const output = run(others.map((command) => fill(command, code)).join("\n"));
-  const link = output.split("\n").find((line) => line.startsWith(`${baseURL}/verify/invoice-agent-`)) ?? "";
+  const link = output.split("\n").find((line) => line.startsWith(`${baseURL}/verify/invoice-bot-`)) ?? "";
   expect(link).not.toBe("");
   expect(output).toContain("Authentic record.");
   const receipt = JSON.parse(run("cat receipt.json")) as { attestation_id: string };
@@ -41,4 +50,48 @@ test("the commands on the landing page do what they say", async ({ page, request
   };
   expect(answer.valid).toBe(true);
   expect(run(answer.independent_verification.verify_signature)).toContain("Signature Verified Successfully");
+});
+
+test("the portal's commands do what they say, and its first steps tick themselves off", async ({
+  page,
+  context,
+}) => {
+  await signIn(page, newAddress("first"));
+  await expect(page.getByText("0 of 3 done")).toBeVisible();
+  const commands: string[] = [];
+  for (const path of [
+    "/portal",
+    "/portal/keys",
+    "/portal/attestations",
+    "/portal/authorizations",
+    "/portal/agents",
+  ]) {
+    await page.goto(path);
+    commands.push(...(await page.locator("main figure pre code").allTextContents()));
+  }
+  expect(commands).toHaveLength(5);
+  const key = await makeKey(page, "first");
+  await page.goto("/portal");
+  await expect(page.getByText("1 of 3 done")).toBeVisible();
+  await page.getByRole("button", { name: "Send an attestation" }).click();
+  await expect(page.getByText("2 of 3 done")).toBeVisible();
+  await page.getByRole("button", { name: "Request an approval" }).click();
+  await expect(page.getByRole("img", { name: "QR code of your approval page" })).toBeVisible();
+  await expectGoodPage(page);
+  await expectNoSidewaysScroll(page);
+  const approval = await context.newPage();
+  await approval.goto(
+    (await page.getByRole("link", { name: "Open the approval page" }).getAttribute("href")) ?? "",
+  );
+  await approveAs(await openWallet(approval, context), "Ada", "Orb");
+  await expect(page.getByRole("heading", { name: "Get started" })).toBeHidden();
+
+  const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-portal-commands-"));
+  for (const command of commands) {
+    const script = ["bash", ["-euo", "pipefail", "-c", command]] as const;
+    const env = { ...process.env, COUNTERSIGN_API_KEY: key };
+    expect(execFileSync(...script, { cwd: folder, encoding: "utf8", env })).toMatch(
+      /https?:|expires_in|slug/,
+    );
+  }
 });

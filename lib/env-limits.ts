@@ -25,6 +25,7 @@ export const limitSettings = {
   LIMIT_KEYED_PER_ORGANIZATION_PER_MINUTE: ceiling,
   LIMIT_KEYS_PER_ORGANIZATION: limit(50),
   LIMIT_KEY_CHANGES_PER_DAY: limit(20),
+  LIMIT_DEMO_PER_IP_PER_HOUR: limit(10),
   LIMIT_UNKNOWN_KEY_PER_MINUTE: limit(60),
 };
 

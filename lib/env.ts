@@ -94,6 +94,8 @@ const schema = z.object({
   WORLD_PORTAL_URL: z.url().default("https://developer.world.org"),
   WORLD_ID_V4_VERIFYING_KEY: text,
   WORLD_CHAIN_RPC_URL: z.url().optional(),
+  EXAMPLE_ATTESTATION: z.uuid().optional(),
+  DEMO: z.enum(["on", "off"]).optional(),
   TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
   TRUSTED_PROXIES: text.transform((value, context) => {
     try {
@@ -114,6 +116,8 @@ export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   baseUrl: string;
   isLoopback: boolean;
   worldId: "local" | "portal";
+  /** Whether visitors may try an approval: of themselves they are offered tests, not real proofs. */
+  isDemoOn: boolean;
   mail: "mailbox" | "smtp" | "resend";
   /** The addresses that the server binds; null: every address of the machine. */
   bindAddresses: readonly string[] | null;
@@ -212,12 +216,15 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
       "Countersign cannot start, a setting is missing:\n  TSA_CERTIFICATES: must be set with TSA_URLS, to a PEM file of the certificates that their time stamps must lead to",
     );
   }
+  const worldId = settings.WORLD_APP_ID === undefined ? "local" : "portal";
+  const isTest = worldId === "local" || settings.WORLD_ENVIRONMENT === "staging";
   return {
     ...settings,
     ...fillCeilings(settings),
     baseUrl,
     isLoopback,
-    worldId: settings.WORLD_APP_ID === undefined ? "local" : "portal",
+    worldId,
+    isDemoOn: settings.DEMO === undefined ? isTest : settings.DEMO === "on",
     mail: settings.RESEND_API_KEY ? "resend" : settings.SMTP_URL ? "smtp" : "mailbox",
     bindAddresses: bindAddresses(settings, baseUrl),
     processCount: countProcesses(settings),

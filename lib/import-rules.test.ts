@@ -63,6 +63,10 @@ const folders: Record<string, { forbidden: [string, string]; allowed: [string, s
     forbidden: ["#lib/portal/overview", "next/headers"],
     allowed: ["feed", "#lib/approvals/embed"],
   },
+  "lib/webhooks": {
+    forbidden: ["#lib/portal/overview", "next/headers"],
+    allowed: ["drizzle-orm", "#lib/approvals/rows"],
+  },
   "lib/mcp": {
     forbidden: ["#lib/attestations/attest", "next/headers"],
     allowed: ["@modelcontextprotocol/server", "#lib/door/route"],

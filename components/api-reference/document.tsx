@@ -1,4 +1,5 @@
 /** The parts of the OpenAPI document that the reference reads, and their words. */
+import { buildOpenApi } from "#lib/contract/openapi";
 
 export interface Schema {
   readonly $ref?: string;
@@ -8,6 +9,8 @@ export interface Schema {
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;
@@ -17,6 +20,7 @@ export interface Schema {
   readonly items?: Schema;
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly required?: readonly string[];
@@ -51,6 +55,9 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
   readonly servers: readonly { readonly url: string }[];
 }
+
+/** `base` without a trailing slash. */
+export const readDocument = (base: string) => buildOpenApi(base) as unknown as OpenApiDocument;
 
 export function refName(schema: Schema): string | null {
   return schema.$ref?.split("/").at(-1) ?? null;
@@ -94,7 +101,21 @@ export function describeType(schema: Schema): string {
 }
 
 /** The component that a type names, itself or in its array. */
-export function linkedSchema(schema: Schema): string | null {
+function linkedSchema(schema: Schema): string | null {
   const inside = [schema, schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
   return inside.flatMap((one) => (one ? (refName(one) ?? []) : [])).at(0) ?? null;
+}
+
+/** The object behind a field: written there, named, or in an array or a choice. */
+export function innerSchema(
+  schema: Schema,
+  document: OpenApiDocument,
+): { name: string | null; schema: Schema } | null {
+  const written = [schema, schema.items, ...(schema.anyOf ?? [])].find(
+    (one) => one?.properties !== undefined,
+  );
+  if (written) return { name: null, schema: written };
+  const name = linkedSchema(schema);
+  const named = name === null ? undefined : document.components.schemas[name];
+  return named === undefined ? null : { name, schema: named };
 }

@@ -1,69 +1,69 @@
-/** The fields of an object, each with its type; nested objects are indented under their field. */
+/** The fields of an object, each with its type. Named objects unfold in place; the others are indented under their field. */
 import { Description } from "./description";
-import { describeType, linkedSchema, type Schema } from "./document";
+import { describeType, innerSchema, type OpenApiDocument, type Schema } from "./document";
 
-function TypeText({ schema }: { readonly schema: Schema }) {
-  const link = linkedSchema(schema);
-  const text = describeType(schema);
-  return link === null ? (
-    text
-  ) : (
-    <a href={`#schema-${link}`} className="text-accent hover:underline">
-      {text}
-    </a>
-  );
+interface FieldsProps {
+  readonly schema: Schema;
+  readonly document: OpenApiDocument;
+  /** The named objects around this one: one inside itself is not unfolded again. */
+  readonly around?: readonly string[];
 }
 
-/** What a field holds, if it is an object without a name of its own. */
-function innerObject(schema: Schema): Schema | null {
-  const candidates = [schema, schema.items, ...(schema.anyOf ?? [])];
-  return candidates.find((one) => one?.properties !== undefined) ?? null;
+const maxDepth = 4;
+
+function Inner({ schema, document, around = [] }: FieldsProps) {
+  const inner = innerSchema(schema, document);
+  if (inner === null || inner.schema.properties === undefined) return null;
+  const { name } = inner;
+  if (name === null) return <SchemaFields schema={inner.schema} document={document} around={around} />;
+  if (around.includes(name) || around.length >= maxDepth) return null;
+  return (
+    <details>
+      <summary>Fields of {name}</summary>
+      <SchemaFields schema={inner.schema} document={document} around={[...around, name]} />
+    </details>
+  );
 }
 
 function Field({
   name,
-  schema,
   isRequired,
-}: {
-  readonly name: string;
-  readonly schema: Schema;
-  readonly isRequired: boolean;
-}) {
-  const inner = innerObject(schema);
+  ...rest
+}: FieldsProps & { readonly name: string; readonly isRequired: boolean }) {
+  const { schema } = rest;
   return (
     <>
-      <dt className="mt-2 font-mono text-[13px]">
+      <dt>
         {name}
-        {isRequired ? null : <span className="ml-2 font-sans text-muted">optional</span>}
+        {isRequired ? null : <i>optional</i>}
       </dt>
-      <dd className="text-[14px] text-muted">
-        <span className="[overflow-wrap:anywhere]">
-          <TypeText schema={schema} />
-        </span>
+      <dd>
+        {describeType(schema)}
         {schema.description ? (
-          <span className="block">
+          <p>
             <Description text={schema.description} />
-          </span>
+          </p>
         ) : null}
-        {inner === null ? null : <SchemaFields schema={inner} />}
+        <Inner {...rest} />
       </dd>
     </>
   );
 }
 
-export function SchemaFields({ schema }: { readonly schema: Schema }) {
+export function SchemaFields({ schema, document, around = [] }: FieldsProps) {
   const entries = Object.entries(schema.properties ?? {});
-  if (entries.length === 0) {
-    return (
-      <p className="text-[14px] text-muted">
-        <TypeText schema={schema} />
-      </p>
-    );
-  }
+  if (entries.length === 0) return <p className="text-[14px] text-muted">{describeType(schema)}</p>;
   return (
-    <dl className="border-line border-l pl-3">
+    <dl className="fields">
       {entries.map(([name, field]) => (
-        <Field key={name} name={name} schema={field} isRequired={schema.required?.includes(name) ?? false} />
+        <Field
+          key={name}
+          name={name}
+          schema={field}
+          document={document}
+          around={around}
+          isRequired={schema.required?.includes(name) ?? false}
+        />
       ))}
     </dl>
   );

@@ -10,7 +10,8 @@ const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means:
   proven: {
     tone: "pass",
     label: "Verified key",
-    means: "This agent has a registered key and has signed with it before.",
+    means:
+      "The agent has signed with this registered key before. A key shows that it is the same agent as before, not who is behind it.",
   },
   unproven: {
     tone: "warn",

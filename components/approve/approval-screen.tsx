@@ -45,7 +45,7 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
   const isPending = view.status === "pending";
   const heading = useFocusOnChange(view.status);
   return (
-    <div className="mx-auto max-w-2xl px-4 pt-6 pb-10 sm:px-6 sm:pt-10">
+    <div className={`mx-auto max-w-2xl px-4 pt-6 sm:px-6 sm:pt-10 sm:pb-10 ${isPending ? "pb-40" : "pb-10"}`}>
       <h1 ref={heading} tabIndex={-1} className="outline-none font-semibold text-2xl sm:text-3xl">
         {headings[view.status]}
       </h1>

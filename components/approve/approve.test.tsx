@@ -6,9 +6,10 @@ import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval
 import { AgentBlock } from "./agent-block";
 import { findDifferences } from "./check-shown";
 import { readReason } from "./deny-form";
+import { listDetails, rankOf } from "./details";
 import { explainProof } from "./how-checked";
 import { Outcome } from "./outcome";
-import { ContextBlock, isDecisiveName } from "./request-blocks";
+import { ContextBlock } from "./request-blocks";
 import { formatTimeLeft } from "./time-left";
 import { explainProblem, explainWalletError } from "./world-id-words";
 
@@ -47,6 +48,7 @@ function makeView(): ApprovalView {
     now: "2026-11-21T08:01:00.000Z",
     decided_at: null,
     confirmation_code: confirmationCode(binding.request_hash),
+    code_tries_left: null,
     previously_denied: null,
     environment: "local",
     is_test: true,
@@ -205,15 +207,35 @@ describe("findDifferences, of a request made before names were bound", () => {
   });
 });
 
-describe("isDecisiveName", () => {
-  it.each(["amount", "Amount", "total_price", "recipientName", "ship-to", "IBAN", "amo\u200bunt", "wallet"])(
-    "shows %j large",
-    (name) => expect(isDecisiveName(name)).toBe(true),
+describe("the details of a request", () => {
+  it.each(["amount", "Amount", "total_price", "amo\u200bunt", "fee"])("begin with %j", (name) =>
+    expect(rankOf(name)).toBe(0),
   );
-  it.each(["note", "invoice", "reason", "token", "tomorrow", "due"])(
-    "shows %j in the ordinary size",
-    (name) => expect(isDecisiveName(name)).toBe(false),
+  it.each(["recipientName", "ship-to", "IBAN", "wallet"])("go on with %j", (name) =>
+    expect(rankOf(name)).toBe(1),
   );
+  it.each(["note", "invoice", "reason", "token", "tomorrow", "due"])("end with %j", (name) =>
+    expect(rankOf(name)).toBe(2),
+  );
+
+  it("are otherwise in the agent's order, and look like what they are", () => {
+    const details = listDetails({
+      purpose: "Invoice 1042",
+      iban: "DE00 1234",
+      digest: "9f86d081884c7d659a2feaa0c55ad015",
+      "sent to": "x".repeat(161),
+      amount: "12.00 EUR",
+      before: "z",
+    });
+    expect(details.map(({ name, look }) => `${name}: ${look}`)).toEqual([
+      "amount: large",
+      "iban: large",
+      "sent to: text",
+      "purpose: text",
+      "digest: code",
+      "before: text",
+    ]);
+  });
 });
 
 describe("words", () => {

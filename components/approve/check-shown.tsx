@@ -15,13 +15,16 @@ export function findDifferences(view: ApprovalView): string[] {
     agent_name: view.agent.name,
     organization_name: view.organization.name,
   });
-  const pairs: [string, unknown, unknown][] = [
+  const pairs: (readonly [string, unknown, unknown])[] = [
     ["request hash", view.binding.request_hash, computed.request_hash],
     ["World ID action", view.binding.world_action, computed.world_action],
     ["signal", view.binding.signal, computed.signal],
     ["hash of the signal", view.binding.signal_hash, computed.signal_hash],
     ["hash of the details and names", isCovered, true],
-    ["confirmation code", view.confirmation_code, confirmationCode(computed.request_hash)],
+    // A code that the page must ask for doesn't follow from the request.
+    ...(view.confirmation_code === null
+      ? []
+      : [["confirmation code", view.confirmation_code, confirmationCode(computed.request_hash)] as const]),
     ["request id", view.request_id, request.request_id],
     ["agent", view.agent.slug, request.agent_slug],
     ["agent's key", view.agent.public_key, request.agent_public_key],

@@ -6,7 +6,11 @@ import { useEffect, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { CodeField, WrongCodes } from "./code-field";
+import { DecisionBar } from "./decision-bar";
 import { DenyForm, DenyFormPlain } from "./deny-form";
+import { listShown, Unseen } from "./unseen";
+import { useIsOnScreen, useUnseen } from "./use-seen";
 
 /** World's wallet code is 870 KB of WebAssembly: it is fetched when somebody wants to approve. */
 const WorldIdPanel = dynamic(() => import("./world-id-panel").then((module) => module.WorldIdPanel), {
@@ -23,7 +27,7 @@ interface DecisionProps {
   readonly onChange: () => void;
 }
 
-function WithoutScript({ token }: { readonly token: string }) {
+function WithoutScript({ token, asksCode }: { readonly token: string; readonly asksCode: boolean }) {
   return (
     <noscript>
       <div className="flex flex-col gap-4">
@@ -31,7 +35,7 @@ function WithoutScript({ token }: { readonly token: string }) {
           Your browser computes this page's hash and talks to your wallet, which needs JavaScript. You can
           deny without it.
         </Callout>
-        <DenyFormPlain token={token} />
+        <DenyFormPlain token={token} asksCode={asksCode} />
       </div>
     </noscript>
   );
@@ -51,44 +55,83 @@ function MoreNeeded({ approvals }: { readonly approvals: ApprovalView["approvals
   );
 }
 
+type Choice = "none" | "deny" | "approve";
+
+interface ChoicesProps {
+  readonly choice: Choice;
+  readonly isDisabled: boolean;
+  readonly onChoose: (choice: Choice) => void;
+}
+
+function Choices({ choice, isDisabled, onChoose }: ChoicesProps) {
+  const describe = (one: Choice) => ({
+    size: "large" as const,
+    className: buttonShape,
+    disabled: isDisabled,
+    "aria-expanded": choice === one,
+    onClick: () => onChoose(choice === one ? "none" : one),
+  });
+  return (
+    <div className="grid grid-cols-2 gap-3">
+      <Button variant="neutral" {...describe("deny")}>
+        <CircleX aria-hidden="true" className="size-5 shrink-0" />
+        Deny
+      </Button>
+      <Button variant="primary" {...describe("approve")}>
+        <ScanFace aria-hidden="true" className="size-5 shrink-0" />
+        Approve with World ID
+      </Button>
+    </div>
+  );
+}
+
 export function Decision({ view, token, onChange }: DecisionProps) {
-  const [choice, setChoice] = useState<"none" | "deny" | "approve">("none");
+  const [choice, setChoice] = useState<Choice>("none");
+  const [code, setCode] = useState("");
+  const lacksCode = view.code_tries_left !== null && code.trim() === "";
   // Before the script runs the buttons could do nothing.
   const [ready, setReady] = useState(false);
   useEffect(() => setReady(true), []);
+  const [section, setSection] = useState<HTMLElement | null>(null);
+  const isOnScreen = useIsOnScreen(section);
+  const unseen = useUnseen(listShown(view));
+  const [isInformed, setIsInformed] = useState(false);
+
+  function choose(chosen: Choice): void {
+    setChoice(chosen);
+    // Whoever has seen all when they choose is not asked again.
+    if (chosen === "approve" && unseen.length === 0) setIsInformed(true);
+  }
   return (
-    <section aria-labelledby="decision" className="flex flex-col gap-4">
+    <section ref={setSection} aria-labelledby="decision" className="flex flex-col gap-4">
       <h2 id="decision" className="mt-2 font-semibold text-xl">
         Your decision
       </h2>
       <MoreNeeded approvals={view.approvals} />
-      <div className="grid grid-cols-2 gap-3">
-        <Button
-          variant="danger"
-          size="large"
-          className={buttonShape}
-          disabled={!ready}
-          aria-expanded={choice === "deny"}
-          onClick={() => setChoice(choice === "deny" ? "none" : "deny")}
-        >
-          <CircleX aria-hidden="true" className="size-5 shrink-0" />
-          Deny
-        </Button>
-        <Button
-          variant="primary"
-          size="large"
-          className={buttonShape}
-          disabled={!ready}
-          aria-expanded={choice === "approve"}
-          onClick={() => setChoice(choice === "approve" ? "none" : "approve")}
-        >
-          <ScanFace aria-hidden="true" className="size-5 shrink-0" />
-          Approve with World ID
-        </Button>
-      </div>
-      {choice === "deny" ? <DenyForm token={token} onDecided={onChange} /> : null}
-      {choice === "approve" ? <WorldIdPanel view={view} token={token} onChange={onChange} /> : null}
-      <WithoutScript token={token} />
+      {view.code_tries_left === null ? null : (
+        <>
+          <WrongCodes triesLeft={view.code_tries_left} />
+          {ready ? <CodeField id="code" value={code} onType={setCode} /> : null}
+        </>
+      )}
+      <Choices choice={choice} isDisabled={!ready || lacksCode} onChoose={choose} />
+      {choice === "deny" ? <DenyForm token={token} code={code} onChange={onChange} /> : null}
+      {choice === "approve" && !isInformed ? (
+        <Unseen details={unseen} onContinue={() => setIsInformed(true)} />
+      ) : null}
+      {choice === "approve" && isInformed ? (
+        <WorldIdPanel view={view} token={token} code={code} onChange={onChange} />
+      ) : null}
+      {ready && !isOnScreen ? (
+        <DecisionBar
+          view={view}
+          onChoose={(chosen) => {
+            if (!lacksCode) choose(chosen);
+            section?.scrollIntoView({ block: "start" });
+          }}
+        />
+      ) : null}
+      <WithoutScript token={token} asksCode={view.code_tries_left !== null} />
     </section>
   );
 }

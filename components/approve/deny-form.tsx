@@ -4,6 +4,7 @@ import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Textarea } from "#components/ui/field";
+import { CodeField } from "./code-field";
 import { type Problem, postJson } from "./post-json";
 
 const reasons = [
@@ -63,17 +64,21 @@ function Frame({ token, children, busy, onSubmit }: FrameProps) {
         A denial is final. The agent is instructed to stop and report. The agent and its operator see the
         reason.
       </p>
-      <ReasonFields busy={busy} />
       {children}
-      <Button type="submit" variant="danger" disabled={busy}>
+      <ReasonFields busy={busy} />
+      <Button type="submit" variant="neutral" disabled={busy}>
         {busy ? "Sending …" : "Deny request"}
       </Button>
     </form>
   );
 }
 
-export function DenyFormPlain({ token }: { readonly token: string }) {
-  return <Frame token={token} busy={false} />;
+export function DenyFormPlain({ token, asksCode }: { readonly token: string; readonly asksCode: boolean }) {
+  return (
+    <Frame token={token} busy={false}>
+      {asksCode ? <CodeField id="deny-code" /> : null}
+    </Frame>
+  );
 }
 
 export function readReason(form: FormData): string {
@@ -86,10 +91,18 @@ export function readReason(form: FormData): string {
 
 function explain({ status, detail }: Problem): string {
   if (status === 0) return "The service can't be reached. Nothing was decided. Try again.";
-  return `Nothing was decided. ${detail}`;
+  return `Nothing was decided. ${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
 }
 
-export function DenyForm({ token, onDecided }: { readonly token: string; readonly onDecided: () => void }) {
+interface DenyFormProps {
+  readonly token: string;
+  /** What was typed; empty if none is asked for. */
+  readonly code: string;
+  /** The request's state is another now. */
+  readonly onChange: () => void;
+}
+
+export function DenyForm({ token, code, onChange }: DenyFormProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const start = useRef<HTMLDivElement>(null);
@@ -99,9 +112,13 @@ export function DenyForm({ token, onDecided }: { readonly token: string; readonl
     setBusy(true);
     setProblem(null);
     const reason = readReason(form);
-    const answer = await postJson(`/approve/${token}/deny`, reason === "" ? {} : { reason });
+    const answer = await postJson(`/approve/${token}/deny`, {
+      ...(reason === "" ? {} : { reason }),
+      ...(code === "" ? {} : { code }),
+    });
+    onChange();
     // 409: somebody else was faster, and the page shows what they decided.
-    if (answer.ok || answer.problem.status === 409) return onDecided();
+    if (answer.ok || answer.problem.status === 409) return;
     setBusy(false);
     setProblem(answer.problem);
   }

@@ -16,7 +16,7 @@ interface OutcomeProps {
 const tones: Record<ApprovalView["status"], CalloutTone> = {
   pending: "info",
   approved: "pass",
-  denied: "fail",
+  denied: "info",
   expired: "warn",
   cancelled: "info",
 };
@@ -97,7 +97,9 @@ function Explanation({ view }: { readonly view: ApprovalView }) {
     case "cancelled":
       return (
         <p>
-          The organization cancelled this request
+          {view.code_tries_left === 0
+            ? "This request was cancelled after five wrong confirmation codes"
+            : "The organization cancelled this request"}
           <Decided view={view} />. Nothing was approved, and nothing can be decided here anymore.
         </p>
       );

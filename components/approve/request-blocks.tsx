@@ -2,26 +2,20 @@
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
+import { largeLength, listDetails } from "./details";
+import { EndOf } from "./use-seen";
+
+export const actionId = "action";
 
 export function ActionBlock({ action }: { readonly action: string }) {
   return (
     <Card title="What it wants to do">
-      <p className="font-medium text-xl leading-snug">
+      <p className={`font-medium leading-snug ${action.length > largeLength ? "text-base" : "text-xl"}`}>
         <AgentText value={action} />
+        <EndOf id={actionId} />
       </p>
     </Card>
   );
-}
-
-/** Names under which agents put how much and to whom. A name that is missed here is still shown, only smaller. */
-const decisive =
-  /amount|total|price|sum\b|cost|value|fee|budget|limit|currency|quantity|recipient|payee|beneficiary|creditor|receiver|destination|iban|account|wallet|address|e-?mail|domain|host|\bto\b/;
-
-/** `recipientName`, `recipient_name` and `recipient-name` are read alike, hidden characters inside are not read. */
-export function isDecisiveName(name: string): boolean {
-  const plain = name.normalize("NFKD").replaceAll(/[\p{M}\p{C}\p{Default_Ignorable_Code_Point}]/gu, "");
-  const words = plain.replaceAll(/([a-z])([A-Z])/g, "$1 $2").replaceAll(/[_.\-/]+/g, " ");
-  return decisive.test(words.toLowerCase());
 }
 
 interface ContextBlockProps {
@@ -30,13 +24,17 @@ interface ContextBlockProps {
 }
 
 export function ContextBlock({ context, inputsHash }: ContextBlockProps) {
-  const entries = Object.entries(context).map(([name, value]) => ({
-    id: `context ${name}`,
+  const items = listDetails(context).map(({ id, name, value, look }) => ({
+    id,
     name: <AgentText value={name} isName />,
-    value: <AgentText value={value} />,
-    prominent: isDecisiveName(name),
+    value: (
+      <span className={look === "code" ? "font-mono" : undefined}>
+        <AgentText value={value} />
+        <EndOf id={id} />
+      </span>
+    ),
+    prominent: look === "large",
   }));
-  const items = [...entries.filter(({ prominent }) => prominent), ...entries.filter((one) => !one.prominent)];
   return (
     <Card title="Details">
       {items.length === 0 ? (

@@ -1,6 +1,7 @@
 /** Level, approvals given and needed, time left, and the confirmation code. */
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { LocalTime } from "#components/ui/local-time";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { TimeLeft } from "./time-left";
@@ -47,7 +48,10 @@ function listConditions({ view, onElapsed }: RequestConditionsProps): Definition
       value: (
         <>
           <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} onElapsed={onElapsed} />
-          <span className="block text-muted text-sm">until {expiry}</span>
+          <span className="block text-muted text-sm">
+            until <LocalTime iso={view.expires_at} />
+            {expiry}
+          </span>
         </>
       ),
     });
@@ -64,15 +68,17 @@ export function RequestConditions(props: RequestConditionsProps) {
           <DefinitionList items={listConditions(props)} />
         </div>
       </Card>
-      <Card title="Confirmation code">
-        <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
-        <p className="mt-2 text-[15px] text-muted">
-          The agent shows its operator the same code.
-          {view.status === "pending"
-            ? " If the codes differ, or you weren't given one, deny the request."
-            : null}
-        </p>
-      </Card>
+      {view.confirmation_code === null ? null : (
+        <Card title="Confirmation code">
+          <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
+          <p className="mt-2 text-[15px] text-muted">
+            The agent shows its operator the same code.
+            {view.status === "pending"
+              ? " If the codes differ, or you weren't given one, deny the request."
+              : null}
+          </p>
+        </Card>
+      )}
     </>
   );
 }

@@ -5,7 +5,9 @@ import { useEffect, useRef, useState } from "react";
 interface TimeLeftProps {
   readonly expiresAt: string;
   readonly serverTime: string;
-  readonly onElapsed: () => void;
+  readonly onElapsed?: () => void;
+  /** For a second clock of the same time. */
+  readonly isSilent?: boolean;
 }
 
 /** Smallest first: of two marks passed at once the later one counts. */
@@ -22,7 +24,7 @@ export function formatTimeLeft(seconds: number): string {
   return `${Math.floor(seconds / 3_600)} h ${String(Math.floor((seconds % 3_600) / 60)).padStart(2, "0")} min`;
 }
 
-export function TimeLeft({ expiresAt, serverTime, onElapsed }: TimeLeftProps) {
+export function TimeLeft({ expiresAt, serverTime, onElapsed, isSilent = false }: TimeLeftProps) {
   const expiresMs = Date.parse(expiresAt);
   const secondsAtRender = Math.max(0, Math.ceil((expiresMs - Date.parse(serverTime)) / 1_000));
   const [seconds, setSeconds] = useState(secondsAtRender);
@@ -44,7 +46,7 @@ export function TimeLeft({ expiresAt, serverTime, onElapsed }: TimeLeftProps) {
       before = left;
       if (left === 0) {
         clearInterval(timer);
-        elapsed.current();
+        elapsed.current?.();
       }
     };
     const timer = setInterval(tick, 1_000);
@@ -56,9 +58,11 @@ export function TimeLeft({ expiresAt, serverTime, onElapsed }: TimeLeftProps) {
       <span className={`tabular-nums ${seconds <= 60 ? "font-semibold text-warn" : ""}`}>
         {formatTimeLeft(seconds)}
       </span>
-      <span aria-live="polite" className="sr-only">
-        {spoken}
-      </span>
+      {isSilent ? null : (
+        <span aria-live="polite" className="sr-only">
+          {spoken}
+        </span>
+      )}
     </>
   );
 }

@@ -21,6 +21,7 @@ export type Phase =
 interface WorldIdProps {
   readonly view: ApprovalView;
   readonly token: string;
+  readonly code: string;
   /** The request's state is another now. */
   readonly onChange: () => void;
 }
@@ -34,10 +35,10 @@ function compareStart(start: WorldIdStart, view: ApprovalView): string[] {
   return differences;
 }
 
-async function begin({ view, token }: WorldIdProps, wanted: WalletPreset | undefined): Promise<Phase> {
+async function begin({ view, token, code }: WorldIdProps, wanted: WalletPreset | undefined): Promise<Phase> {
   const shown = findDifferences(view);
   if (shown.length > 0) return { kind: "different", where: "page", differences: shown };
-  const answer = await postJson(`/approve/${token}/world-id`, {});
+  const answer = await postJson(`/approve/${token}/world-id`, code === "" ? {} : { code });
   if (!answer.ok) return { kind: "failed", words: explainProblem(answer.problem, false) };
   const start = answer.body as WorldIdStart;
   const differences = compareStart(start, view);

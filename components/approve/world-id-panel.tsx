@@ -14,6 +14,8 @@ import type { Words } from "./world-id-words";
 interface WorldIdPanelProps {
   readonly view: ApprovalView;
   readonly token: string;
+  /** What was typed; empty if none is asked for. */
+  readonly code: string;
   readonly onChange: () => void;
 }
 

@@ -71,6 +71,13 @@ export function explainProblem({ status, code, detail }: Problem, hasProof: bool
       next: hasProof ? "send-again" : "start-again",
     };
   }
+  if (code === "confirmation_code_wrong") {
+    return {
+      title: "The confirmation code is wrong",
+      text: "Nothing was decided. Check the code and start again.",
+      next: "start-again",
+    };
+  }
   if (code === "authorization_not_pending") {
     return {
       title: "This request has already been decided",

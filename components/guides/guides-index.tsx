@@ -14,6 +14,7 @@ export type GuideSlug =
   | "plain-http"
   | "approval-cards"
   | "github-deployments"
+  | "webhooks"
   | "verify-offline"
   | "record"
   | "zero-knowledge"
@@ -109,6 +110,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "github-deployments",
         title: "GitHub deployments",
         description: "A deployment protection rule that asks a human.",
+      },
+      {
+        slug: "webhooks",
+        title: "Webhooks",
+        description: "Get a signed message when a human decides or an agent attests.",
       },
     ],
   },

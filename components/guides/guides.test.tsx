@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { quickStartScript, quickStartSteps } from "#components/commands";
 import { headingId } from "#components/heading-id";
-import { quickStartSteps } from "#components/quick-start-commands";
 import { reasonCodes } from "#lib/domain/reasons";
 import { describeError, errorNames } from "#lib/errors";
 import { guideEntries } from "./guides-index";
@@ -59,5 +59,10 @@ describe("the guides", () => {
   it("prints each step of the quick start once, in order", () => {
     const printed = [...read("quick-start").matchAll(/^\{step:([a-z-]+)\}$/gm)].map((match) => match[1]);
     expect(printed).toEqual(quickStartSteps("http://localhost:3000").map((step) => step.id));
+  });
+
+  it("has one text of the quick start: the README's is the landing page's", () => {
+    const readme = readFileSync("README.md", "utf8");
+    expect(readme).toContain(`\n\`\`\`sh\n${quickStartScript("http://localhost:3000")}\n\`\`\`\n`);
   });
 });

@@ -1,5 +1,5 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
-import { quickStartSteps } from "#components/quick-start-commands";
+import { quickStartSteps } from "#components/commands";
 import wire from "#docs/wire.md";
 import aiSdk from "./content/ai-sdk.md";
 import approvalCards from "./content/approval-cards.md";
@@ -22,6 +22,7 @@ import record from "./content/record.md";
 import runYourOwn from "./content/run-your-own.md";
 import security from "./content/security.md";
 import verifyOffline from "./content/verify-offline.md";
+import webhooks from "./content/webhooks.md";
 import zeroKnowledge from "./content/zero-knowledge.md";
 import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
 import { listReasons } from "./reason-table";
@@ -40,6 +41,7 @@ const texts: Record<GuideSlug, string> = {
   "plain-http": plainHttp,
   "approval-cards": approvalCards,
   "github-deployments": githubDeployments,
+  webhooks,
   "verify-offline": verifyOffline,
   record,
   "zero-knowledge": zeroKnowledge,

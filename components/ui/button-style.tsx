@@ -1,13 +1,14 @@
 /** One look for buttons and for links that look like buttons. */
 
-export type ButtonVariant = "primary" | "secondary" | "quiet" | "danger";
+export type ButtonVariant = "primary" | "neutral" | "secondary" | "quiet" | "danger";
 export type ButtonSize = "small" | "medium" | "large";
 
 const variants: Record<ButtonVariant, string> = {
   primary: "bg-accent-fill text-on-accent hover:bg-accent-hover border-transparent",
+  neutral: "bg-ink text-canvas border-transparent hover:opacity-90",
   secondary: "bg-surface text-ink border-line-strong hover:bg-sunken",
-  quiet: "bg-transparent text-accent border-transparent hover:bg-sunken",
   danger: "bg-fail-fill text-on-accent border-transparent hover:brightness-90",
+  quiet: "bg-transparent text-accent border-transparent hover:bg-sunken",
 };
 
 /** `large` is for a decision on a phone: 56 px high. */

@@ -39,6 +39,13 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       const known = await Promise.all(outcomes.map((one) => Promise.race([one, Promise.resolve("waiting")])));
       return known.filter((one) => one !== "waiting");
     };
+    /** Meant to fail; stopped in the end if it did not. */
+    const beside: (typeof server)[] = [];
+    const startBeside = async (own: typeof settings) => {
+      const started = await startServer("server", dataDir, own);
+      beside.push(started);
+      return started;
+    };
     const isReplaced = (pid: number) =>
       vi.waitFor(
         async () => {
@@ -64,7 +71,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       key = await obtainKey(server.base);
     });
     afterAll(async () => {
-      await server?.stop("SIGKILL");
+      for (const one of [...beside, server]) await one?.stop("SIGKILL");
       await drop();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
     });
@@ -260,13 +267,13 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
     });
 
     it("does not start if one of its processes cannot, and says why once", async () => {
-      const second = await startServer("server", dataDir, { ...settings, PORT: String(server.port) });
+      const second = await startBeside({ ...settings, PORT: String(server.port) });
       await second.exited;
       expect(second.child.exitCode).toBe(1);
       expect(second.output().match(/PORT \d+ is in use/g)).toHaveLength(1);
       expect(second.output()).not.toContain("is listening");
       const nowhere = { ...settings, DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing" };
-      const third = await startServer("server", dataDir, nowhere);
+      const third = await startBeside(nowhere);
       await third.exited;
       expect(third.child.exitCode).toBe(1);
       expect(third.output().match(/does not answer/g)?.length).toBeGreaterThan(0);

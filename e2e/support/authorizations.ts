@@ -1,8 +1,9 @@
 /** For tests only: asks, opens and answers authorization requests as agents, the page and a wallet would. */
+import { acceptApproval, type ProvenApproval } from "#lib/approvals/decide";
 import { approvalUrl } from "#lib/approvals/link";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorize";
-import { externalNullifier, hashSignal } from "#lib/domain/world-id-proof";
+import { externalNullifier, hashSignal, wordHex } from "#lib/domain/world-id-proof";
 import { createProver } from "#lib/stand-in/prover";
 import { type LocalLevel, testHumans } from "#lib/stand-in/test-humans";
 import { LOCAL_APP_ID } from "#lib/stand-in/world-id";
@@ -32,12 +33,37 @@ export async function makeResult(start: WorldIdStart, human: string, level: Loca
   };
 }
 
+/** As if every check of a proof had passed, for tests that are about what follows: a real one costs a second. */
+export function provenBy(human: number, nonce: bigint): ProvenApproval {
+  return {
+    protocol_version: "3.0",
+    environment: "local",
+    app_id: "app_test",
+    rp_id: "rp_0000000000000001",
+    nonce: wordHex(nonce),
+    level: "orb",
+    nullifier_hash: wordHex(BigInt(human) + 1000n),
+    merkle_root: wordHex(5n),
+    proof: `0x${"00".repeat(256)}`,
+    verified_by: ["world-portal-v4"],
+  };
+}
+
+let lastNonce = 0n;
+
+/** Approved, without a proof that anybody could verify. */
+export async function approveUnproven({ app }: TestApp, requestId: string): Promise<void> {
+  lastNonce += 1n;
+  await acceptApproval(app.context, requestId, provenBy(1, lastNonce), null);
+}
+
 export interface AskedRequest {
   made: AuthorizeResponse;
   token: string;
-  start(): Promise<WorldIdStart>;
+  /** `code`: what the person types, if it is not the one that the agent got. */
+  start(code?: string): Promise<WorldIdStart>;
   submit(result: object): Promise<TestAnswer>;
-  deny(reason?: string): Promise<TestAnswer>;
+  deny(reason?: string, code?: string): Promise<TestAnswer>;
   read(key?: string, query?: string): Promise<TestAnswer>;
   /** Opens World ID, makes a real proof and submits it. */
   approve(human: string, level?: LocalLevel): Promise<TestAnswer>;
@@ -58,13 +84,13 @@ export async function ask(
 /** A request that somebody has made. */
 export function openRequest(
   test: Pick<TestApp, "call">,
-  made: Pick<AuthorizeResponse, "approval_url" | "request_id">,
+  made: Pick<AuthorizeResponse, "approval_url" | "request_id"> & { confirmation_code?: string },
 ): Omit<AskedRequest, "made"> {
   const token = made.approval_url.split("/").at(-1) ?? "";
   const post = (what: string, sent: object) =>
     test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body: sent });
-  const start = async () => {
-    const opened = await post("world-id", {});
+  const start = async (code = made.confirmation_code) => {
+    const opened = await post("world-id", { code });
     if (opened.status !== 200) throw new Error(`not opened: ${JSON.stringify(opened.body)}`);
     return opened.body as WorldIdStart;
   };
@@ -72,7 +98,7 @@ export function openRequest(
     token,
     start,
     submit: (result) => post("proof", result),
-    deny: (reason) => post("deny", reason === undefined ? {} : { reason }),
+    deny: (reason, code = made.confirmation_code) => post("deny", { reason, code }),
     read: (readerKey, query = "") =>
       test.call(
         "GET",
@@ -94,9 +120,10 @@ export async function openNext(
     const { body } = await test.call("GET", `/v1/authorizations?status=pending${query}`, { key });
     const [asked] = body.authorizations as AuthorizationState[];
     if (asked !== undefined) {
-      const { request_id, context = {} } = asked;
+      const { request_id, context = {}, confirmation_code = "" } = asked;
       const approval_url = approvalUrl(test.app.context, request_id);
-      return { ...openRequest(test, { request_id, approval_url }), requestId: request_id, context };
+      const opened = openRequest(test, { request_id, approval_url, confirmation_code });
+      return { ...opened, requestId: request_id, context };
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -1,4 +1,4 @@
-/** The mails of the portal: sign-in links and invitations. */
+/** The mails of the portal: sign-in links, invitations, and webhooks that were disabled. */
 import type { Mail } from "#lib/mail/mailer";
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -38,5 +38,16 @@ export function invitationMail(
     `${invitedBy} invited you to join their organization on Countersign. The link works once and expires in ${lifetimeDays} days.`,
     link,
     "If you don't know the sender, ignore this e-mail. Nothing happens until you accept.",
+  );
+}
+
+/** Without the receiver's address, which is free text too: the link shows it. */
+export function webhookDisabledMail(to: string, link: string, why: string): Mail {
+  return linkMail(
+    to,
+    "A webhook endpoint on Countersign was disabled",
+    `One of your organization's webhook endpoints was disabled because ${why}. Nothing more is sent to it until you enable it again:`,
+    link,
+    "Messages that were not delivered are listed there for 30 days, and can be sent again.",
   );
 }

@@ -32,6 +32,7 @@ import type { SecretFiles } from "#lib/signing/key-files";
 import { authSecretFile } from "#lib/signing/key-source";
 import { createSigningKeys } from "#lib/signing/signing-keys";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
+import { startDeliveries } from "#lib/webhooks/deliver";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createShortMemory } from "#lib/workers/short-memory";
@@ -62,7 +63,7 @@ async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
   if (secret !== null) return secret;
   throw new Error(
     `Countersign cannot start: AUTH_SECRET is not set and the file ${files.describe(authSecretFile)} is missing, but this database is in use. ` +
-      "Restore the file, or set AUTH_SECRET to the other processes' value. If it is lost, set AUTH_SECRET to a new one: that ends sessions, e-mail codes and open approval links.",
+      "Restore the file, or set AUTH_SECRET to the other processes' value. If it is lost, set AUTH_SECRET to a new one: that ends sessions, e-mail codes and open approval links, and webhook endpoints must be rotated.",
   );
 }
 
@@ -73,6 +74,7 @@ function deriveSecrets(authSecret: string): Secrets {
     emailCode: derive("email-code"),
     approvalLink: derive("approval-link"),
     mcpState: derive("mcp-state"),
+    webhookKeys: derive("webhook-keys"),
     session: Buffer.from(derive("session")).toString("base64"),
   };
 }
@@ -140,6 +142,7 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
 /** Work that nobody asks for, which one process does for all. Returns the function that ends it. */
 function startBackground(context: Context): () => Promise<void> {
   const retries = startRetryLoop(context);
+  const stopDeliveries = startDeliveries(context);
   const stopHousekeeping = startHousekeeping(context);
   const merge: SnapshotContext["merge"] = (before, given) =>
     context.pool.run("mergeHeads", { before, given }, serviceShare);
@@ -147,6 +150,7 @@ function startBackground(context: Context): () => Promise<void> {
   return async () => {
     stopHousekeeping();
     await stopSnapshots();
+    await stopDeliveries();
     await retries.stop();
   };
 }

@@ -1,5 +1,6 @@
 /** Another organization's id is, for every operation, an unknown one. */
 import { describe, expect, it } from "vitest";
+import { requestExamples } from "#lib/contract/examples";
 import { operations } from "#lib/contract/operations";
 import { startTestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
@@ -24,27 +25,32 @@ describe.each(databaseKinds)("another organization (%s)", (kind) => {
         key,
         body: { agent_slug: "ours", action: "a" },
       });
-      expect([made.status, asked.status]).toEqual([201, 201]);
+      const hook = await test.call("POST", "/v1/webhooks", { key, body: requestExamples.createWebhook });
+      expect([made.status, asked.status, hook.status]).toEqual([201, 201, 201]);
       const ours: Record<string, string> = {
         id: made.body.attestation_id,
         slug: "ours",
         request_id: asked.body.request_id,
+        webhook_id: hook.body.id,
       };
       const unknown: Record<string, string> = {
         id: unknownId,
         slug: "nobody",
         request_id: "areq_AAAAAAAAAAAAAAAAAAAAAA",
+        webhook_id: unknownId,
       };
       const bodies: Record<string, unknown> = { putTools: { tools: [] }, updateIdentity: { name: "x" } };
       const withIds = Object.entries(operations).filter(
-        ([, spec]) => spec.auth.kind === "key" && /\{(id|slug|request_id)\}/.test(spec.path),
+        ([, spec]) => spec.auth.kind === "key" && /\{(id|slug|request_id|webhook_id)\}/.test(spec.path),
       );
       expect(withIds.length).toBeGreaterThan(2);
       for (const [id, spec] of withIds) {
         const call = (values: Record<string, string>) =>
           test.call(
             spec.method,
-            spec.path.replace(/\{(\w+)\}/, (_, name: string) => values[name] ?? ""),
+            spec.path
+              .replace(/\{(\w+)\}/, (_, name: string) => values[name] ?? "")
+              .replace("{message_id}", `msg_${"0".repeat(32)}`),
             {
               key: stranger,
               ...(spec.method !== "GET" && { body: bodies[id] ?? {} }),

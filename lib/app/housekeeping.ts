@@ -12,6 +12,7 @@ import {
   idempotencyKeys,
   rateLimits,
   verificationTokens,
+  webhookMessages,
   worldNonces,
 } from "#lib/db/schema";
 import { utcDay } from "#lib/keys/api-keys";
@@ -33,6 +34,7 @@ export async function deleteExpired(context: Context): Promise<void> {
   await db
     .delete(approvalSubmissions)
     .where(and(eq(approvalSubmissions.status, "refused"), lt(approvalSubmissions.created_at, dayAgo)));
+  await db.delete(webhookMessages).where(lt(webhookMessages.created_at, sql`now() - interval '30 days'`));
   await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
 }
 

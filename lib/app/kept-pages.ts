@@ -18,9 +18,9 @@ export interface KeptPages {
   serve(incoming: IncomingMessage, outgoing: ServerResponse): boolean;
 }
 
-const keepable = /^\/docs(?:\/[a-z-]+)?$/;
-/** Three themes of some dozen pages; only a page that exists is kept. */
-const maxKept = 200;
+const keepable = /^\/docs(?:\/(?:api\/)?[a-z-]+)?$/;
+/** Three themes of some seventy pages; only a page that exists is kept. */
+const maxKept = 300;
 const notKept = new Set(["date", "connection", "keep-alive", "transfer-encoding", "content-length", "etag"]);
 
 const themeOf = (cookie = "") => /(?:^|;\s*)theme=(light|dark)(?:;|$)/.exec(cookie)?.[1] ?? "system";

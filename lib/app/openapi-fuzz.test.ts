@@ -198,7 +198,11 @@ it("answers requests made from the document as the document says", { timeout: 3_
     seen.set(id, (seen.get(id) ?? new Set()).add(answer.status));
     if (!isElsewhere(id, path)) check(id, answer);
   };
-  await fc.assert(fc.asyncProperty(fc.oneof(...documented.map(requests)), send), { seed, numRuns });
+  await fc.assert(fc.asyncProperty(fc.oneof(...documented.map(requests)), send), {
+    seed,
+    numRuns,
+    endOnFailure: true,
+  });
   if (numRuns >= usualRuns)
     expect([...documented.map(([id]) => id)].filter((id) => !seen.has(id))).toEqual([]);
 });

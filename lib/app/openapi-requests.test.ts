@@ -245,7 +245,7 @@ describe("the schemas of the OpenAPI document", () => {
         (document.components.schemas as Record<string, { properties?: object }>)[nameOf(id)]?.properties ??
           {},
       );
-      expect(names.length).toBeGreaterThan(1);
+      expect(names.length).toBeGreaterThan(0);
       const changes = fc.dictionary(fc.constantFrom(...names, "typo"), odd, { maxKeys: 4 });
       return changes.map((change) => ({
         id,

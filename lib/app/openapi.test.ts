@@ -33,6 +33,8 @@ const unknown: Record<string, string> = {
   path: "0/999",
   hash: "0".repeat(64),
   covers_size: "4711",
+  webhook_id: "019a0000-0000-7000-8000-000000000000",
+  message_id: `msg_${"0".repeat(32)}`,
 };
 
 let test: TestApp;
@@ -44,6 +46,8 @@ let organizationId: string;
 let attestationId: string;
 let requestId: string;
 let coversSize = 1;
+let webhookId: string;
+let messageId: string;
 const seen = new Set<string>();
 
 function pathOf(spec: OperationSpec, values: Record<string, string>): string {
@@ -76,6 +80,8 @@ const known = (): Record<string, string> => ({
   request_id: requestId,
   hash: "1".repeat(64),
   covers_size: String(coversSize),
+  webhook_id: webhookId,
+  message_id: messageId,
 });
 const bodyOf = (id: OperationId): TestCall =>
   requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
@@ -157,7 +163,8 @@ describe("the OpenAPI document", () => {
     const { body: mail } = await test.call("GET", "/dev/mailbox");
     const verification = { ...requestExamples.verifyKey, code: mail.messages[0].subject.slice(0, 6) };
     expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(201);
-    const done: OperationId[] = ["registerIdentity", "authorize", "requestKey", "verifyKey"];
+    webhookId = (await send(test, "createWebhook", {}, { key, ...bodyOf("createWebhook") })).body.id;
+    const done: OperationId[] = ["registerIdentity", "authorize", "requestKey", "verifyKey", "createWebhook"];
     for (const id of (Object.keys(requestExamples) as OperationId[]).filter((one) => !done.includes(one))) {
       const { status } = await send(test, id, known(), { key, ...bodyOf(id) });
       expect([id, status]).toEqual([id, expect.toBeOneOf([200, 201])]);
@@ -172,6 +179,9 @@ describe("the OpenAPI document", () => {
     expect((await send(test, "registerIdentity", {}, { key, ...bodyOf("registerIdentity") })).status).toBe(
       200,
     );
+    const tested = await send(test, "testWebhook", known(), { key });
+    messageId = tested.body.message_id;
+    expect((await send(test, "replayWebhookDelivery", known(), { key })).status).toBe(202);
     const plain = documented.filter(
       ([id, spec]) => spec.method === "GET" && !id.startsWith("epoch_") && !programs.includes(id),
     );
@@ -231,6 +241,16 @@ describe("the OpenAPI document", () => {
       expect([id, answer.status]).toEqual([id, 409]);
     }
     expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(409);
+    await send(test, "updateWebhook", known(), { key, body: { enabled: false } });
+    for (const id of ["testWebhook", "replayWebhookDelivery"] as const)
+      expect([id, (await send(test, id, known(), { key })).status]).toEqual([id, 409]);
+    const callbacks = { webhook_id: (await send(test, "readCallbackWebhook", {}, { key })).body.id };
+    expect((await send(test, "testWebhook", callbacks, { key })).status).toBe(422);
+    let last = 201;
+    while (last === 201)
+      last = (await send(test, "createWebhook", {}, { key, ...bodyOf("createWebhook") })).status;
+    expect(last).toBe(409);
+    expect((await send(test, "deleteWebhook", known(), { key })).status).toBe(200);
     const full = "full@example.com";
     for (let i = 0; i < 50; i += 1) await test.createKey(full);
     await send(test, "requestKey", {}, { body: { email: full } });
@@ -245,7 +265,7 @@ describe("the OpenAPI document", () => {
   it("describes limits, reached for real", async () => {
     for (const [n, [id, spec]] of documented.entries()) {
       if (spec.limit === null) continue;
-      const { key: own } = await strict.createKey("limits@example.com");
+      const { key: own } = await strict.createKey(`limits-${n}@example.com`);
       const statuses = [];
       // A deleted key has no limit: another operation uses its up.
       if (id === "deleteKey") await strict.call("GET", "/v1/keys/info", { key: own });

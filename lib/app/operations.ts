@@ -18,6 +18,7 @@ import { keysRuns } from "#lib/keys/routes";
 import { logRuns } from "#lib/log/routes";
 import { mailRuns } from "#lib/mail/routes";
 import { createMcpRuns } from "#lib/mcp/routes";
+import { webhooksRuns } from "#lib/webhooks/routes";
 import { getApp } from "./app";
 import { serviceRuns } from "./service-routes";
 
@@ -32,6 +33,7 @@ const runs: Runs<typeof operations, Context> = {
   ...presentationsRuns,
   ...receiptsRuns,
   ...serviceRuns,
+  ...webhooksRuns,
 };
 
 interface Route {

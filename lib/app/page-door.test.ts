@@ -63,12 +63,15 @@ describe("the door of pages", () => {
     expect((await ask("GET", "/_next/static/chunks/a.js")).status).toBe(200);
   });
 
-  it("takes a form in the portal alone", async () => {
+  it("takes a form in the portal and of the demo alone", async () => {
     for (const [method, target, allow] of [
       ["POST", "/", "GET, HEAD"],
       ["POST", "/docs/api", "GET, HEAD"],
       ["POST", "/approve/token", "GET, HEAD"],
       ["POST", "/portals", "GET, HEAD"],
+      ["POST", "/demo/token", "GET, HEAD"],
+      ["POST", "/demo/token/receipt/x", "GET, HEAD"],
+      ["PUT", "/demo", "GET, HEAD, POST"],
       ["PUT", "/portal", "GET, HEAD, POST"],
       ["DELETE", "/portal/keys", "GET, HEAD, POST"],
     ] as const) {
@@ -79,7 +82,13 @@ describe("the door of pages", () => {
     seen = [];
     const posted = await ask("POST", "/portal/sign-in", { body: "email=a" });
     expect([posted.status, await posted.text()]).toEqual([200, "email=a"]);
-    expect(seen).toEqual(["POST /portal/sign-in counted"]);
+    for (const target of ["/demo", "/demo/token/receipt"])
+      expect((await ask("POST", target)).status).toBe(200);
+    expect(seen).toEqual([
+      "POST /portal/sign-in counted",
+      "POST /demo counted",
+      "POST /demo/token/receipt counted",
+    ]);
   });
 
   it("counts another spelling of an address with the address", async () => {

@@ -141,12 +141,15 @@ function isDecodable(path: string): boolean {
   }
 }
 
+/** The demo's two (app/demo). Their handlers read no body, and no page has these addresses. */
+const isDemoForm = (path: string) => /^\/demo(?:\/[^/]+\/receipt)?$/.test(path);
+
 /**
- * Only the portal has forms that Next takes; elsewhere it would decode what a stranger posts, and render the page
- * besides.
+ * Only the portal and the demo have forms that Next takes; elsewhere it would decode what a stranger posts, and render
+ * the page besides.
  */
 function refuseMethod(method: string, path: string): Promise<Answer> | null {
-  const takesForms = path === "/portal" || path.startsWith("/portal/");
+  const takesForms = path === "/portal" || path.startsWith("/portal/") || isDemoForm(path);
   const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
   if (isTaken) return null;
   const allow = takesForms || forbiddenMethods.has(method) ? "GET, HEAD, POST" : "GET, HEAD";

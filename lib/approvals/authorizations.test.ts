@@ -48,6 +48,8 @@ describe.each(databaseKinds)("authorizations (%s)", (kind) => {
       ["approvals_required", { ...minimal, approvals_required: 11 }],
       ["required_level", { ...minimal, required_level: "eye" }],
       ["callback_url", { ...minimal, callback_url: "javascript:alert(1)" }],
+      ["callback_url", { ...minimal, callback_url: "http://example.com/hook" }],
+      ["callback_url", { ...minimal, callback_url: "https://169.254.169.254/" }],
       ["context", { ...minimal, context: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [i, ""])) }],
       ["context.a", { ...minimal, context: { a: 1 } }],
       ["context.a", { ...minimal, context: { a: "x".repeat(1025) } }],

@@ -18,6 +18,7 @@ import { type Actor, actorOf, isOwnerOf, type Principal } from "#lib/door/princi
 import { AppError } from "#lib/errors";
 import { sealStatement } from "#lib/log/seal";
 import { submitSigned } from "#lib/log/submit-signed";
+import { requireCode } from "./confirmation-code";
 import type { Context } from "./context";
 import { wakeupName } from "./read";
 import {
@@ -69,34 +70,49 @@ async function decide(context: Context, row: AuthorizationRow, makeFacts: () => 
   await context.wakeups.notify(wakeupName(row.id));
 }
 
-/** The request if it can be decided; 409 with its state otherwise. */
-export async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
-  const row = await findAuthorization(context.database, requestId);
-  if (row === null) throw authorizationNotFound();
+function requirePending(row: AuthorizationRow): AuthorizationRow {
   if (row.status !== "pending") throw notPending(`is ${row.status}`);
   return row;
 }
 
+/** The request if it can be decided; 409 with its state otherwise. */
+export async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
+  const row = await findAuthorization(context.database, requestId);
+  if (row === null) throw authorizationNotFound();
+  return requirePending(row);
+}
+
 async function decideWithoutProof(
   context: Context,
-  requestId: string,
+  row: AuthorizationRow,
   decision: "denied" | "cancelled",
   actor: Actor,
   denialReason: string | null,
 ): Promise<void> {
-  const row = await findOpen(context, requestId);
   const decidedAt = await readDatabaseTime(context.database.db);
   await decide(context, row, () => ({ actor, decision, decidedAt, denialReason, approved: null }));
+}
+
+/** The request that somebody with the link may decide; throws if the page must ask for a code and this is not it. */
+export async function findDecidable(
+  context: Context,
+  requestId: string,
+  { code, ip }: { code: string | null | undefined; ip: string },
+): Promise<{ row: AuthorizationRow; actor: Actor }> {
+  const row = await findOpen(context, requestId);
+  const actor: Actor = { kind: "human", id: "approval link", ip };
+  const cancel = () => decideWithoutProof(context, row, "cancelled", actor, null);
+  await requireCode(context, row, code, { actor, cancel });
+  return { row, actor };
 }
 
 export async function denyAuthorization(
   context: Context,
   requestId: string,
-  reason: string | null,
-  ip: string,
+  { reason, ...tried }: { reason: string | null; code: string | null | undefined; ip: string },
 ): Promise<void> {
-  const actor: Actor = { kind: "human", id: "approval link", ip };
-  await decideWithoutProof(context, requestId, "denied", actor, reason);
+  const { row, actor } = await findDecidable(context, requestId, tried);
+  await decideWithoutProof(context, row, "denied", actor, reason);
 }
 
 /** Only its own organization's: any other id is one that does not exist. */
@@ -107,7 +123,7 @@ export async function cancelAuthorization(
 ): Promise<void> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();
-  await decideWithoutProof(context, requestId, "cancelled", actorOf(principal), null);
+  await decideWithoutProof(context, requirePending(row), "cancelled", actorOf(principal), null);
 }
 
 export const refused = (why: string) => new AppError("approval_refused", `not approved: ${why}`);

@@ -27,14 +27,3 @@ export function readApprovalToken(context: Context, token: string): string | nul
     ? requestId
     : null;
 }
-
-/** The answer to POST /v1/authorize as it is kept for an idempotent replay: without the link. */
-export function withoutApprovalUrl(response: object): string {
-  const { approval_url: _link, ...kept } = response as Record<string, unknown>;
-  return JSON.stringify(kept);
-}
-
-export function restoreApprovalUrl(context: Context, kept: string): string {
-  const response = JSON.parse(kept) as { request_id: string };
-  return JSON.stringify({ ...response, approval_url: approvalUrl(context, response.request_id) });
-}

@@ -3,25 +3,9 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wordHex } from "#lib/domain/world-id-proof";
 import { startTestApp, type TestApp } from "#support/app";
-import { type AskedRequest, ask } from "#support/authorizations";
+import { type AskedRequest, ask, provenBy } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { acceptApproval, type ProvenApproval } from "./decide";
-
-/** As if every check had passed: here only the change of state is tried. */
-function provenBy(human: number, nonce: bigint): ProvenApproval {
-  return {
-    protocol_version: "3.0",
-    environment: "local",
-    app_id: "app_test",
-    rp_id: "rp_0000000000000001",
-    nonce: wordHex(nonce),
-    level: "orb",
-    nullifier_hash: wordHex(BigInt(human) + 1000n),
-    merkle_root: wordHex(5n),
-    proof: `0x${"00".repeat(256)}`,
-    verified_by: ["world-portal-v4"],
-  };
-}
 
 const act = fc.record({
   kind: fc.constantFrom("approve", "approve", "approve", "deny", "cancel", "expire", "attest", "read"),

@@ -2,20 +2,21 @@
 
 import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
+import { maxWrongCodes } from "#lib/contract/approval-view";
 import {
   type AuthorizationState,
   type AuthorizationStatus,
   denialReasonNote,
   erasedGuidance,
   guidanceTexts,
+  wrongCodesGuidance,
 } from "#lib/contract/authorize";
 import { isCalendarTime } from "#lib/contract/primitives";
 import { agents, authorizationRequests } from "#lib/db/schema";
-import { confirmationCode } from "#lib/domain/approval";
-import { hexEncode } from "#lib/domain/bytes";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
 import { isOwnerOf, type Principal } from "#lib/door/principal";
+import { codeOf } from "./confirmation-code";
 import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed";
 import {
@@ -36,21 +37,23 @@ export function environmentOf(context: Context, row: AuthorizationRow): WorldEnv
 }
 
 /** What only the owner sees: the context is not in the object that a public attestation shows to everyone. */
-function describeOwned(row: AuthorizationRow): Partial<AuthorizationState> {
+function describeOwned(context: Context, row: AuthorizationRow): Partial<AuthorizationState> {
   return {
     attestation_id: row.attestation_id,
     context: parseContext(row),
     context_salt: row.context_salt ?? "",
     agent_name: row.agent_name,
     organization_name: row.organization_name,
-    confirmation_code: confirmationCode(hexEncode(row.request_hash)),
+    confirmation_code: codeOf(context, row),
   };
 }
 
 function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
   const request = parseRequest(row);
   const isErased = row.status === "approved" && row.human_authorization === null;
-  const guidance = isErased ? erasedGuidance : guidanceTexts[row.status];
+  const isGuessed = row.status === "cancelled" && row.wrong_codes >= maxWrongCodes;
+  const special = isErased ? erasedGuidance : isGuessed ? wrongCodesGuidance : null;
+  const guidance = special ?? guidanceTexts[row.status];
   const denial =
     row.status === "denied"
       ? {
@@ -65,6 +68,7 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
     action: request.action,
     inputs_hash: request.inputs_hash ?? null,
     required_level: request.required_level,
+    require_code: row.require_code,
     created_at: request.created_at,
     expires_at: request.expires_at,
     environment: environmentOf(context, row),
@@ -87,7 +91,7 @@ function describeFor(
   const state = describeState(context, row);
   if (!isOwnerOf(viewer, row)) return state;
   const previously_denied = describeDenied(row.deniedId, row.deniedAt);
-  return { ...state, ...describeOwned(row), previously_denied };
+  return { ...state, ...describeOwned(context, row), previously_denied };
 }
 
 export const wakeupName = (requestId: string) => `authorization:${requestId}`;
@@ -179,7 +183,7 @@ export async function listAuthorizations(context: Context, principal: Principal,
     encodeCursor(`${row.created_at.getTime()}.${row.id}`),
   );
   return {
-    authorizations: shown.map((row) => ({ ...describeState(context, row), ...describeOwned(row) })),
+    authorizations: shown.map((row) => ({ ...describeState(context, row), ...describeOwned(context, row) })),
     next_cursor: nextCursor,
   };
 }

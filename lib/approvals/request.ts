@@ -10,19 +10,20 @@ import { authorizationRequests, organizations } from "#lib/db/schema";
 import {
   type ApprovalRequest,
   type AuthorizationVersion,
-  confirmationCode,
   contextHash,
   requestHash,
   type ShownNames,
 } from "#lib/domain/approval";
 import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
-import { canonicalBytes, canonicalJson } from "#lib/domain/canonical-json";
+import { canonicalBytes } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
 import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
 import { actorOf, type KeyPrincipal } from "#lib/door/principal";
+import { requireReceiver } from "#lib/door/receiver-url";
 import { AppError } from "#lib/errors";
+import { codeOf, secretCode } from "./confirmation-code";
 import type { Context } from "./context";
-import { approvalUrl, withoutApprovalUrl } from "./link";
+import { approvalUrl } from "./link";
 import { countPending, findPreviouslyDenied, readDatabaseTime } from "./rows";
 
 export interface AuthorizeInput {
@@ -105,6 +106,12 @@ async function checkPendingLimit(context: Context, tx: Executor, principal: KeyP
   if (ofOrganization >= perOrganization) throw tooManyPending("the organization", perOrganization);
 }
 
+const rowOf = ({ require_code }: Pick<AuthorizeBody, "require_code">, request: ApprovalRequest) => ({
+  id: request.request_id,
+  request_hash: hexDecode(requestHash(request)),
+  require_code: require_code ?? false,
+});
+
 function describe(
   context: Context,
   body: AuthorizeBody,
@@ -129,7 +136,8 @@ function describe(
     ...names,
     required_level: request.required_level,
     approvals_required: request.approvals_required,
-    confirmation_code: confirmationCode(requestHash(request)),
+    require_code: body.require_code ?? false,
+    confirmation_code: codeOf(context, rowOf(body, request)),
     previously_denied,
     environment: context.worldId.environment,
   };
@@ -149,13 +157,13 @@ async function insert(
   ]);
   if (!agent) throw slugTaken();
   await tx.insert(authorizationRequests).values({
-    id: request.request_id,
+    ...rowOf(body, request),
     organization_id: principal.organizationId,
     agent_id: agent.id,
     api_key_id: principal.keyId,
     request: canonicalBytes({ ...request }),
-    request_hash: hexDecode(requestHash(request)),
-    context: canonicalJson(body.context ?? {}),
+    // In the agent's order, which the page keeps; the hash covers the canonical form.
+    context: JSON.stringify(body.context ?? {}),
     version,
     context_salt: hidden.salt,
     ...hidden.names,
@@ -174,10 +182,27 @@ async function insert(
   });
 }
 
+/** The answer as it is kept for an idempotent replay: without what lets somebody decide. */
+function withoutSecrets(response: AuthorizeResponse): string {
+  const { approval_url: _link, confirmation_code, ...kept } = response;
+  return JSON.stringify(response.require_code ? kept : { ...kept, confirmation_code });
+}
+
+export function restoreSecrets(context: Context, text: string): string {
+  const kept = JSON.parse(text) as Partial<AuthorizeResponse> & { request_id: string };
+  const { request_id: id, confirmation_code } = kept;
+  return JSON.stringify({
+    ...kept,
+    approval_url: approvalUrl(context, id),
+    confirmation_code: confirmation_code ?? secretCode(context, id),
+  });
+}
+
 export async function requestAuthorization(
   context: Context,
   input: AuthorizeInput,
 ): Promise<AuthorizeResponse> {
+  requireReceiver(context, "callback_url", input.body.callback_url);
   return context.database.db.transaction(async (tx) => {
     await checkPendingLimit(context, tx, input.principal);
     const createdAt = await readDatabaseTime(tx);
@@ -191,7 +216,7 @@ export async function requestAuthorization(
     if (input.hold !== null) {
       await completeIdempotent(tx, input.hold, {
         status: 201,
-        response: withoutApprovalUrl(response),
+        response: withoutSecrets(response),
         expiresAt: new Date(request.expires_at),
       });
     }

@@ -1,6 +1,6 @@
 /** Runs the operations of lib/contract/operations-authorizations.ts. */
 
-import { denyBody } from "#lib/contract/approval-view";
+import { denyBody, startBody } from "#lib/contract/approval-view";
 import type { OperationId } from "#lib/contract/operations";
 import type { authorizationsOperations as specs } from "#lib/contract/operations-authorizations";
 import { idkitResultSchema } from "#lib/contract/world-id";
@@ -12,15 +12,15 @@ import { validate } from "#lib/door/validate";
 import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import { cancelAuthorization, denyAuthorization } from "./decide";
-import { readApprovalToken, restoreApprovalUrl } from "./link";
+import { readApprovalToken } from "./link";
 import { listAuthorizations, readAuthorization } from "./read";
-import { requestAuthorization } from "./request";
+import { requestAuthorization, restoreSecrets } from "./request";
 import { authorizationNotFound } from "./rows";
 import { submitApproval } from "./submissions";
 import { startWorldId } from "./world-nonces";
 
-/** The link is not stored with the answer that had it. */
-export const revivers: Partial<Record<OperationId, Revive<Context>>> = { authorize: restoreApprovalUrl };
+/** Neither the link nor a secret code is stored with the answer that had them. */
+export const revivers: Partial<Record<OperationId, Revive<Context>>> = { authorize: restoreSecrets };
 
 type PageCall = Pick<Call<null, Record<string, never>, Context>, "context" | "request" | "params" | "ip">;
 const idOf = (params: Params) => params["request_id"] ?? "";
@@ -41,34 +41,37 @@ function isForm(request: Asked): boolean {
 }
 
 /** A form may hold a preset and free text, both as `reason`. */
-async function readFormReason(request: Asked): Promise<string> {
+async function readForm(request: Asked) {
   const fields = new URLSearchParams(Buffer.from(await readBytes(request)).toString("utf8"));
-  return fields
+  const reason = fields
     .getAll("reason")
     .map((text) => text.trim())
     .filter((text) => text !== "")
     .join(": ");
+  return { reason, code: fields.get("code") };
 }
 
-async function readDenial(request: Asked): Promise<string | null> {
-  const raw = isForm(request) ? { reason: await readFormReason(request) } : await readJsonObject(request);
-  const { reason } = validate(denyBody, raw, "validation_error");
-  return reason?.trim() || null;
+async function readDenial(request: Asked) {
+  const raw = isForm(request) ? await readForm(request) : await readJsonObject(request);
+  const { reason, code } = validate(denyBody, raw, "validation_error");
+  return { reason: reason?.trim() || null, code };
 }
+
+/** What the page shows by itself when it is read again: that it was too late, or how many tries are left. */
+const shownByPage = ["authorization_not_pending", "confirmation_code_wrong"];
 
 /** Without JavaScript the form leads back to the page, which shows the request's state. */
 async function deny(call: PageCall) {
   const requestId = requestOfLink(call);
   const { context, params, request } = call;
   const token = params["token"] ?? "";
-  const reason = await readDenial(request);
-  const denied = denyAuthorization(context, requestId, reason, call.ip);
+  const denied = denyAuthorization(context, requestId, { ...(await readDenial(request)), ip: call.ip });
   if (!isForm(request)) {
     await denied;
     return done;
   }
   await denied.catch((error: unknown) => {
-    if (!(error instanceof AppError && error.errorName === "authorization_not_pending")) throw error;
+    if (!(error instanceof AppError && shownByPage.includes(error.errorName))) throw error;
   });
   return new Response(null, {
     status: 303,
@@ -97,7 +100,11 @@ export const authorizationsRuns: Runs<typeof specs, Context> = {
   listAuthorizations: async (call) => ({
     body: await listAuthorizations(call.context, requirePrincipal(call), call.query),
   }),
-  startWorldId: async (call) => ({ body: await startWorldId(call.context, requestOfLink(call)) }),
+  startWorldId: async (call) => {
+    const requestId = requestOfLink(call);
+    const { code } = validate(startBody, await readJsonObject(call.request), "validation_error");
+    return { body: await startWorldId(call.context, requestId, { code, ip: call.ip }) };
+  },
   submitProof: async (call) => {
     const requestId = requestOfLink(call);
     const result = validate(idkitResultSchema, await readJsonObject(call.request), "validation_error");

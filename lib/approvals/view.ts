@@ -1,18 +1,14 @@
 /** What the approval page shows of a request: everything that whoever has the link may see. */
 
 import { and, desc, eq } from "drizzle-orm";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import { type ApprovalView, maxWrongCodes } from "#lib/contract/approval-view";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, attestations } from "#lib/db/schema";
 import { publicUrl } from "#lib/domain/addresses";
-import {
-  type ApprovalRequest,
-  bindRequest,
-  confirmationCode,
-  type HumanAuthorization,
-} from "#lib/domain/approval";
-import { base64Decode, hexEncode, utf8Decode } from "#lib/domain/bytes";
+import { type ApprovalRequest, bindRequest, type HumanAuthorization } from "#lib/domain/approval";
+import { base64Decode, utf8Decode } from "#lib/domain/bytes";
 import type { ProtocolVersion } from "#lib/domain/world-id-proof";
+import { codeOf } from "./confirmation-code";
 import type { Context } from "./context";
 import { readApprovalToken } from "./link";
 import { environmentOf } from "./read";
@@ -104,7 +100,8 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     expires_at: request.expires_at,
     now: (await readDatabaseTime(db)).toISOString(),
     decided_at: row.decided_at?.toISOString() ?? null,
-    confirmation_code: confirmationCode(hexEncode(row.request_hash)),
+    confirmation_code: row.require_code ? null : codeOf(context, row),
+    code_tries_left: row.require_code ? maxWrongCodes - row.wrong_codes : null,
     previously_denied: describeDenied(row.deniedId, row.deniedAt),
     environment,
     is_test: environment !== "production",

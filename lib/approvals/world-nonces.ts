@@ -1,6 +1,7 @@
 /**
  * The nonces of RP signatures: one for each time that a human opens World ID or tries again, bound to its request,
- * used once. A proof whose nonce we did not give out for this request was made for something else.
+ * used once. A proof whose nonce we did not give out for this request was made for something else. If the request needs
+ * the confirmation code, who doesn't know it gets no nonce.
  */
 
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
@@ -10,7 +11,7 @@ import { worldNonces } from "#lib/db/schema";
 import { bindRequest } from "#lib/domain/approval";
 import type { ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { Context } from "./context";
-import { findOpen } from "./decide";
+import { findDecidable } from "./decide";
 import { parseRequest } from "./rows";
 
 /** How long World's bridge keeps an answer for the page. */
@@ -30,8 +31,12 @@ function choosePresets(
 }
 
 /** POST /approve/{token}/world-id */
-export async function startWorldId(context: Context, requestId: string): Promise<WorldIdStart> {
-  const row = await findOpen(context, requestId);
+export async function startWorldId(
+  context: Context,
+  requestId: string,
+  tried: { code: string | null | undefined; ip: string },
+): Promise<WorldIdStart> {
+  const { row } = await findDecidable(context, requestId, tried);
   const request = parseRequest(row);
   const version = row.protocol_version as ProtocolVersion | null;
   const { world_action, signal } = bindRequest(request);

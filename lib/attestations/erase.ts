@@ -17,6 +17,7 @@ import {
   attestations,
   authorizationRequests,
   idempotencyKeys,
+  webhookMessages,
 } from "#lib/db/schema";
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
@@ -97,6 +98,7 @@ async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promi
     })
     .where(eq(attestations.id, id));
   await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.attestation_id, id));
+  await tx.delete(webhookMessages).where(eq(webhookMessages.subject, id));
 }
 
 async function eraseAuthorization(tx: Executor, requestId: string): Promise<void> {
@@ -122,6 +124,7 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
     .where(eq(authorizationRequests.id, requestId));
   await tx.update(approvals).set({ record: "{}" }).where(eq(approvals.request_id, requestId));
   await tx.delete(approvalSubmissions).where(eq(approvalSubmissions.request_id, requestId));
+  await tx.delete(webhookMessages).where(eq(webhookMessages.subject, requestId));
   // The answer to POST /v1/authorize is kept under a key of its own.
   await tx
     .delete(idempotencyKeys)

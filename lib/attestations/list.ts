@@ -3,8 +3,7 @@
  * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
  */
 
-import { and, count, eq, gte, ilike, lt, or, type SQL, sql } from "drizzle-orm";
-import type { AnyPgColumn } from "drizzle-orm/pg-core";
+import { and, count, eq, gte, ilike, lt, type SQL, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import { isHumanApproved } from "#lib/approvals/embed";
@@ -63,25 +62,14 @@ export interface ListedAttestation<Row extends ListedRow = AttestationRow> {
 }
 
 /** As the indexes have it: PostgreSQL would put nulls first, and sort all rows for one page. */
-const newestFirst = (column: AnyPgColumn) => sql`${column} DESC NULLS LAST`;
+const newestFirst = sql`${attestations.id} DESC NULLS LAST`;
 
-interface Order {
-  by: SQL[];
-  /** What comes after the row that the cursor names. */
-  after: (cursor: string) => SQL | undefined;
-  cursorOf: (row: AttestationRow) => string;
-}
-
-/** Ids are UUIDv7, so their order is that of time. */
-export const byTime: Order = {
-  by: [newestFirst(attestations.id)],
-  after: (cursor) =>
-    lt(
-      attestations.id,
-      decodeCursor(cursor, (text) => (isUuid(text) ? text : undefined)),
-    ),
-  cursorOf: ({ id }) => encodeCursor(id),
-};
+/** What comes after the row that the cursor names. Ids are UUIDv7, so their order is that of time. */
+const isAfter = (cursor: string) =>
+  lt(
+    attestations.id,
+    decodeCursor(cursor, (text) => (isUuid(text) ? text : undefined)),
+  );
 
 interface Place {
   log_id: number;
@@ -97,19 +85,6 @@ export function readPlace(cursor: string): Place {
 }
 
 export const cursorOfPlace = ({ log_id, leaf_index }: Place) => encodeCursor(`${log_id}.${leaf_index}`);
-
-/** By place in the log. */
-export const byPlace: Order = {
-  by: [newestFirst(attestations.log_id), newestFirst(attestations.leaf_index)],
-  after: (cursor) => {
-    const { log_id: logId, leaf_index: index } = readPlace(cursor);
-    return or(
-      lt(attestations.log_id, logId),
-      and(eq(attestations.log_id, logId), lt(attestations.leaf_index, index)),
-    );
-  },
-  cursorOf: cursorOfPlace,
-};
 
 /** `%`, `_` and `\` of the text mean themselves. */
 export const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
@@ -143,18 +118,17 @@ export async function readAttestations(
   scope: SQL | undefined,
   filter: AttestationFilter,
   page: PageQuery,
-  order: Order = byTime,
 ): Promise<{ shown: ListedAttestation[]; nextCursor: string | null }> {
   const keys = await context.keys.published();
-  const after = page.cursor === undefined ? undefined : order.after(page.cursor);
+  const after = page.cursor === undefined ? undefined : isAfter(page.cursor);
   const rows = await context.database.db
     .select({ row: attestations, slug: agents.slug })
     .from(attestations)
     .innerJoin(agents, eq(agents.id, attestations.agent_id))
     .where(and(scope, matches(filter, keys), after))
-    .orderBy(...order.by)
+    .orderBy(newestFirst)
     .limit(page.limit + 1);
-  const { shown, nextCursor } = cutPage(rows, page, ({ row }) => order.cursorOf(row));
+  const { shown, nextCursor } = cutPage(rows, page, ({ row }) => encodeCursor(row.id));
   return { shown: shown.map(({ row, slug }) => toListed(row, slug, keys)), nextCursor };
 }
 

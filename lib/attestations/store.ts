@@ -124,7 +124,17 @@ function describeUsage(items: readonly AttestationItem[]): string[] {
   );
 }
 
-function storedBy(placed: PlacedItem[]): FunctionCall {
+/** Whoever has a webhook for it gets a message. */
+function announcedBy(items: readonly AttestationItem[]): FunctionCall {
+  const organizations = new Set(items.map(({ caller }) => caller.organizationId));
+  const ids = items.map(({ predicate }) => predicate.attestation_id);
+  return {
+    name: "announce_attestations",
+    parameters: [arrayLiteral([...organizations]), arrayLiteral(ids)],
+  };
+}
+
+function storedBy(placed: PlacedItem[]): FunctionCall[] {
   const [first] = placed;
   if (!first) throw new Error("a batch without attestations");
   const items = placed.map(({ item }) => item);
@@ -159,7 +169,7 @@ function storedBy(placed: PlacedItem[]): FunctionCall {
     describeRare(placed),
     ...rows,
   ];
-  return { name: "store_attestations", parameters };
+  return [{ name: "store_attestations", parameters }, announcedBy(items)];
 }
 
 export const attestationKind: LogItemKind<AttestationItem> = {

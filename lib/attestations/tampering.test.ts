@@ -7,8 +7,8 @@ import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { readExample } from "./example";
 import { exportOwnAttestations } from "./export";
-import { readLatestAttestation } from "./latest";
 
 const tamperings: [string, string, string[]][] = [
   [
@@ -62,6 +62,7 @@ const tamperings: [string, string, string[]][] = [
 describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
   let test: TestApp;
   let key: string;
+  let organizationId: string;
   let person: MemberPrincipal;
   const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
   const attest = async (fields: object = {}) => {
@@ -80,7 +81,7 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
   };
   beforeAll(async () => {
     test = await startTestApp(kind);
-    ({ key } = await test.createKey());
+    ({ key, organizationId } = await test.createKey());
     person = await signInPerson(test.app.context, "dev@example.com");
     await attest();
   });
@@ -132,7 +133,7 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
     const agent_slug = `feed${Math.random()}`;
     const older = await attest({ agent_slug });
     const newer = await attest({ agent_slug, human_approved: true });
-    expect((await readLatestAttestation(context))?.publicUrl).toBe(newer.public_url);
+    expect((await readExample(context, { organizationId }))?.publicUrl).toBe(newer.public_url);
     const other = "replace(replace(convert_from(payload, 'UTF8'), 'Paid', 'Kept'), '\"hash\"', '\"none\"')";
     const changed = `convert_to(${other}, 'UTF8')`;
     const changes = [
@@ -163,7 +164,7 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
         });
         expect(body.attestations[1].action).toBe("Paid");
       }
-      expect((await readLatestAttestation(context))?.publicUrl).toBe(older.public_url);
+      expect((await readExample(context, { organizationId }))?.publicUrl).toBe(older.public_url);
       const exported: string[] = [];
       for await (const part of await exportOwnAttestations(context, person, "ndjson", { agent: agent_slug }))
         exported.push(...part.trim().split("\n"));
@@ -179,7 +180,7 @@ describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
         ["id", "payload", "payload_hash", "signature", "key_id"].map((name) => rows[0]?.[name]),
       );
     }
-    expect((await readLatestAttestation(context))?.publicUrl).toBe(newer.public_url);
+    expect((await readExample(context, { organizationId }))?.publicUrl).toBe(newer.public_url);
   });
 
   it("a change after many verifications, and its undoing, show at once", async () => {

@@ -11,7 +11,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { readLatestAttestation } from "./latest";
+import { readExample } from "./example";
 
 const raw = () =>
   generateKeyPairSync("ed25519")
@@ -145,7 +145,7 @@ describe.each(databaseKinds)("warnings (%s)", (kind) => {
     const { warned } = await readOverview(test.app.context, person);
     expect(warned.count).toBe(all.filter(({ warnings }) => warnings.length > 0).length);
     const id = await attest(unknown);
-    const latest = await readLatestAttestation(test.app.context);
+    const latest = await readExample(test.app.context, { id });
     expect([latest?.publicUrl.endsWith(id), latest && codesOf(latest)]).toEqual([
       true,
       ["tools_not_registered"],

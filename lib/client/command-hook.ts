@@ -32,9 +32,6 @@ export const hookOptions = [
   ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
 ] as const satisfies readonly (ValuedOption | FlagOption)[];
 
-/** Asked with every request. */
-const always: Partial<GatedAction> = {};
-
 /** Agents end a hook after ten minutes if they are not configured otherwise, and then run the tool. */
 const usualTimeoutSeconds = 570;
 const longestExpiryMinutes = 1_440;
@@ -81,8 +78,9 @@ async function describeCall({ command, call, isDeferring }: Hook): Promise<Gated
   if (agent_slug === undefined) throw new UsageError("hook needs --agent");
   if ([...call.tool].length > maxToolName) throw new Error("the tool's name is too long to be attested");
   return {
-    ...always,
     agent_slug,
+    // The link may end up in a transcript: without the code it decides nothing.
+    require_code: true,
     action: `Use the tool ${call.tool}`,
     context: describeArguments(call.input, readContext(line.values.context) ?? {}),
     expires_in_minutes: readCount(command, "expires-in") ?? (isDeferring ? longestExpiryMinutes : undefined),

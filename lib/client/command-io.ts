@@ -9,12 +9,30 @@ import { type CountersignOptions, openService } from "./create";
 import { hashInputs } from "./inputs";
 import type { Service } from "./transport";
 
+/** What came in, as HTTP carries it. */
+export interface Received {
+  headers: Record<string, string | undefined>;
+  body: string;
+}
+
+export interface WebhookReceiver {
+  /** On this machine. */
+  url: string;
+  /** Somebody wants the program to end. */
+  stopped: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `take` says whether the message is genuine. */
+export type OpenReceiver = (take: (received: Received) => boolean) => Promise<WebhookReceiver>;
+
 export interface ClientIo extends CommandIo {
   /** To standard error: what a reader of the result must not get. */
   tell(text: string): void;
   /** COUNTERSIGN_URL */
   serviceUrl: string | undefined;
   runtime: CountersignOptions["runtime"];
+  openReceiver: OpenReceiver;
 }
 
 export interface Command {
@@ -46,8 +64,10 @@ export const valuedOptions = [
   "match",
   "dialect",
   "timeout",
+  "event",
+  "count",
 ] as const;
-export const flagOptions = ["json", "wait", "public", "private", "zk", "defer"] as const;
+export const flagOptions = ["json", "wait", "public", "private", "zk", "require-code", "defer"] as const;
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
 

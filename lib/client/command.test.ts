@@ -12,6 +12,7 @@ import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
 import { hashInputs } from "./inputs";
+import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
 const program = path.resolve("dist/countersign.mjs");
@@ -56,6 +57,7 @@ async function run(argv: string[], around: Surroundings = {}) {
       err += text;
     },
     runtime: quietRuntime(),
+    openReceiver,
     ...("apiKey" in around && { apiKey: around.apiKey }),
     ...("serviceUrl" in around && { serviceUrl: around.serviceUrl }),
   });
@@ -221,6 +223,59 @@ describe("keys", () => {
     expect(gone).toMatchObject({ code: 1, out: "" });
     expect(gone.err).toContain("invalid_api_key");
     expect(gone.err).not.toContain(apiKey);
+  });
+});
+
+describe("webhooks listen", () => {
+  const listed = async () => (await test.call("GET", "/v1/webhooks", { key })).body.webhooks;
+  const listening = async () => {
+    await expect.poll(async () => (await listed()).length).toBe(1);
+    return (await listed())[0];
+  };
+
+  it("prints what comes, once, refuses what is not signed, and leaves no endpoint behind", async () => {
+    const running = run(["webhooks", "listen", "--count", "2"]);
+    const { url } = await listening();
+    expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+    await runForJson("attest", "cli-bot", "Paid", "--inputs-hash", "a");
+    const made = await runForJson("authorize", "cli-bot", "Pay", "--inputs-hash", "a");
+    await openRequest(test, made).deny();
+    const { code, out, err } = await running;
+    expect([code, err]).toEqual([0, expect.stringContaining("without a valid signature was refused")]);
+    expect(out).toMatch(/^attestation\.created\n {2}time +2/);
+    expect(out).toMatch(new RegExp(`authorization\\.denied\\n[\\s\\S]*request id +${made.request_id}`));
+    expect(await listed()).toEqual([]);
+  });
+
+  it("prints one line of JSON a message, of the events that were named", async () => {
+    const argv = ["webhooks", "listen", "--event", "authorization.cancelled", "--count", "1", "--json"];
+    const running = run(argv);
+    expect((await listening()).events).toEqual(["authorization.cancelled"]);
+    await runForJson("attest", "cli-bot", "Paid", "--inputs-hash", "a");
+    const { request_id } = await runForJson("authorize", "cli-bot", "Pay", "--inputs-hash", "a");
+    await test.call("DELETE", `/v1/authorize/${request_id}`, { key });
+    const { code, out } = await running;
+    expect(code).toBe(0);
+    expect(
+      out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { webhook_id: expect.stringMatching(/^msg_/), type: "authorization.cancelled", data: { request_id } },
+    ]);
+  });
+
+  it("ends with the usual codes", async () => {
+    expect(await run(["webhooks"])).toMatchObject({ code: 2 });
+    expect(await run(["webhooks", "listen", "--count", "0"])).toMatchObject({ code: 2 });
+    expect(await run(["webhooks", "listen"], { apiKey: undefined })).toMatchObject({ code: 2 });
+    const refused = await run(["webhooks", "listen", "--event", "nothing"]);
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("must be one of")]);
+    const unreachable: Fetch = async () => {
+      throw new TypeError("fetch failed");
+    };
+    expect(await run(["webhooks", "listen"], { fetch: unreachable })).toMatchObject({ code: 7 });
   });
 });
 

@@ -1,5 +1,6 @@
 /** `countersign`. Bundled into dist/countersign.mjs. */
 import { nodeIo } from "#lib/verifier/node-io";
+import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
 process.exitCode = await runCommand(process.argv.slice(2), {
@@ -8,4 +9,5 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
   serviceUrl: process.env["COUNTERSIGN_URL"],
   runtime: undefined,
+  openReceiver,
 });

@@ -42,6 +42,7 @@ export const problemCodes = [
   "authorization_mismatch",
   "authorization_already_used",
   "approval_refused",
+  "confirmation_code_wrong",
   "idempotency_key_reused",
   "rate_limit_exceeded",
   "daily_limit_exceeded",

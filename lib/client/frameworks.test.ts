@@ -9,7 +9,7 @@ import * as seven from "ai-7";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { startTestApp, type TestApp } from "#support/app";
-import { openNext, openRequest } from "#support/authorizations";
+import { approveUnproven, openNext, openRequest } from "#support/authorizations";
 import { clientOf } from "#support/client";
 import { anyKind } from "#support/databases";
 import { modelOfAiSdk6, modelOfAiSdk7 } from "#support/mock-models";
@@ -161,7 +161,7 @@ describe.each([
     const { pay, paused, agent_slug } = await begin("thread-1");
     expect(await paused.resume(paused.stored), "forged").toContain("No human has decided yet.");
     expect(await list("authorizations", "thread-1"), "asked once").toHaveLength(1);
-    expect((await (await openNext(test, key, agent_slug)).approve("ada")).status).toBe(200);
+    await approveUnproven(test, (await openNext(test, key, agent_slug)).requestId);
 
     const changed = paused.stored.replaceAll("10000", "99999");
     expect(changed).not.toBe(paused.stored);

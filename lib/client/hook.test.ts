@@ -6,11 +6,12 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeIo } from "#lib/verifier/node-io";
 import { startTestApp, type TestApp } from "#support/app";
-import { expireRequest, openNext } from "#support/authorizations";
+import { approveUnproven, expireRequest, openNext } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { type Listening, listen, listenFor } from "#support/listen";
 import { hashInputs } from "./inputs";
+import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
 const program = path.resolve("dist/countersign.mjs");
@@ -62,6 +63,7 @@ async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): 
   const ended = { out: "", err: "" };
   const code = await runCommand(["hook", ...argv], {
     ...nodeIo,
+    openReceiver,
     apiKey: key,
     serviceUrl: "http://localhost:3000",
     fetch: fetch as typeof globalThis.fetch,
@@ -117,6 +119,7 @@ describe("a tool call", () => {
     const running = run([...argv, "--match", "Bash(git push*)", "--output", output], before);
     const asked = await openNext(test, key, agent);
     expect(asked.context).toEqual({ command: "git push" });
+    expect((await asked.read()).body.require_code, "the link alone decides nothing").toBe(true);
     expect((await asked.approve("ada")).status).toBe(200);
     const allowed = await running;
     expect(allowed).toMatchObject({ code: 0, err: expect.stringContaining("/approve/") });
@@ -195,7 +198,7 @@ describe("a tool call", () => {
       hookSpecificOutput: claudeAnswer("defer"),
       systemMessage: expect.stringContaining("/approve/"),
     });
-    expect((await (await openNext(test, key, agent)).approve("grace")).status).toBe(200);
+    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
     expect(answerOf(await run(deferring, before)).hookSpecificOutput).toEqual(claudeAnswer("allow"));
     expect(await list("authorizations", agent)).toHaveLength(1);
   });
@@ -368,7 +371,7 @@ describe("other agents", () => {
     const copilot = [...argv, "--dialect", "copilot"];
     for (const text of [before, asText]) {
       const running = run(copilot, text);
-      expect((await (await openNext(test, key, agent)).approve("ada")).status).toBe(200);
+      await approveUnproven(test, (await openNext(test, key, agent)).requestId);
       expect(answerOf(await running)).toEqual({
         permissionDecision: "allow",
         permissionDecisionReason: expect.any(String),
@@ -399,7 +402,7 @@ describe("other agents", () => {
       });
     const gemini = [...argv, "--dialect", "gemini"];
     const running = run(gemini, event("BeforeTool"));
-    expect((await (await openNext(test, key, agent)).approve("ada")).status).toBe(200);
+    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
     expect(answerOf(await running)).toEqual({ decision: "allow", reason: expect.any(String) });
     expect(answerOf(await run(gemini, event("AfterTool"))).systemMessage).toMatch(/^Attested: http/);
     expect(await run(gemini, event("PreToolUse"))).toMatchObject({ code: 2, out: "" });

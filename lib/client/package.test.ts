@@ -9,6 +9,7 @@ import vm from "node:vm";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PRODUCT_VERSION } from "#lib/domain/product";
 import { startTestApp, type TestApp } from "#support/app";
 import { openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
@@ -116,7 +117,7 @@ describe("the package", () => {
     expect(await readdir(inFolder("node_modules"))).toEqual([".bin", ".package-lock.json", "countersign"]);
     const manifest = JSON.parse(await readFile(inFolder("node_modules/countersign/package.json"), "utf8"));
     const { version } = JSON.parse(await readFile("package.json", "utf8"));
-    expect(manifest.version).toBe(version);
+    expect([manifest.version, PRODUCT_VERSION]).toEqual([version, version]);
     for (const name of ["scripts", "dependencies", "peerDependencies", "optionalDependencies"])
       expect(manifest).not.toHaveProperty(name);
   });

@@ -13,6 +13,7 @@ import {
   type ValuedOption,
   valuedOptions,
 } from "./command-io";
+import { runWebhooks } from "./command-webhooks";
 import { ApiError, ConnectionError, NotApprovedError } from "./errors";
 
 const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
@@ -21,6 +22,7 @@ const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inp
        countersign hook --agent <agent> [--match PATTERN]... [--dialect NAME] [options]
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
+       countersign webhooks listen [--event NAME]... [--count N]
 
 Records what an agent did, asks humans for approval, and verifies both. Needs only Node 20 or newer.
 
@@ -51,6 +53,7 @@ authorize
   --expires-in MINUTES  1-1440, default 30
   --level device|orb    default device
   --approvals N         distinct humans, 1-10, default 1
+  --require-code        the page asks for the confirmation code before a decision
   --wait                wait for the decision
   --output FILE         with --wait: save the human_authorization of an approval
 
@@ -67,6 +70,10 @@ agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME
   --agent-key FILE      register this private key's public half, with proof that you hold it
   --public-key FILE     register this PEM public key
+
+webhooks listen         prints the messages of a service on this machine until you press Ctrl+C
+  --event NAME          for example authorization.approved; can be repeated (default: all)
+  --count N             stop after N messages
 
 Exit codes (verify has its own: countersign verify --help)
   0  done; with authorize --wait: approved
@@ -104,10 +111,11 @@ const commands: Record<string, CommandSpec> = {
   },
   authorize: {
     run: runAuthorize,
-    options: [...what, "context", "expires-in", "level", "approvals", "wait", "output"],
+    options: [...what, "context", "expires-in", "level", "approvals", "require-code", "wait", "output"],
   },
   hook: { run: runHook, options: hookOptions, failureCode: exitCodes.blocked },
   keys: { run: runKeys, options: ["name"] },
+  webhooks: { run: runWebhooks, options: ["event", "count"] },
   agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },
 };
 

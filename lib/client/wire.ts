@@ -124,6 +124,8 @@ export interface AuthorizeRequest {
   required_level?: RequiredLevel | null | undefined;
   /** Distinct humans, 1–10, default 1. */
   approvals_required?: number | null | undefined;
+  /** Nobody can decide without the confirmation code: the page asks for it and never shows it. */
+  require_code?: boolean | null | undefined;
   callback_url?: string | null | undefined;
 }
 
@@ -133,6 +135,7 @@ interface AuthorizationCommon {
   action: string;
   inputs_hash: string | null;
   required_level: RequiredLevel;
+  require_code: boolean;
   created_at: string;
   expires_at: string;
   /** Anything but production is a TEST. */

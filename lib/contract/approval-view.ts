@@ -10,6 +10,9 @@ import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
 
+/** The last of them cancels the request. */
+export const maxWrongCodes = 5;
+
 export interface ApprovalView {
   request_id: string;
   status: AuthorizationStatus;
@@ -39,7 +42,10 @@ export interface ApprovalView {
   /** The database's clock, for the time that is left. */
   now: string;
   decided_at: string | null;
-  confirmation_code: string;
+  /** Null if the page must ask for it. */
+  confirmation_code: string | null;
+  /** How many wrong codes are left before the request is cancelled; null if none is asked for. */
+  code_tries_left: number | null;
   previously_denied: PreviouslyDenied | null;
   environment: WorldEnvironment;
   /** Not World's production network: permanently marked TEST everywhere. */
@@ -84,8 +90,15 @@ export interface WorldIdStart {
   override_connect_base_url?: string;
 }
 
+/** What the person typed; spaces, hyphens and case don't matter. */
+const typedCode = z.string("must be a string").max(64, "must be at most 64 characters").nullish();
+
+/** POST /approve/{token}/world-id */
+export const startBody = z.strictObject({ code: typedCode });
+
 /** POST /approve/{token}/deny, as JSON or as a form's fields. */
 export const denyBody = z.strictObject({
+  code: typedCode,
   reason: z
     .string("must be a string")
     .refine((text) => [...text].length <= 1000, "must be at most 1000 characters")

@@ -32,6 +32,12 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
   },
   updateIdentity: { description: "Pays invoices below 500 EUR" },
   putTools: { tools: ["payments.send"], tool_descriptions: { "payments.send": "Sends a SEPA transfer" } },
+  createWebhook: {
+    url: "https://example.com/countersign",
+    events: ["authorization.approved", "authorization.denied"],
+  },
+  updateWebhook: { events: ["authorization.approved"], enabled: true },
+  rotateWebhook: { overlap_hours: 24 },
   requestKey: { email: "you@example.com", name: "laptop" },
   verifyKey: { email: "you@example.com", code: "000000" },
 };

@@ -1,18 +1,9 @@
 /** The service's own statements in the log, and a record's place in the newest snapshot of all records' heads. */
 import { z } from "zod";
 import { logReceipt } from "./attest";
-import { base64Text } from "./primitives";
+import { base64Text, numberedPage } from "./primitives";
 
-const wholeNumber = z.coerce
-  .number("must be a whole number from 1")
-  .int()
-  .min(1)
-  .max(Number.MAX_SAFE_INTEGER);
-
-export const statementsQuery = z.strictObject({
-  from: wholeNumber.default(1).meta({ description: "the number of the first statement to show" }),
-  limit: wholeNumber.max(1000).default(1000),
-});
+export const statementsQuery = numberedPage("the number of the first statement to show");
 
 export type StatementsQuery = z.infer<typeof statementsQuery>;
 

@@ -73,7 +73,7 @@ export const decisionOutput = z.strictObject({
     .string()
     .optional()
     .describe("Show it to the human who should decide. Don't open it yourself"),
-  confirmation_code: z.string().optional().describe("Show it to the human: the page shows the same"),
+  confirmation_code: z.string().optional().describe("Show it to the human: the page asks for it"),
   guidance: z.string().describe("What to do now"),
   denial_reason: z.string().nullable().optional(),
   denial_reason_note: z.string().optional(),

@@ -65,6 +65,8 @@ const pathParameters: Record<string, JsonObject> = {
   id: { schema: { type: "string", format: "uuid" } },
   slug: { schema: { type: "string", minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" } },
   request_id: { schema: { type: "string", pattern: "^areq_[A-Za-z0-9_-]{22}$" } },
+  webhook_id: { schema: { type: "string", format: "uuid" } },
+  message_id: { schema: { type: "string", pattern: "^msg_[0-9a-f]{32}$" } },
   hash: { schema: { type: "string", pattern: "^[0-9a-f]{64}$" } },
   covers_size: { schema: { type: "string", pattern: "^[1-9][0-9]{0,14}$" } },
   path: {
@@ -210,9 +212,11 @@ function composeDocument(base: string): JsonObject {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: base }],
-    tags: ["Attestations", "Agents", "Authorizations", "API keys", "Log", "Service"].map((name) => ({
-      name,
-    })),
+    tags: ["Attestations", "Agents", "Authorizations", "API keys", "Webhooks", "Log", "Service"].map(
+      (name) => ({
+        name,
+      }),
+    ),
     paths,
     components: {
       schemas: components,

@@ -33,7 +33,7 @@ export interface OperationSpec {
   /** The beginning of the path that the OpenAPI document makes a part of the server's address. */
   mount?: "/log/{log}";
   summary: string;
-  tag: "Attestations" | "Agents" | "Authorizations" | "API keys" | "Log" | "Service";
+  tag: "Attestations" | "Agents" | "Authorizations" | "API keys" | "Webhooks" | "Log" | "Service";
   auth: Auth;
   limit: LimitName | null;
   query?: z.ZodObject;

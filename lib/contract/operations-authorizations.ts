@@ -63,7 +63,7 @@ export const authorizationsOperations = {
     auth: anyone,
     limit: "approve",
     responses: { 200: null },
-    errors: [403, 404, 409],
+    errors: [403, 404, 409, 413, 422],
     internal: true,
   },
   submitProof: {

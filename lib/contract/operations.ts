@@ -8,6 +8,7 @@ import { mcpOperations } from "./operations-mcp";
 import { presentationsOperations } from "./operations-presentations";
 import { receiptsOperations } from "./operations-receipts";
 import { serviceOperations } from "./operations-service";
+import { webhooksOperations } from "./operations-webhooks";
 
 export const operations = {
   ...attestationsOperations,
@@ -19,6 +20,7 @@ export const operations = {
   ...presentationsOperations,
   ...receiptsOperations,
   ...serviceOperations,
+  ...webhooksOperations,
 };
 
 export type OperationId = keyof typeof operations;

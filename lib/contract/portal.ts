@@ -51,6 +51,9 @@ const checked = z.literal("on").optional();
 const emptyAsAbsent = (value: unknown) => (value === "" ? undefined : value);
 const role = z.enum(["owner", "member"], "must be owner or member");
 
+/** A button alone. */
+export const stepForm = z.object({});
+
 export const signInForm = z.object({ email, next: z.string().max(200).optional() });
 
 /** Days until a key expires; absent: it does not. */

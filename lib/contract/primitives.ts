@@ -105,3 +105,13 @@ export const cursorQuery = z.strictObject({
     .default(20),
   cursor: z.string().max(200).optional(),
 });
+
+/** A page of things that are numbered from 1: full pages never change. */
+export const numberedPage = (fromDescription: string) => {
+  const wholeNumber = (max: number) =>
+    z.coerce.number(`must be a whole number from 1 to ${max}`).int().min(1).max(max);
+  return z.strictObject({
+    from: wholeNumber(Number.MAX_SAFE_INTEGER).default(1).meta({ description: fromDescription }),
+    limit: wholeNumber(1000).default(1000),
+  });
+};

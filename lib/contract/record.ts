@@ -1,17 +1,9 @@
 /** GET /v1/agent/:slug/record: the complete list of an agent's entries, by their hashes. */
 import { z } from "zod";
 import { recordSnapshot } from "./log";
-import { hexHash } from "./primitives";
+import { hexHash, numberedPage } from "./primitives";
 
-const wholeNumber = (max: number) =>
-  z.coerce.number(`must be a whole number from 1 to ${max}`).int().min(1).max(max);
-
-export const recordQuery = z.strictObject({
-  from: wholeNumber(Number.MAX_SAFE_INTEGER)
-    .default(1)
-    .meta({ description: "the sequence of the first entry to show" }),
-  limit: wholeNumber(1000).default(1000),
-});
+export const recordQuery = numberedPage("the sequence of the first entry to show");
 
 export type RecordQuery = z.infer<typeof recordQuery>;
 

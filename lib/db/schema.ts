@@ -10,3 +10,4 @@ export * from "./schema/door";
 export * from "./schema/keys";
 export * from "./schema/log";
 export * from "./schema/mail";
+export * from "./schema/webhooks";

@@ -145,9 +145,12 @@ export function bindRequest(request: ApprovalRequest): ApprovalBinding {
  * request they expect. From the hash, so that the browser computes it from what it renders.
  */
 export function confirmationCode(requestHash: string): string {
-  const code = base32Lower(sha256(utf8Encode(`confirmation-code:${requestHash}`)))
-    .slice(0, 6)
-    .toUpperCase();
+  return formatConfirmationCode(sha256(utf8Encode(`confirmation-code:${requestHash}`)));
+}
+
+/** The first 30 bits of a digest: `K7Q-F2M`. */
+export function formatConfirmationCode(digest: Uint8Array): string {
+  const code = base32Lower(digest).slice(0, 6).toUpperCase();
   return `${code.slice(0, 3)}-${code.slice(3)}`;
 }
 

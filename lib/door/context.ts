@@ -24,6 +24,8 @@ export interface ServiceSettings {
   LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: number;
   LIMIT_KEYS_PER_ORGANIZATION: number;
   LIMIT_KEY_CHANGES_PER_DAY: number;
+  LIMIT_DEMO_PER_IP_PER_HOUR: number;
+  isDemoOn: boolean;
 }
 
 /** Secrets of this service, each derived from AUTH_SECRET under a name of its own. */
@@ -31,6 +33,8 @@ export interface Secrets {
   emailCode: Uint8Array;
   approvalLink: Uint8Array;
   mcpState: Uint8Array;
+  /** Seals the keys of webhook endpoints. */
+  webhookKeys: Uint8Array;
   session: string;
 }
 

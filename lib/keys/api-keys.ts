@@ -1,6 +1,6 @@
 /** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
 
-import { and, count, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { and, arrayContains, count, desc, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
@@ -213,4 +213,24 @@ export async function revokeApiKey(
     await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
     return true;
   });
+}
+
+/** The newest live key of the organization that may do this; null if there is none. */
+export async function findOwnKey(
+  context: AccountsContext,
+  organizationId: string,
+  scope: Scope,
+  ip: string,
+): Promise<KeyPrincipal | null> {
+  const [key] = await context.database.db
+    .select({ id: apiKeys.id })
+    .from(apiKeys)
+    .where(
+      and(eq(apiKeys.organization_id, organizationId), isLiveKey, arrayContains(apiKeys.scopes, [scope])),
+    )
+    .orderBy(desc(apiKeys.id))
+    .limit(1);
+  if (!key) return null;
+  const [row] = await context.database.statement<FoundKey>(liveKeyById)(key.id);
+  return row ? describePrincipal(context, row, ip) : null;
 }

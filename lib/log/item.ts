@@ -63,10 +63,10 @@ export interface LogItemKind<Item extends LogItem> {
   /** Stores what belongs to the leaves, statement by statement. */
   store?(tx: Executor, placed: Placed<Item>[]): Promise<void>;
   /**
-   * Or by a function of the database, in one statement with the leaves. It refuses everything if anything that the
+   * Or by functions of the database, in one statement with the leaves. They refuse everything if anything that the
    * items were made from has changed since, so a batch of such items needs no look-ups.
    */
-  storedBy?(placed: Placed<Item>[]): FunctionCall;
+  storedBy?(placed: Placed<Item>[]): FunctionCall[];
   /** Items that claim the same slug get one agent. */
   shareAgents?(items: Item[]): void;
 }

@@ -8,7 +8,7 @@ import type { Database } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
 import { type KeySource, preferActive, publicHalf } from "#lib/signing/first-keys";
 import type { Signer } from "#lib/signing/signer";
-import { activeKeyId, type Signers } from "#lib/signing/signing-keys";
+import type { Signers } from "#lib/signing/signing-keys";
 import { keyEventKind, makeKeyEvent } from "./key-events";
 import type { LogSequencer } from "./sequencer";
 
@@ -53,11 +53,11 @@ async function chooseSigner(
   context: KeyContext,
   { purpose, event, next, isLost }: Replacement,
 ): Promise<{ signer: Signer; replacesKeyId?: string }> {
-  const active = await activeKeyId(context.database.db, "attestation");
+  const { found, active: ids } = await preferActive(context.database.db, context.source);
+  const active = ids.attestation;
   const bySuccessor = purpose === "attestation" && (isLost || event === "revoked");
   if (bySuccessor && next.signer && active !== null) return { signer: next.signer, replacesKeyId: active };
-  const { signer } = await preferActive(context.database.db, context.source);
-  if (signer?.keyId === active && signer) return { signer };
+  if (found.signer?.keyId === active && found.signer) return { signer: found.signer };
   const remedy = purpose === "attestation" ? " If it is really lost, add --lost." : "";
   throw new Error(
     `the active attestation key ${active} is not at hand (${context.source.describe("attestation")}).${remedy}`,

@@ -68,7 +68,8 @@ export async function requestAuthorization(
 
 async function ask(call: CallOperation, input: Input): Promise<DecisionOutput> {
   const { inputs: _inputs, idempotency_key: idempotencyKey, ...fields } = input;
-  const body = { ...fields, inputs_hash: readInputsHash(input) };
+  // The link may pass through logs and other agents: without the code it decides nothing.
+  const body = { ...fields, inputs_hash: readInputsHash(input), require_code: true };
   const made = await call<AuthorizeResponse>({ method: "POST", path: "/v1/authorize", body, idempotencyKey });
   return {
     request_id: made.request_id,
@@ -80,7 +81,7 @@ async function ask(call: CallOperation, input: Input): Promise<DecisionOutput> {
     environment: made.environment,
     approval_url: made.approval_url,
     confirmation_code: made.confirmation_code,
-    guidance: `Show approval_url and confirmation_code to the human who should decide. ${pendingGuidance}`,
+    guidance: `Show approval_url and confirmation_code to the human who should decide: the page asks for the code. ${pendingGuidance}`,
   };
 }
 

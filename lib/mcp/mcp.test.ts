@@ -166,7 +166,10 @@ describe("a client that opens links", () => {
     const shown: string[] = [];
     const client = await connectModern(key, async (url, message) => {
       shown.push(message);
-      await openRequest(test, { approval_url: url, request_id: "" }).approve("ada");
+      const confirmation_code = message.slice(-7);
+      const leaked = openRequest(test, { approval_url: url, request_id: "" });
+      expect((await leaked.deny("by somebody who found the link")).status).toBe(422);
+      await openRequest(test, { approval_url: url, request_id: "", confirmation_code }).approve("ada");
       return "accept";
     });
     const { structuredContent } = await use(client, "request_human_authorization", asking);

@@ -11,6 +11,7 @@ import {
   verifyInput,
   verifyOutput,
 } from "#lib/contract/mcp";
+import { PRODUCT_VERSION } from "#lib/domain/product";
 import type { Logger } from "#lib/logger";
 import { type Rounds, requestAuthorization } from "./approval-rounds";
 import { type CallOperation, ToolFailure } from "./call-operation";
@@ -48,7 +49,7 @@ type Answering = <Result>(work: Promise<Result>) => Promise<Result | CallToolRes
 export function createServer(call: CallOperation, rounds: Rounds, logger: Logger): McpServer {
   const answer: Answering = (work) => orFailure(work, logger);
   const server = new McpServer(
-    { name: "countersign", version: "0.1.0" },
+    { name: "countersign", version: PRODUCT_VERSION },
     { instructions, requestState: { verify: rounds.verify } },
   );
   registerWriting(server, call, rounds, answer);

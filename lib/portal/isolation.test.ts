@@ -27,6 +27,14 @@ import type { MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
+import { createEndpoint } from "#lib/webhooks/endpoints";
+import {
+  deleteOwnWebhook,
+  readOwnWebhook,
+  rotateOwnWebhook,
+  testOwnWebhook,
+  updateOwnWebhook,
+} from "#lib/webhooks/portal-webhooks";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
@@ -133,6 +141,12 @@ const doors: Record<string, (context: Context, person: MemberPrincipal, id: stri
   tools: (context, person, slug) => putOwnTools(context, person, slug, ["x"]),
   request: readOwnAuthorization,
   cancel: cancelOwnAuthorization,
+  webhook: (context, person, id) => readOwnWebhook(context, person, id, page),
+  webhookTest: testOwnWebhook,
+  webhookChange: (context, person, id) =>
+    updateOwnWebhook(context, person, id, { events: ["attestation.created"] }),
+  webhookRotation: (context, person, id) => rotateOwnWebhook(context, person, id, 1),
+  webhookDeletion: deleteOwnWebhook,
   rotation: (context, person, keyId) => rotateApiKey(context, person, { keyId, overlapHours: 1 }),
   revocation: revokeOwnApiKey,
   invitation: withdrawInvitation,
@@ -165,6 +179,10 @@ describe.each(databaseKinds)("what another organization has (%s)", (kind) => {
     Object.assign(theirs, { agent: "owned", profile: "owned", tools: "owned", role: colleague });
     Object.assign(theirs, { rotation: keyId, revocation: keyId, removal: colleague });
     Object.assign(theirs, { invitation: invitation?.id });
+    const wish = { url: "http://127.0.0.1:9/", events: ["authorization.denied" as const] };
+    const { id: hook } = await createEndpoint(context, owner, wish);
+    Object.assign(theirs, { webhook: hook, webhookTest: hook, webhookChange: hook, webhookRotation: hook });
+    Object.assign(theirs, { webhookDeletion: hook });
   });
   afterAll(() => test.close());
 
@@ -180,6 +198,7 @@ describe.each(databaseKinds)("what another organization has (%s)", (kind) => {
     attestation: (await readOwnAttestation(context, owner, theirs["attestation"] ?? "")).verification.valid,
     agent: await readOwnAgent(context, owner, "owned"),
     request: (await readOwnAuthorization(context, owner, theirs["request"] ?? "")).status,
+    webhook: (await readOwnWebhook(context, owner, theirs["webhook"] ?? "", page)).webhook,
     keys: (await listApiKeys(context, owner, page)).rows.map(({ name, state }) => [name, state]),
     invitations: (await listInvitations(context.database.db, owner.organizationId)).length,
     members: (await listMembers(context.database.db, owner.organizationId)).map(({ role }) => role),

@@ -8,6 +8,7 @@ import { listOwnAttestations, toFilter } from "#lib/attestations/own";
 import { authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { utcDay } from "#lib/keys/api-keys";
+import { readFirstSteps } from "./first-steps";
 
 const dayMs = 86_400_000;
 const chartDays = 30;
@@ -59,6 +60,7 @@ export async function readOverview(context: Context, person: MemberPrincipal) {
     attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
     warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
     pendingAuthorizations: await readPending(context, organizationId),
+    firstSteps: await readFirstSteps(context, organizationId),
     latest: (await listOwnAttestations(context, person, {}, { limit: latest })).rows,
   };
 }

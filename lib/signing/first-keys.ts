@@ -96,33 +96,52 @@ function mismatch(source: KeySource, purpose: KeyPurpose, problem: string): Erro
   );
 }
 
+interface KeysAtHand {
+  found: Partial<Signers>;
+  active: Record<KeyPurpose, string | null>;
+}
+
+async function readActiveIds(executor: Executor): Promise<KeysAtHand["active"]> {
+  const read = (purpose: KeyPurpose) => activeKeyId(executor, purpose);
+  return { attestation: await read("attestation"), log: await read("log"), zk: await read("zk") };
+}
+
+/** Files and database of one moment: what was read while a rotation changed the active key is read again. */
+async function readUnchanged(executor: Executor, source: KeySource) {
+  for (;;) {
+    const before = await readActiveIds(executor);
+    // The next keys first: one that is put in place meanwhile is seen under its next name or its final one.
+    const next = await source.loadNext();
+    const found = await source.load();
+    const active = await readActiveIds(executor);
+    if (purposes.every((purpose) => before[purpose] === active[purpose])) return { next, found, active };
+  }
+}
+
 /**
  * Replaces in `found` what a rotation has made active and not put in place (it was interrupted, or is just
  * doing it): the database says which key is active.
  */
-export async function preferActive(executor: Executor, source: KeySource): Promise<Partial<Signers>> {
-  const found = await source.load();
-  const next = await source.loadNext();
+export async function preferActive(executor: Executor, source: KeySource): Promise<KeysAtHand> {
+  const { next, found, active } = await readUnchanged(executor, source);
   for (const purpose of purposes) {
     const half = await publicHalf(next, purpose);
-    if (half === null || half.keyId !== (await activeKeyId(executor, purpose))) continue;
+    if (half === null || half.keyId !== active[purpose]) continue;
     await source.promoteNext(purpose);
     Object.assign(found, { [signerMembers[purpose]]: next[signerMembers[purpose]] });
   }
-  return found;
+  return { found, active };
 }
 
 /** The keys at hand against the active ones; throws with what to do about a lost, foreign or changed key. */
 async function requireActive(executor: Executor, source: KeySource): Promise<Signers> {
-  const found = await preferActive(executor, source);
+  const { found, active } = await preferActive(executor, source);
   for (const purpose of purposes) {
     const half = await publicHalf(found, purpose);
     if (half === null) throw mismatch(source, purpose, "is missing");
-    const active = await activeKeyId(executor, purpose);
-    if (half.keyId !== active) {
-      const problem = `at hand (${half.keyId}) is not the active one of this database (${active})`;
-      throw mismatch(source, purpose, problem);
-    }
+    if (half.keyId === active[purpose]) continue;
+    const problem = `at hand (${half.keyId}) is not the active one of this database (${active[purpose]})`;
+    throw mismatch(source, purpose, problem);
   }
   if (!isComplete(found)) throw new Error("unreachable: every key was just seen");
   return found;

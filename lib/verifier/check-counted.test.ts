@@ -16,7 +16,7 @@ import { checkRecord } from "./check-record";
 import type { SignedHeads } from "./check-snapshot";
 import { checkSum, readStatementList } from "./check-sum";
 import { UnreadableError } from "./read-json";
-import { parseTrust } from "./trust";
+import { parseTrust, type VerifierTrust } from "./trust";
 
 const slug = "counted-bot";
 
@@ -25,6 +25,7 @@ interface Lies {
   rows?: (rows: Uint8Array) => Uint8Array;
   statements?: (statements: LoggedStatement[]) => LoggedStatement[];
   sumUpTo?: number;
+  trust?: (trust: VerifierTrust) => VerifierTrust;
 }
 
 describe("the count of a record in a snapshot, as an outsider checks it", () => {
@@ -49,7 +50,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
   const renumber = (statements: LoggedStatement[]) =>
     statements.map((statement, i) => ({ ...statement, number: i + 1 }));
 
-  const check = async ({ page, rows, statements, sumUpTo = 1000 }: Lies = {}) =>
+  const check = async ({ page, rows, statements, sumUpTo = 1000, trust = (one) => one }: Lies = {}) =>
     checkRecord(
       {
         readPage: async () => {
@@ -63,7 +64,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
           return { ...list, statements: statements?.(list.statements) ?? list.statements };
         },
       },
-      parseTrust(await read("/v1/pubkey")),
+      trust(parseTrust(await read("/v1/pubkey"))),
       { sumUpTo },
     );
   const found = async (lies: Lies) =>
@@ -118,6 +119,20 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     const { checks } = report;
     expect(checks.find(({ name }) => name === "sum")?.detail).toContain("3 in 2 records");
     expect(await found({ sumUpTo: 1 })).toEqual(["sum: not_applicable sum_not_run"]);
+  });
+
+  it("counts statements of a key that was revoked since, of the service's keys alone", async () => {
+    const size = (await check()).snapshot?.coversSize ?? 0;
+    const revoked = (trust: VerifierTrust) => ({
+      ...trust,
+      keys: trust.keys.map((one) => ({ ...one, validFromIndex: size })),
+    });
+    expect(await found({ trust: revoked })).toEqual([]);
+    const forge = ([first, ...others]: LoggedStatement[]) =>
+      [{ ...first, signature: flip(first?.signature ?? "", 5) }, ...others] as LoggedStatement[];
+    expect(await found({ trust: revoked, statements: forge })).toEqual(
+      broken("sum", "sum_statement_invalid"),
+    );
   });
 
   it("finds a tail that was cut with its head, by the snapshot or by its absence", async () => {

@@ -8,7 +8,7 @@ import { fail, type Outcome, pass } from "#lib/domain/outcome";
 import { EPOCH_PREDICATE, parseCanonical } from "#lib/domain/statement";
 import type { SignedHeads } from "./check-snapshot";
 import { readObject, requireIndex, requireText, UnreadableError } from "./read-json";
-import { findSigner, readSignedStatement, type SignedStatement } from "./signed-statement";
+import { findMaker, readSignedStatement, type SignedStatement } from "./signed-statement";
 import type { VerifierTrust } from "./trust";
 
 export interface ListedStatement extends SignedStatement {
@@ -81,7 +81,7 @@ function findBroken(all: readonly ListedStatement[], trust: VerifierTrust): numb
     const place = `${statement.logIndex} ${statement.logOrigin}`;
     const isNew = !seen.has(place);
     seen.add(place);
-    return !isNew || findSigner(statement, statement.logOrigin, statement.logIndex, trust) === undefined;
+    return !isNew || findMaker(statement, trust) === undefined;
   });
 }
 
@@ -113,7 +113,8 @@ export function checkSum(
   );
 }
 
-function isTreeOf(rows: Uint8Array, heads: SignedHeads): boolean {
+/** Rows of which no tree can be made are of none. */
+export function isTreeOf(rows: Uint8Array, heads: SignedHeads): boolean {
   try {
     return isOfStatement(buildHeadsTree(rows), heads);
   } catch (error) {

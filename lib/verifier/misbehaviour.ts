@@ -2,7 +2,7 @@
  * Proofs that the service did what it must not: each rests on its own signatures, so that whoever gets the file can check
  * it offline with the keys alone (`verify.mjs proof FILE`). What only its writer saw is no proof, and is said to be none.
  */
-import { addsUp, buildHeadsTree, compareBytes, isOfStatement } from "#lib/domain/agent-heads";
+import { addsUp, compareBytes } from "#lib/domain/agent-heads";
 import {
   extendRecord,
   isRecordPlace,
@@ -25,6 +25,7 @@ import {
   readSnapshot,
   type SignedHeads,
 } from "./check-snapshot";
+import { isTreeOf } from "./check-sum";
 import { decodeBase64, decodeHex, requireObject, requireText, requireTexts } from "./read-json";
 import { isLogged, readLoggedStatement } from "./signed-statement";
 import { chooseLogKey, type VerifierTrust } from "./trust";
@@ -48,6 +49,12 @@ function readNumbered(json: JsonObject, trust: VerifierTrust): NumberedPayload |
   return { place, payloadHash: sha256(statement.payload), logOrigin, logIndex: log.index };
 }
 
+/** A service that lost entries and openly began a new log gives their numbers again: the reader must know. */
+const acrossLogs = (one: string, other: string) =>
+  one === other
+    ? ""
+    : `, in the logs ${one} and ${other}: ask whether the service has said that it lost entries in between`;
+
 function checkSameNumber(file: JsonObject, trust: VerifierTrust): Outcome {
   const one = readNumbered(requireObject(file, "one"), trust);
   const other = readNumbered(requireObject(file, "other"), trust);
@@ -55,13 +62,16 @@ function checkSameNumber(file: JsonObject, trust: VerifierTrust): Outcome {
   const { agent_id, sequence } = one.place;
   const isSame = agent_id === other.place.agent_id && sequence === other.place.sequence;
   return isSame && !bytesEqual(one.payloadHash, other.payloadHash)
-    ? pass(`two payloads were signed as number ${sequence} of agent ${agent_id}`)
+    ? pass(
+        `two payloads were signed as number ${sequence} of agent ${agent_id}${acrossLogs(one.logOrigin, other.logOrigin)}`,
+      )
     : fail("proof_shows_nothing");
 }
 
 interface Commitment {
   head: RecordHead;
   heads: SignedHeads | null;
+  logOrigin: string;
 }
 
 /** A head that the service has signed: in a snapshot, or as what a later entry follows. */
@@ -70,11 +80,12 @@ function readCommitment(file: JsonObject, agentId: string, trust: VerifierTrust)
     const later = readNumbered(requireObject(file, "attestation"), trust);
     if (later === null || later.place.agent_id !== agentId) return null;
     const { sequence, previous } = later.place;
-    return { head: { sequence: sequence - 1, link: hexDecode(previous) }, heads: null };
+    const head = { sequence: sequence - 1, link: hexDecode(previous) };
+    return { head, heads: null, logOrigin: later.logOrigin };
   }
   const shown = readSnapshot(file);
   const found = shown === undefined ? null : checkSnapshot(shown, agentId, trust);
-  return found?.ok ? { head: found.row, heads: found.heads } : null;
+  return found?.ok ? { head: found.row, heads: found.heads, logOrigin: found.heads.log_origin } : null;
 }
 
 function checkNotInRecord(file: JsonObject, trust: VerifierTrust): Outcome {
@@ -98,7 +109,9 @@ function checkNotInRecord(file: JsonObject, trust: VerifierTrust): Outcome {
   for (const hash of hashes) end = extendRecord(end, hash);
   const isOther = hexEncode(before) !== previous || !bytesEqual(hashes[0] ?? before, receipt.payloadHash);
   return isSameHead(end, head) && isOther
-    ? pass(`agent ${agent_id} has another number ${sequence} in the record that the service signed later`)
+    ? pass(
+        `agent ${agent_id} has another number ${sequence} in the record that the service signed later${acrossLogs(receipt.logOrigin, commitment.logOrigin)}`,
+      )
     : fail("proof_shows_nothing");
 }
 
@@ -168,18 +181,9 @@ function checkWrongSum(file: JsonObject, trust: VerifierTrust): Outcome {
   if (!addsUp(heads)) return pass(`the snapshot at size ${heads.covers_size} does not add up`);
   const rows = decodeBase64(requireText(file, "rows"), "rows");
   const areSigned = hexEncode(sha256(rows)) === heads.digestHex;
-  return areSigned && !isTree(rows, heads)
+  return areSigned && !isTreeOf(rows, heads)
     ? pass(`the rows of the snapshot at size ${heads.covers_size} are not those that it describes`)
     : fail("proof_shows_nothing");
-}
-
-function isTree(rows: Uint8Array, heads: SignedHeads): boolean {
-  try {
-    return isOfStatement(buildHeadsTree(rows), heads);
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
 }
 
 const kinds: Record<string, (file: JsonObject, trust: VerifierTrust) => Outcome> = {

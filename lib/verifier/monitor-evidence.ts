@@ -17,7 +17,7 @@ import type { ListedStatement } from "./check-sum";
 import { type LogSource, tileReader } from "./log-check";
 import { MISBEHAVIOUR_TYPE } from "./misbehaviour";
 import type { RememberedSnapshot } from "./monitor-state";
-import { findSigner, leafOf } from "./signed-statement";
+import { findMaker, leafOf } from "./signed-statement";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 export interface OpenedLog {
@@ -60,7 +60,7 @@ export async function locate(
   { checkpoint, source, tiles }: OpenedLog,
   trust: VerifierTrust,
 ): Promise<JsonObject | null> {
-  const key = findSigner({ payload, signature, envelopeSignature, keyId }, logOrigin, logIndex, trust);
+  const key = findMaker({ payload, signature, envelopeSignature, keyId }, trust);
   if (key === undefined || logIndex >= checkpoint.size || logOrigin !== checkpoint.origin) return null;
   const entry = leafOf({ payload, signature, envelopeSignature, keyId }, key);
   const { size, root } = checkpoint;

@@ -1,6 +1,7 @@
 /** A service that rewrites its own past: the monitor catches it, and leaves a file that others can check offline. */
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { dispatch } from "#lib/app/operations";
 import {
   buildHeadsTree,
@@ -16,7 +17,9 @@ import { signCheckpoint } from "#lib/domain/checkpoint";
 import { makeVerifierKey } from "#lib/domain/signed-note";
 import { rememberPeer } from "#lib/door/client-ip";
 import { makeSnapshot } from "#lib/log/agent-heads";
+import { openForkGuard } from "#lib/log/fork-guard";
 import type { LogItem, LogItemKind } from "#lib/log/item";
+import { beginEpoch } from "#lib/log/new-epoch";
 import { sealStatement } from "#lib/log/seal";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
@@ -274,30 +277,46 @@ describe("verify.mjs monitor, record and proof", () => {
       log: { ...receipt },
     };
   }
-  const record = (slug: string, ...receipts: string[]) =>
-    verify(["record", base, slug, "--keys", "keys.json", ...receipts.flatMap((name) => ["--receipt", name])]);
+  const record = (slug: string, receipts: string[], lie?: Lie) =>
+    verify(
+      ["record", base, slug, "--keys", "keys.json", ...receipts.flatMap((name) => ["--receipt", name])],
+      lie,
+    );
 
   it("proves two payloads with one number, from a receipt and the public entry or from two receipts", async () => {
     const shown = await attest("forked-bot");
     files.set("shown.json", JSON.stringify(shown));
     files.set("hidden.json", JSON.stringify(await signTwice(shown)));
-    expect((await record("forked-bot", "shown.json")).code).toBe(0);
+    expect((await record("forked-bot", ["shown.json"])).code).toBe(0);
     for (const receipts of [["hidden.json"], ["hidden.json", "shown.json"]]) {
-      const { code, out } = await record("forked-bot", ...receipts);
+      const { code, out } = await record("forked-bot", receipts);
       expect([code, out.includes("countersign-proof.json proves it")]).toEqual([1, true]);
       await expectProof("same_number", /two payloads were signed as number 1 of agent/);
       await expectNothing("other", proof().one);
     }
   });
 
+  it("keeps the proof if the service stops answering, for readers who have its keys", async () => {
+    const silent: Lie = (path) => {
+      if (path === "/v1/pubkey") throw new Error("connection refused");
+      return undefined;
+    };
+    files.delete("countersign-proof.json");
+    expect((await record("forked-bot", ["hidden.json"], silent)).code).toBe(1);
+    expect(proof().keys).toBeNull();
+    expect((await verify(["proof", "countersign-proof.json", "--keys", "keys.json"], offline)).code).toBe(0);
+    const unread = await verify(["proof", "countersign-proof.json"], offline);
+    expect([unread.code, unread.out.includes("the file has none")]).toEqual([2, true]);
+  });
+
   it("proves that a private entry's place was given to another, by what was signed later", async () => {
     const shown = await attest("veiled-bot", { is_public: false });
     await attest("veiled-bot", { is_public: false });
     files.set("hidden.json", JSON.stringify(await signTwice(shown)));
-    const unproven = await record("veiled-bot", "hidden.json");
+    const unproven = await record("veiled-bot", ["hidden.json"]);
     expect([unproven.code, proofKind()]).toEqual([1, "observation"]);
     await attest("veiled-bot");
-    const { code } = await record("veiled-bot", "hidden.json");
+    const { code } = await record("veiled-bot", ["hidden.json"]);
     expect(code).toBe(1);
     await expectProof("not_in_record", /has another number 1 in the record that the service signed later/);
     await expectNothing("payload_hashes", proof().payload_hashes.slice(1));
@@ -333,5 +352,24 @@ describe("verify.mjs monitor, record and proof", () => {
       /number 2 of agent .* was in the log, and the later snapshot counts 1/,
     );
     await expectNothing("receipt", kept);
+  });
+
+  it("says so if the two are in two logs: the second may have begun after a loss that was admitted", async () => {
+    const shown = await attest("moved-bot");
+    files.set("shown.json", JSON.stringify(shown));
+    const { context } = test.app;
+    const guard = await openForkGuard(path.join(test.dataDir, "command"), {
+      durable: false,
+      now: new Date(),
+    });
+    await beginEpoch({ ...context, guard, firstOrigin: shown.log.origin }, context.keys);
+    guard.close();
+    files.set("hidden.json", JSON.stringify(await signTwice(shown)));
+    // Published keys are read again every second.
+    await vi.waitFor(async () => expect((await read("/v1/pubkey")).keys).toHaveLength(2), { timeout: 5_000 });
+    files.set("keys.json", JSON.stringify(await read("/v1/pubkey")));
+    expect((await record("moved-bot", ["hidden.json", "shown.json"])).code).toBe(1);
+    const { origin } = shown.log;
+    await expectProof("same_number", new RegExp(`in the logs ${origin} and ${origin}/2: ask whether`));
   });
 });

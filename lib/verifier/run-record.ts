@@ -12,7 +12,7 @@ import { holds } from "./log-check";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
 import { type MonitoredLog, type MonitorSource, monitorService } from "./monitor";
 import { encodeRemembered, parseRemembered } from "./monitor-state";
-import { readObject } from "./read-json";
+import { readObject, UnreadableError } from "./read-json";
 import { proveByReceipts } from "./record-proof";
 import { describeRecord } from "./record-words";
 import type { VerifierCheck } from "./report";
@@ -43,7 +43,8 @@ async function writeProof(
   checks: readonly VerifierCheck[],
 ): Promise<string> {
   const file = single(args, "proof") ?? "countersign-proof.json";
-  const keys = readObject(await fetchText(io, `${base}/v1/pubkey`));
+  // A service that answers no longer must not cost the proof; its reader then needs keys from elsewhere.
+  const keys = await fetchText(io, `${base}/v1/pubkey`).then(readObject, () => null);
   const seen = { type: MISBEHAVIOUR_TYPE, kind: "observation", checks: checks as unknown as JsonObject[] };
   const at = new Date(io.nowSeconds() * 1000).toISOString();
   await io.writeFile(file, `${JSON.stringify({ ...(proof ?? seen), base, seen_at: at, keys }, null, 2)}\n`);
@@ -153,6 +154,8 @@ export async function runProof(args: Arguments, io: CommandIo): Promise<number> 
   const file = readObject(decode(await io.readFile(args.target), args.target));
   const isPinning = ["keys", "key", "log-vkey"].some((name) => args.values[name as "keys"] !== undefined);
   const pinned = isPinning ? await findTrust(io, args, undefined) : null;
+  if (pinned === null && !isJsonObject(file["keys"]))
+    throw new UnreadableError("keys: the file has none, so give them by --keys");
   const trust = pinned?.trust ?? parseTrust(file["keys"]);
   const note =
     pinned?.note ?? "Keys: NOT pinned. They came with the file: compare them with the ones you know.";

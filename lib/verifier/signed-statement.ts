@@ -28,12 +28,19 @@ export function readSignedStatement(json: JsonObject): SignedStatement {
   };
 }
 
-const envelopeOf = ({ payload, envelopeSignature }: SignedStatement, { publicKey }: TrustedKey) => ({
+const envelopeOf = (
+  { payload, envelopeSignature }: SignedStatement,
+  { publicKey }: Pick<TrustedKey, "publicKey">,
+) => ({
   payloadType: STATEMENT_MEDIA_TYPE,
   payload,
   keyId: computeDsseKeyId(publicKey),
   signature: envelopeSignature,
 });
+
+const hasSigned = ({ publicKey }: TrustedKey, statement: SignedStatement): boolean =>
+  verifyEd25519Strict(statement.signature, statement.payload, publicKey) &&
+  verifyEnvelope(envelopeOf(statement, { publicKey }), publicKey);
 
 /** The trusted key that signs for this place of the log and has signed both forms; undefined if there is none. */
 export function findSigner(
@@ -46,11 +53,18 @@ export function findSigner(
     ({ keyId, logOrigin: origin = logOrigin, validFromIndex: from, validToIndex: to }) =>
       keyId === statement.keyId && origin === logOrigin && logIndex >= from && (to === null || logIndex < to),
   );
-  const isSigned =
-    key !== undefined &&
-    verifyEd25519Strict(statement.signature, statement.payload, key.publicKey) &&
-    verifyEnvelope(envelopeOf(statement, key), key.publicKey);
-  return isSigned ? key : undefined;
+  return key !== undefined && hasSigned(key, statement) ? key : undefined;
+}
+
+/**
+ * The key of the service that has signed both forms, even if it was revoked since: enough to count a statement as the
+ * service's own, not to believe what it says.
+ */
+export function findMaker(
+  statement: SignedStatement,
+  trust: Pick<VerifierTrust, "keys">,
+): TrustedKey | undefined {
+  return trust.keys.find((key) => key.keyId === statement.keyId && hasSigned(key, statement));
 }
 
 /** The bytes of its leaf in the log. */

@@ -1,16 +1,16 @@
-/** /portal: today's use against the limit, the last 30 days, what waits for a human, what came last. */
+/** /portal: the first steps until they are done, today's use against the limit, the last 30 days, what waits for a human, what came last. */
 import type { Metadata } from "next";
 import { AttestationTable } from "#components/portal/attestation-table";
+import { FirstSteps } from "#components/portal/first-steps";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
 import { UsageChart } from "#components/portal/usage-chart";
 import { UsageTable } from "#components/portal/usage-table";
-import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
-import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readOverview } from "#lib/portal/overview";
+import { askForApproval, sendAttestation } from "./first-steps-actions";
 
 type Overview = Awaited<ReturnType<typeof readOverview>>;
 
@@ -66,19 +66,19 @@ function WarnedCard({ warned: { count, from } }: Pick<Overview, "warned">) {
   );
 }
 
-function firstAttestation(baseUrl: string): string {
-  return `curl -sS ${baseUrl}/v1/attest \\
-  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"agent_slug": "my-agent", "action": "Sent the weekly report", "inputs_hash": "sha256:none"}'`;
-}
-
 export default async function OverviewPage() {
   const { context, person, app } = await requirePortal("/portal");
   const overview = await readOverview(context, person);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading title="Overview" />
+      <FirstSteps
+        steps={overview.firstSteps}
+        base={app.env.baseUrl}
+        isLoopback={app.env.isLoopback}
+        sendAttestation={sendAttestation}
+        askForApproval={askForApproval}
+      />
       <div className="grid gap-5 md:grid-cols-2 lg:grid-cols-3">
         <TodayCard used={overview.attestationsToday} limit={overview.attestationsPerDay} />
         <PendingCard pending={overview.pendingAuthorizations} />
@@ -92,15 +92,7 @@ export default async function OverviewPage() {
         <AttestationTable
           caption="Latest attestations"
           rows={overview.latest}
-          empty={
-            <EmptyState
-              title="No attestations yet"
-              command={{ label: "Record your first action", code: firstAttestation(app.env.baseUrl) }}
-              action={<ButtonLink href="/portal/keys">Create an API key first</ButtonLink>}
-            >
-              Create an API key, set COUNTERSIGN_API_KEY to it, and paste this into a shell.
-            </EmptyState>
-          }
+          empty={<p className="py-4 text-muted">No attestations yet.</p>}
         />
         {overview.latest.length > 0 ? (
           <p className="mt-4">

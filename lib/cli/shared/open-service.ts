@@ -31,7 +31,7 @@ export async function withCommandContext<T>(
     requireOrigin(open, firstOrigin);
     const openSequencer = (logSigner: Signer) =>
       createLogSequencer({ database, keys: { logSigner }, guard, random: createRandom(), logger });
-    const found = await preferActive(database.db, source);
+    const { found } = await preferActive(database.db, source);
     return await work({ ...opened, env, clock: () => new Date(), found, openSequencer });
   } finally {
     await database.close();

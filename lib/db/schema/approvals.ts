@@ -1,5 +1,6 @@
 /** Human authorization: requests, nonces, received proofs and what was accepted of them. */
-import { foreignKey, index, integer, pgTable, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import { sql } from "drizzle-orm";
+import { boolean, foreignKey, index, integer, pgTable, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { agents } from "./agents";
 import { at, bytea, createdAt, leafIndex } from "./columns";
@@ -29,6 +30,10 @@ export const authorizationRequests = pgTable(
     fingerprint: bytea().notNull(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
     approvals_required: integer().notNull(),
+    /** Who decides must know the confirmation code, which the page never shows. */
+    require_code: boolean().notNull().default(false),
+    /** How often a wrong one was entered. */
+    wrong_codes: integer().notNull().default(0),
     /** Fixed by the first approval, so that nobody counts twice. */
     protocol_version: text(),
     denial_reason: text(),
@@ -53,6 +58,7 @@ export const authorizationRequests = pgTable(
     index("authorizations_organization").on(t.organization_id, t.created_at.desc()),
     index("authorizations_pending").on(t.organization_id, t.status),
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
+    index("authorizations_overdue").on(t.expires_at).where(sql`${t.status} = 'pending'`),
   ],
 );
 

@@ -1,25 +1,16 @@
-/** The Markdown twin of a guide, reached as /docs/<slug>.md (next.config.ts, rewrites). */
+/** The Markdown twin of a guide or of the list of operations, reached as /docs/<slug>.md (next.config.ts, rewrites). */
 
+import { readDocument } from "#components/api-reference/document";
+import { writeOperationList } from "#components/api-reference/operation-markdown";
 import { findGuide } from "#components/guides/guides";
 import { readVerifierSha256 } from "#lib/attestations/program-files";
 import { forOwnHosts } from "#lib/door/next-door";
+import { answerText } from "#lib/door/plain-text";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 
-async function answerGuide(_request: Request, context: { params: Promise<{ slug: string }> }) {
-  const guide = findGuide((await context.params).slug, publicBaseUrl(), await readVerifierSha256());
-  if (guide === null) {
-    return new Response("Not found\n", {
-      status: 404,
-      headers: { "Content-Type": "text/plain; charset=utf-8" },
-    });
-  }
-  return new Response(guide.text, {
-    headers: {
-      "Content-Type": "text/markdown; charset=utf-8",
-      "Cache-Control": "public, max-age=300",
-      "Access-Control-Allow-Origin": "*",
-    },
-  });
-}
-
-export const GET = forOwnHosts(answerGuide);
+export const GET = forOwnHosts(async (_request: Request, route: { params: Promise<{ slug: string }> }) => {
+  const { slug } = await route.params;
+  const base = publicBaseUrl();
+  if (slug === "api") return answerText(writeOperationList(readDocument(base), base), "markdown");
+  return answerText(findGuide(slug, base, await readVerifierSha256())?.text ?? null, "markdown");
+});

@@ -1,5 +1,6 @@
 /** /portal/agents: the organization's agents. */
 import type { Metadata } from "next";
+import { registerCommand } from "#components/commands";
 import { AgentTable } from "#components/portal/agent-table";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
@@ -19,13 +20,6 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-function registerByApi(baseUrl: string): string {
-  return `curl -sS ${baseUrl}/v1/identity/register \\
-  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"slug": "my-agent", "name": "My agent"}'`;
-}
-
 export default async function AgentsPage({ searchParams }: PageProps) {
   const { context, person, app } = await requirePortal("/portal/agents");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
@@ -43,7 +37,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
           empty={
             <EmptyState
               title="No agents yet"
-              command={{ label: "Register your first agent", code: registerByApi(app.env.baseUrl) }}
+              command={{ label: "Register your first agent", code: registerCommand(app.env.baseUrl) }}
             >
               Register one here, or from a shell with a key that has the identity scope:
             </EmptyState>

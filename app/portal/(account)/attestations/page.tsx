@@ -1,5 +1,6 @@
 /** /portal/attestations: the organization's own, private ones included; search, filters, export. */
 import type { Metadata } from "next";
+import { attestCommand } from "#components/commands";
 import { AttestationFilterForm } from "#components/portal/attestation-filters";
 import { AttestationTable } from "#components/portal/attestation-table";
 import { PageHeading } from "#components/portal/page-heading";
@@ -64,12 +65,11 @@ function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; r
       </EmptyState>
     );
   }
-  const code = `curl -sS ${baseUrl}/v1/attest \\
-  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"agent_slug": "my-agent", "action": "Sent the weekly report", "inputs_hash": "sha256:none"}'`;
   return (
-    <EmptyState title="No attestations yet" command={{ label: "Record your first action", code }}>
+    <EmptyState
+      title="No attestations yet"
+      command={{ label: "Record your first action", code: attestCommand(baseUrl) }}
+    >
       With an API key in COUNTERSIGN_API_KEY, paste this into a shell:
     </EmptyState>
   );

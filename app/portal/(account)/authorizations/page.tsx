@@ -1,5 +1,6 @@
 /** /portal/authorizations: what humans were asked, live; the link to decide, and cancelling. */
 import type { Metadata } from "next";
+import { authorizeCommand } from "#components/commands";
 import { AuthorizationTable } from "#components/portal/authorization-table";
 import { CancelAuthorizationDialog } from "#components/portal/cancel-authorization-dialog";
 import { LiveRefresh } from "#components/portal/live-refresh";
@@ -48,13 +49,6 @@ function StatusFilter({ status }: { readonly status: AuthorizationStatus | undef
   );
 }
 
-function askFirst(baseUrl: string): string {
-  return `curl -sS ${baseUrl}/v1/authorize \\
-  -H "Authorization: Bearer $COUNTERSIGN_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"agent_slug": "my-agent", "action": "Pay the invoice", "context": {"amount": "120.00 EUR"}}'`;
-}
-
 export default async function AuthorizationsPage({ searchParams }: PageProps) {
   const { context, person, app } = await requirePortal(path);
   const { status, cursor } = authorizationFilters.parse(await searchParams);
@@ -85,7 +79,7 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
             status === undefined ? (
               <EmptyState
                 title="No approval requests yet"
-                command={{ label: "Request an approval", code: askFirst(app.env.baseUrl) }}
+                command={{ label: "Request an approval", code: authorizeCommand(app.env.baseUrl) }}
               >
                 With an API key in COUNTERSIGN_API_KEY, paste this into a shell. The response contains the
                 approval link:

@@ -1,5 +1,6 @@
 /** /portal/keys: API keys, created here or through the API with the same address. */
 import type { Metadata } from "next";
+import { requestKeyCommand } from "#components/commands";
 import { CreateKeyForm } from "#components/portal/create-key-form";
 import { RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
 import { KeyTable } from "#components/portal/key-table";
@@ -19,12 +20,6 @@ const pageSize = 20;
 
 interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
-function keyByApi(baseUrl: string, email: string): string {
-  return `curl -sS ${baseUrl}/v1/keys/request \\
-  -H "Content-Type: application/json" \\
-  -d '${JSON.stringify({ email }).replaceAll("'", "'\\\\''")}'`;
 }
 
 export default async function KeysPage({ searchParams }: PageProps) {
@@ -55,7 +50,10 @@ export default async function KeysPage({ searchParams }: PageProps) {
           empty={
             <EmptyState
               title="No keys yet"
-              command={{ label: "Or request one by e-mail", code: keyByApi(app.env.baseUrl, person.email) }}
+              command={{
+                label: "Or request one by e-mail",
+                code: requestKeyCommand(app.env.baseUrl, person.email),
+              }}
             >
               Create one with the form above. An agent without a browser can have a code sent to you instead:
             </EmptyState>

@@ -1,16 +1,16 @@
-/** This instance's newest public attestation, for the landing page, read from its signed bytes. */
+/** A public attestation to show on the landing page, read from its signed bytes. */
 
-import { and, eq, gte, isNotNull, lt } from "drizzle-orm";
+import { and, isNotNull } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";
 import { attestations } from "#lib/db/schema";
 import { publicUrl } from "#lib/domain/addresses";
 import { hexEncode } from "#lib/domain/bytes";
 import type { HumanApproval } from "#lib/domain/statement";
 import type { Warning } from "#lib/domain/warnings";
-import { readOpenHead } from "#lib/log/reader";
-import { byPlace, readAttestations } from "./list";
+import { ofOrganization, readAttestations } from "./list";
 
-export interface LatestAttestation {
+export interface ExampleAttestation {
+  id: string;
   slug: string;
   action: string;
   timestamp: string;
@@ -21,32 +21,30 @@ export interface LatestAttestation {
   publicUrl: string;
 }
 
-/** Bounds the search where almost everything is private. */
-const newestEntries = 1_000;
-/** Of the public ones: more than one is read only because a changed row is no example. */
+/** More than one is read only because a changed row is no example. */
 const candidates = 5;
 
-/** Null if the newest entries of the log hold none whose signature holds, or it cannot be read. */
-export async function readLatestAttestation(context: Context): Promise<LatestAttestation | null> {
-  const head = await readOpenHead(context.database.db);
-  const isNew = and(
-    eq(attestations.log_id, head.id),
-    gte(attestations.leaf_index, head.size - newestEntries),
-    lt(attestations.leaf_index, head.size),
-  );
-  const scope = and(isNew, isNotNull(attestations.payload));
+/**
+ * The one that is named, or an organization's newest. Null if there is none that is public and whose signature holds.
+ * Never anybody's: what a stranger writes is no example of this service's.
+ */
+export async function readExample(
+  context: Context,
+  wanted: { id: string } | { organizationId: string },
+): Promise<ExampleAttestation | null> {
+  const scope = "id" in wanted ? undefined : ofOrganization(wanted.organizationId);
   const { shown } = await readAttestations(
     context,
-    scope,
-    { isPublic: true },
+    and(scope, isNotNull(attestations.payload)),
+    { isPublic: true, ...("id" in wanted && { id: wanted.id }) },
     { limit: candidates },
-    byPlace,
   );
   for (const { row, statement, warnings } of shown) {
     if (statement === null) continue;
     const { predicate } = statement;
     const slug = String(predicate.request["agent_slug"]);
     return {
+      id: row.id,
       slug,
       action: String(predicate.request["action"]),
       timestamp: predicate.timestamp,

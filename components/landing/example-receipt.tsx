@@ -1,12 +1,13 @@
-/** One real attestation of this instance in short, for the landing page. */
+/** One real attestation in short, for the landing page. */
+
+import { AgentText } from "#components/agent-text";
+import { type ApprovalMethod, ApprovalPill } from "#components/approval-grades";
+import { HashText } from "#components/ui/code-block";
+import { DefinitionList } from "#components/ui/definition-list";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import { WarningPills } from "#components/warning-pills";
 import type { Warning } from "#lib/domain/warnings";
-import { AgentText } from "./agent-text";
-import { type ApprovalMethod, ApprovalPill } from "./approval-grades";
-import { HashText } from "./ui/code-block";
-import { DefinitionList } from "./ui/definition-list";
-import { TextLink } from "./ui/text-link";
-import { Timestamp } from "./ui/timestamp";
-import { WarningPills } from "./warning-pills";
 
 export interface ExampleAttestation {
   readonly agentSlug: string;
@@ -17,7 +18,8 @@ export interface ExampleAttestation {
   readonly approvalMethod: ApprovalMethod;
   readonly approvalEnvironment?: string;
   readonly warnings: readonly Warning[];
-  readonly publicUrl: string;
+  /** Null: a golden receipt, which is on no instance. */
+  readonly publicUrl: string | null;
 }
 
 export function ExampleReceipt({ attestation }: { readonly attestation: ExampleAttestation }) {
@@ -25,7 +27,9 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
   return (
     <figure className="rounded-lg border border-line bg-surface shadow-[var(--shadow-card)]">
       <figcaption className="border-line border-b px-5 py-3 text-muted text-sm">
-        The latest public attestation of this instance
+        {attestation.publicUrl === null
+          ? "A receipt, from our test vectors"
+          : "A receipt, made by this instance"}
       </figcaption>
       <div className="px-5 py-2">
         <DefinitionList
@@ -60,9 +64,24 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
           ]}
         />
         <p className="py-3">
-          <TextLink href={attestation.publicUrl}>Verify this attestation</TextLink>
+          <TextLink href={attestation.publicUrl ?? "/#break"}>
+            {attestation.publicUrl === null ? "Break this receipt" : "Verify this attestation"}
+          </TextLink>
         </p>
       </div>
     </figure>
   );
 }
+
+/** public/vectors/0.1.0/human-approved.json, for an instance that has nothing of its own to show. */
+export const goldenExample: ExampleAttestation = {
+  agentSlug: "treasurer",
+  action: "Pay 12,000 EUR to Example GmbH",
+  timestamp: "2026-11-21T09:15:22.285Z",
+  payloadHash: "55e3413157780df8a21be70881d08fb8a3c2dee2680d741f7ef664ae05426b80",
+  logIndex: 6,
+  approvalMethod: "proof_of_personhood",
+  approvalEnvironment: "local",
+  warnings: [],
+  publicUrl: null,
+};

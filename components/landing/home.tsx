@@ -1,16 +1,20 @@
-/** The landing page: what it is, a live example, the quick start, how it works, what is proven and what is not. */
+/** The landing page: what it is and why, two things to try, then how: the quick start, the steps, what is proven and what is not. */
 import type { ReactNode } from "react";
-import { ApprovalGrades } from "./approval-grades";
+import { ApprovalGrades } from "#components/approval-grades";
+import { NotProven } from "#components/not-proven";
+import { QuickStart } from "#components/quick-start";
+import { ReceiptLab } from "#components/receipt-lab/receipt-lab";
+import { ButtonLink } from "#components/ui/button-link";
+import { TextLink } from "#components/ui/text-link";
 import { type ExampleAttestation, ExampleReceipt } from "./example-receipt";
-import { NotProven } from "./not-proven";
-import { QuickStart } from "./quick-start";
-import { ButtonLink } from "./ui/button-link";
-import { TextLink } from "./ui/text-link";
+import { TryApproval, type TryApprovalProps } from "./try-approval";
+import { Uses } from "./uses";
 
 interface HomeProps {
   readonly base: string;
-  /** Left out while the instance has no public attestation. */
-  readonly example?: ExampleAttestation;
+  readonly example: ExampleAttestation;
+  /** Null: this instance offers no demo. */
+  readonly demo: TryApprovalProps | null;
 }
 
 interface SectionProps {
@@ -67,11 +71,9 @@ function HowItWorks() {
   );
 }
 
-function Hero({ example }: { readonly example?: ExampleAttestation | undefined }) {
+function Hero({ example, hasDemo }: { readonly example: ExampleAttestation; readonly hasDemo: boolean }) {
   return (
-    <section
-      className={`mx-auto grid max-w-6xl items-center gap-12 px-4 pt-14 sm:px-6 sm:pt-24 ${example ? "lg:grid-cols-[minmax(0,1fr)_minmax(0,26rem)]" : ""}`}
-    >
+    <section className="mx-auto grid max-w-6xl items-center gap-12 px-4 pt-14 sm:px-6 sm:pt-24 lg:grid-cols-[minmax(0,1fr)_minmax(0,26rem)]">
       <div>
         <h1 className="max-w-[18ch] font-semibold text-4xl leading-[1.08] tracking-[-0.03em] sm:text-6xl">
           Proof of what your AI agent did, and whether a human approved it.
@@ -81,21 +83,44 @@ function Hero({ example }: { readonly example?: ExampleAttestation | undefined }
           approved it, World ID proves that too. Nobody has to take our word for it.
         </p>
         <div className="mt-8 flex flex-wrap gap-3">
-          <ButtonLink href="/#quick-start">Start in two minutes</ButtonLink>
-          <ButtonLink href="/verify" variant="secondary">
-            Verify an attestation
+          {hasDemo ? <ButtonLink href="/#approve">Approve a test payment</ButtonLink> : null}
+          <ButtonLink href="/#quick-start" variant={hasDemo ? "secondary" : "primary"}>
+            Start in two minutes
           </ButtonLink>
         </div>
       </div>
-      {example ? <ExampleReceipt attestation={example} /> : null}
+      <ExampleReceipt attestation={example} />
     </section>
   );
 }
 
-export function Home({ base, example }: HomeProps) {
+export function Home({ base, example, demo }: HomeProps) {
   return (
     <>
-      <Hero example={example} />
+      <Hero example={example} hasDemo={demo !== null} />
+      <Section
+        id="why"
+        title="For the moment when someone asks"
+        lead="Logs can be edited, and “a human approved it” is easy to say. Sooner or later somebody wants to see it proven."
+      >
+        <Uses />
+      </Section>
+      {demo === null ? null : (
+        <Section
+          id="approve"
+          title="Approve a payment"
+          lead="From request to receipt in thirty seconds, as your approvers would see it."
+        >
+          <TryApproval {...demo} />
+        </Section>
+      )}
+      <Section
+        id="break"
+        title="Break this receipt"
+        lead="Change any byte of a real receipt and see which checks notice. Your browser verifies it, not our server."
+      >
+        <ReceiptLab />
+      </Section>
       <Section
         id="quick-start"
         title="Create your first attestation"
@@ -111,7 +136,7 @@ export function Home({ base, example }: HomeProps) {
         <HowItWorks />
       </Section>
       <Section
-        id="approval"
+        id="grades"
         title="Three grades of human approval"
         lead="“A human approved this” can mean very different things. Every response and every page says which."
       >

@@ -1,0 +1,32 @@
+/** /demo/<token>: one demo request from request to receipt. Whoever has the token can decide, as on /approve. */
+import type { Metadata } from "next";
+import { DemoView } from "#components/demo/demo-view";
+import { getApp } from "#lib/app/app";
+import { currentAddress, orNotFound } from "#lib/pages/portal-request";
+import { readDemo } from "#lib/portal/demo";
+
+export const metadata: Metadata = {
+  title: "Approve a test payment",
+  robots: { index: false, follow: false },
+  referrer: "no-referrer",
+};
+
+interface DemoPageProps {
+  readonly params: Promise<{ token: string }>;
+}
+
+export default async function DemoPage({ params }: DemoPageProps) {
+  const { token } = await params;
+  const { context, env } = await getApp();
+  const { authorization, ...rest } = await orNotFound(readDemo(context, token, await currentAddress()));
+  return (
+    <DemoView
+      status={authorization.status}
+      requestId={authorization.request_id}
+      confirmationCode={authorization.confirmation_code ?? ""}
+      isLoopback={env.isLoopback}
+      receiptForm={`/demo/${token}/receipt`}
+      {...rest}
+    />
+  );
+}

@@ -1,0 +1,22 @@
+/** POST /demo: makes a demo request. A refusal leads back to the landing page, which explains it. */
+import { forOwnHosts } from "#lib/door/next-door";
+import { AppError, type ErrorName } from "#lib/errors";
+import { answerDemoForm } from "#lib/pages/demo-form";
+import { requestDemo } from "#lib/portal/demo";
+
+const explained: Partial<Record<ErrorName, string>> = {
+  rate_limit_exceeded: "limit",
+  too_many_pending: "busy",
+};
+
+export const POST = forOwnHosts((request: Request) =>
+  answerDemoForm(request, async ({ context }, ip) => {
+    try {
+      return await requestDemo(context, ip);
+    } catch (error) {
+      const reason = error instanceof AppError ? explained[error.errorName] : undefined;
+      if (reason === undefined) throw error;
+      return `/?demo=${reason}#approve`;
+    }
+  }),
+);

@@ -1,0 +1,15 @@
+/** The Markdown twin of an operation's page, reached as /docs/api/<slug>.md (next.config.ts, rewrites). */
+import { readDocument } from "#components/api-reference/document";
+import { findEntry } from "#components/api-reference/entries";
+import { writeOperation } from "#components/api-reference/operation-markdown";
+import { forOwnHosts } from "#lib/door/next-door";
+import { answerText } from "#lib/door/plain-text";
+import { publicBaseUrl } from "#lib/door/public-base-url";
+
+export const GET = forOwnHosts(
+  async (_request: Request, route: { params: Promise<{ operation: string }> }) => {
+    const document = readDocument(publicBaseUrl());
+    const entry = findEntry(document, (await route.params).operation);
+    return answerText(entry === null ? null : writeOperation(entry, document), "markdown");
+  },
+);

@@ -1,0 +1,27 @@
+"use server";
+/** What the buttons of the first steps do. */
+import { revalidatePath } from "next/cache";
+import { type FormState, stepForm } from "#lib/contract/portal";
+import { type Portal, runAction } from "#lib/pages/portal-request";
+import { askForFirstApproval, sendFirstAttestation } from "#lib/portal/first-steps";
+
+async function runStep(
+  form: FormData,
+  step: (context: Portal["context"], person: Portal["person"]) => Promise<void>,
+  message: string,
+): Promise<FormState<null>> {
+  const state = await runAction(stepForm, form, async ({ context, person }) => {
+    await step(context, person);
+    return { message, result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal");
+  return state;
+}
+
+export async function sendAttestation(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runStep(form, sendFirstAttestation, "Attestation created.");
+}
+
+export async function askForApproval(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runStep(form, askForFirstApproval, "Approval requested.");
+}

@@ -1,0 +1,70 @@
+"use server";
+/** Changing, testing, rotating and deleting a webhook endpoint, and sending messages again. */
+import { revalidatePath } from "next/cache";
+import { redirect } from "next/navigation";
+import type { FormState } from "#lib/contract/portal";
+import { editWebhookForm, enableWebhookForm, replayForm, webhookForm } from "#lib/contract/portal-webhooks";
+import { runAction } from "#lib/pages/portal-request";
+import { runRotateWebhook } from "#lib/pages/rotate-webhook-action";
+import {
+  deleteOwnWebhook,
+  replayOwnDelivery,
+  testOwnWebhook,
+  updateOwnWebhook,
+} from "#lib/webhooks/portal-webhooks";
+
+type SecretState = FormState<{ secret: string }>;
+type PlainState = FormState<null>;
+
+const path = "/portal/webhooks";
+
+export async function editWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
+  const state = await runAction(editWebhookForm, form, async ({ context, person }, input) => {
+    const { webhook_id, url, events } = input;
+    await updateOwnWebhook(context, person, webhook_id, { url, events });
+    return { message: "Saved.", result: null };
+  });
+  if (state.status === "done") revalidatePath(path, "layout");
+  return state;
+}
+
+export async function enableWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
+  const state = await runAction(enableWebhookForm, form, async ({ context, person }, input) => {
+    const enabled = input.enabled === "true";
+    await updateOwnWebhook(context, person, input.webhook_id, { enabled });
+    return { message: enabled ? "Endpoint enabled." : "Endpoint disabled.", result: null };
+  });
+  if (state.status === "done") revalidatePath(path, "layout");
+  return state;
+}
+
+export async function rotateWebhook(_state: SecretState, form: FormData): Promise<SecretState> {
+  return runRotateWebhook(form);
+}
+
+export async function deleteWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
+  const state = await runAction(webhookForm, form, async ({ context, person }, input) => {
+    await deleteOwnWebhook(context, person, input.webhook_id);
+    return { message: "", result: null };
+  });
+  if (state.status === "done") redirect(path);
+  return state;
+}
+
+export async function testWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
+  const state = await runAction(webhookForm, form, async ({ context, person }, input) => {
+    await testOwnWebhook(context, person, input.webhook_id);
+    return { message: "Test message on its way. The result appears in the list.", result: null };
+  });
+  if (state.status === "done") revalidatePath(path, "layout");
+  return state;
+}
+
+export async function replayDelivery(_state: PlainState, form: FormData): Promise<PlainState> {
+  const state = await runAction(replayForm, form, async ({ context, person }, input) => {
+    await replayOwnDelivery(context, person, input.webhook_id, input.message_id);
+    return { message: "On its way again.", result: null };
+  });
+  if (state.status === "done") revalidatePath(path, "layout");
+  return state;
+}

@@ -1,0 +1,123 @@
+/** /portal/webhooks/<id>: one endpoint, and what was sent to it. */
+import type { Metadata } from "next";
+import { AgentText } from "#components/agent-text";
+import { DeliveryTable } from "#components/portal/delivery-table";
+import { LiveRefresh } from "#components/portal/live-refresh";
+import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
+import {
+  DeleteWebhookDialog,
+  EditWebhookForm,
+  RotateWebhookDialog,
+  WebhookButton,
+} from "#components/portal/webhook-forms";
+import { WebhookState } from "#components/portal/webhook-table";
+import { Card } from "#components/ui/card";
+import { HashText } from "#components/ui/code-block";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { DefinitionList } from "#components/ui/definition-list";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import { deliveryFilters } from "#lib/contract/portal-webhooks";
+import type { Webhook } from "#lib/contract/webhooks";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { readOwnWebhook } from "#lib/webhooks/portal-webhooks";
+import {
+  deleteWebhook,
+  editWebhook,
+  enableWebhook,
+  replayDelivery,
+  rotateWebhook,
+  testWebhook,
+} from "./actions";
+
+export const metadata: Metadata = { title: "Webhook" };
+
+const pageSize = 20;
+
+interface PageProps {
+  readonly params: Promise<{ id: string }>;
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+function factsOf({ public_key, old_keys_until, failing_since, created_at }: Webhook) {
+  const until = (iso: string) => <Timestamp iso={iso} relative={false} />;
+  return [
+    { id: "key", name: "Public key", value: <HashText value={public_key} label="public key" /> },
+    ...(old_keys_until === null
+      ? []
+      : [{ id: "old", name: "Old secret expires", value: until(old_keys_until) }]),
+    ...(failing_since === null
+      ? []
+      : [{ id: "failing", name: "Failing since", value: until(failing_since) }]),
+    { id: "created", name: "Created", value: until(created_at) },
+  ];
+}
+
+function Actions({ webhook }: { readonly webhook: Webhook }) {
+  const { id, url, enabled } = webhook;
+  return (
+    <div className="mt-4 flex flex-wrap items-start gap-3">
+      {enabled && url !== null ? (
+        <WebhookButton action={testWebhook} fields={{ webhook_id: id }}>
+          Send test message
+        </WebhookButton>
+      ) : null}
+      <RotateWebhookDialog action={rotateWebhook} webhookId={id} />
+      <WebhookButton action={enableWebhook} fields={{ webhook_id: id, enabled: String(!enabled) }}>
+        {enabled ? "Disable" : "Enable"}
+      </WebhookButton>
+      <DeleteWebhookDialog action={deleteWebhook} webhookId={id} />
+    </div>
+  );
+}
+
+export default async function WebhookPage({ params, searchParams }: PageProps) {
+  const { id } = await params;
+  const path = `/portal/webhooks/${id}`;
+  const { context, person } = await requirePortal(path);
+  const { cursor } = deliveryFilters.parse(await searchParams);
+  const query = { limit: pageSize, cursor };
+  const { webhook, deliveries, next_cursor } = await orNotFound(readOwnWebhook(context, person, id, query));
+  const { url, enabled } = webhook;
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      {deliveries.some((row) => row.status === "pending") ? <LiveRefresh /> : null}
+      <PageHeading
+        title={url === null ? "Callbacks" : <AgentText value={url} hideWarnings />}
+        lead={<TextLink href="/portal/webhooks">All webhooks</TextLink>}
+        action={<WebhookState webhook={webhook} />}
+      />
+      <Card title="Endpoint">
+        <DefinitionList items={factsOf(webhook)} />
+        <Actions webhook={webhook} />
+      </Card>
+      {url === null ? null : (
+        <Card title="Settings" className="mt-5">
+          <EditWebhookForm action={editWebhook} webhookId={id} url={url} events={webhook.events} />
+        </Card>
+      )}
+      <Card title="Deliveries" className="mt-5">
+        <DeliveryTable
+          rows={deliveries}
+          showUrl={url === null}
+          actions={({ message_id }) =>
+            enabled ? (
+              <WebhookButton action={replayDelivery} fields={{ webhook_id: id, message_id }}>
+                Send again<span className="sr-only"> {message_id}</span>
+              </WebhookButton>
+            ) : (
+              <span className="text-muted">none</span>
+            )
+          }
+          empty={<p className="py-4 text-muted">Nothing has been sent in the last 30 days.</p>}
+        />
+        <CursorPagination
+          label="deliveries"
+          {...(cursor === undefined ? {} : { firstHref: path })}
+          {...(next_cursor === null ? {} : { nextHref: `${path}?cursor=${next_cursor}` })}
+        />
+      </Card>
+    </PortalPage>
+  );
+}

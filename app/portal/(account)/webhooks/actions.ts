@@ -1,0 +1,23 @@
+"use server";
+/** Creating a webhook endpoint, and rotating the callbacks' secret. */
+import { revalidatePath } from "next/cache";
+import type { FormState } from "#lib/contract/portal";
+import { createWebhookForm } from "#lib/contract/portal-webhooks";
+import { runAction } from "#lib/pages/portal-request";
+import { runRotateWebhook } from "#lib/pages/rotate-webhook-action";
+import { createOwnWebhook } from "#lib/webhooks/portal-webhooks";
+
+type SecretState = FormState<{ secret: string }>;
+
+export async function createWebhook(_state: SecretState, form: FormData): Promise<SecretState> {
+  const state = await runAction(createWebhookForm, form, async ({ context, person }, input) => {
+    const { secret } = await createOwnWebhook(context, person, input);
+    return { message: "Endpoint created.", result: { secret } };
+  });
+  if (state.status === "done") revalidatePath("/portal/webhooks");
+  return state;
+}
+
+export async function rotateWebhook(_state: SecretState, form: FormData): Promise<SecretState> {
+  return runRotateWebhook(form);
+}

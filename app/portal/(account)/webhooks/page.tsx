@@ -1,0 +1,67 @@
+/** /portal/webhooks: where messages about decisions and attestations go. */
+import type { Metadata } from "next";
+import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
+import { CreateWebhookForm, RotateWebhookDialog } from "#components/portal/webhook-forms";
+import { WebhookTable } from "#components/portal/webhook-table";
+import { Card } from "#components/ui/card";
+import { HashText } from "#components/ui/code-block";
+import { EmptyState } from "#components/ui/empty-state";
+import { TextLink } from "#components/ui/text-link";
+import { requirePortal } from "#lib/pages/portal-request";
+import { listOwnWebhooks } from "#lib/webhooks/portal-webhooks";
+import { createWebhook, rotateWebhook } from "./actions";
+
+export const metadata: Metadata = { title: "Webhooks" };
+
+const listen = "node countersign.mjs webhooks listen";
+
+export default async function WebhooksPage() {
+  const { context, person } = await requirePortal("/portal/webhooks");
+  const { rows, callbacks } = await listOwnWebhooks(context, person);
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      <PageHeading
+        title="Webhooks"
+        lead={
+          <>
+            Signed messages when a human decides or an agent attests.{" "}
+            <TextLink href="/docs/webhooks">How to receive them</TextLink>
+          </>
+        }
+      />
+      <Card title="New endpoint">
+        <CreateWebhookForm action={createWebhook} />
+      </Card>
+      <Card title="All endpoints" className="mt-5">
+        <WebhookTable
+          rows={rows}
+          empty={
+            <EmptyState
+              title="No webhook endpoints yet"
+              command={{ label: "Or print messages in a terminal", code: listen }}
+            >
+              Create one with the form above. If this instance runs on your machine, the command line can show
+              its messages:
+            </EmptyState>
+          }
+        />
+      </Card>
+      <Card
+        title="Callbacks"
+        className="mt-5"
+        action={<RotateWebhookDialog action={rotateWebhook} webhookId={callbacks.id} />}
+      >
+        <p className="max-w-prose text-muted">
+          A request can name a callback_url of its own. All callbacks of your organization are signed with one
+          secret: rotate it to see it.{" "}
+          <TextLink href={`/portal/webhooks/${callbacks.id}`}>Deliveries</TextLink>
+        </p>
+        <p className="mt-3 text-sm">
+          <span className="block text-muted">Public key</span>
+          <HashText value={callbacks.public_key} label="public key of callbacks" />
+        </p>
+      </Card>
+    </PortalPage>
+  );
+}

@@ -1,0 +1,6 @@
+import { operation, otherMethods } from "#lib/app/next-routes";
+
+export const GET = operation("readWebhook");
+export const PATCH = operation("updateWebhook");
+export const DELETE = operation("deleteWebhook");
+export const { HEAD, OPTIONS, POST, PUT } = otherMethods;

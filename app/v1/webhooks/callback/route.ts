@@ -1,0 +1,4 @@
+import { operation, otherMethods } from "#lib/app/next-routes";
+
+export const GET = operation("readCallbackWebhook");
+export const { DELETE, HEAD, OPTIONS, PATCH, POST, PUT } = otherMethods;

@@ -1,0 +1,5 @@
+import { operation, otherMethods } from "#lib/app/next-routes";
+
+export const GET = operation("listWebhooks");
+export const POST = operation("createWebhook");
+export const { DELETE, HEAD, OPTIONS, PATCH, PUT } = otherMethods;

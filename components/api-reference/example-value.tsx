@@ -1,0 +1,101 @@
+/** An example that a schema describes: the schema's own if it has one, else the plainest value that fits. */
+import { type OpenApiDocument, refName, type Schema } from "./document";
+
+export type ExampleValue = unknown;
+
+const uuid = "01990000-0000-7000-8000-000000000000";
+const timestamp = "2026-11-22T09:15:22.285Z";
+const hex = "3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80";
+
+/** What stands for a part of a path or a field of this name. */
+const byName: Readonly<Record<string, string>> = {
+  id: uuid,
+  attestation_id: uuid,
+  slug: "invoice-bot",
+  agent_slug: "invoice-bot",
+  action: "Pay invoice 1042",
+  inputs_hash: `sha256:${hex}`,
+  request_id: "areq_3q2-7wEjRWeJq83vEjRWeA",
+  path: "0/000",
+  hash: hex,
+  covers_size: "1",
+  log: "2",
+  key_id: hex.slice(0, 16),
+  signature: `${"A".repeat(86)}==`,
+  envelope_signature: `${"A".repeat(86)}==`,
+  public_url: `https://countersign.example/verify/invoice-bot/${uuid}`,
+  approval_url: "https://countersign.example/approve/…",
+  payload: '{"_type":"https://in-toto.io/Statement/v1",…}',
+  model_id: "example-model-1",
+  timestamp,
+  created_at: timestamp,
+};
+
+/** Tried in turn where a pattern is given. */
+const texts = [
+  hex,
+  hex.slice(0, 16),
+  `${"A".repeat(43)}=`,
+  `${"A".repeat(86)}==`,
+  "invoice-bot",
+  "AAAA",
+  uuid,
+  "0x01",
+  "1",
+  "areq_3q2-7wEjRWeJq83vEjRWeA",
+];
+
+const formats: Readonly<Record<string, string>> = {
+  uuid,
+  "date-time": timestamp,
+  date: "2026-11-22",
+  email: "you@example.com",
+  uri: "https://example.com/",
+};
+
+function exampleText({ format, pattern, minLength = 0, maxLength = 10_000 }: Schema, name: string): string {
+  const fits = (text: string) =>
+    text.length >= minLength &&
+    text.length <= maxLength &&
+    (pattern === undefined || new RegExp(pattern, "u").test(text));
+  const named = byName[name];
+  const ofFormat = format === undefined ? undefined : formats[format];
+  return [named, ofFormat, "text", ...texts].find((text) => text !== undefined && fits(text)) ?? "text";
+}
+
+function exampleObject(schema: Schema, document: OpenApiDocument, depth: number): object {
+  const required = new Set(schema.required);
+  const shown = Object.entries(schema.properties ?? {}).filter(([name]) => depth > 0 || required.has(name));
+  return Object.fromEntries(
+    shown.map(([name, field]) => [name, exampleOf(field, document, name, depth - 1)]),
+  );
+}
+
+/** `depth`: how many levels show optional fields too. */
+export function exampleOf(schema: Schema, document: OpenApiDocument, name = "", depth = 3): ExampleValue {
+  const ref = refName(schema);
+  if (ref !== null) {
+    const named = document.components.schemas[ref];
+    return named === undefined || depth < -4 ? {} : exampleOf(named, document, name, depth);
+  }
+  if (schema.examples?.[0] !== undefined) return schema.examples[0];
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum) return schema.enum[0];
+  const [first] = schema.anyOf ?? schema.oneOf ?? schema.allOf ?? [];
+  if (first && schema.properties === undefined) return exampleOf(first, document, name, depth);
+  const type = typeof schema.type === "string" ? schema.type : schema.type?.[0];
+  if (type === "object" || schema.properties) return exampleObject(schema, document, depth);
+  if (type === "array") {
+    const items = schema.items && depth > -2 ? [exampleOf(schema.items, document, name, depth - 1)] : [];
+    return schema.maxItems === 0
+      ? []
+      : Array.from({ length: Math.max(1, schema.minItems ?? 1) }, () => items[0]);
+  }
+  if (type === "integer" || type === "number") return Math.max(1, schema.minimum ?? 1);
+  if (type === "boolean") return true;
+  return type === "null" ? null : exampleText(schema, name);
+}
+
+/** The path with an example for each of its parts. */
+export const examplePath = (path: string): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => byName[name] ?? name);

@@ -1,0 +1,50 @@
+/** The confirmation code, asked for where a link alone must not decide. */
+import { Callout } from "#components/ui/callout";
+import { describeControl, Field, Input } from "#components/ui/field";
+import { maxWrongCodes } from "#lib/contract/approval-view";
+
+/** Longer than the code with any hyphen or space in it. */
+const maxTypedLength = 16;
+
+interface CodeFieldProps {
+  readonly id: string;
+  readonly value?: string;
+  readonly onType?: (code: string) => void;
+}
+
+export function CodeField({ id, value, onType }: CodeFieldProps) {
+  return (
+    <Field
+      id={id}
+      label="Confirmation code"
+      hint="The agent showed it to its operator, for example K7Q-F2M. You need it to approve or deny. If nobody gave you one, you can close this page: nothing is decided without it."
+    >
+      <Input
+        {...describeControl(id, { hint: true })}
+        name="code"
+        autoComplete="off"
+        autoCapitalize="characters"
+        spellCheck={false}
+        maxLength={maxTypedLength}
+        className="max-w-48 font-mono uppercase tracking-[0.12em]"
+        {...(onType === undefined ? {} : { value, onChange: (event) => onType(event.target.value) })}
+      />
+    </Field>
+  );
+}
+
+/** Somebody was guessing, or mistyped: the person who decides should know. */
+export function WrongCodes({ triesLeft }: { readonly triesLeft: number }) {
+  const wrong = maxWrongCodes - triesLeft;
+  if (wrong <= 0) return null;
+  return (
+    <Callout
+      tone="warn"
+      title={wrong === 1 ? "A wrong code was entered" : `A wrong code was entered ${wrong} times`}
+    >
+      After {maxWrongCodes} wrong codes the request is cancelled.{" "}
+      {triesLeft === 1 ? "One try is" : `${triesLeft} tries are`} left. If it wasn't you, somebody else has
+      this link.
+    </Callout>
+  );
+}

@@ -1,0 +1,44 @@
+"use client";
+/** On a phone, while the decision is elsewhere on the page: what it is about, how long it can wait, and the way to it. */
+import { AgentText } from "#components/agent-text";
+import { Button } from "#components/ui/button";
+import type { ApprovalView } from "#lib/contract/approval-view";
+import { listDetails, rankOf } from "./details";
+import { TimeLeft } from "./time-left";
+
+interface DecisionBarProps {
+  readonly view: ApprovalView;
+  readonly onChoose: (choice: "deny" | "approve") => void;
+}
+
+export function DecisionBar({ view, onChoose }: DecisionBarProps) {
+  const amount = listDetails(view.context).find(({ name }) => rankOf(name) === 0);
+  return (
+    <section
+      aria-label="Decision, in short"
+      className="fixed inset-x-0 bottom-0 z-20 flex flex-col gap-2 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:hidden"
+    >
+      <div className="flex items-baseline justify-between gap-3 text-sm">
+        <p className="line-clamp-2 min-w-0 font-medium">
+          <AgentText value={view.request.action} hideWarnings />
+        </p>
+        <p className="shrink-0 text-muted">
+          <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
+        </p>
+      </div>
+      {amount === undefined ? null : (
+        <p className="line-clamp-1 font-semibold text-lg leading-tight">
+          <AgentText value={amount.value} hideWarnings />
+        </p>
+      )}
+      <div className="grid grid-cols-2 gap-3">
+        <Button variant="neutral" aria-label="Deny: go to the form" onClick={() => onChoose("deny")}>
+          Deny
+        </Button>
+        <Button aria-label="Approve: go to World ID" onClick={() => onChoose("approve")}>
+          Approve
+        </Button>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+/** The landing page's two things to try, as a visitor without an account meets them. */
+import { expect } from "@playwright/test";
+import { expectGoodPage } from "./accessibility-helpers";
+import { approveAs, getApiKey, openWallet } from "./approval-helpers";
+import { attest, run } from "./public-pages-helpers";
+import { expectNoSidewaysScroll } from "./small-screen-helpers";
+import { test } from "./test";
+
+test("a visitor approves a test payment and gets its receipt", async ({ page, context }) => {
+  test.slow();
+  await page.goto("/");
+  await page.getByRole("button", { name: "Start a test payment" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Approve a test payment");
+  await expect(page.getByRole("img", { name: "QR code of the approval page" })).toBeVisible();
+  await expectGoodPage(page);
+  await expectNoSidewaysScroll(page);
+  const [approval] = await Promise.all([
+    context.waitForEvent("page"),
+    page.getByRole("link", { name: "Open the approval page" }).click(),
+  ]);
+  await expect(approval.getByText("TEST: Pay invoice 1042").first()).toBeVisible();
+  await approveAs(await openWallet(approval, context), "Ada", "Orb");
+  const receipt = page.getByRole("link", { name: "Open the receipt" });
+  await expect(receipt).toBeVisible({ timeout: 30_000 });
+  await receipt.click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("Authentic record");
+  await expect(page.getByText("TEST approval, not a real person").first()).toBeVisible();
+});
+
+test("the demo needs no JavaScript, ends with a denial, and is offered again", async ({
+  browser,
+  request,
+}) => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto("/");
+  await expect(page.locator("noscript p").first()).toBeVisible();
+  await page.getByRole("button", { name: "Start a test payment" }).click();
+  await expect(page.locator("[data-demo=pending]")).toBeVisible();
+  const link = (await page.getByRole("link", { name: "Open the approval page" }).getAttribute("href")) ?? "";
+  const headers = { "sec-fetch-site": "same-origin", origin: new URL(link).origin };
+  expect((await request.post(`${link}/deny`, { headers, data: {} })).status()).toBe(200);
+  await page.reload();
+  await expect(page.getByText("Denied. A real agent would stop here and report it.")).toBeVisible();
+  await expect(page.getByRole("link", { name: "Start again" })).toBeVisible();
+  const origin = "https://evil.example";
+  for (const path of ["/demo", `/demo/${link.split("/").at(-1)}/receipt`])
+    expect((await request.post(path, { headers: { origin } })).status(), path).toBe(403);
+  await context.close();
+});
+
+test("a visitor breaks a receipt, and sees which checks notice", async ({ page }) => {
+  const asked: string[] = [];
+  page.on("request", (one) => asked.push(new URL(one.url()).pathname));
+  await page.goto("/", { waitUntil: "networkidle" });
+  const before = asked.length;
+  expect(asked.filter((path) => path.startsWith("/vectors/"))).toEqual([]);
+  await page.getByRole("button", { name: "Break a receipt" }).click();
+  const lab = page.locator("[data-lab=done]");
+  await expect(lab.getByText("Every check passes.")).toBeAttached();
+  expect(asked.slice(before)).toContain("/vectors/0.1.0/human-approved.json");
+  await expect(
+    lab
+      .getByText("Valid record")
+      .or(lab.getByText(/^Authentic record/))
+      .first(),
+  ).toBeVisible();
+  await expectGoodPage(page);
+  await expectNoSidewaysScroll(page);
+
+  await page.getByRole("button", { name: "Change the amount" }).click();
+  await expect(lab.getByText("Not authentic")).toBeVisible();
+  await expect(lab.getByRole("status")).toHaveText(/^[3-9] checks fail\.$/);
+  await expect(lab.locator("li", { hasText: "Signature" }).first()).toContainText("fails");
+  await expectGoodPage(page);
+  await expectNoSidewaysScroll(page);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(lab.getByText("Every check passes.")).toBeAttached();
+  const statement = page.getByLabel("The signed statement");
+  await statement.fill((await statement.inputValue()).replace("treasurer", "treasureR"));
+  await expect(lab.getByText("Not authentic")).toBeVisible();
+  await page.getByLabel("Everything around it").fill("{");
+  await expect(page.locator("[data-lab=unreadable]").getByText("The verifier refuses it")).toBeVisible();
+});
+
+test("the example is the service's own, never a stranger's", async ({ page, request }) => {
+  const key = await getApiKey(request, "stranger");
+  await attest(request, key, { agent_slug: `stranger-bot-${run}`, action: "The very latest action" });
+  await page.goto("/");
+  await expect(page.locator("figure").first()).toContainText(/from our test vectors|made by this instance/);
+  await expect(page.getByText("The very latest action")).toHaveCount(0);
+});

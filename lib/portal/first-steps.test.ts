@@ -1,0 +1,57 @@
+/** The first steps follow from what the organization has done; its buttons act as its own key, once. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Context } from "#lib/approvals/context";
+import type { MemberPrincipal } from "#lib/door/principal";
+import { makeApiKey, revokeOwnApiKey } from "#lib/keys/portal-keys";
+import { startTestApp, type TestApp } from "#support/app";
+import { openRequest } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { askForFirstApproval, readFirstSteps, sendFirstAttestation } from "./first-steps";
+
+describe.each(databaseKinds)("the first steps (%s)", (kind) => {
+  let test: TestApp;
+  let context: Context;
+  let person: MemberPrincipal;
+  const read = () => readFirstSteps(context, person.organizationId);
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ context } = test.app);
+    person = await signInPerson(context, "new@example.com");
+  });
+  afterAll(() => test.close());
+
+  it("need a live key that may do it", async () => {
+    expect(await read()).toEqual({ hasKey: false, attestation: null, approval: null });
+    const revoked = await makeApiKey(context, person, { name: "a", scopes: ["attest"], lifetimeDays: null });
+    await revokeOwnApiKey(context, person, revoked.id);
+    await makeApiKey(context, person, { name: "b", scopes: ["read"], lifetimeDays: null });
+    expect((await read()).hasKey).toBe(true);
+    await expect(sendFirstAttestation(context, person)).rejects.toThrow("permission “attest” first");
+    await expect(askForFirstApproval(context, person)).rejects.toThrow("permission “authorize” first");
+  });
+
+  it("refuse a stranger who claims to act for the organization", async () => {
+    const stranger = await signInPerson(context, "stranger@example.com");
+    const impostor = { ...stranger, organizationId: person.organizationId };
+    await expect(sendFirstAttestation(context, impostor)).rejects.toThrow("not_found");
+    await expect(askForFirstApproval(context, impostor)).rejects.toThrow("not_found");
+  });
+
+  it("tick themselves off, and happen once", async () => {
+    await makeApiKey(context, person, { name: "c", scopes: ["attest", "authorize"], lifetimeDays: null });
+    await sendFirstAttestation(context, person);
+    const { attestation } = await read();
+    const { body } = await test.call("GET", `/v1/verify/${attestation?.id}`);
+    expect(body).toMatchObject({ valid: true, agent_slug: attestation?.slug });
+    await expect(sendFirstAttestation(context, person)).rejects.toThrow("has attestations already");
+
+    await askForFirstApproval(context, person);
+    const asked = (await read()).approval;
+    expect(asked?.isApproved).toBe(false);
+    await expect(askForFirstApproval(context, person)).rejects.toThrow("has a request already");
+    const request = { approval_url: asked?.approvalUrl ?? "", request_id: asked?.requestId ?? "" };
+    expect((await openRequest(test, request).approve("ada")).status).toBe(200);
+    expect((await read()).approval).toEqual({ ...asked, isApproved: true });
+  });
+});

@@ -1,0 +1,35 @@
+/** A process that reads its keys while a rotation goes on finds the new one, at whatever moment it happens. */
+import path from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { parseEnv } from "#lib/env";
+import { expectExit } from "#support/commands";
+import { databaseKinds } from "#support/databases";
+import { closeHomes, makeHome, run, start } from "#support/operator-commands";
+import { type KeySource, reloadSigners } from "./first-keys";
+import { openSecretFiles } from "./key-files";
+import { createKeySource } from "./key-source";
+
+afterEach(closeHomes);
+
+describe.skipIf(!databaseKinds.includes("postgres"))("keys that are read during a rotation", () => {
+  it.each(["load", "loadNext"] as const)("are the new ones if it happens right after %s", async (moment) => {
+    const home = await makeHome("postgres");
+    const { app } = await start("postgres", home);
+    const { database, keys } = app.context;
+    const old = keys.signer.keyId;
+    const files = openSecretFiles(path.join(String(home["DATA_DIR"]), "keys"));
+    const source = createKeySource(parseEnv(home), files);
+    let rotations = 0;
+    const readAndRotate: KeySource["load"] = async () => {
+      const found = await source[moment]();
+      rotations += 1;
+      if (rotations === 1) expectExit(await run("keys", ["rotate", "attestation"], home), 0);
+      return found;
+    };
+    const { signer } = await reloadSigners(database, { ...source, [moment]: readAndRotate });
+    expect(rotations).toBe(2);
+    expect(signer.keyId).not.toBe(old);
+    await keys.reload();
+    expect(signer.keyId).toBe(keys.signer.keyId);
+  });
+});

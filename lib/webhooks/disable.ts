@@ -1,0 +1,67 @@
+/** Endpoints that end by themselves: one that says it is gone, and one that has failed for days. Its owners get an e-mail. */
+import { and, eq } from "drizzle-orm";
+import { recordAudit } from "#lib/accounts/audit";
+import { webhookDisabledMail } from "#lib/accounts/mails";
+import type { Context } from "#lib/approvals/context";
+import { memberships, users } from "#lib/db/schema";
+import { type EndpointRow, failWaiting } from "./endpoints";
+
+const failingDays = 5;
+
+/** True for the one that disabled it. */
+async function disable(
+  context: Context,
+  endpoint: EndpointRow,
+  reason: "gone" | "failing",
+): Promise<boolean> {
+  const { database } = context;
+  const { rows } = await database.query(
+    `UPDATE webhook_endpoints SET disabled_at = clock_timestamp(), disabled_reason = $2
+     WHERE id = $1 AND disabled_at IS NULL
+       AND ($2 = 'gone' OR failing_since <= clock_timestamp() - interval '${failingDays} days') RETURNING id`,
+    [endpoint.id, reason],
+  );
+  if (rows.length === 0) return false;
+  await database.db.transaction(async (tx) => {
+    await failWaiting(tx, endpoint.id);
+    await recordAudit(context, tx, {
+      organizationId: endpoint.organization_id,
+      actor: { kind: "system", id: "webhooks", ip: null },
+      action: "webhook.disabled",
+      subject: endpoint.id,
+      detail: { url: endpoint.url, reason },
+    });
+  });
+  return true;
+}
+
+async function tellOwners(
+  context: Context,
+  endpoint: EndpointRow,
+  reason: "gone" | "failing",
+): Promise<void> {
+  const owners = await context.database.db
+    .select({ email: users.email })
+    .from(memberships)
+    .innerJoin(users, eq(users.id, memberships.user_id))
+    .where(and(eq(memberships.organization_id, endpoint.organization_id), eq(memberships.role, "owner")));
+  const link = `${context.settings.baseUrl}/portal/webhooks/${endpoint.id}`;
+  const why = reason === "gone" ? "it answered 410 Gone" : `every attempt failed for ${failingDays} days`;
+  for (const { email } of owners) await context.mailer.send(webhookDisabledMail(email, link, why));
+}
+
+/** After a failed attempt. Callbacks share no receiver, so none of them speaks for the others. */
+export async function disableIfHopeless(
+  context: Context,
+  endpoint: EndpointRow,
+  status: number | null,
+): Promise<void> {
+  if (endpoint.url === null) return;
+  const { rows } = await context.database.query(
+    "UPDATE webhook_endpoints SET failing_since = clock_timestamp() WHERE id = $1 AND failing_since IS NULL RETURNING id",
+    [endpoint.id],
+  );
+  const reason = status === 410 ? "gone" : "failing";
+  if (rows.length > 0 && reason === "failing") return;
+  if (await disable(context, endpoint, reason)) await tellOwners(context, endpoint, reason);
+}

@@ -1,0 +1,94 @@
+/**
+ * What waits to be sent. A delivery is taken by one process at a time: the statement that takes it moves its next attempt
+ * behind the time limit of this one, so that another takes it only if this process has died. All times are the
+ * database's, which its processes share.
+ */
+import type { Context } from "#lib/approvals/context";
+import type { Database } from "#lib/db/client";
+import { withPlainBytes } from "#lib/db/plain-bytes";
+import type { EndpointRow } from "./endpoints";
+
+export interface Due {
+  message_id: string;
+  endpoint_id: string;
+  organization_id: string;
+}
+
+/** How many of one endpoint are looked at together, and of all. */
+const maxOfEndpoint = 32;
+const maxDue = 256;
+
+/** A few of each endpoint, so that none with many hides another's. */
+export const dueReader = (database: Database) =>
+  database.statement<Due>(
+    `SELECT due.message_id, e.id AS endpoint_id, e.organization_id
+     FROM webhook_endpoints e
+     JOIN organizations o ON o.id = e.organization_id AND o.deleted_at IS NULL
+     CROSS JOIN LATERAL (
+       SELECT message_id, next_attempt_at FROM webhook_deliveries d
+       WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.next_attempt_at <= clock_timestamp()
+       ORDER BY d.next_attempt_at LIMIT ${maxOfEndpoint}
+     ) AS due
+     WHERE e.disabled_at IS NULL ORDER BY due.next_attempt_at LIMIT ${maxDue}`,
+  );
+
+const leaseSeconds = 60;
+
+export interface Claimed extends EndpointRow {
+  message_id: string;
+  attempts: number;
+  body: string;
+  /** Where it goes. */
+  address: string;
+}
+
+/** Null if another process is at it, or it has ended. */
+export async function claimDelivery(database: Database, due: Due): Promise<Claimed | null> {
+  const [row] = await database.statement<Claimed>(
+    `WITH claimed AS (
+       UPDATE webhook_deliveries SET attempts = attempts + 1, last_attempt_at = clock_timestamp(),
+         last_status = NULL, last_problem = NULL,
+         next_attempt_at = clock_timestamp() + interval '${leaseSeconds} seconds'
+       WHERE message_id = $1 AND endpoint_id = $2 AND status = 'pending' AND next_attempt_at <= clock_timestamp()
+       RETURNING message_id, endpoint_id, attempts, url
+     )
+     SELECT e.*, c.message_id, c.attempts, m.body, coalesce(c.url, e.url) AS address FROM claimed c
+     JOIN webhook_messages m ON m.id = c.message_id JOIN webhook_endpoints e ON e.id = c.endpoint_id`,
+    "write",
+  )(due.message_id, due.endpoint_id);
+  return row ? withPlainBytes(row) : null;
+}
+
+const ofThisAttempt = "message_id = $1 AND endpoint_id = $2 AND attempts = $3 AND status = 'pending'";
+
+export async function settleDelivered(
+  { database }: Context,
+  claimed: Claimed,
+  status: number,
+): Promise<void> {
+  const { message_id, id, attempts } = claimed;
+  await database.query(
+    `UPDATE webhook_deliveries SET status = 'delivered', last_status = $4, last_problem = NULL WHERE ${ofThisAttempt}`,
+    [message_id, id, attempts, status],
+  );
+  if (claimed.failing_since !== null)
+    await database.query("UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1", [id]);
+}
+
+export interface Failure {
+  status: number | null;
+  problem: string;
+  /** Until the next attempt; null if there is none. */
+  pauseSeconds: number | null;
+}
+
+export async function settleFailed({ database }: Context, claimed: Claimed, failure: Failure): Promise<void> {
+  const { message_id, id, attempts } = claimed;
+  await database.query(
+    `UPDATE webhook_deliveries SET last_status = $4, last_problem = $5,
+       status = CASE WHEN $6::float8 IS NULL THEN 'failed' ELSE 'pending' END,
+       next_attempt_at = clock_timestamp() + make_interval(secs => coalesce($6::float8, 0))
+     WHERE ${ofThisAttempt}`,
+    [message_id, id, attempts, failure.status, failure.problem, failure.pauseSeconds],
+  );
+}
