@@ -1,4 +1,5 @@
 /** An example that a schema describes: the schema's own if it has one, else the plainest value that fits. */
+import { pathExamples } from "#lib/contract/examples";
 import { type OpenApiDocument, refName, type Schema } from "./document";
 
 export type ExampleValue = unknown;
@@ -9,17 +10,11 @@ const hex = "3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80";
 
 /** What stands for a part of a path or a field of this name. */
 const byName: Readonly<Record<string, string>> = {
-  id: uuid,
+  ...pathExamples,
   attestation_id: uuid,
-  slug: "invoice-bot",
   agent_slug: "invoice-bot",
   action: "Pay invoice 1042",
   inputs_hash: `sha256:${hex}`,
-  request_id: "areq_3q2-7wEjRWeJq83vEjRWeA",
-  path: "0/000",
-  hash: hex,
-  covers_size: "1",
-  log: "2",
   key_id: hex.slice(0, 16),
   signature: `${"A".repeat(86)}==`,
   envelope_signature: `${"A".repeat(86)}==`,

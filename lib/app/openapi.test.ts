@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { requestExamples } from "#lib/contract/examples";
+import { pathExamples, requestExamples } from "#lib/contract/examples";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { scopeNames } from "#lib/contract/primitives";
@@ -132,6 +132,29 @@ describe("the OpenAPI document", () => {
     expect(references.length).toBeGreaterThan(100);
     for (const [, kind = "", name = ""] of references)
       expect(document.components[kind]?.[name], name).toBeDefined();
+  });
+
+  it("has an example of every part of a path, and answers it as it says", async () => {
+    for (const [id, spec] of documented) {
+      if (!spec.path.includes("{") || spec.method !== "GET") continue;
+      await send(test, id, { ...pathExamples }, { key });
+    }
+    const described = Object.entries(document.paths as Record<string, Record<string, Document>>);
+    const parameters = described.flatMap(([where, item]) =>
+      Object.values(item).flatMap((operation) =>
+        (operation.parameters as Document[])
+          .filter((one) => one.in === "path")
+          .map((one) => [where, one.name, one.schema.pattern ?? "", one.example ?? null]),
+      ),
+    );
+    expect(parameters.length).toBeGreaterThan(10);
+    for (const [where, name, pattern, example] of parameters)
+      expect([where, name, new RegExp(pattern).test(example ?? "\0"), example !== null]).toEqual([
+        where,
+        name,
+        true,
+        true,
+      ]);
   });
 
   it("describes the programs before the build has made them, and after", async () => {

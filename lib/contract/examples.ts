@@ -1,4 +1,4 @@
-/** Request bodies shown in the OpenAPI document. A test sends each of them. */
+/** Request bodies and path parameters shown in the OpenAPI document. A test sends each of them. */
 import type { JsonObject } from "#lib/domain/canonical-json";
 import type { OperationId } from "./operations";
 
@@ -40,4 +40,18 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
   rotateWebhook: { overlap_hours: 24 },
   requestKey: { email: "you@example.com", name: "laptop" },
   verifyKey: { email: "you@example.com", code: "000000" },
+};
+
+const uuid = "01990000-0000-7000-8000-000000000000";
+
+export const pathExamples: Readonly<Record<string, string>> = {
+  id: uuid,
+  slug: "invoice-bot",
+  request_id: "areq_3q2-7wEjRWeJq83vEjRWeA",
+  webhook_id: uuid,
+  message_id: "msg_3b9c358f36f0a31b6ad3e14f309c7cf1",
+  hash: "3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80",
+  path: "0/000",
+  covers_size: "1",
+  log: "2",
 };

@@ -1,7 +1,7 @@
 /** OpenAPI 3.1, made from the table of operations and the very schemas that validate. */
 import { z } from "zod";
 import type { JsonObject, JsonValue } from "#lib/domain/canonical-json";
-import { requestExamples } from "./examples";
+import { pathExamples, requestExamples } from "./examples";
 import type { OperationSpec } from "./operation";
 import { type OperationId, operations } from "./operations";
 import { jsonValueSchema } from "./primitives";
@@ -90,6 +90,7 @@ function describeParameters(spec: OperationSpec, components: Components): JsonOb
     in: "path",
     required: true,
     ...pathParameters[name],
+    ...(pathExamples[name] !== undefined && { example: pathExamples[name] }),
   }));
   const query = spec.query === undefined ? null : convert(spec.query, "input", components);
   const properties = (query?.["properties"] ?? {}) as JsonObject;
