@@ -24,7 +24,7 @@ export function ApprovalPicture() {
           <StatusPill tone="test">TEST request</StatusPill>
         </p>
         <p aria-hidden="true" className="pointer-events-none grid gap-2 pb-4">
-          <span className={buttonClass("secondary", "medium")}>Deny</span>
+          <span className={buttonClass("neutral", "medium")}>Deny</span>
           <span className={buttonClass("primary", "medium")}>Approve with World ID</span>
         </p>
       </div>

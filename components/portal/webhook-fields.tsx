@@ -8,7 +8,7 @@ const eventHints: Record<WebhookEvent, string> = {
   "authorization.approved": "enough people approved",
   "authorization.denied": "somebody denied",
   "authorization.expired": "nobody decided in time",
-  "authorization.cancelled": "your organization cancelled the request",
+  "authorization.cancelled": "your organization cancelled the request, or five wrong codes were entered",
   "attestation.created": "an agent recorded an action",
 };
 
