@@ -32,6 +32,8 @@ export const problemCodes = [
   "zk_key_revoked",
   "too_many_pending",
   "too_many_keys",
+  "too_many_webhooks",
+  "webhook_disabled",
   "misdirected_request",
   "payload_too_large",
   "validation_error",
