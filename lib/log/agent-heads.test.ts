@@ -148,7 +148,20 @@ describe.each(databaseKinds)("snapshots of records (%s)", (kind) => {
 
   it("is made once, if two processes begin at the same moment", async () => {
     await attest("one-bot");
-    const both = await Promise.allSettled([makeSnapshot(context()), makeSnapshot(context())]);
+    // Both have read before either signs.
+    let reading = 2;
+    let meet = (): void => undefined;
+    const met = new Promise<void>((resolve) => {
+      meet = resolve;
+    });
+    const merge = async (...heads: Parameters<typeof mergeHeads>) => {
+      reading -= 1;
+      if (reading === 0) meet();
+      await met;
+      return mergeHeads(...heads);
+    };
+    const begin = () => makeSnapshot({ ...context(), merge });
+    const both = await Promise.allSettled([begin(), begin()]);
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     const refused = both.find(({ status }) => status === "rejected") as PromiseRejectedResult;
     expect(refused.reason).toBeInstanceOf(SnapshotTaken);
