@@ -1,5 +1,5 @@
 /** For tests only: asks, opens and answers authorization requests as agents, the page and a wallet would. */
-import { acceptApproval, type ProvenApproval } from "#lib/approvals/decide";
+import { acceptApproval, type ProvenApproval } from "#lib/approvals/accept";
 import { approvalUrl } from "#lib/approvals/link";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorize";

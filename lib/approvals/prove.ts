@@ -12,8 +12,8 @@ import { reasons } from "#lib/domain/reasons";
 import { isCredentialCurrent, isWellFormed, type WorldProof } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
 import { type Share, shareOf } from "#lib/workers/fair-share";
+import { type ProvenApproval, refused, requireSameVersion } from "./accept";
 import type { Context } from "./context";
-import { type ProvenApproval, refused, requireSameVersion } from "./decide";
 import { type AuthorizationRow, parseRequest } from "./rows";
 import { isResultOfRequest } from "./world-id/provider";
 

@@ -5,7 +5,7 @@ import { wordHex } from "#lib/domain/world-id-proof";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, provenBy } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
-import { acceptApproval, type ProvenApproval } from "./decide";
+import { acceptApproval, type ProvenApproval } from "./accept";
 
 const act = fc.record({
   kind: fc.constantFrom("approve", "approve", "approve", "deny", "cancel", "expire", "attest", "read"),

@@ -8,8 +8,8 @@ import { type Executor, rowsOf } from "#lib/db/client";
 import { approvalSubmissions, authorizationRequests } from "#lib/db/schema";
 import { uuidV7 } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
+import { refused } from "./accept";
 import type { Context } from "./context";
-import { refused } from "./decide";
 import { lockOpen, notPending } from "./store";
 import { spendNonce } from "./world-nonces";
 

@@ -7,8 +7,9 @@ import { type IdkitResult, idkitResultSchema } from "#lib/contract/world-id";
 import { approvalSubmissions } from "#lib/db/schema";
 import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
 import { AppError } from "#lib/errors";
+import { acceptApproval } from "./accept";
 import type { Context } from "./context";
-import { acceptApproval, findOpen } from "./decide";
+import { findOpen } from "./decide";
 import { pickNamedProof, proveApproval } from "./prove";
 import { readApprovals } from "./store";
 import {
