@@ -51,6 +51,8 @@ export default defineConfig({
   test: {
     testTimeout: 120_000,
     hookTimeout: 300_000,
+    // What is awaited comes late on a busy machine; a second, which is the default, would be a test of time.
+    expect: { poll: { timeout: 60_000 } },
     globalSetup: "e2e/support/bundle-testing-server.ts",
     pool: "forks",
     maxWorkers: 2,

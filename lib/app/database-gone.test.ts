@@ -155,7 +155,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     const failing = attest(action, headers);
     const waiting = () =>
       direct`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await vi.waitFor(async () => expect((await waiting()).length).toBeGreaterThan(0), { timeout: 10_000 });
+    await vi.waitFor(async () => expect((await waiting()).length).toBeGreaterThan(0), { timeout: 60_000 });
     wire.cut();
     const failed = await failing;
     await holder`ROLLBACK`;
@@ -196,7 +196,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     expect(await countDirectly("idempotency_keys", "key = 'ended-2'")).toBe(1);
     wire.mend();
     await vi.waitFor(async () => expect(await countDirectly("idempotency_keys", "key = 'ended-2'")).toBe(0), {
-      timeout: 20_000,
+      timeout: 60_000,
     });
   }, 60_000);
 });

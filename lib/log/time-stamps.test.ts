@@ -50,10 +50,10 @@ describe("time stamps of the log", () => {
       .rows;
   const stamped = (size: number) =>
     vi.waitFor(async () => expect((await rows()).at(-1)?.["size"]).toBeGreaterThanOrEqual(size), {
-      timeout: 10_000,
+      timeout: 60_000,
     });
   const asked = (times: number) =>
-    vi.waitFor(() => expect(tsa.queries.length).toBeGreaterThanOrEqual(times), { timeout: 10_000 });
+    vi.waitFor(() => expect(tsa.queries.length).toBeGreaterThanOrEqual(times), { timeout: 60_000 });
   const verify = async (id: string) => (await test.call("GET", `/v1/verify/${id}`)).body;
   const checkOf = (answer: { checks: { name: string }[] }, name: string) =>
     answer.checks.find((check) => check.name === name);
@@ -115,7 +115,7 @@ describe("time stamps of the log", () => {
     await stamped(made.log.tree_size);
     const read = () => test.call("GET", `/v1/verify/${made.attestation_id}/anchors`);
     await vi.waitFor(async () => expect(JSON.stringify((await read()).body)).toContain("witness.test/t"), {
-      timeout: 10_000,
+      timeout: 60_000,
     });
     const { status, body } = await read();
     expect([status, body.payload_hash]).toEqual([200, made.payload_hash]);
@@ -191,7 +191,7 @@ describe("time stamps of the log", () => {
 
   it("are asked for by one process at a time, when they are due", async () => {
     const all = [1, 2, 3].map(() => stampWith({ everySeconds: 900 }));
-    await vi.waitFor(async () => expect((await rows()).length).toBe(1), { timeout: 10_000 });
+    await vi.waitFor(async () => expect((await rows()).length).toBe(1), { timeout: 60_000 });
     await attest();
     await new Promise((done) => setTimeout(done, 300));
     expect(tsa.queries).toHaveLength(1);

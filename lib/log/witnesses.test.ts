@@ -62,8 +62,8 @@ describe("witnesses", () => {
     const { status, body } = await attest(1);
     expect(status).toBe(201);
     expect(cosignedBy(body.log.checkpoint)).toBe(0);
-    await vi.waitFor(async () => expect(sizeOf(await shown())).toBe(body.log.tree_size), { timeout: 10_000 });
-    await vi.waitFor(async () => expect(cosignedBy(await shown())).toBe(2), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(sizeOf(await shown())).toBe(body.log.tree_size), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(cosignedBy(await shown())).toBe(2), { timeout: 60_000 });
     expect(checkWitnesses(parseNote(await shown()), policy(2)).ok).toBe(true);
     expect(checkWitnesses(parseNote(await shown()), policy(3)).ok).toBe(false);
   });
@@ -87,11 +87,11 @@ describe("witnesses", () => {
         };
         expect(verifyInclusion(claim)).toBe(true);
       },
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     );
     await vi.waitFor(
       () => expect([...(witnesses[0]?.seen.values() ?? [])][0]?.size).toBeGreaterThan(made.log.tree_size),
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     );
   });
 
@@ -120,7 +120,7 @@ describe("witnesses", () => {
       }),
     );
     for (const one of processes) one.schedule();
-    await vi.waitFor(() => expect(alone.asked()).toBe(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(alone.asked()).toBe(1), { timeout: 60_000 });
     await new Promise((done) => setTimeout(done, 300));
     await Promise.all(processes.map((one) => one.close()));
     expect(alone.asked()).toBe(1);
@@ -142,7 +142,7 @@ describe("witnesses", () => {
     await vi.waitFor(
       async () => expect(first.seen.values().next().value?.size).toBe(later.body.log.tree_size),
       {
-        timeout: 10_000,
+        timeout: 60_000,
       },
     );
     await vi.waitFor(
@@ -153,7 +153,7 @@ describe("witnesses", () => {
         expect(shown.log.checkpoint).not.toContain("else.test");
         expect(shown.valid).toBe(true);
       },
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     );
     first.setOtherLines("");
   });

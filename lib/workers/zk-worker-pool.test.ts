@@ -107,7 +107,7 @@ describe("the pool", () => {
   it("lets a thread without work end", async () => {
     const pool = createPool({ idleSeconds: 0.05 });
     await pool.run("whereAmI", null, anyone);
-    await expect.poll(() => pool.threadCount(), { timeout: 5_000 }).toBe(0);
+    await expect.poll(() => pool.threadCount()).toBe(0);
     expect(await pool.run("whereAmI", null, anyone)).toBeGreaterThan(0);
   });
 
