@@ -83,15 +83,24 @@ export async function visitServer(url: string): Promise<{ log: LogVisitor; logKe
   return { log: visitLog(fetchLog, "/log", logKey), logKey };
 }
 
-/** The checkpoint that a receipt carries, if signature and inclusion proof hold; throws otherwise. */
-function checkReceipt({ log }: KeptReceipt, logKey: VerifierKey): RememberedCheckpoint {
-  const verdict = verifyCheckpoint(log.checkpoint, logKey);
-  if (!verdict.ok) throw new Error(verdict.problem);
-  const { size, root } = verdict.checkpoint;
+/** Reads checkpoints; throws if the signature does not hold. A batch's receipts carry the same one, which is read once. */
+function checkpointReader(logKey: VerifierKey): (text: string) => RememberedCheckpoint {
+  const read = new Map<string, RememberedCheckpoint>();
+  return (text) => {
+    const known = read.get(text);
+    if (known) return known;
+    const verdict = verifyCheckpoint(text, logKey);
+    if (!verdict.ok) throw new Error(verdict.problem);
+    read.set(text, verdict.checkpoint);
+    return verdict.checkpoint;
+  };
+}
+
+/** Throws unless the receipt's inclusion proof leads to its checkpoint. */
+function checkReceipt({ log }: KeptReceipt, { size, root }: RememberedCheckpoint): void {
   const proof = log.inclusion_proof.map(base64Decode);
   const claim = { leafHash: leafHash(base64Decode(log.entry)), index: log.index, size, root, proof };
   if (!verifyInclusion(claim)) throw new Error(`the receipt of leaf ${log.index} proves nothing`);
-  return { size, root };
 }
 
 /** An agent's whole record through its public pages; throws unless all of it holds. */
@@ -144,8 +153,10 @@ export async function checkEverything(url: string, receipts: KeptReceipt[]): Pro
   if (!whole.ok) throw new Error(whole.problem);
   const seen = new Map<number, RememberedCheckpoint>();
   const indexes = new Set<number>();
+  const readCheckpoint = checkpointReader(logKey);
   for (const receipt of receipts) {
-    const checkpoint = checkReceipt(receipt, logKey);
+    const checkpoint = readCheckpoint(receipt.log.checkpoint);
+    checkReceipt(receipt, checkpoint);
     const same = seen.get(checkpoint.size);
     if (same && !bytesEqual(same.root, checkpoint.root))
       throw new Error(`two roots at size ${checkpoint.size}`);

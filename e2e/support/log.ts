@@ -40,8 +40,13 @@ export function visitLog(fetchLog: FetchLog, prefix: string, key: VerifierKey): 
       const width = tileWidth(level, index, size);
       return width === 0 ? undefined : get(encodeTilePath({ level, index, width }));
     };
-  const entries = async (index: number, width: number) =>
-    decodeEntryBundle(await get(encodeTilePath({ level: "entries", index, width })));
+  let decoded: { bytes: Uint8Array; bundle: readonly Uint8Array[] } | undefined;
+  const entries = async (index: number, width: number) => {
+    const bytes = await get(encodeTilePath({ level: "entries", index, width }));
+    // Receipts are looked up one after the other, mostly in the bundle that was read last.
+    if (decoded?.bytes !== bytes) decoded = { bytes, bundle: decodeEntryBundle(bytes) };
+    return decoded.bundle;
+  };
   async function checkpoint(): Promise<RememberedCheckpoint> {
     const verdict = verifyCheckpoint(new TextDecoder().decode(await get("checkpoint")), key);
     if (!verdict.ok) throw new Error(verdict.problem);
