@@ -12,7 +12,7 @@ import { base64Encode } from "#lib/domain/bytes";
 import { canonicalBytes } from "#lib/domain/canonical-json";
 import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
 import { startTestApp, type TestApp } from "#support/app";
-import { ask } from "#support/authorizations";
+import { approveUnproven, ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -44,7 +44,7 @@ describe.each(databaseKinds)("the approved identity (%s)", (kind) => {
     for (const [slug, approvedKey, laterKey] of cases) {
       await register(slug, { public_key: approvedKey });
       const changed = await ask(test, key, { agent_slug: slug, action: "Pay once" });
-      expect((await changed.approve("ada")).status).toBe(200);
+      await approveUnproven(test, changed.made.request_id);
       const { human_authorization } = (await changed.read()).body;
       expect(human_authorization).toMatchObject({ version: 2, request: { agent_public_key: approvedKey } });
       await register(slug, { public_key: laterKey });
@@ -60,7 +60,7 @@ describe.each(databaseKinds)("the approved identity (%s)", (kind) => {
     const [first, second] = [makeAgentKey(), makeAgentKey()];
     await register("race-bot", { public_key: first });
     const raced = await ask(test, key, { agent_slug: "race-bot", action: "Pay in a race" });
-    expect((await raced.approve("ada")).status).toBe(200);
+    await approveUnproven(test, raced.made.request_id);
     const { human_authorization } = (await raced.read()).body;
     const { log } = test.app.context;
     const spy = vi.spyOn(log, "submit").mockImplementationOnce(async (itemKind, item) => {
@@ -120,7 +120,7 @@ describe.each(databaseKinds)("the approved identity (%s)", (kind) => {
     await rename("Somebody else Ltd");
     const view = await readApprovalView(test.app.context, named.token);
     expect([view?.agent.name, view?.organization.name]).toEqual(["Trusted Treasurer", before]);
-    expect((await named.approve("ada")).status).toBe(200);
+    await approveUnproven(test, named.made.request_id);
     const owned = (await named.read(key)).body;
     expect([owned.agent_name, owned.organization_name]).toEqual(["Trusted Treasurer", before]);
     const open = (await named.read()).body;

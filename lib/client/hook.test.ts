@@ -120,7 +120,7 @@ describe("a tool call", () => {
     const asked = await openNext(test, key, agent);
     expect(asked.context).toEqual({ command: "git push" });
     expect((await asked.read()).body.require_code, "the link alone decides nothing").toBe(true);
-    expect((await asked.approve("ada")).status).toBe(200);
+    await approveUnproven(test, asked.requestId);
     const allowed = await running;
     expect(allowed).toMatchObject({ code: 0, err: expect.stringContaining("/approve/") });
     expect(answerOf(allowed)).toEqual({ hookSpecificOutput: claudeAnswer("allow") });

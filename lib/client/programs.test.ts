@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
-import { openNext } from "#support/authorizations";
+import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listen, listenFor } from "#support/listen";
@@ -82,7 +82,7 @@ const start = (slug: string, args: string[] = []) =>
     // It would try to reach its maker for a while before it ends.
     env: { COUNTERSIGN_API_KEY: key, OPENAI_AGENTS_DISABLE_TRACING: "1" },
   });
-const approveNext = async () => expect((await (await openNext(test, key)).approve("ada")).status).toBe(200);
+const approveNext = async () => approveUnproven(test, (await openNext(test, key)).requestId);
 const attestedBy = async (agent: string) =>
   (await test.call("GET", `/v1/attestations?agent_slug=${agent}`, { key })).body.attestations;
 
@@ -244,7 +244,7 @@ describe("the deployment protection rule", () => {
     const asked = await openNext(test, key, "deployer");
     expect(asked.context).toMatchObject({ commit: "c0ffee" });
     expect(answers()).toEqual([]);
-    await asked.approve("ada");
+    await approveUnproven(test, asked.requestId);
     await poll(program.read).toContain("answered");
     expect(answers()).toHaveLength(1);
     expect(await attestedBy("deployer")).toHaveLength(1);

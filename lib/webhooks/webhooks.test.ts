@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { WebhookWithSecret } from "#lib/contract/webhooks";
 import type { WebhookEvent } from "#lib/domain/webhook-events";
 import { startTestApp, type TestApp } from "#support/app";
-import { ask, expireRequest } from "#support/authorizations";
+import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { type Received, type Receiver, startReceiver } from "#support/webhook-receiver";
 import { createDeliveries } from "./deliver";
@@ -101,7 +101,7 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
       await asking({ context, action: "SECRET-ACTION 3" }),
       await asking({ context, action: "SECRET-ACTION 4" }),
     ];
-    expect((await approved.approve("ada")).status).toBe(200);
+    await approveUnproven(test, approved.made.request_id);
     expect((await denied.deny("SECRET-REASON")).status).toBe(200);
     // Nobody reads this one: the service notices by itself.
     await expireRequest(test, expired.made.request_id);
@@ -370,7 +370,7 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
     await create("authorization.approved", "attestation.created");
     receiver.answer = () => ({ status: 500 });
     const asked = await asking({ action: "Pay" });
-    await asked.approve("ada");
+    await approveUnproven(test, asked.made.request_id);
     const { human_authorization } = (await asked.read(key)).body;
     const body = { agent_slug: `bot-${person}`, action: "Pay", inputs_hash: "x", human_authorization };
     const { attestation_id } = (await test.call("POST", "/v1/attest", { key, body })).body;
