@@ -9,35 +9,25 @@ import { makeReceiptSamples, type ReceiptSamples } from "#support/receipt-sample
 import { verifyInBrowser } from "./browser";
 import { UnreadableError } from "./read-json";
 
-/** Signatures and pairings of equal inputs are computed once: most changes are elsewhere. */
-const { remember } = vi.hoisted(() => ({
-  remember: <Args extends unknown[], Result>(run: (...args: Args) => Result) => {
-    const known = new Map<string, Result>();
-    return (...args: Args): Result => {
-      const bytes = (_: string, value: unknown) =>
-        value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
-      const name = JSON.stringify(args, bytes);
-      const result = known.get(name) ?? run(...args);
-      known.set(name, result);
-      return result;
-    };
-  },
-}));
+// Most changes leave the inputs of signatures and pairings as they are.
 vi.mock("#lib/domain/ed25519", async (load) => {
   const real = await load<typeof import("#lib/domain/ed25519")>();
+  const { remember } = await import("#support/remember");
   return { ...real, verifyEd25519Strict: remember(real.verifyEd25519Strict) };
+});
+vi.mock("#lib/domain/groth16", async (load) => {
+  const real = await load<typeof import("#lib/domain/groth16")>();
+  const { remember } = await import("#support/remember");
+  return { ...real, verifyGroth16: remember(real.verifyGroth16) };
 });
 vi.mock("./check-presentation", async (load) => {
   const real = await load<typeof import("./check-presentation")>();
+  const { remember } = await import("#support/remember");
   return {
     ...real,
     checkLonePresentation: remember(real.checkLonePresentation),
     checkPublicProof: remember(real.checkPublicProof),
   };
-});
-vi.mock("./check-authorization", async (load) => {
-  const real = await load<typeof import("./check-authorization")>();
-  return { checkAuthorization: remember(real.checkAuthorization) };
 });
 
 type Path = (string | number)[];
