@@ -27,6 +27,7 @@ describe("a server's start", () => {
   });
 
   it("keeps data and keys through a stop and a kill -9, in files for its user alone", async () => {
+    await copyEmbeddedTemplate(dataDir);
     const first = await start();
     const key = await obtainKey(first.base);
     const settings = { PORT: String(first.port) };
