@@ -33,6 +33,8 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
     database = anyKind === "postgres" ? await createTestDatabase() : null;
     server = await startServer(door, dataDir, {
       ...(database && { DATABASE_URL: database.url }),
+      // Each process counts with a share of its own.
+      PROCESSES: "1",
       TRUSTED_PROXY_HOPS: "1",
       LIMIT_PUBLIC_READ_PER_MINUTE: String(readsPerMinute[door]),
       LOG_LEVEL: "error",
@@ -47,7 +49,7 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
   });
 
   if (door === "next") {
-    it("are drawn as pictures beside the requests, as many at once as the queue holds", async () => {
+    it("are drawn as pictures beside the requests, as many at once as one client may have", async () => {
       const { base } = server;
       const key = await obtainKey(base);
       const body = { agent_slug: "drawn", action: "a", inputs_hash: "b" };
@@ -57,8 +59,8 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
       const answers = await Promise.all(Array.from({ length: 60 }, () => fetch(picture)));
       const statuses = answers.map(({ status }) => status);
       expect(new Set(statuses)).toEqual(new Set([200, 503]));
-      // The queue holds 16. The thread may have taken one more before the others came, or not.
-      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(16);
+      // Twelve may wait or be drawn. More are, if some are done before the last have come.
+      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(12);
       expect(answers.find(({ status }) => status === 503)?.headers.get("retry-after")).toBe("2");
       expect((await fetch(picture)).status).toBe(200);
     });
