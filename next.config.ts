@@ -37,6 +37,7 @@ const config: NextConfig = {
       { source: "/docs/api/:slug([a-z-]+)\\.md", headers: toList(dataOnly) },
       { source: "/approve/:path*", headers: toList(secretLink) },
       { source: "/demo/:path*", headers: toList(secretLink) },
+      { source: "/notices/:path*", headers: toList(secretLink) },
       // The stand-in wallet's link holds the bridge's key.
       { source: "/dev/world-app", headers: toList(secretLink) },
     ];

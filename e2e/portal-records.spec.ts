@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, makeKey, newAddress, readLink, signIn } from "./portal-helpers";
 import { test } from "./test";
 
 test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
@@ -137,6 +137,42 @@ test("follows requests live, shows the link, cancels it", async ({ page, request
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByRole("button", { name: "Cancel request" }).click();
   await expect(page.getByText("Request cancelled.")).toBeVisible();
+
+  await page.goto("/portal/approvers");
+  const ana = newAddress("ana");
+  await page.getByLabel("Name", { exact: true }).fill("Ana");
+  await page.getByLabel("E-mail address").fill(ana);
+  await page.getByRole("button", { name: "Add approver" }).click();
+  await expect(page.getByText("Not accepted yet")).toBeVisible();
+  await page.getByLabel("New group").fill("Finance");
+  await page.getByRole("checkbox", { name: "Ana" }).check();
+  await page.getByRole("button", { name: "Create group" }).click();
+  await expect(page.getByText("Delete Finance")).toBeVisible();
+  await expectGoodPage(page);
+  const link = await readLink(request, ana, "/notices/");
+  for (let look = 0; look < 3; look += 1) await page.goto(link);
+  await expect(page.getByRole("button", { name: "Decline" })).toBeVisible();
+  await expectGoodPage(page);
+  await page.getByRole("button", { name: "Accept" }).click();
+  await expect(page.getByText("gets these e-mails")).toBeVisible();
+  const asked = await callApi(request, key, "/v1/authorize", {
+    agent_slug,
+    action: "Pay C",
+    approvers: ["Finance"],
+  });
+  await expect
+    .poll(() => readLink(request, ana, "/approve/"), { timeout: 20_000 })
+    .toBe(asked["approval_url"]);
+  await page.goto("/portal/inbox");
+  await expect(page.getByRole("link", { name: "Pay C" })).toHaveAttribute("href", /\/approve\/areq_/);
+  await expect(page.getByRole("link", { name: "Inbox 1 waiting" })).toBeVisible();
+  await page.getByLabel("Send me requests that wait").selectOption("all");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("Saved.")).toBeVisible();
+  await expectGoodPage(page);
+  await page.goto(`${link}?from=mail`);
+  await page.getByRole("button", { name: "Unsubscribe" }).click();
+  await expect(page.getByText("no longer gets these e-mails")).toBeVisible();
 });
 
 test("answers a stranger's look at each page as an unknown address", async ({ page, request, browser }) => {

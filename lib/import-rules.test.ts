@@ -67,6 +67,10 @@ const folders: Record<string, { forbidden: [string, string]; allowed: [string, s
     forbidden: ["#lib/portal/overview", "next/headers"],
     allowed: ["drizzle-orm", "#lib/approvals/rows"],
   },
+  "lib/notices": {
+    forbidden: ["#lib/portal/overview", "next/headers"],
+    allowed: ["#lib/webhooks/schedule", "#lib/approvals/rows"],
+  },
   "lib/mcp": {
     forbidden: ["#lib/attestations/attest", "next/headers"],
     allowed: ["@modelcontextprotocol/server", "#lib/door/route"],

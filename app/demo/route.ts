@@ -1,7 +1,7 @@
 /** POST /demo: makes a demo request. A refusal leads back to the landing page, which explains it. */
 import { forOwnHosts } from "#lib/door/next-door";
 import { AppError, type ErrorName } from "#lib/errors";
-import { answerDemoForm } from "#lib/pages/demo-form";
+import { answerPlainForm } from "#lib/pages/plain-form";
 import { requestDemo } from "#lib/portal/demo";
 
 const explained: Partial<Record<ErrorName, string>> = {
@@ -10,7 +10,7 @@ const explained: Partial<Record<ErrorName, string>> = {
 };
 
 export const POST = forOwnHosts((request: Request) =>
-  answerDemoForm(request, async ({ context }, ip) => {
+  answerPlainForm(request, async ({ context }, ip) => {
     try {
       return await requestDemo(context, ip);
     } catch (error) {

@@ -6,19 +6,22 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { acceptInvitation, inviteMember } from "#lib/accounts/invitations";
+import { listNoticeSettings } from "#lib/accounts/notice-settings";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { saveNotices } from "./(account)/inbox/actions";
 
 const browser = vi.hoisted(() => ({
   cookies: new Map<string, string>(),
+  origin: "http://localhost:3000",
   session: null as { userId: string; email: string; label: string } | null,
 }));
 vi.mock("next/headers", () => ({
-  headers: async () => new Headers({ origin: "http://localhost:3000" }),
+  headers: async () => new Headers({ origin: browser.origin }),
   cookies: async () => ({
     get: (name: string) => ({ name, value: browser.cookies.get(name) }),
     set: (name: string, value: string) => browser.cookies.set(name, value),
@@ -46,6 +49,7 @@ type Action = (state: FormState<unknown>, form: FormData) => Promise<FormState<u
 const elsewhere = new Set([
   "(account)/actions.ts signOut",
   "(account)/actions.ts switchOrganization",
+  "(account)/inbox/actions.ts saveNotices",
   "invitations/[token]/actions.ts requestLink",
   "invitations/[token]/actions.ts accept",
   "invitations/[token]/actions.ts signOut",
@@ -150,6 +154,19 @@ it("deletes the organization that the page shows, and not the one chosen since i
   form.set(shownOrganizationField, invitedTo);
   await expect(deleteAccount?.(idle, form)).rejects.toThrow("redirected to /portal/sign-in");
   expect(await names()).toEqual(["both"]);
+});
+
+it("changes which e-mails a person gets for the organization that the form names, from our own pages only", async () => {
+  const own = person.organizationId;
+  const form = formOf({ organization_id: own, requests: "all", decisions: "on" });
+  const settings = async () =>
+    (await listNoticeSettings(test.app.context, person)).find((one) => one.organizationId === own);
+  browser.origin = "https://evil.example";
+  expect(await saveNotices(idle, form)).toMatchObject({ status: "failed" });
+  browser.origin = "http://localhost:3000";
+  expect(await settings()).toMatchObject({ requests: "named", decisions: false });
+  expect(await saveNotices(idle, form)).toMatchObject({ status: "done" });
+  expect(await settings()).toMatchObject({ requests: "all", decisions: true, reminders: false });
 });
 
 describe.each(routes)("%s", (_name, handler) => {

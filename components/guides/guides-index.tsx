@@ -4,6 +4,7 @@ export type GuideSlug =
   | "quick-start"
   | "attest"
   | "approve"
+  | "approvers"
   | "client"
   | "command-line"
   | "mcp"
@@ -55,6 +56,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "approve",
         title: "Human authorization",
         description: "Ask a person, wait for the decision, and attach it to the attestation.",
+      },
+      {
+        slug: "approvers",
+        title: "Approvers",
+        description: "Notify the right people by e-mail and in the portal that a decision waits.",
       },
     ],
   },

@@ -4,6 +4,7 @@ import wire from "#docs/wire.md";
 import aiSdk from "./content/ai-sdk.md";
 import approvalCards from "./content/approval-cards.md";
 import approve from "./content/approve.md";
+import approvers from "./content/approvers.md";
 import attest from "./content/attest.md";
 import changelog from "./content/changelog.md";
 import client from "./content/client.md";
@@ -31,6 +32,7 @@ const texts: Record<GuideSlug, string> = {
   "quick-start": quickStart,
   attest,
   approve,
+  approvers,
   client,
   "command-line": commandLine,
   mcp,

@@ -10,6 +10,7 @@ const sections = [
   { href: "/portal/agents", label: "Agents" },
   { href: "/portal/attestations", label: "Attestations" },
   { href: "/portal/authorizations", label: "Authorizations" },
+  { href: "/portal/inbox", label: "Inbox" },
   { href: "/portal/webhooks", label: "Webhooks" },
   { href: "/portal/audit", label: "Audit log" },
   { href: "/portal/settings", label: "Settings" },
@@ -19,7 +20,17 @@ function isCurrent(href: string, path: string): boolean {
   return href === "/portal" ? path === href : path === href || path.startsWith(`${href}/`);
 }
 
-export function PortalNav() {
+/** How many requests wait, beside the inbox. */
+function Waiting({ count }: { readonly count: number }) {
+  return (
+    <span className="ml-2 rounded-full bg-accent-soft px-2 text-[13px] text-accent tabular-nums">
+      {count}
+      <span className="sr-only"> waiting</span>
+    </span>
+  );
+}
+
+export function PortalNav({ waiting }: { readonly waiting: number }) {
   const path = usePathname();
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
@@ -43,6 +54,7 @@ export function PortalNav() {
               className="-mb-px inline-flex min-h-11 w-full items-center whitespace-nowrap border-transparent border-b-2 px-3 text-muted text-sm hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink lg:mb-0 lg:rounded-md lg:border-b-0 lg:hover:bg-sunken lg:aria-[current=page]:bg-accent-soft"
             >
               {label}
+              {href === "/portal/inbox" && waiting > 0 ? <Waiting count={waiting} /> : null}
             </Link>
           </li>
         ))}

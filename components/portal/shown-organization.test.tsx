@@ -4,6 +4,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it, vi } from "vitest";
 import { failedState, shownOrganizationField } from "#lib/contract/portal";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "./agent-forms";
+import { ApproverForm, DefaultGroupForm, GroupForm } from "./approver-forms";
 import { CreateKeyForm } from "./create-key-form";
 import { InviteForm } from "./invite-form";
 import { OrganizationForm } from "./organization-form";
@@ -23,6 +24,9 @@ const forms: Record<string, ReactNode> = {
   "API key": <CreateKeyForm action={action} isOwner />,
   invitation: <InviteForm action={action} />,
   organization: <OrganizationForm action={action} name="o" isPublic canChange />,
+  approver: <ApproverForm action={action} />,
+  "approvers' group": <GroupForm action={action} people={[]} />,
+  "default group": <DefaultGroupForm action={action} groups={[]} />,
   presentation: <PresentationForm action={action} attestationId="a" fields={[]} />,
   "of a dialog": <PortalForm action="/">sure?</PortalForm>,
 };

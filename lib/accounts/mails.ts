@@ -7,23 +7,32 @@ function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"]/g, (character) => entities[character] ?? character);
 }
 
-function linkMail(to: string, subject: string, lead: string, link: string, foot: string): Mail {
+/** Paragraphs around one link. A paragraph that is an address of ours becomes a link too. */
+export function linkMail(
+  to: string,
+  subject: string,
+  parts: { lead: string; link: string; foot: readonly string[] },
+): Mail {
+  const paragraphs = [parts.lead, parts.link, ...parts.foot];
+  const { origin } = new URL(parts.link);
+  const toHtml = (text: string) =>
+    text.startsWith(`${origin}/`) && !/\s/.test(text)
+      ? `<p><a href="${escapeHtml(text)}">${escapeHtml(text)}</a></p>`
+      : `<p>${escapeHtml(text)}</p>`;
   return {
     to,
     subject,
-    text: `${lead}\n\n${link}\n\n${foot}\n`,
-    html: `<p>${escapeHtml(lead)}</p><p><a href="${escapeHtml(link)}">${escapeHtml(link)}</a></p><p>${escapeHtml(foot)}</p>`,
+    text: `${paragraphs.join("\n\n")}\n`,
+    html: paragraphs.map(toHtml).join(""),
   };
 }
 
 export function signInMail(to: string, link: string, lifetimeMinutes: number): Mail {
-  return linkMail(
-    to,
-    "Your sign-in link for Countersign",
-    `Open this link and press the button to sign in. It works once and expires in ${lifetimeMinutes} minutes.`,
+  return linkMail(to, "Your sign-in link for Countersign", {
+    lead: `Open this link and press the button to sign in. It works once and expires in ${lifetimeMinutes} minutes.`,
     link,
-    "If you didn't request it, ignore this e-mail. Nothing happens until you press the button.",
-  );
+    foot: ["If you didn't request it, ignore this e-mail. Nothing happens until you press the button."],
+  });
 }
 
 /** Without the organization's name: it is free text of the sender's, and this mail goes out in our name. */
@@ -32,22 +41,33 @@ export function invitationMail(
   link: string,
   { invitedBy, lifetimeDays }: { invitedBy: string; lifetimeDays: number },
 ): Mail {
-  return linkMail(
-    to,
-    "An invitation to an organization on Countersign",
-    `${invitedBy} invited you to join their organization on Countersign. The link works once and expires in ${lifetimeDays} days.`,
+  return linkMail(to, "An invitation to an organization on Countersign", {
+    lead: `${invitedBy} invited you to join their organization on Countersign. The link works once and expires in ${lifetimeDays} days.`,
     link,
-    "If you don't know the sender, ignore this e-mail. Nothing happens until you accept.",
-  );
+    foot: ["If you don't know the sender, ignore this e-mail. Nothing happens until you accept."],
+  });
+}
+
+/** Without the names of the organization and of the approver, for the same reason. */
+export function approverMail(
+  to: string,
+  link: string,
+  { invitedBy, lifetimeDays }: { invitedBy: string; lifetimeDays: number },
+): Mail {
+  return linkMail(to, "Confirm that you want approval requests from Countersign", {
+    lead: `${invitedBy} wants to send you the approval requests of their organization's AI agents. Open this link to accept or decline. It expires in ${lifetimeDays} days.`,
+    link,
+    foot: [
+      "If you don't know the sender, ignore this e-mail. You get no other e-mail from them unless you accept.",
+    ],
+  });
 }
 
 /** Without the receiver's address, which is free text too: the link shows it. */
 export function webhookDisabledMail(to: string, link: string, why: string): Mail {
-  return linkMail(
-    to,
-    "A webhook endpoint on Countersign was disabled",
-    `One of your organization's webhook endpoints was disabled because ${why}. Nothing more is sent to it until you enable it again:`,
+  return linkMail(to, "A webhook endpoint on Countersign was disabled", {
+    lead: `One of your organization's webhook endpoints was disabled because ${why}. Nothing more is sent to it until you enable it again:`,
     link,
-    "Messages that were not delivered are listed there for 30 days, and can be sent again.",
-  );
+    foot: ["Messages that were not delivered are listed there for 30 days, and can be sent again."],
+  });
 }

@@ -27,6 +27,7 @@ import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
 import type { Mailer } from "#lib/mail/mailer";
 import { createResendMailer, createSmtpMailer } from "#lib/mail/transports";
+import { startNotices } from "#lib/notices/send";
 import { openSigners, reloadSigners } from "#lib/signing/first-keys";
 import type { SecretFiles } from "#lib/signing/key-files";
 import { authSecretFile } from "#lib/signing/key-source";
@@ -73,6 +74,7 @@ function deriveSecrets(authSecret: string): Secrets {
   return {
     emailCode: derive("email-code"),
     approvalLink: derive("approval-link"),
+    approverLink: derive("approver-link"),
     mcpState: derive("mcp-state"),
     webhookKeys: derive("webhook-keys"),
     session: Buffer.from(derive("session")).toString("base64"),
@@ -141,7 +143,8 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
 
 /** Work that nobody asks for, which one process does for all. Returns the function that ends it. */
 function startBackground(context: Context): () => Promise<void> {
-  const retries = startRetryLoop(context);
+  const stopRetries = startRetryLoop(context);
+  const stopNotices = startNotices(context);
   const stopDeliveries = startDeliveries(context);
   const stopHousekeeping = startHousekeeping(context);
   const merge: SnapshotContext["merge"] = (before, given) =>
@@ -151,7 +154,8 @@ function startBackground(context: Context): () => Promise<void> {
     stopHousekeeping();
     await stopSnapshots();
     await stopDeliveries();
-    await retries.stop();
+    await stopNotices();
+    await stopRetries();
   };
 }
 

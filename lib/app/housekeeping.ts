@@ -10,6 +10,7 @@ import {
   emailCodeFailures,
   emailCodes,
   idempotencyKeys,
+  notices,
   rateLimits,
   verificationTokens,
   webhookMessages,
@@ -35,6 +36,7 @@ export async function deleteExpired(context: Context): Promise<void> {
     .delete(approvalSubmissions)
     .where(and(eq(approvalSubmissions.status, "refused"), lt(approvalSubmissions.created_at, dayAgo)));
   await db.delete(webhookMessages).where(lt(webhookMessages.created_at, sql`now() - interval '30 days'`));
+  await db.delete(notices).where(lt(notices.created_at, sql`now() - interval '30 days'`));
   await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
 }
 

@@ -158,30 +158,33 @@ function readPlace(text: string): { createdAt: Date; id: string } | undefined {
   return id !== undefined && isCalendarTime(createdAt) ? { createdAt, id } : undefined;
 }
 
-function isAfterCursor(cursor: string | undefined): SQL | undefined {
+export function isAfterCursor(cursor: string | undefined): SQL | undefined {
   if (cursor === undefined) return undefined;
   const { createdAt, id } = decodeCursor(cursor, readPlace);
   const { created_at, id: idColumn } = authorizationRequests;
   return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(idColumn, id)));
 }
 
-export async function listAuthorizations(context: Context, principal: Principal, query: AuthorizationQuery) {
-  const { db } = context.database;
-  const isOwn = eq(authorizationRequests.organization_id, principal.organizationId);
+/** Newest first. Those of `isOwn` whose time is over are marked before `isOnPage` is asked. */
+export async function readPage(
+  { database: { db } }: Context,
+  isOwn: SQL,
+  isOnPage: SQL | undefined,
+  query: PageQuery,
+) {
   await markExpired(db, isOwn);
-  const rows = await listRows(
-    db,
-    and(
-      isOwn,
-      query.status === undefined ? undefined : eq(authorizationRequests.status, query.status),
-      query.agent_slug === undefined ? undefined : sql`${agents.slug_key} = ${slugKey(query.agent_slug)}`,
-      isAfterCursor(query.cursor),
-    ),
-    query.limit + 1,
+  const rows = await listRows(db, and(isOnPage, isAfterCursor(query.cursor)), query.limit + 1);
+  return cutPage(rows, query, (row) => encodeCursor(`${row.created_at.getTime()}.${row.id}`));
+}
+
+export async function listAuthorizations(context: Context, principal: Principal, query: AuthorizationQuery) {
+  const isOwn = eq(authorizationRequests.organization_id, principal.organizationId);
+  const isOnPage = and(
+    isOwn,
+    query.status === undefined ? undefined : eq(authorizationRequests.status, query.status),
+    query.agent_slug === undefined ? undefined : sql`${agents.slug_key} = ${slugKey(query.agent_slug)}`,
   );
-  const { shown, nextCursor } = cutPage(rows, query, (row) =>
-    encodeCursor(`${row.created_at.getTime()}.${row.id}`),
-  );
+  const { shown, nextCursor } = await readPage(context, isOwn, isOnPage, query);
   return {
     authorizations: shown.map((row) => ({ ...describeState(context, row), ...describeOwned(context, row) })),
     next_cursor: nextCursor,

@@ -24,6 +24,7 @@ import { AppError } from "#lib/errors";
 import { codeOf, secretCode } from "./confirmation-code";
 import type { Context } from "./context";
 import { approvalUrl } from "./link";
+import { notifyApprovers } from "./notify";
 import { countPending, findPreviouslyDenied, readDatabaseTime } from "./rows";
 
 export interface AuthorizeInput {
@@ -174,8 +175,10 @@ async function insert(
     created_at: new Date(request.created_at),
     expires_at: new Date(request.expires_at),
   });
+  const { organizationId } = principal;
+  await notifyApprovers(tx, { id: request.request_id, organizationId }, body.approvers);
   await recordAudit(context, tx, {
-    organizationId: principal.organizationId,
+    organizationId,
     actor: actorOf(principal),
     action: "authorization.requested",
     subject: request.request_id,

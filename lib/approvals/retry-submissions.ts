@@ -6,6 +6,7 @@
 import { AppError } from "#lib/errors";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import { shareOf } from "#lib/workers/fair-share";
+import { startRounds } from "#lib/workers/rounds";
 import type { Context } from "./context";
 import { claimSubmission, type DueSubmission, findDue } from "./store-submissions";
 import { attemptSubmission } from "./submissions";
@@ -69,25 +70,11 @@ export function createRetries(context: Context): Retries {
   };
 }
 
-export interface RetryLoop {
-  stop(): Promise<void>;
-}
-
-/** A round does not wait for the one before: an attempt that hangs holds its own place only. */
-export function startRetryLoop(context: Context, retries: Retries = createRetries(context)): RetryLoop {
-  const rounds = new Set<Promise<unknown>>();
-  const timer = setInterval(() => {
-    const round = retries
-      .run()
-      .catch((error: unknown) => context.logger.error({ err: error }, "the approvals' retry round failed"))
-      .finally(() => rounds.delete(round));
-    rounds.add(round);
-  }, roundMs);
-  timer.unref();
-  return {
-    stop: async () => {
-      clearInterval(timer);
-      await Promise.all(rounds);
-    },
-  };
-}
+/** Returns the function that ends the rounds. */
+export const startRetryLoop = (
+  context: Context,
+  retries: Retries = createRetries(context),
+): (() => Promise<void>) =>
+  startRounds(roundMs, retries.run, (error) =>
+    context.logger.error({ err: error }, "the approvals' retry round failed"),
+  );

@@ -17,6 +17,7 @@ import {
   attestations,
   authorizationRequests,
   idempotencyKeys,
+  mailboxMessages,
   webhookMessages,
 } from "#lib/db/schema";
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
@@ -125,6 +126,8 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
   await tx.update(approvals).set({ record: "{}" }).where(eq(approvals.request_id, requestId));
   await tx.delete(approvalSubmissions).where(eq(approvalSubmissions.request_id, requestId));
   await tx.delete(webhookMessages).where(eq(webhookMessages.subject, requestId));
+  // Mails name the request in their link. Those that have left this service cannot be called back.
+  await tx.delete(mailboxMessages).where(sql`position(${requestId} in ${mailboxMessages.text}) > 0`);
   // The answer to POST /v1/authorize is kept under a key of its own.
   await tx
     .delete(idempotencyKeys)

@@ -93,6 +93,7 @@ export async function runAuthorize(command: Command): Promise<void> {
     expires_in_minutes: readCount(command, "expires-in"),
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),
+    approvers: line.values.approver,
     require_code: line.flags.has("require-code"),
   };
   const service = connect(command);

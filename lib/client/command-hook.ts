@@ -28,7 +28,7 @@ import type { AuthorizationRequest, AuthorizationState } from "./wire";
 
 export const hookOptions = [
   ...(["agent", "match", "dialect", "timeout", "defer", "output"] as const),
-  ...(["context", "expires-in", "level", "approvals"] as const),
+  ...(["context", "expires-in", "level", "approvals", "approver"] as const),
   ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
 ] as const satisfies readonly (ValuedOption | FlagOption)[];
 
@@ -86,6 +86,7 @@ async function describeCall({ command, call, isDeferring }: Hook): Promise<Gated
     expires_in_minutes: readCount(command, "expires-in") ?? (isDeferring ? longestExpiryMinutes : undefined),
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),
+    approvers: line.values.approver,
     runId: call.sessionId,
     callId: call.callId ?? "",
     attestation: {

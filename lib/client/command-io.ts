@@ -56,6 +56,7 @@ export const valuedOptions = [
   "expires-in",
   "level",
   "approvals",
+  "approver",
   "idempotency-key",
   "output",
   "name",

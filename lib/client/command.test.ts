@@ -158,6 +158,12 @@ describe("authorize", () => {
     return [...ask, "--idempotency-key", `ask-${more.join()}`];
   };
 
+  it("names approvers, and says which name the organization doesn't have", async () => {
+    const named = await run([...asking(["eve"]), "--approver", "Ana", "--approver", "Eve"]);
+    expect([named.code, named.out]).toEqual([1, ""]);
+    expect(named.err).toContain("approvers.0: is not the name or id of an approver");
+  });
+
   it("waits for an approval, which attest takes, and verify finds in it", async () => {
     const made = await runForJson(...asking());
     expect(made.context).toEqual({ to: "Example=Ltd" });

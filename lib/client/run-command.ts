@@ -53,6 +53,7 @@ authorize
   --expires-in MINUTES  1-1440, default 30
   --level device|orb    default device
   --approvals N         distinct humans, 1-10, default 1
+  --approver NAME       an approver or group of your organization who gets the link by e-mail; can be repeated
   --require-code        the page asks for the confirmation code before a decision
   --wait                wait for the decision
   --output FILE         with --wait: save the human_authorization of an approval
@@ -63,7 +64,7 @@ hook                    for the settings of a coding agent; see /docs/hook
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p)
   --output FILE         write link and code to FILE while waiting
-  --context, --expires-in, --level, --approvals   as for authorize
+  --context, --expires-in, --level, --approvals, --approver   as for authorize
   --public, --private, --agent-key, --code-hash, --model-id   as for attest
 
 agent register
@@ -111,7 +112,19 @@ const commands: Record<string, CommandSpec> = {
   },
   authorize: {
     run: runAuthorize,
-    options: [...what, "context", "expires-in", "level", "approvals", "require-code", "wait", "output"],
+    options: [
+      ...what,
+      ...([
+        "context",
+        "expires-in",
+        "level",
+        "approvals",
+        "approver",
+        "require-code",
+        "wait",
+        "output",
+      ] as const),
+    ],
   },
   hook: { run: runHook, options: hookOptions, failureCode: exitCodes.blocked },
   keys: { run: runKeys, options: ["name"] },

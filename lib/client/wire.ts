@@ -126,6 +126,8 @@ export interface AuthorizeRequest {
   approvals_required?: number | null | undefined;
   /** Nobody can decide without the confirmation code: the page asks for it and never shows it. */
   require_code?: boolean | null | undefined;
+  /** Names or ids of your organization's approvers and groups, who get the link by e-mail. Default: its default group. */
+  approvers?: string[] | null | undefined;
   callback_url?: string | null | undefined;
 }
 

@@ -1,6 +1,15 @@
 /** POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
-import { action, agentSlug, anyObject, cursorQuery, inputsHash, textOf, timestamp } from "./primitives";
+import {
+  action,
+  agentSlug,
+  anyObject,
+  approverName,
+  cursorQuery,
+  inputsHash,
+  textOf,
+  timestamp,
+} from "./primitives";
 
 export const authorizationStatuses = ["pending", "approved", "denied", "expired", "cancelled"] as const;
 export type AuthorizationStatus = (typeof authorizationStatuses)[number];
@@ -45,6 +54,14 @@ export const authorizeBody = z
       description:
         "nobody can decide without the confirmation code: the page asks for it and never shows it, and five wrong ones cancel the request",
     }),
+    approvers: z
+      .array(approverName, "must be an array")
+      .max(10, "must have at most 10 entries")
+      .nullish()
+      .meta({
+        description:
+          "names or ids of your organization's approvers and groups, who get the link by e-mail; without it the default group does; it is not part of the signed request and gives nobody power",
+      }),
     callback_url: httpUri.max(2048).nullish().meta({
       format: "uri",
       description:

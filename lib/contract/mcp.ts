@@ -1,7 +1,7 @@
 /** The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. */
 import { z } from "zod";
 import { authorizationStatuses } from "./authorize";
-import { action, agentSlug, inputsHash, textOf, timestamp, verdict } from "./primitives";
+import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
 import { warnings } from "./warnings";
 
 const json = z.json();
@@ -52,6 +52,11 @@ export const authorizeInput = z.strictObject({
   ...inputs,
   expires_in_minutes: z.number().int().min(1).max(1440).optional(),
   required_level: z.enum(["device", "orb"]).optional(),
+  approvers: z
+    .array(approverName)
+    .max(10)
+    .optional()
+    .describe("Names of the organization's approvers or groups who should get the link by e-mail"),
   idempotency_key: idempotencyKey,
 });
 

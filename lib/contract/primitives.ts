@@ -34,6 +34,8 @@ export const agentSlug = z
   .meta({ examples: ["invoice-bot"] });
 
 export const action = textOf(1, 1000);
+/** Of an approver or a group of an organization. */
+export const approverName = textOf(1, 64);
 export const inputsHash = asciiOf(128);
 export const hexHash = z
   .string()

@@ -5,6 +5,7 @@
 export * from "./schema/accounts";
 export * from "./schema/agents";
 export * from "./schema/approvals";
+export * from "./schema/approvers";
 export * from "./schema/attestations";
 export * from "./schema/door";
 export * from "./schema/keys";

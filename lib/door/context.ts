@@ -25,6 +25,8 @@ export interface ServiceSettings {
   LIMIT_KEYS_PER_ORGANIZATION: number;
   LIMIT_KEY_CHANGES_PER_DAY: number;
   LIMIT_DEMO_PER_IP_PER_HOUR: number;
+  LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: number;
+  LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: number;
   isDemoOn: boolean;
 }
 
@@ -32,6 +34,8 @@ export interface ServiceSettings {
 export interface Secrets {
   emailCode: Uint8Array;
   approvalLink: Uint8Array;
+  /** Of what approvers choose by the links in their mails. */
+  approverLink: Uint8Array;
   mcpState: Uint8Array;
   /** Seals the keys of webhook endpoints. */
   webhookKeys: Uint8Array;

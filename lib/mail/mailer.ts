@@ -4,6 +4,10 @@ export interface Mail {
   subject: string;
   text: string;
   html: string;
+  /** Besides the usual ones. */
+  headers?: Record<string, string>;
+  /** The same for each attempt at one mail, by which Resend and mailboxes know a second one. */
+  idempotencyKey?: string;
 }
 
 export interface Mailer {

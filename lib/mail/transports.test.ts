@@ -23,7 +23,8 @@ async function startResend(received: unknown[]): Promise<string> {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = JSON.parse(Buffer.concat(chunks).toString()) as { from: string };
     const isKnown = request.headers.authorization === "Bearer re_test" && body.from === from;
-    received.push({ path: request.url, ...body });
+    const key = request.headers["idempotency-key"];
+    received.push({ path: request.url, ...(key !== undefined && { key }), ...body });
     response.writeHead(isKnown ? 200 : 422, { "content-type": "application/json" });
     response.end(
       JSON.stringify(
@@ -41,6 +42,14 @@ describe("mail through Resend", () => {
     const received: unknown[] = [];
     await createResendMailer("re_test", from, await startResend(received)).send(mail);
     expect(received).toEqual([{ path: "/emails", from, ...mail }]);
+  });
+
+  it("names a second attempt at the same mail as one, and keeps other headers", async () => {
+    const received: unknown[] = [];
+    const headers = { "List-Unsubscribe": "<https://example.com/leave>" };
+    const mailer = createResendMailer("re_test", from, await startResend(received));
+    await mailer.send({ ...mail, headers, idempotencyKey: "areq_1/waiting/2" });
+    expect(received).toEqual([{ path: "/emails", key: "areq_1/waiting/2", from, ...mail, headers }]);
   });
 
   it("says that mail cannot be sent where Resend refuses", async () => {
@@ -63,8 +72,18 @@ describe("mail through SMTP", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     stop = () => new Promise((resolve) => server.close(() => resolve()));
     const { port } = server.server.address() as AddressInfo;
-    await createSmtpMailer(`smtp://127.0.0.1:${port}`, from).send(mail);
+    const mailer = createSmtpMailer(`smtp://127.0.0.1:${port}`, from);
+    const headers = { "List-Unsubscribe": "<https://example.com/leave>" };
+    await mailer.send({ ...mail, headers, idempotencyKey: "areq_1/waiting/2" });
     const parsed = await PostalMime.parse(Buffer.concat(received));
+    const first = parsed.messageId;
+    expect(first).toMatch(/^<[0-9a-f]{64}@example\.com>$/);
+    expect(parsed.headers.find(({ key }) => key === "list-unsubscribe")?.value).toBe(
+      headers["List-Unsubscribe"],
+    );
+    received.length = 0;
+    await mailer.send({ ...mail, idempotencyKey: "areq_1/waiting/2" });
+    expect((await PostalMime.parse(Buffer.concat(received))).messageId).toBe(first);
     expect(parsed.from?.address).toBe("no-reply@example.com");
     expect(parsed.to?.[0]?.address).toBe(mail.to);
     expect(parsed.subject).toBe(mail.subject);

@@ -1,6 +1,7 @@
 /** The mailers that leave this machine. */
 import { createTransport } from "nodemailer";
 import { Resend } from "resend";
+import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { AppError } from "#lib/errors";
 import type { Mailer } from "./mailer";
 
@@ -19,8 +20,9 @@ function rejectLater(): Promise<never> {
 export function createResendMailer(apiKey: string, from: string, baseUrl?: string): Mailer {
   const resend = new Resend(apiKey, baseUrl === undefined ? {} : { baseUrl });
   return {
-    send: async (mail) => {
-      const sent = Promise.race([resend.emails.send({ from, ...mail }), rejectLater()]);
+    send: async ({ idempotencyKey, ...mail }) => {
+      const once = idempotencyKey === undefined ? {} : { idempotencyKey };
+      const sent = Promise.race([resend.emails.send({ from, ...mail }, once), rejectLater()]);
       const { error } = await sent.catch((cause: unknown) => {
         throw outOfReach(cause);
       });
@@ -29,14 +31,21 @@ export function createResendMailer(apiKey: string, from: string, baseUrl?: strin
   };
 }
 
+/** SMTP knows no second attempt, but a mailbox knows a mail that it has (RFC 5322 section 3.6.4). */
+function messageIdOf(key: string, from: string): string {
+  const domain = /@([^\s>]+)/.exec(from)?.[1] ?? "countersign";
+  return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
+}
+
 export function createSmtpMailer(url: string, from: string): Mailer {
   const transport = createTransport(
     { url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
     { from },
   );
   return {
-    send: async (mail) => {
-      await transport.sendMail(mail).catch((cause: unknown) => {
+    send: async ({ idempotencyKey, ...mail }) => {
+      const once = idempotencyKey === undefined ? {} : { messageId: messageIdOf(idempotencyKey, from) };
+      await transport.sendMail({ ...mail, ...once }).catch((cause: unknown) => {
         throw outOfReach(cause);
       });
     },

@@ -148,6 +148,11 @@ describe.each(clients)("%s", (_, connect) => {
     });
     const both = await use(client, "attest_action", { ...asking, inputs_hash: "sha256:00" });
     expect(both).toMatchObject({ isError: true });
+    const nobody = await use(client, "request_human_authorization", { ...asking, approvers: ["Eve"] });
+    expect(nobody).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("approvers.0: is not the name") }],
+    });
     const none = await use(client, "attest_action", { agent_slug: "mcp-bot", action: "Paid" });
     expect(none).toMatchObject({ isError: true });
   });

@@ -4,6 +4,7 @@
  */
 
 import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
+import { forgetApprover } from "#lib/accounts/approvers";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { personNotFound, type Role, requireRole } from "#lib/accounts/members";
@@ -101,6 +102,7 @@ export async function removeMember(
     const { member, isLastOwner } = await findMember(tx, organizationId, leaving.userId);
     if (isLastOwner) throw lastOwner();
     await tx.delete(memberships).where(isRole(organizationId, leaving.userId));
+    await forgetApprover(tx, organizationId, member.email);
     const revoked = leaving.revokeKeys
       ? await tx
           .update(apiKeys)

@@ -9,6 +9,7 @@ import { cancelAuthorization } from "#lib/approvals/decide";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,
+  approvers,
   authorizationRequests,
   invitations,
   memberships,
@@ -112,6 +113,7 @@ export async function deleteOrganization(
       .set({ revoked_at: now })
       .where(and(eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)));
     await tx.delete(invitations).where(eq(invitations.organization_id, organizationId));
+    await tx.delete(approvers).where(eq(approvers.organization_id, organizationId));
     const gone = await tx
       .delete(memberships)
       .where(eq(memberships.organization_id, organizationId))

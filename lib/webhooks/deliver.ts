@@ -4,12 +4,13 @@ import { markExpired } from "#lib/approvals/rows";
 import { mayReachLoopback } from "#lib/door/receiver-url";
 import { AppError } from "#lib/errors";
 import { createFairQueue } from "#lib/workers/fair-queue";
+import { startRounds } from "#lib/workers/rounds";
 import { disableIfHopeless } from "./disable";
 import { type EndpointRow, giveKeys } from "./endpoints";
 import { type EndpointKeys, openKeys, signMessage, UnreadableKeys } from "./keys";
 import { type Claimed, claimDelivery, type Due, dueReader, settleDelivered, settleFailed } from "./outbox";
 import { type PostResult, post, type Resolve } from "./post";
-import { findPause } from "./schedule";
+import { findPause, randomShare } from "./schedule";
 
 const slots = 64;
 const slotsOfOwner = 16;
@@ -20,10 +21,6 @@ export interface DeliveryOptions {
   timeoutMs?: number;
   resolve?: Resolve;
 }
-
-/** 0 to 1 */
-const randomShare = ({ random }: Pick<Context, "random">) =>
-  new DataView(random(4).buffer.slice(0)).getUint32(0) / 2 ** 32;
 
 function openAll(
   context: Context,
@@ -123,29 +120,18 @@ export function createDeliveries(context: Context, options: DeliveryOptions = {}
 }
 
 /**
- * A round each second, whatever became of the one before: a receiver that hangs holds its own place only. Requests whose
- * time is over are noticed here too, because somebody may wait for that. Returns the function that ends the rounds.
+ * A round each second. Requests whose time is over are noticed here too, because somebody may wait for that. Returns the
+ * function that ends the rounds.
  */
 export function startDeliveries(
   context: Context,
   deliveries: Deliveries = createDeliveries(context),
 ): () => Promise<void> {
-  const rounds = new Set<Promise<unknown>>();
-  let isStopped = false;
-  async function work(): Promise<void> {
+  async function work(isStopped: () => boolean): Promise<void> {
     await markExpired(context.database.db, undefined);
-    while ((await deliveries.run()) > 0 && !isStopped);
+    while ((await deliveries.run()) > 0 && !isStopped());
   }
-  const timer = setInterval(() => {
-    const round = work()
-      .catch((error: unknown) => context.logger.warn({ err: error }, "a round of webhooks failed"))
-      .finally(() => rounds.delete(round));
-    rounds.add(round);
-  }, roundMs);
-  timer.unref();
-  return async () => {
-    isStopped = true;
-    clearInterval(timer);
-    await Promise.all(rounds);
-  };
+  return startRounds(roundMs, work, (error) =>
+    context.logger.warn({ err: error }, "a round of webhooks failed"),
+  );
 }

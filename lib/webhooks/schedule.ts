@@ -21,6 +21,10 @@ const pauses = [
 const busy = new Set([429, 502, 504]);
 const maxPauseSeconds = 24 * hour;
 
+/** 0 to 1 */
+export const randomShare = ({ random }: { random: (length: number) => Uint8Array }) =>
+  new DataView(random(4).buffer.slice(0)).getUint32(0) / 2 ** 32;
+
 export interface FailedAttempt {
   /** Counted with this one. */
   attempts: number;

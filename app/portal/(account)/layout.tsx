@@ -5,13 +5,14 @@ import { OrganizationSwitcher } from "#components/portal/organization-switcher";
 import { PortalNav } from "#components/portal/portal-nav";
 import { PortalFrame } from "#components/portal/shown-organization";
 import { SubmitButton } from "#components/portal/submit-button";
+import { countWaiting } from "#lib/approvals/inbox";
 import { readPortal } from "#lib/pages/portal-request";
 import { signOut, switchOrganization } from "./actions";
 
 export default async function PortalLayout({ children }: { readonly children: ReactNode }) {
   const portal = await readPortal();
   if (portal === null) return children;
-  const { person, membership, memberships } = portal;
+  const { context, person, membership, memberships } = portal;
   return (
     <PortalFrame organizationId={person.organizationId}>
       <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6">
@@ -40,7 +41,7 @@ export default async function PortalLayout({ children }: { readonly children: Re
           </div>
         </div>
         <div className="lg:grid lg:grid-cols-[11rem_minmax(0,1fr)] lg:gap-8">
-          <PortalNav />
+          <PortalNav waiting={await countWaiting(context, person)} />
           <div className="min-w-0 pt-6 lg:pt-0">{children}</div>
         </div>
       </div>

@@ -8,6 +8,7 @@ import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readOrganization } from "#lib/portal/organization";
 import { changeRole, deleteAccount, invite, remove, saveOrganization, withdraw } from "./actions";
@@ -59,6 +60,9 @@ export default async function SettingsPage() {
           isPublic={organization.defaultPublic}
           canChange={isOwner}
         />
+        <p className="mt-5 text-muted">
+          <TextLink href="/portal/approvers">Approvers</TextLink> get approval requests by e-mail.
+        </p>
       </Card>
       <Card title="Members" className="mt-5">
         <MemberTable

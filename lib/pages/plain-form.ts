@@ -1,11 +1,11 @@
-/** The demo's two buttons: plain forms that work without JavaScript, each answered with where to go. */
+/** Buttons of the demo and of approvers: plain forms that work without JavaScript, each answered with where to go. */
 import { type App, getApp } from "#lib/app/app";
 import { requestAddress } from "#lib/app/request-address";
 import { requireSameOrigin } from "#lib/door/same-origin";
 import { AppError, describeError } from "#lib/errors";
 
 /** `work` gives the path that the visitor is led to. */
-export async function answerDemoForm(
+export async function answerPlainForm(
   request: Request,
   work: (app: App, ip: string) => Promise<string>,
 ): Promise<Response> {

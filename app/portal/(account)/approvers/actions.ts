@@ -1,0 +1,67 @@
+"use server";
+/** Who is notified of the organization's requests. */
+import { revalidatePath } from "next/cache";
+import { chooseDefaultGroup, removeGroup, saveGroup } from "#lib/accounts/approver-groups";
+import { addApprover, removeApprover } from "#lib/accounts/approvers";
+import type { FormState } from "#lib/contract/portal";
+import {
+  approverForm,
+  approverIdForm,
+  defaultGroupForm,
+  groupForm,
+  groupIdForm,
+} from "#lib/contract/portal-approvers";
+import { limitMails, runAction } from "#lib/pages/portal-request";
+
+type State = FormState<null>;
+
+function refresh(state: State): State {
+  if (state.status === "done") revalidatePath("/portal/approvers");
+  return state;
+}
+
+export async function add(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(approverForm, form, async ({ context, person }, input) => {
+      await limitMails(input.email);
+      const isAsked = await addApprover(context, person, input);
+      const message = isAsked
+        ? `${input.name} added. They get requests once they accept, with the link that we sent to ${input.email}.`
+        : `${input.name} added.`;
+      return { message, result: null };
+    }),
+  );
+}
+
+export async function remove(_state: State, form: FormData): Promise<State> {
+  return runAction(approverIdForm, form, async ({ context, person }, input) => {
+    await removeApprover(context, person, input.approver_id);
+    return { message: "Approver removed.", result: null };
+  });
+}
+
+export async function save(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(groupForm, form, async ({ context, person }, input) => {
+      const id = input.group_id ?? null;
+      await saveGroup(context, person, { id, name: input.name, memberIds: input.members });
+      return { message: "Group saved.", result: null };
+    }),
+  );
+}
+
+export async function deleteGroup(_state: State, form: FormData): Promise<State> {
+  return runAction(groupIdForm, form, async ({ context, person }, input) => {
+    await removeGroup(context, person, input.group_id);
+    return { message: "Group deleted.", result: null };
+  });
+}
+
+export async function chooseDefault(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(defaultGroupForm, form, async ({ context, person }, input) => {
+      await chooseDefaultGroup(context, person, input.group_id);
+      return { message: "Default saved.", result: null };
+    }),
+  );
+}

@@ -1,0 +1,17 @@
+"use server";
+/** Which e-mails a person gets. The form names the organization: an approver need not belong to it. */
+import { saveNoticeSettings } from "#lib/accounts/notice-settings";
+import type { FormState } from "#lib/contract/portal";
+import { noticeForm } from "#lib/contract/portal-approvers";
+import { runUserAction } from "#lib/pages/portal-request";
+
+type State = FormState<null>;
+
+export async function saveNotices(_state: State, form: FormData): Promise<State> {
+  return runUserAction(noticeForm, form, async ({ context }, user, input) => {
+    const { organization_id, requests, decisions, reminders } = input;
+    const wanted = { requests, decisions: decisions === "on", reminders: reminders === "on" };
+    await saveNoticeSettings(context, user, organization_id, wanted);
+    return { message: "Saved.", result: null };
+  });
+}

@@ -1,0 +1,69 @@
+/** /portal/inbox: what waits for a decision and what was decided, of every organization that concerns this person. */
+import type { Metadata } from "next";
+import { InboxTable } from "#components/portal/inbox-table";
+import { LiveRefresh } from "#components/portal/live-refresh";
+import { NoticeForm } from "#components/portal/notice-form";
+import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
+import { Card } from "#components/ui/card";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { TextLink } from "#components/ui/text-link";
+import { listNoticeSettings } from "#lib/accounts/notice-settings";
+import { listInbox } from "#lib/approvals/inbox";
+import { inboxFilters } from "#lib/contract/portal-approvers";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { saveNotices } from "./actions";
+
+export const metadata: Metadata = { title: "Inbox" };
+
+const pageSize = 20;
+const path = "/portal/inbox";
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export default async function InboxPage({ searchParams }: PageProps) {
+  const { context, person } = await requirePortal(path);
+  const { show, cursor } = inboxFilters.parse(await searchParams);
+  const isWaiting = show === "waiting";
+  const { rows, nextCursor } = await orNotFound(
+    listInbox(context, person, { isWaiting, limit: pageSize, cursor }),
+  );
+  const settings = await listNoticeSettings(context, person);
+  const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ show, ...more })}`;
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      {isWaiting ? <LiveRefresh /> : null}
+      <PageHeading
+        title="Inbox"
+        lead="Approval requests of your organizations, and those that name you as an approver."
+      />
+      <Card>
+        <p className="mb-4 flex gap-4">
+          {isWaiting ? <strong>Waiting</strong> : <TextLink href={path}>Waiting</TextLink>}
+          {isWaiting ? <TextLink href={`${path}?show=decided`}>Decided</TextLink> : <strong>Decided</strong>}
+        </p>
+        <InboxTable rows={rows} isWaiting={isWaiting} />
+        <CursorPagination
+          label="requests"
+          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
+          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+        />
+      </Card>
+      <Card title="E-mails" className="mt-5">
+        <p className="mb-5 text-muted">
+          An e-mail has the link to decide. Owners choose the{" "}
+          <TextLink href="/portal/approvers">approvers</TextLink> whom requests can name.
+        </p>
+        <ul className="flex flex-col gap-6">
+          {settings.map((one) => (
+            <li key={one.organizationId}>
+              <NoticeForm action={saveNotices} settings={one} />
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </PortalPage>
+  );
+}

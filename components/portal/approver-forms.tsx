@@ -1,0 +1,134 @@
+"use client";
+/** Adding an approver, a group and its people, and the group that is notified by default. */
+import { useActionState } from "react";
+import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
+import { type FormAction, type FormState, idleState } from "#lib/contract/portal";
+import { FormStatus } from "./form-status";
+import { listValue, textValue } from "./form-values";
+import { PortalForm } from "./shown-organization";
+import { SubmitButton } from "./submit-button";
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+interface TextFieldProps {
+  readonly id: string;
+  readonly name: "name" | "email";
+  readonly label: string;
+  readonly state: FormState<null>;
+  readonly placeholder?: string;
+  readonly value?: string;
+}
+
+function TextField({ id, name, label, state, placeholder, value = "" }: TextFieldProps) {
+  const error = state.errors[name];
+  return (
+    <Field id={id} label={label} {...(error ? { error } : {})}>
+      <Input
+        {...describeControl(id, { error: error !== undefined })}
+        name={name}
+        type={name === "email" ? "email" : "text"}
+        required
+        maxLength={name === "name" ? 64 : 254}
+        autoComplete="off"
+        defaultValue={textValue(state, name, value)}
+        placeholder={placeholder}
+      />
+    </Field>
+  );
+}
+
+export function ApproverForm({ action }: { readonly action: FormAction }) {
+  const [state, submit] = useActionState(action, idleState);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField id="approver-name" name="name" label="Name" state={state} placeholder="Ana" />
+        <TextField
+          id="approver-email"
+          name="email"
+          label="E-mail address"
+          state={state}
+          placeholder="ana@example.com"
+        />
+      </div>
+      <p className="text-muted text-sm">
+        Agents use the name in <code>approvers</code>. The person gets one e-mail and must accept first.
+      </p>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Add approver</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}
+
+interface GroupFormProps {
+  readonly action: FormAction;
+  readonly people: readonly Named[];
+  /** Absent for a new one. */
+  readonly group?: Named & { readonly members: readonly Named[] };
+}
+
+export function GroupForm({ action, people, group }: GroupFormProps) {
+  const [state, submit] = useActionState(action, idleState);
+  const chosen = listValue(state, "members", group?.members.map(({ id }) => id) ?? []);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-3">
+      {group === undefined ? null : <input type="hidden" name="group_id" value={group.id} />}
+      <TextField
+        id={`group-${group?.id ?? "new"}`}
+        name="name"
+        label={group === undefined ? "New group" : "Group"}
+        state={state}
+        value={group?.name ?? ""}
+        placeholder="Finance"
+      />
+      <fieldset className="flex flex-wrap gap-x-6">
+        <legend className="sr-only">People of {group?.name ?? "the new group"}</legend>
+        {people.map(({ id, name }) => (
+          <Checkbox key={id} name="members" value={id} label={name} defaultChecked={chosen.includes(id)} />
+        ))}
+      </fieldset>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton variant={group === undefined ? "primary" : "secondary"}>
+          {group === undefined ? "Create group" : "Save group"}
+        </SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}
+
+interface DefaultGroupFormProps {
+  readonly action: FormAction;
+  readonly groups: readonly (Named & { readonly isDefault: boolean })[];
+}
+
+export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
+  const [state, submit] = useActionState(action, idleState);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-4">
+      <Field id="default-group" label="If a request names nobody, notify">
+        <Select
+          id="default-group"
+          name="group_id"
+          defaultValue={textValue(state, "group_id", groups.find(({ isDefault }) => isDefault)?.id ?? "")}
+        >
+          <option value="">nobody</option>
+          {groups.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      </Field>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton variant="secondary">Save default</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}

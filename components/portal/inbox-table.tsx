@@ -1,0 +1,98 @@
+/** Requests that wait for a person, or were decided, with the link to the approval page. */
+import { AgentText } from "#components/agent-text";
+import { type Column, DataTable } from "#components/ui/data-table";
+import { StatusPill } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { AuthorizationStatus } from "#lib/contract/authorize";
+import { AuthorizationStatusPill } from "./authorization-status";
+
+interface InboxRow {
+  readonly request_id: string;
+  readonly organization_name: string;
+  readonly agent_slug: string;
+  readonly action: string;
+  readonly status: AuthorizationStatus;
+  readonly environment: string;
+  readonly approvals: { readonly required: number; readonly given: number };
+  readonly expires_at: string;
+  readonly decided_at: string | null;
+  readonly denial_reason: string | null;
+  readonly expires_soon: boolean;
+  readonly approval_url: string;
+}
+
+const columns: readonly Column<InboxRow>[] = [
+  {
+    id: "action",
+    header: "Action",
+    isRowHeader: true,
+    cell: (row) => (
+      <>
+        <TextLink href={new URL(row.approval_url).pathname}>
+          {row.action === "" ? "Erased" : <AgentText value={row.action} hideWarnings />}
+        </TextLink>
+        <span className="block font-normal text-muted">
+          <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
+          <AgentText value={row.organization_name} isName hideWarnings />
+        </span>
+      </>
+    ),
+  },
+  {
+    id: "status",
+    header: "State",
+    cell: (row) => (
+      <span className="flex flex-wrap gap-1.5">
+        <AuthorizationStatusPill
+          status={row.status}
+          environment={row.environment}
+          given={row.approvals.given}
+        />
+        {row.expires_soon ? <StatusPill tone="warn">Expires soon</StatusPill> : null}
+        {row.denial_reason === null ? null : (
+          <span className="block w-full text-muted">
+            <AgentText value={row.denial_reason} hideWarnings />
+          </span>
+        )}
+      </span>
+    ),
+  },
+  {
+    id: "approvals",
+    header: "Approvals",
+    numeric: true,
+    cell: (row) => `${row.approvals.given} of ${row.approvals.required}`,
+  },
+  {
+    id: "when",
+    header: "When",
+    cell: (row) => (
+      <>
+        <span className="block text-muted">{row.status === "pending" ? "expires" : "ended"}</span>
+        <Timestamp iso={row.status === "pending" ? row.expires_at : (row.decided_at ?? row.expires_at)} />
+      </>
+    ),
+  },
+];
+
+interface InboxTableProps {
+  readonly rows: readonly InboxRow[];
+  readonly isWaiting: boolean;
+}
+
+export function InboxTable({ rows, isWaiting }: InboxTableProps) {
+  return (
+    <DataTable
+      caption={isWaiting ? "Requests that wait, newest first" : "Decided requests, newest first"}
+      columns={columns}
+      rows={rows}
+      rowKey={(row) => row.request_id}
+      empty={
+        <p className="py-4 text-muted">
+          {isWaiting ? "Nothing waits for a decision." : "Nothing was decided yet."}
+        </p>
+      }
+    />
+  );
+}

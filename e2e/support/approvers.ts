@@ -1,0 +1,64 @@
+/** For tests only: approvers who have accepted, and what they were mailed. */
+import { expect } from "vitest";
+import { acceptApproverLink } from "#lib/accounts/approver-links";
+import { addApprover } from "#lib/accounts/approvers";
+import type { MemberPrincipal } from "#lib/door/principal";
+import { listMailbox } from "#lib/mail/mailbox";
+import { sendNotices } from "#lib/notices/send";
+import type { TestApp } from "./app";
+
+/** Newest first. */
+export async function mailsTo({ app }: TestApp, email: string) {
+  return (await listMailbox(app.context.database)).filter(({ to }) => to === email);
+}
+
+/** The secret part of the link in the first mail to this address. */
+export async function tokenOf(test: TestApp, email: string): Promise<string> {
+  const text = (await mailsTo(test, email)).at(-1)?.text ?? "";
+  return /\/notices\/(\S+)/.exec(text)?.[1] ?? "";
+}
+
+export async function addConfirmed(
+  test: TestApp,
+  owner: MemberPrincipal,
+  name: string,
+  email: string,
+): Promise<void> {
+  await addApprover(test.app.context, owner, { name, email });
+  await acceptApproverLink(test.app.context, await tokenOf(test, email), "192.0.2.9");
+}
+
+const slowly = { timeout: 30_000 };
+
+/** When everything that is due was sent or dropped, by whichever round. */
+export async function sendAll({ app }: TestApp): Promise<void> {
+  const { database } = app.context;
+  const isOpen = `SELECT FROM notices WHERE status = 'pending' AND (next_attempt_at <= clock_timestamp()
+    OR attempts > 0 AND next_attempt_at < clock_timestamp() + interval '61 seconds')`;
+  await expect
+    .poll(async () => {
+      await sendNotices(app.context);
+      return (await database.query(isOpen, [])).rows.length;
+    }, slowly)
+    .toBe(0);
+}
+
+/** When this is what became of a request's notices, as `kind status`. */
+export async function expectNotices({ app }: TestApp, requestId: string, ...wanted: string[]): Promise<void> {
+  const ofRequest = "SELECT kind, status FROM notices WHERE request_id = $1 ORDER BY kind";
+  await expect
+    .poll(async () => {
+      await sendNotices(app.context);
+      const { rows } = await app.context.database.query(ofRequest, [requestId]);
+      return rows.map((row) => `${row["kind"]} ${row["status"]}`);
+    }, slowly)
+    .toEqual(wanted);
+}
+
+/** As if the time of the reminder had come. */
+export async function makeReminderDue({ app }: TestApp, requestId: string): Promise<void> {
+  await app.context.database.query(
+    "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE kind = 'reminder' AND request_id = $1",
+    [requestId],
+  );
+}

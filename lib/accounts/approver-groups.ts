@@ -1,0 +1,123 @@
+/** Groups of approvers, and the one that is notified if a request names nobody. */
+
+import { and, eq, inArray, isNotNull, isNull, ne } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { approverGroups, approvers } from "#lib/db/schema";
+import { uuidV7 } from "#lib/domain/ids";
+import { actorOf, type MemberPrincipal } from "#lib/door/principal";
+import { fieldError } from "#lib/errors";
+import { requireFreeName } from "./approvers";
+import { recordAudit } from "./audit";
+import type { AccountsContext } from "./context";
+import { personNotFound, requireRole } from "./members";
+import { lockOrganization } from "./organizations";
+
+export interface WantedGroup {
+  /** Null for a new one. */
+  id: string | null;
+  name: string;
+  memberIds: string[];
+}
+
+const isGroup = (organizationId: string, id: string) =>
+  and(eq(approvers.organization_id, organizationId), eq(approvers.id, id), isNull(approvers.email));
+
+/** What an owner does to the groups, under the organization's lock and in its audit log. */
+async function change(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  work: (tx: Executor) => Promise<{ action: string; subject: string }>,
+): Promise<void> {
+  const { organizationId } = person;
+  await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await requireRole(tx, person, "owner");
+    await recordAudit(context, tx, { organizationId, actor: actorOf(person), ...(await work(tx)) });
+  });
+}
+
+/** Of the organization, and no groups. */
+async function requirePeople(tx: Executor, organizationId: string, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const found = await tx
+    .select({ id: approvers.id })
+    .from(approvers)
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        inArray(approvers.id, ids),
+        isNotNull(approvers.email),
+        isNotNull(approvers.name),
+        ne(approvers.status, "removed"),
+      ),
+    );
+  if (found.length < new Set(ids).size)
+    throw fieldError("validation_error", "members", "names a person who is not one of your approvers");
+}
+
+export async function saveGroup(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  wanted: WantedGroup,
+): Promise<void> {
+  const { organizationId } = person;
+  await change(context, person, async (tx) => {
+    await requireFreeName(tx, organizationId, wanted.name, wanted.id);
+    await requirePeople(tx, organizationId, wanted.memberIds);
+    const id = wanted.id ?? uuidV7(context.clock().getTime(), context.random(16));
+    const row = { id, organization_id: organizationId, name: wanted.name, status: "confirmed" } as const;
+    if (wanted.id === null) await tx.insert(approvers).values(row);
+    else await renameGroup(tx, organizationId, id, wanted.name);
+    await tx.delete(approverGroups).where(eq(approverGroups.group_id, id));
+    const places = [...new Set(wanted.memberIds)].map((approver_id) => ({ group_id: id, approver_id }));
+    if (places.length > 0) await tx.insert(approverGroups).values(places);
+    return { action: "approver_group.saved", subject: wanted.name };
+  });
+}
+
+async function renameGroup(tx: Executor, organizationId: string, id: string, name: string): Promise<void> {
+  const renamed = await tx
+    .update(approvers)
+    .set({ name })
+    .where(isGroup(organizationId, id))
+    .returning({ id: approvers.id });
+  if (renamed.length === 0) throw personNotFound();
+}
+
+export async function removeGroup(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  groupId: string,
+): Promise<void> {
+  await change(context, person, async (tx) => {
+    const [gone] = await tx
+      .delete(approvers)
+      .where(isGroup(person.organizationId, groupId))
+      .returning({ name: approvers.name });
+    if (!gone) throw personNotFound();
+    return { action: "approver_group.removed", subject: gone.name ?? "" };
+  });
+}
+
+/** Null: a request that names nobody goes to nobody. */
+export async function chooseDefaultGroup(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  groupId: string | null,
+): Promise<void> {
+  const { organizationId } = person;
+  await change(context, person, async (tx) => {
+    await tx
+      .update(approvers)
+      .set({ is_default: false })
+      .where(and(eq(approvers.organization_id, organizationId), eq(approvers.is_default, true)));
+    if (groupId === null) return { action: "approver_group.default", subject: "none" };
+    const [chosen] = await tx
+      .update(approvers)
+      .set({ is_default: true })
+      .where(isGroup(organizationId, groupId))
+      .returning({ name: approvers.name });
+    if (!chosen) throw personNotFound();
+    return { action: "approver_group.default", subject: chosen.name ?? "" };
+  });
+}

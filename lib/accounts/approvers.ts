@@ -1,0 +1,188 @@
+/**
+ * The people who are notified of an organization's requests. Being one gives no power: an approval needs World ID, and
+ * whoever has a link can decide. An address gets one mail that asks, and nothing else until its owner accepts.
+ */
+
+import { and, asc, count, eq, isNotNull, ne, sql } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { approverGroups, approvers, requestApprovers } from "#lib/db/schema";
+import { uuidV7 } from "#lib/domain/ids";
+import { actorOf, type MemberPrincipal } from "#lib/door/principal";
+import { AppError, fieldError } from "#lib/errors";
+import { approverUrl, confirmationDays } from "./approver-links";
+import { recordAudit } from "./audit";
+import type { AccountsContext } from "./context";
+import { approverMail } from "./mails";
+import { personNotFound, requireRole } from "./members";
+import { lockOrganization } from "./organizations";
+
+const maxApprovers = 100;
+
+const isOf = (organizationId: string) => eq(approvers.organization_id, organizationId);
+const isListed = and(isNotNull(approvers.name), ne(approvers.status, "removed"));
+
+export async function listApprovers(context: AccountsContext, person: MemberPrincipal) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const rows = await db
+    .select()
+    .from(approvers)
+    .where(and(isOf(person.organizationId), isListed))
+    .orderBy(asc(sql`lower(${approvers.name})`));
+  const places = await db
+    .select({ groupId: approverGroups.group_id, id: approverGroups.approver_id })
+    .from(approverGroups)
+    .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
+    .where(isOf(person.organizationId));
+  const people = rows.flatMap(({ id, name, email, status }) =>
+    email === null ? [] : [{ id, name: name ?? "", email, status }],
+  );
+  const groups = rows.flatMap(({ id, name, email, is_default }) =>
+    email === null ? [{ id, name: name ?? "", isDefault: is_default, members: membersOf(id) }] : [],
+  );
+  function membersOf(groupId: string) {
+    const ids = new Set(places.filter((place) => place.groupId === groupId).map(({ id }) => id));
+    return people.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
+  }
+  return { people, groups };
+}
+
+/** People and groups share their names, and are listed whole. Under the organization's lock. */
+export async function requireFreeName(
+  tx: Executor,
+  organizationId: string,
+  name: string,
+  ownId: string | null,
+): Promise<void> {
+  const [taken] = await tx
+    .select({ id: approvers.id })
+    .from(approvers)
+    .where(and(isOf(organizationId), isListed, sql`lower(${approvers.name}) = lower(${name})`));
+  if (taken && taken.id !== ownId)
+    throw fieldError("validation_error", "name", "is already used by another approver or group");
+  const [listed] = await tx
+    .select({ count: count() })
+    .from(approvers)
+    .where(and(isOf(organizationId), isListed));
+  if (ownId === null && (listed?.count ?? 0) >= maxApprovers)
+    throw new AppError(
+      "validation_error",
+      `an organization can have ${maxApprovers} approvers and groups; remove one first`,
+    );
+}
+
+async function findByAddress(tx: Executor, organizationId: string, email: string) {
+  const [known] = await tx
+    .select({
+      id: approvers.id,
+      name: approvers.name,
+      status: approvers.status,
+      isAsked: sql<boolean>`coalesce(${approvers.invited_at} > now() - make_interval(days => ${confirmationDays}), false)`,
+    })
+    .from(approvers)
+    .where(and(isOf(organizationId), eq(approvers.email, email)));
+  if (known === undefined || known.status === "removed") return known;
+  if (known.status === "left")
+    throw fieldError(
+      "validation_error",
+      "email",
+      "this person unsubscribed; only they can change that, with the link in any of their e-mails",
+    );
+  if (known.name !== null)
+    throw fieldError("validation_error", "email", "already belongs to one of your approvers");
+  return known;
+}
+
+/** The row, and whether its address must be asked. A member who has chosen their e-mails has confirmed by that. */
+async function storeApprover(
+  context: AccountsContext,
+  tx: Executor,
+  organizationId: string,
+  added: { name: string; email: string },
+): Promise<{ id: string; mustAsk: boolean }> {
+  const known = await findByAddress(tx, organizationId, added.email);
+  await requireFreeName(tx, organizationId, added.name, null);
+  const status = known?.status === "confirmed" ? "confirmed" : "invited";
+  const mustAsk = status === "invited" && known?.isAsked !== true;
+  const set = { name: added.name, status, ...(mustAsk && { invited_at: sql`now()` }) } as const;
+  if (known !== undefined) {
+    await tx.update(approvers).set(set).where(eq(approvers.id, known.id));
+    return { id: known.id, mustAsk };
+  }
+  const id = uuidV7(context.clock().getTime(), context.random(16));
+  await tx.insert(approvers).values({ id, organization_id: organizationId, email: added.email, ...set });
+  return { id, mustAsk };
+}
+
+/** False if the person need not be asked, or was asked a few days ago: that link still works. */
+export async function addApprover(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  added: { name: string; email: string },
+): Promise<boolean> {
+  const { organizationId } = person;
+  const { id, mustAsk } = await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await requireRole(tx, person, "owner");
+    const stored = await storeApprover(context, tx, organizationId, added);
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: actorOf(person),
+      action: "approver.added",
+      subject: added.email,
+      detail: { name: added.name },
+    });
+    return stored;
+  });
+  if (!mustAsk) return false;
+  const words = { invitedBy: person.email, lifetimeDays: confirmationDays };
+  try {
+    await context.mailer.send(approverMail(added.email, approverUrl(context, id), words));
+  } catch (error) {
+    await context.database.db.update(approvers).set({ invited_at: null }).where(eq(approvers.id, id));
+    throw error;
+  }
+  return true;
+}
+
+/** What a person chose goes with them; that they were asked, or left, stays known. */
+export async function forgetApprover(tx: Executor, organizationId: string, email: string): Promise<void> {
+  const [gone] = await tx
+    .update(approvers)
+    .set({
+      name: null,
+      status: sql`CASE WHEN ${approvers.status} = 'left' THEN 'left' ELSE 'removed' END`,
+      requests: "named",
+      decisions: false,
+      reminders: false,
+    })
+    .where(and(isOf(organizationId), eq(approvers.email, email)))
+    .returning({ id: approvers.id });
+  if (!gone) return;
+  await tx.delete(approverGroups).where(eq(approverGroups.approver_id, gone.id));
+  await tx.delete(requestApprovers).where(eq(requestApprovers.approver_id, gone.id));
+}
+
+export async function removeApprover(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  approverId: string,
+): Promise<void> {
+  const { organizationId } = person;
+  await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await requireRole(tx, person, "owner");
+    const [found] = await tx
+      .select({ email: approvers.email })
+      .from(approvers)
+      .where(and(isOf(organizationId), isListed, eq(approvers.id, approverId)));
+    if (!found || found.email === null) throw personNotFound();
+    await forgetApprover(tx, organizationId, found.email);
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: actorOf(person),
+      action: "approver.removed",
+      subject: found.email,
+    });
+  });
+}

@@ -1,0 +1,257 @@
+/** Guarantee: approvers get each mail that they want once, none that they don't, and none that says too much. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { chooseDefaultGroup, saveGroup } from "#lib/accounts/approver-groups";
+import { leaveByLink } from "#lib/accounts/approver-links";
+import { listApprovers, removeApprover } from "#lib/accounts/approvers";
+import { saveNoticeSettings } from "#lib/accounts/notice-settings";
+import type { Context } from "#lib/approvals/context";
+import type { MemberPrincipal } from "#lib/door/principal";
+import { AppError } from "#lib/errors";
+import type { Mail, Mailer } from "#lib/mail/mailer";
+import { startTestApp, type TestApp } from "#support/app";
+import { addConfirmed, expectNotices, mailsTo, makeReminderDue, sendAll, tokenOf } from "#support/approvers";
+import { approveUnproven, ask, expireRequest } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { sendNotices } from "./send";
+
+const all = { requests: "all", decisions: true, reminders: true } as const;
+const named = { ...all, requests: "named" } as const;
+const slowly = { timeout: 30_000 };
+let counter = 0;
+
+describe.each(databaseKinds)("notices, %s", (kind) => {
+  let test: TestApp;
+  let context: Context;
+  let owner: MemberPrincipal;
+  let key: string;
+  let ana: string;
+  let mailer: Mailer;
+
+  beforeAll(async () => {
+    test = await startTestApp(kind, { LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: "3" });
+    context = test.app.context;
+    mailer = context.mailer;
+  });
+  afterAll(() => test.close());
+  beforeEach(async () => {
+    counter += 1;
+    owner = await signInPerson(context, `owner${counter}@example.com`);
+    key = (await test.createKey(owner.email)).key;
+    ana = `ana${counter}@example.com`;
+    await addConfirmed(test, owner, "Ana", ana);
+  });
+  afterEach(() => {
+    context.mailer = mailer;
+  });
+
+  const slug = () => `bot${counter}`;
+  const request = (body: object) => ask(test, key, { agent_slug: slug(), ...body });
+  const asApprover = async (email: string) => signInPerson(context, email);
+  /** The mails after the one that asked for the confirmation, newest first. */
+  const subjects = async (email: string) => {
+    await sendAll(test);
+    return (await mailsTo(test, email)).slice(0, -1).map(({ subject }) => subject);
+  };
+
+  it("explain to who is named how to decide, in words that are safe, and never the code", async () => {
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const { made } = await request({
+      action: "Pay\u202e\n<b>https://evil.example</b>",
+      approvers: ["Ana"],
+      expires_in_minutes: 20,
+    });
+    await sendAll(test);
+    const [mail] = sent;
+    expect(sent).toHaveLength(1);
+    expect(mail?.to).toBe(ana);
+    expect(mail?.subject).toBe(`[TEST] ${slug()} requests an approval`);
+    expect(mail?.text).toContain(`\n\n${made.approval_url}\n\n`);
+    expect(mail?.text).toContain('"Pay⟨U+202E⟩⟨U+000A⟩<b>https://evil.example</b>"');
+    expect(mail?.html).toContain("&lt;b&gt;https://evil.example&lt;/b&gt;");
+    expect(mail?.html).toContain(`<a href="${made.approval_url}">`);
+    expect(mail?.text).toContain(`"${made.organization_name}"`);
+    expect(mail?.text).toContain("It expires in 20 minutes, at ");
+    expect(JSON.stringify(mail)).not.toContain(made.confirmation_code);
+    const leave = `${context.settings.baseUrl}/notices/${await tokenOf(test, ana)}`;
+    expect(mail?.text).toContain(leave);
+    expect(mail?.headers).toEqual({
+      "List-Unsubscribe": `<${leave}/leave>`,
+      "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    });
+  });
+
+  it("are sent once, also if an attempt fails and several rounds run at once", async () => {
+    const keys: (string | undefined)[] = [];
+    const down = new AppError("service_unavailable", "mail cannot be sent right now");
+    context.mailer = {
+      send: async ({ idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        if (keys.length === 1) throw down;
+      },
+    };
+    const { made } = await request({ approvers: ["Ana", "Ana"] });
+    await expect.poll(() => keys.length, slowly).toBe(1);
+    await expect
+      .poll(async () => {
+        // As if the pause were over.
+        await context.database.query(
+          "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND status = 'pending' AND next_attempt_at < clock_timestamp() + interval '30 seconds'",
+          [made.request_id],
+        );
+        await Promise.all([sendNotices(context), sendNotices(context)]);
+        return keys.length;
+      }, slowly)
+      .toBe(2);
+    await expectNotices(test, made.request_id, "waiting sent");
+    expect(keys).toHaveLength(2);
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[0]).toContain(made.request_id);
+  });
+
+  it("reach groups, the default group, and nobody if the request says so", async () => {
+    const bob = `bob${counter}@example.com`;
+    await addConfirmed(test, owner, "Bob", bob);
+    const { people } = await listApprovers(context, owner);
+    const idOf = (name: string) => people.find((one) => one.name === name)?.id ?? "";
+    await saveGroup(context, owner, { id: null, name: "Finance", memberIds: [idOf("Ana"), idOf("Bob")] });
+    await saveGroup(context, owner, { id: null, name: "Night", memberIds: [idOf("Bob")] });
+    const night = (await listApprovers(context, owner)).groups.find(({ name }) => name === "Night")?.id ?? "";
+    await request({ action: "a", approvers: ["Finance", "Ana"] });
+    expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([1, 1]);
+    await request({ action: "b", approvers: [idOf("Ana")] });
+    await request({ action: "c" });
+    expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([2, 1]);
+    await chooseDefaultGroup(context, owner, night);
+    await request({ action: "d" });
+    await request({ action: "e", approvers: [] });
+    expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([2, 2]);
+  });
+
+  it("refuse a name that the organization doesn't have, and then store nothing", async () => {
+    const stranger = await test.createKey(`other${counter}@example.com`);
+    for (const [asker, approvers, at] of [
+      [key, ["Ana", "Eve"], 1],
+      [stranger.key, ["Ana"], 0],
+    ] as const) {
+      const body = { agent_slug: `bot${counter}`, action: "a", approvers };
+      const answer = await test.call("POST", "/v1/authorize", { key: asker, body });
+      expect(answer.status).toBe(422);
+      expect(answer.body).toMatchObject({
+        code: "validation_error",
+        errors: [{ pointer: `/approvers/${at}`, message: expect.stringContaining("is not the name") }],
+      });
+    }
+    const { rows } = await context.database.query(
+      "SELECT FROM authorization_requests WHERE organization_id IN ($1, $2)",
+      [owner.organizationId, stranger.organizationId],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it("are bounded for each address, and the rest waits", async () => {
+    for (const action of ["a", "b", "c", "d"]) await request({ action, approvers: ["Ana"] });
+    await sendAll(test);
+    const { rows } = await context.database.query(
+      `SELECT attempts, next_attempt_at > clock_timestamp() + interval '61 seconds' AS is_later FROM notices
+       WHERE organization_id = $1 AND status <> 'sent'`,
+      [owner.organizationId],
+    );
+    expect(rows).toEqual([{ attempts: 0, is_later: true }]);
+    expect(await mailsTo(test, ana)).toHaveLength(1 + 3);
+  });
+
+  it("remind once, and say what became of it, if the person wants that", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const { made, deny } = await request({ approvers: ["Ana"] });
+    const due = await context.database.query(
+      "SELECT n.next_attempt_at = r.expires_at - interval '7.5 minutes' AS is_so FROM notices n JOIN authorization_requests r ON r.id = n.request_id WHERE n.kind = 'reminder' AND r.id = $1",
+      [made.request_id],
+    );
+    expect(due.rows).toEqual([{ is_so: true }]);
+    await makeReminderDue(test, made.request_id);
+    expect(await subjects(ana)).toHaveLength(2);
+    await deny("no");
+    await expectNotices(test, made.request_id, "decided sent", "reminder sent", "waiting sent");
+    expect(new Set(await subjects(ana))).toEqual(
+      new Set([
+        `[TEST] ${slug()}: a request was denied`,
+        `[TEST] Expires soon: ${slug()} requests an approval`,
+        `[TEST] ${slug()} requests an approval`,
+      ]),
+    );
+  });
+
+  it("say that a request expired, though nobody looked", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, {
+      ...named,
+      requests: "none",
+    });
+    const { made } = await request({ approvers: ["Ana"] });
+    await expireRequest(test, made.request_id);
+    await expectNotices(test, made.request_id, "decided sent");
+    expect(await subjects(ana)).toEqual([`[TEST] ${slug()}: a request expired`]);
+  });
+
+  it.each([
+    ["an owner removed them", async (id: string) => removeApprover(context, owner, id)],
+    ["they unsubscribed", async () => leaveByLink(context, await tokenOf(test, ana), "192.0.2.9")],
+    [
+      "they turned them off",
+      async () =>
+        saveNoticeSettings(context, await asApprover(ana), owner.organizationId, {
+          ...named,
+          requests: "none",
+          decisions: false,
+        }),
+    ],
+  ])("are dropped if in the meantime %s", async (_why, change) => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const { made, deny } = await request({ approvers: ["Ana"] });
+    expect(await subjects(ana)).toHaveLength(1);
+    await change((await listApprovers(context, owner)).people[0]?.id ?? "");
+    await makeReminderDue(test, made.request_id);
+    await expectNotices(test, made.request_id, "reminder dropped", "waiting sent");
+    await deny("no");
+    await expectNotices(test, made.request_id, "reminder dropped", "waiting sent");
+    expect(await subjects(ana)).toHaveLength(1);
+  });
+
+  it("don't remind of what is decided, and forget what was erased", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const { made } = await request({ action: "Sell Zanzibar4711", approvers: ["Ana"] });
+    await subjects(ana);
+    await approveUnproven(test, made.request_id);
+    await makeReminderDue(test, made.request_id);
+    await expectNotices(test, made.request_id, "decided sent", "reminder dropped", "waiting sent");
+    expect(JSON.stringify(await mailsTo(test, ana))).toContain("Zanzibar4711");
+    const { human_authorization } = (await test.call("GET", `/v1/authorize/${made.request_id}`, { key }))
+      .body;
+    const attested = await test.call("POST", "/v1/attest", {
+      key,
+      body: { agent_slug: slug(), action: made.action, inputs_hash: "x", human_authorization },
+    });
+    expect(attested.status).toBe(201);
+    const erased = await test.call("DELETE", `/v1/attestations/${attested.body.attestation_id}/content`, {
+      key,
+    });
+    expect(erased.status).toBe(200);
+    expect(await mailsTo(test, ana)).toHaveLength(1);
+  });
+
+  it("reach a member about all requests if they want, and others only of those that name them", async () => {
+    await saveNoticeSettings(context, owner, owner.organizationId, all);
+    await request({ approvers: ["Ana"] });
+    await sendAll(test);
+    expect(await mailsTo(test, owner.email)).toHaveLength(1);
+    const approver = await asApprover(ana);
+    await expect(saveNoticeSettings(context, approver, owner.organizationId, all)).rejects.toMatchObject({
+      errorName: "validation_error",
+    });
+    const stranger = await asApprover(`eve${counter}@example.com`);
+    await expect(saveNoticeSettings(context, stranger, owner.organizationId, named)).rejects.toMatchObject({
+      errorName: "not_found",
+    });
+  });
+});
