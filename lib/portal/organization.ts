@@ -12,6 +12,7 @@ import {
   authorizationRequests,
   invitations,
   memberships,
+  organizationDomains,
   organizations,
   users,
 } from "#lib/db/schema";
@@ -112,6 +113,7 @@ export async function deleteOrganization(
       .set({ revoked_at: now })
       .where(and(eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)));
     await tx.delete(invitations).where(eq(invitations.organization_id, organizationId));
+    await tx.delete(organizationDomains).where(eq(organizationDomains.organization_id, organizationId));
     const gone = await tx
       .delete(memberships)
       .where(eq(memberships.organization_id, organizationId))
