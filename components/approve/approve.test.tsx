@@ -339,6 +339,16 @@ describe("blocks", () => {
     expect(html).toContain("⟨U+202E⟩");
   });
 
+  it("show for a request before version 3 no more than the organization's name", () => {
+    const view = { ...makeView(), version: 2 as const, requested_by: null };
+    const html = renderToStaticMarkup(<AgentBlock view={view} />);
+    expect(html).toContain("(self-chosen name)");
+    expect(html).not.toMatch(/erified domain|Known since/);
+    const whole = renderToStaticMarkup(<AgentBlock view={makeView()} />);
+    for (const shown of ["Verified domain", "Known since", "Accounts payable"])
+      expect(whole).toContain(shown);
+  });
+
   it("say that an unproven or missing key is no identity", () => {
     for (const key_status of ["none", "unproven", "retired"] as const) {
       const view = makeView();

@@ -22,7 +22,15 @@ const forms: Record<string, ReactNode> = {
   register: <RegisterAgentForm action={action} />,
   "API key": <CreateKeyForm action={action} isOwner />,
   invitation: <InviteForm action={action} />,
-  organization: <OrganizationForm action={action} name="o" isPublic canChange />,
+  organization: (
+    <OrganizationForm
+      action={action}
+      name="o"
+      mark={{ text: null, color: null, shown: { text: "E", color: "teal" } }}
+      isPublic
+      canChange
+    />
+  ),
   presentation: <PresentationForm action={action} attestationId="a" fields={[]} />,
   "of a dialog": <PortalForm action="/">sure?</PortalForm>,
 };

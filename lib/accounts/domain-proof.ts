@@ -53,7 +53,7 @@ const found: Finding = { state: "found", problem: null };
 const gone = (problem: string): Finding => ({ state: "gone", problem });
 const noAnswer = (problem: string): Finding => ({ state: "no answer", problem });
 
-/** What name servers say of a name that has no such record. */
+/** What name servers answer if a name has no such record. */
 const absent = ["ENOTFOUND", "ENODATA"];
 
 async function askDns({ resolveTxt }: DomainProbe, domain: string, token: string): Promise<Finding> {
