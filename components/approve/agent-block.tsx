@@ -3,6 +3,8 @@ import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { StatusPill } from "#components/ui/status-pill";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { AgentPast } from "./agent-past";
+import { OrganizationBlock } from "./organization-block";
 
 type KeyStatus = ApprovalView["agent"]["key_status"];
 
@@ -30,8 +32,24 @@ const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means:
   },
 };
 
+/** Requests before version 3 hash no more of the organization than its name. */
+function Organization({ name, view }: { readonly name: string; readonly view: ApprovalView }) {
+  const { requested_by: requestedBy, request } = view;
+  if (requestedBy !== null)
+    return <OrganizationBlock name={name} requestedBy={requestedBy} requestedAt={request.created_at} />;
+  return (
+    <p className="text-[15px]">
+      <span className="text-muted">For the organization </span>
+      <span className="font-medium">
+        <AgentText value={name} isName />
+      </span>
+      <span className="text-muted"> (self-chosen name)</span>
+    </p>
+  );
+}
+
 export function AgentBlock({ view }: { readonly view: ApprovalView }) {
-  const { agent, organization } = view;
+  const { agent, organization, requested_by: requestedBy } = view;
   const { tone, label, means } = keyWords[agent.key_status];
   return (
     <Card title="Requested by">
@@ -55,15 +73,8 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
             </p>
           )}
         </div>
-        {organization.name === null ? null : (
-          <p className="text-[15px]">
-            <span className="text-muted">For the organization </span>
-            <span className="font-medium">
-              <AgentText value={organization.name} isName />
-            </span>
-            <span className="text-muted"> (self-chosen name)</span>
-          </p>
-        )}
+        {requestedBy === null ? null : <AgentPast past={requestedBy.agent_past} />}
+        {organization.name === null ? null : <Organization name={organization.name} view={view} />}
       </div>
     </Card>
   );

@@ -3,6 +3,8 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
+import { alterations } from "#support/alterations";
+import { testRequestedBy, testShown } from "#support/human-authorization";
 import { AgentBlock } from "./agent-block";
 import { findDifferences } from "./check-shown";
 import { readReason } from "./deny-form";
@@ -15,6 +17,7 @@ import { explainProblem, explainWalletError } from "./world-id-words";
 
 function makeView(): ApprovalView {
   const context = { amount: "100.00 EUR", recipient: "Example Ltd" };
+  const names = { agent_name: "Bill", organization_name: "Example" };
   const request: ApprovalView["request"] = {
     request_id: "areq_test",
     origin: "http://localhost:3000",
@@ -22,7 +25,7 @@ function makeView(): ApprovalView {
     agent_slug: "invoice-bot",
     agent_public_key: null,
     action: "Pay invoice 1042",
-    context_hash: contextHash("c2FsdA==", context, { agent_name: "Bill", organization_name: "Example" }),
+    context_hash: contextHash("c2FsdA==", context, names, testRequestedBy),
     required_level: "device",
     approvals_required: 1,
     created_at: "2026-11-21T08:00:00.000Z",
@@ -33,13 +36,14 @@ function makeView(): ApprovalView {
   return {
     request_id: request.request_id,
     status: "pending",
-    version: 2,
+    version: 3,
     request,
     binding,
     context,
     context_salt: "c2FsdA==",
     agent: { slug: "invoice-bot", name: "Bill", public_key: null, key_status: "none" },
     organization: { id: "org", name: "Example" },
+    requested_by: structuredClone(testRequestedBy),
     required_level: "device",
     approvals: { required: 1, given: 0 },
     protocol_version: null,
@@ -96,43 +100,43 @@ describe("findDifferences", () => {
       },
     ],
     [
-      "hash of the details and names",
+      "hash of the details, the names and who asks",
       (view) => {
         view.context["amount"] = "900.00 EUR";
       },
     ],
     [
-      "hash of the details and names",
+      "hash of the details, the names and who asks",
       (view) => {
         view.context["another"] = "";
       },
     ],
     [
-      "hash of the details and names",
+      "hash of the details, the names and who asks",
       (view) => {
         view.context_salt = "AAAA";
       },
     ],
     [
-      "hash of the details and names",
+      "hash of the details, the names and who asks",
       (view) => {
         view.agent.name = "Somebody else";
       },
     ],
     [
-      "hash of the details and names",
+      "hash of the details, the names and who asks",
       (view) => {
         view.agent.name = null;
       },
     ],
     [
-      "hash of the details and names",
+      "hash of the details, the names and who asks",
       (view) => {
         view.organization.name = "Another organization";
       },
     ],
     [
-      "hash of the details and names",
+      "hash of the details, the names and who asks",
       (view) => {
         view.version = 1;
       },
@@ -193,17 +197,26 @@ describe("findDifferences", () => {
   });
 });
 
+describe("findDifferences, of who asks", () => {
+  it.each(alterations(testShown.requested_by))("reports %s", (_what, other) => {
+    const view = makeView();
+    view.requested_by = other as unknown as ApprovalView["requested_by"];
+    expect(findDifferences(view)).toEqual(["hash of the details, the names and who asks"]);
+  });
+});
+
 describe("findDifferences, of a request made before names were bound", () => {
   it("compares the details without the names", () => {
     const view = makeView();
     view.version = 1;
-    view.request.context_hash = contextHash(view.context_salt, view.context, null);
+    view.request.context_hash = contextHash(view.context_salt, view.context, null, null);
+    view.requested_by = null;
     view.binding = bindRequest(view.request);
     view.confirmation_code = confirmationCode(view.binding.request_hash);
     view.agent.name = "Renamed since";
     expect(findDifferences(view)).toEqual([]);
     view.context["amount"] = "900.00 EUR";
-    expect(findDifferences(view)).toEqual(["hash of the details and names"]);
+    expect(findDifferences(view)).toEqual(["hash of the details, the names and who asks"]);
   });
 });
 
@@ -324,6 +337,16 @@ describe("blocks", () => {
     expect(html).not.toMatch(/<img|<b>/);
     expect(html).not.toContain("\u202e");
     expect(html).toContain("⟨U+202E⟩");
+  });
+
+  it("show for a request before version 3 no more than the organization's name", () => {
+    const view = { ...makeView(), version: 2 as const, requested_by: null };
+    const html = renderToStaticMarkup(<AgentBlock view={view} />);
+    expect(html).toContain("(self-chosen name)");
+    expect(html).not.toMatch(/erified domain|Known since/);
+    const whole = renderToStaticMarkup(<AgentBlock view={makeView()} />);
+    for (const shown of ["Verified domain", "Known since", "Accounts payable"])
+      expect(whole).toContain(shown);
   });
 
   it("say that an unproven or missing key is no identity", () => {

@@ -4,6 +4,7 @@
  */
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode, isShownContent } from "#lib/domain/approval";
+import type { JsonObject } from "#lib/domain/canonical-json";
 
 /** The differences in words; empty if the page and the hash are one. */
 export function findDifferences(view: ApprovalView): string[] {
@@ -14,13 +15,14 @@ export function findDifferences(view: ApprovalView): string[] {
     context_salt: view.context_salt,
     agent_name: view.agent.name,
     organization_name: view.organization.name,
+    requested_by: view.requested_by as JsonObject | null,
   });
   const pairs: (readonly [string, unknown, unknown])[] = [
     ["request hash", view.binding.request_hash, computed.request_hash],
     ["World ID action", view.binding.world_action, computed.world_action],
     ["signal", view.binding.signal, computed.signal],
     ["hash of the signal", view.binding.signal_hash, computed.signal_hash],
-    ["hash of the details and names", isCovered, true],
+    ["hash of the details, the names and who asks", isCovered, true],
     // A code that the page must ask for doesn't follow from the request.
     ...(view.confirmation_code === null
       ? []

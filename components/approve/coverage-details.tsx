@@ -6,7 +6,8 @@ import { CopyButton } from "#components/ui/copy-button";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
 import type { ApprovalView } from "#lib/contract/approval-view";
-import { canonicalJson } from "#lib/domain/canonical-json";
+import type { AuthorizationVersion } from "#lib/domain/approval";
+import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
 import { DifferenceAlert } from "./difference-alert";
 
 /** Undefined until the browser has computed it; null if it could not. */
@@ -46,6 +47,12 @@ function Exact({ text, label }: { readonly text: string; readonly label: string 
   );
 }
 
+const alsoHashed: Record<AuthorizationVersion, string> = {
+  1: "",
+  2: " and of the two names above",
+  3: ", of the two names and of everything else about who asks",
+};
+
 export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
   const differences = useDifferences(view);
   const { binding } = view;
@@ -53,6 +60,15 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
     { id: "request", name: "Request, as hashed", text: canonicalJson({ ...view.request }) },
     { id: "hash", name: "Request hash (SHA-256)", text: binding.request_hash },
     { id: "salt", name: "Salt of the details and names", text: view.context_salt },
+    ...(view.requested_by === null
+      ? []
+      : [
+          {
+            id: "asker",
+            name: "Who asks, as hashed",
+            text: canonicalJson(view.requested_by as unknown as JsonObject),
+          },
+        ]),
     { id: "action", name: "World ID action", text: binding.world_action },
     { id: "signal", name: "World ID signal", text: binding.signal },
   ];
@@ -70,8 +86,7 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
           <p className="text-[15px] text-muted">
             The World ID proof covers the signal below, which is the SHA-256 of the request. The request
             contains the agent, its key, the action and a salted hash of the details
-            {view.version === 1 ? "" : " and of the two names above"}, so a proof for this page fits no other
-            request.
+            {alsoHashed[view.version]}, so a proof for this page fits no other request.
           </p>
           <div className="mt-2">
             <DefinitionList

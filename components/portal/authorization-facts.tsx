@@ -14,6 +14,21 @@ function contextOf(state: AuthorizationState): Definition[] {
   }));
 }
 
+function askerOf({ requested_by: asker }: AuthorizationState): Definition[] {
+  if (!asker) return [];
+  const { requester, organization_domains: domains } = asker;
+  return [
+    ...(requester === null
+      ? []
+      : [{ id: "requester", name: "Requester", value: <AgentText value={requester} isName /> }]),
+    {
+      id: "domains",
+      name: "Verified domains",
+      value: domains.map(({ domain }) => domain).join(", ") || "none when it was requested",
+    },
+  ];
+}
+
 function outcomeOf(state: AuthorizationState): Definition[] {
   const items: Definition[] = [];
   if (state.decided_at !== null)
@@ -48,6 +63,7 @@ export function AuthorizationFacts({ state }: { readonly state: AuthorizationSta
       name: "Agent",
       value: <TextLink href={`/portal/agents/${state.agent_slug}`}>{state.agent_slug}</TextLink>,
     },
+    ...askerOf(state),
     {
       id: "needs",
       name: "Approvals",

@@ -1,21 +1,23 @@
 "use client";
-/** Name and default visibility. Members see them and cannot change them. */
+/** Name, mark and default visibility. Members see them and cannot change them. */
 import { useActionState } from "react";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { type FormAction, idleState } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
+import { type ChosenMark, MarkFields } from "./mark-fields";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
 
 interface OrganizationFormProps {
   readonly action: FormAction;
   readonly name: string;
+  readonly mark: ChosenMark;
   readonly isPublic: boolean;
   readonly canChange: boolean;
 }
 
-export function OrganizationForm({ action, name, isPublic, canChange }: OrganizationFormProps) {
+export function OrganizationForm({ action, name, mark, isPublic, canChange }: OrganizationFormProps) {
   const [state, submit] = useActionState(action, idleState);
   const error = state.errors["name"];
   return (
@@ -23,7 +25,7 @@ export function OrganizationForm({ action, name, isPublic, canChange }: Organiza
       <Field
         id="organization-name"
         label="Organization name"
-        hint="Shown to approvers"
+        hint="Shown to approvers as your own choice, with the mark"
         {...(error ? { error } : {})}
       >
         <Input
@@ -35,6 +37,7 @@ export function OrganizationForm({ action, name, isPublic, canChange }: Organiza
           disabled={!canChange}
         />
       </Field>
+      <MarkFields state={state} mark={mark} canChange={canChange} />
       <Field
         id="organization-default"
         label="New attestations are"

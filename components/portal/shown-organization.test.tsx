@@ -23,7 +23,15 @@ const forms: Record<string, ReactNode> = {
   register: <RegisterAgentForm action={action} />,
   "API key": <CreateKeyForm action={action} isOwner />,
   invitation: <InviteForm action={action} />,
-  organization: <OrganizationForm action={action} name="o" isPublic canChange />,
+  organization: (
+    <OrganizationForm
+      action={action}
+      name="o"
+      mark={{ text: null, color: null, shown: { text: "E", color: "teal" } }}
+      isPublic
+      canChange
+    />
+  ),
   approver: <ApproverForm action={action} />,
   "approvers' group": <GroupForm action={action} people={[]} />,
   "default group": <DefaultGroupForm action={action} groups={[]} />,

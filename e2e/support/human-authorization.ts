@@ -18,6 +18,7 @@ import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { preAuthEncoding } from "#lib/domain/dsse";
 import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
+import type { RequestedBy } from "#lib/domain/requested-by";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
 import { publicInputsV4, type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
@@ -27,12 +28,27 @@ const publicKey = ed25519.getPublicKey(secretKey);
 export const testKeyId = hexEncode(sha256(publicKey)).slice(0, 16);
 const trapdoor = makeTrapdoorKey(15);
 
+export const testRequestedBy: RequestedBy = {
+  requester: "Accounts payable",
+  organization_mark: { text: "EX", color: "teal" },
+  organization_domains: [
+    {
+      domain: "example.com",
+      unicode: "example.com",
+      verified_since: "2026-11-01T08:00:00.000Z",
+      last_checked: "2026-11-21T02:00:00.000Z",
+    },
+  ],
+  agent_past: { known_since: "2026-10-01T08:00:00.000Z", attestations: 120, requests: 15, denied: 2 },
+};
+
 /** What the page showed of {@link testRequest}. */
 export const testShown = {
   context: { invoice: "2026-114" },
   context_salt: "c2FsdA==",
   agent_name: "Treasurer",
   organization_name: null,
+  requested_by: testRequestedBy as unknown as JsonObject,
 };
 
 export const testRequest: ApprovalRequest = {
@@ -42,7 +58,7 @@ export const testRequest: ApprovalRequest = {
   agent_slug: "treasurer",
   agent_public_key: null,
   action: "Pay 12,000 EUR to Example GmbH",
-  context_hash: contextHash(testShown.context_salt, testShown.context, testShown),
+  context_hash: contextHash(testShown.context_salt, testShown.context, testShown, testRequestedBy),
   inputs_hash: "sha256:aa",
   required_level: "orb",
   approvals_required: 2,
@@ -100,7 +116,7 @@ export function signForTest(unsigned: UnsignedAuthorization): HumanAuthorization
 
 export function makeTestAuthorization(): HumanAuthorization {
   const approvals = [makeTestApproval(testRequest, 21n), makeTestApproval(testRequest, 22n)];
-  return signForTest(buildAuthorization(testRequest, approvals, "2026-11-21T08:06:00.000Z", testKeyId, 2));
+  return signForTest(buildAuthorization(testRequest, approvals, "2026-11-21T08:06:00.000Z", testKeyId, 3));
 }
 
 /** With the log entry of the approval, as the service hands it out; the rest of the receipt is left away. */

@@ -12,6 +12,7 @@ export interface Received {
 interface Answer {
   status: number;
   headers?: Record<string, string>;
+  body?: string;
 }
 
 export interface Receiver {
@@ -35,7 +36,7 @@ export async function startReceiver(answer: Receiver["answer"] = () => ({ status
     const message = { path: incoming.url ?? "", headers, body };
     receiver.received.push(message);
     const given = receiver.answer(message);
-    if (given !== null) outgoing.writeHead(given.status, given.headers ?? {}).end();
+    if (given !== null) outgoing.writeHead(given.status, given.headers ?? {}).end(given.body);
     for (const look of waiting) look();
   });
   await once(server.listen(0, "127.0.0.1"), "listening");

@@ -6,6 +6,7 @@
 import { hkdfSync } from "node:crypto";
 import path from "node:path";
 import { Redis } from "ioredis";
+import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
 import { startRetryLoop } from "#lib/approvals/retry-submissions";
 import { createWakeups } from "#lib/db/wakeups";
@@ -39,6 +40,7 @@ import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createShortMemory } from "#lib/workers/short-memory";
 import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
+import { startDomainChecks } from "./domain-checks";
 import { startHousekeeping } from "./housekeeping";
 import { type OpenedLog, openLog } from "./open-log";
 import { openTime, serviceShare } from "./open-time";
@@ -147,11 +149,13 @@ function startBackground(context: Context): () => Promise<void> {
   const stopNotices = startNotices(context);
   const stopDeliveries = startDeliveries(context);
   const stopHousekeeping = startHousekeeping(context);
+  const stopDomainChecks = startDomainChecks(context);
   const merge: SnapshotContext["merge"] = (before, given) =>
     context.pool.run("mergeHeads", { before, given }, serviceShare);
   const stopSnapshots = startSnapshots({ ...context, merge });
   return async () => {
     stopHousekeeping();
+    stopDomainChecks();
     await stopSnapshots();
     await stopDeliveries();
     await stopNotices();
@@ -179,6 +183,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     logger,
     secrets: deriveSecrets(await readAuthSecret(env, files)),
     mailer: createMailer(env, { database, clock }),
+    domainProbe,
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
     callers: createCallers(clock),

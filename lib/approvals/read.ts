@@ -29,6 +29,7 @@ import {
   markExpired,
   parseContext,
   parseRequest,
+  parseRequestedBy,
 } from "./rows";
 
 /** Where the approvals came from; before the first, where they would come from. */
@@ -44,6 +45,7 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
     context_salt: row.context_salt ?? "",
     agent_name: row.agent_name,
     organization_name: row.organization_name,
+    requested_by: parseRequestedBy(row),
     confirmation_code: codeOf(context, row),
   };
 }

@@ -1,21 +1,19 @@
 /** POST /v1/authorize: a request is built once, and its canonical bytes are what humans approve. */
 
-import { eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { lockOrganization } from "#lib/accounts/organizations";
 import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/agents/agents";
 import type { AuthorizeBody, AuthorizeResponse } from "#lib/contract/authorize";
 import type { Executor } from "#lib/db/client";
-import { authorizationRequests, organizations } from "#lib/db/schema";
+import { authorizationRequests } from "#lib/db/schema";
 import {
   type ApprovalRequest,
   type AuthorizationVersion,
   contextHash,
   requestHash,
-  type ShownNames,
 } from "#lib/domain/approval";
 import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
-import { canonicalBytes } from "#lib/domain/canonical-json";
+import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
 import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
 import { actorOf, type KeyPrincipal } from "#lib/door/principal";
@@ -25,6 +23,7 @@ import { codeOf, secretCode } from "./confirmation-code";
 import type { Context } from "./context";
 import { approvalUrl } from "./link";
 import { notifyApprovers } from "./notify";
+import { type Asker, readAsker } from "./requested-by";
 import { countPending, findPreviouslyDenied, readDatabaseTime } from "./rows";
 
 export interface AuthorizeInput {
@@ -35,7 +34,7 @@ export interface AuthorizeInput {
 
 const defaultMinutes = 30;
 
-/** What makes two requests equal, whoever makes them when. */
+/** What makes two requests equal, whoever makes them when, and whoever they say asks. */
 function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array {
   const { agent_slug, action, context, inputs_hash } = body;
   return sha256(
@@ -43,26 +42,11 @@ function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array 
   );
 }
 
-const version: AuthorizationVersion = 2;
+const version: AuthorizationVersion = 3;
 
-/** What the approval page will show and the public object hides: salted, and as it is called at this moment. */
-interface Hidden {
+/** What the approval page will show and the public object hides: salted, and as it is at this moment. */
+interface Hidden extends Asker {
   salt: string;
-  names: ShownNames;
-}
-
-async function hideContent(
-  context: Context,
-  tx: Executor,
-  principal: KeyPrincipal,
-  agent: FoundAgent | null,
-): Promise<Hidden> {
-  const [organization] = await tx
-    .select({ name: organizations.name })
-    .from(organizations)
-    .where(eq(organizations.id, principal.organizationId));
-  const names = { agent_name: agent?.name ?? null, organization_name: organization?.name ?? null };
-  return { salt: base64Encode(context.random(16)), names };
 }
 
 function buildRequest(
@@ -80,7 +64,7 @@ function buildRequest(
     agent_slug: body.agent_slug,
     agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
     action: body.action,
-    context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names),
+    context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names, hidden.requestedBy),
     ...(typeof body.inputs_hash === "string" ? { inputs_hash: body.inputs_hash } : {}),
     required_level: body.required_level ?? "device",
     approvals_required: body.approvals_required ?? 1,
@@ -117,7 +101,7 @@ function describe(
   context: Context,
   body: AuthorizeBody,
   request: ApprovalRequest,
-  { salt, names }: Hidden,
+  { salt, names, requestedBy }: Hidden,
   previously_denied: AuthorizeResponse["previously_denied"],
 ): AuthorizeResponse {
   const { request_id } = request;
@@ -135,6 +119,7 @@ function describe(
     context: body.context ?? {},
     context_salt: salt,
     ...names,
+    requested_by: requestedBy,
     required_level: request.required_level,
     approvals_required: request.approvals_required,
     require_code: body.require_code ?? false,
@@ -168,6 +153,7 @@ async function insert(
     version,
     context_salt: hidden.salt,
     ...hidden.names,
+    requested_by: canonicalJson({ ...hidden.requestedBy } as unknown as JsonObject),
     fingerprint,
     status: "pending",
     approvals_required: request.approvals_required,
@@ -210,7 +196,8 @@ export async function requestAuthorization(
     await checkPendingLimit(context, tx, input.principal);
     const createdAt = await readDatabaseTime(tx);
     const agent = await findAgent(tx, input.body.agent_slug);
-    const hidden = await hideContent(context, tx, input.principal, agent);
+    const asker = await readAsker(tx, input.principal, agent, input.body.requester ?? null);
+    const hidden = { ...asker, salt: base64Encode(context.random(16)) };
     const fingerprint = fingerprintOf(input.principal.organizationId, input.body);
     const request = buildRequest(context, input, agent, hidden, createdAt);
     await insert(context, tx, input, request, hidden, fingerprint);

@@ -11,6 +11,7 @@ import { agents, approvals, authorizationRequests, organizations } from "#lib/db
 import type { ApprovalRequest } from "#lib/domain/approval";
 import { utf8Decode } from "#lib/domain/bytes";
 import { authorizationRequestIdPattern } from "#lib/domain/ids";
+import type { RequestedBy } from "#lib/domain/requested-by";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { AppError } from "#lib/errors";
 
@@ -160,6 +161,11 @@ export async function findPreviouslyDenied(
 /** The request as it was hashed. */
 export function parseRequest(row: { request: Uint8Array }): ApprovalRequest {
   return JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
+}
+
+/** As it was hashed; null before version 3, and after erasure. */
+export function parseRequestedBy(row: { requested_by: string | null }): RequestedBy | null {
+  return row.requested_by === null ? null : (JSON.parse(row.requested_by) as RequestedBy);
 }
 
 /** Empty after erasure, which takes the context away. */

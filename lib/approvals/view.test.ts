@@ -33,9 +33,10 @@ describe.each(databaseKinds)("the approval page's view (%s)", (kind) => {
     const view = await readApprovalView(test.app.context, token);
     if (!view) throw new Error("no view");
     expect(bindRequest(view.request)).toEqual(view.binding);
-    const { agent_name, organization_name } = made;
+    const { agent_name, organization_name, requested_by } = made;
+    expect(view.requested_by).toEqual(requested_by);
     expect([agent_name, organization_name]).toEqual([view.agent.name, view.organization.name]);
-    expect(contextHash(made.context_salt, context, { agent_name, organization_name })).toBe(
+    expect(contextHash(made.context_salt, context, { agent_name, organization_name }, requested_by)).toBe(
       view.request.context_hash,
     );
     expect(view).toMatchObject({

@@ -19,6 +19,7 @@ import {
   findAuthorization,
   parseContext,
   parseRequest,
+  parseRequestedBy,
   readDatabaseTime,
 } from "./rows";
 
@@ -93,6 +94,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
       key_status: await readKeyStatus(db, row.agent_id, request.agent_public_key),
     },
     organization: { id: row.organization_id, name: organizationName },
+    requested_by: parseRequestedBy(row),
     required_level: request.required_level,
     approvals: { required: row.approvals_required, given: row.given },
     protocol_version: row.protocol_version as ProtocolVersion | null,

@@ -46,7 +46,7 @@ describe.each(databaseKinds)("the approved identity (%s)", (kind) => {
       const changed = await ask(test, key, { agent_slug: slug, action: "Pay once" });
       await approveUnproven(test, changed.made.request_id);
       const { human_authorization } = (await changed.read()).body;
-      expect(human_authorization).toMatchObject({ version: 2, request: { agent_public_key: approvedKey } });
+      expect(human_authorization).toMatchObject({ version: 3, request: { agent_public_key: approvedKey } });
       await register(slug, { public_key: laterKey });
       const refused = await spend(slug, "Pay once", human_authorization);
       expect([slug, refused.status, refused.body.code]).toEqual([slug, 422, "authorization_mismatch"]);
@@ -124,13 +124,14 @@ describe.each(databaseKinds)("the approved identity (%s)", (kind) => {
     const owned = (await named.read(key)).body;
     expect([owned.agent_name, owned.organization_name]).toEqual(["Trusted Treasurer", before]);
     const open = (await named.read()).body;
-    for (const hidden of ["agent_name", "organization_name"]) expect(open).not.toHaveProperty(hidden);
+    for (const hidden of ["agent_name", "organization_name", "requested_by"])
+      expect(open).not.toHaveProperty(hidden);
     expect(JSON.stringify(open)).not.toContain("Trusted Treasurer");
 
     const authorization = parseHumanAuthorization(owned.human_authorization);
     if (authorization === null) throw new Error("no authorization");
-    const { context, context_salt, agent_name, organization_name } = owned;
-    const shown = { context, context_salt, agent_name, organization_name };
+    const { context, context_salt, agent_name, organization_name, requested_by } = owned;
+    const shown = { context, context_salt, agent_name, organization_name, requested_by };
     expect(isShownContent(authorization, shown)).toBe(true);
     for (const other of [{ agent_name: "Somebody else" }, { organization_name: "Somebody else Ltd" }])
       expect(isShownContent(authorization, { ...shown, ...other })).toBe(false);
@@ -145,10 +146,13 @@ describe.each(databaseKinds)("the approved identity (%s)", (kind) => {
     const old = await ask(test, key, { agent_slug: "old-bot", action: "Pay as before", context: { a: "1" } });
     const view = await readApprovalView(test.app.context, old.token);
     if (!view) throw new Error("no view");
-    const request = { ...view.request, context_hash: contextHash(old.made.context_salt, { a: "1" }, null) };
+    const request = {
+      ...view.request,
+      context_hash: contextHash(old.made.context_salt, { a: "1" }, null, null),
+    };
     const { query } = test.app.context.database;
     await query(
-      `UPDATE authorization_requests SET version = DEFAULT, agent_name = NULL, organization_name = NULL,
+      `UPDATE authorization_requests SET version = DEFAULT, agent_name = NULL, organization_name = NULL, requested_by = NULL,
          request = decode($2, 'hex'), request_hash = decode($3, 'hex') WHERE id = $1`,
       [
         old.made.request_id,

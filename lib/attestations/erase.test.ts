@@ -108,6 +108,7 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
       action,
       context: { to: "context-needle-472" },
       inputs_hash: "i-472",
+      requester: "requester-needle-472",
     };
     const headers = { "idempotency-key": "ask-472" };
     const register = (name: string) =>
@@ -139,6 +140,7 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
       "approval-needle",
       "context-needle",
       "name-needle",
+      "requester-needle",
       asked.context_salt,
       salt,
       object.signature,

@@ -119,6 +119,7 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
       context_salt: null,
       agent_name: null,
       organization_name: null,
+      requested_by: null,
       human_authorization: null,
       decision_payload: null,
     })

@@ -129,6 +129,8 @@ export interface AuthorizeRequest {
   /** Names or ids of your organization's approvers and groups, who get the link by e-mail. Default: its default group. */
   approvers?: string[] | null | undefined;
   callback_url?: string | null | undefined;
+  /** Who or what in your organization asks; the approval page shows it as your word. */
+  requester?: string | null | undefined;
 }
 
 interface AuthorizationCommon {
@@ -144,11 +146,21 @@ interface AuthorizationCommon {
   environment: "production" | "staging" | "local";
 }
 
+export interface RequestedBy {
+  requester: string | null;
+  organization_mark: { text: string; color: "slate" | "blue" | "violet" | "teal" | "brown" | "plum" };
+  organization_domains: { domain: string; unicode: string; verified_since: string; last_checked: string }[];
+  /** Counts end at 1,000. */
+  agent_past: { known_since: string | null; attestations: number; requests: number; denied: number };
+}
+
 interface AuthorizationOwned {
   context: Record<string, string>;
   context_salt: string;
   agent_name: string | null;
   organization_name: string | null;
+  /** Who asked, as the approval page shows it; null for requests of earlier versions. */
+  requested_by: RequestedBy | null;
   /** The approval page shows the same. */
   confirmation_code: string;
   previously_denied: { request_id: string; denied_at: string } | null;

@@ -6,6 +6,7 @@ import type {
   ApprovalRequest,
   AuthorizationVersion,
 } from "#lib/domain/approval";
+import type { RequestedBy } from "#lib/domain/requested-by";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
@@ -20,7 +21,7 @@ export interface ApprovalView {
   /** Exactly as hashed: the browser computes `binding` from it again (lib/domain/approval.ts, bindRequest). */
   request: ApprovalRequest;
   binding: ApprovalBinding;
-  /** With `agent.name` and `organization.name`, what `request.context_hash` covers (isShownContent). */
+  /** With `agent.name`, `organization.name` and `requested_by`, what `request.context_hash` covers (isShownContent). */
   context: Record<string, string>;
   context_salt: string;
   agent: {
@@ -33,6 +34,8 @@ export interface ApprovalView {
   };
   /** Its name is null if it was erased with the rest. */
   organization: { id: string; name: string | null };
+  /** The hashed document itself; null before version 3, and after an erasure. */
+  requested_by: RequestedBy | null;
   required_level: RequiredLevel;
   approvals: { required: number; given: number };
   /** Fixed by the first approval; the next humans must use it too. */

@@ -1,5 +1,7 @@
 /** POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
+import { markColors, markPattern } from "#lib/domain/organization-mark";
+import type { RequestedBy } from "#lib/domain/requested-by";
 import {
   action,
   agentSlug,
@@ -50,6 +52,9 @@ export const authorizeBody = z
       .min(1, "must be 1-10")
       .max(10, "must be 1-10")
       .nullish(),
+    requester: textOf(1, 64).nullish().meta({
+      description: "who or what in your organization asks; the approval page shows it as your word",
+    }),
     require_code: z.boolean("must be true or false").nullish().meta({
       description:
         "nobody can decide without the confirmation code: the page asks for it and never shows it, and five wrong ones cancel the request",
@@ -74,6 +79,32 @@ export type AuthorizeBody = z.infer<typeof authorizeBody>;
 
 export const previouslyDenied = z.strictObject({ request_id: z.string(), denied_at: timestamp });
 export type PreviouslyDenied = z.infer<typeof previouslyDenied>;
+
+const countUpTo = z.number().int().min(0).max(1000);
+
+export const requestedBy = z
+  .strictObject({
+    requester: z.string().nullable(),
+    organization_mark: z.strictObject({
+      text: z.string().regex(markPattern),
+      color: z.enum(markColors),
+    }),
+    organization_domains: z.array(
+      z.strictObject({
+        domain: z.string().meta({ examples: ["example.com"] }),
+        unicode: z.string(),
+        verified_since: timestamp,
+        last_checked: timestamp,
+      }),
+    ),
+    agent_past: z.strictObject({
+      known_since: timestamp.nullable(),
+      attestations: countUpTo,
+      requests: countUpTo,
+      denied: countUpTo,
+    }),
+  })
+  .meta({ id: "RequestedBy" }) satisfies z.ZodType<RequestedBy>;
 
 const approvalCount = z.strictObject({ required: z.number().int(), given: z.number().int() });
 
@@ -124,6 +155,10 @@ const ownerOnly = {
     .string()
     .nullable()
     .meta({ description: "the organization's name as the approval page shows it" }),
+  requested_by: requestedBy.nullable().meta({
+    description:
+      "who asked, as the approval page shows it; null for requests before version 3, or after erasure",
+  }),
   confirmation_code: z.string().meta({
     description: "the approval page shows the same; with require_code it asks for it instead",
     examples: ["K7Q-F2M"],
@@ -158,6 +193,7 @@ export const authorizationState = z
     context_salt: ownerOnly.context_salt.optional(),
     agent_name: ownerOnly.agent_name.optional(),
     organization_name: ownerOnly.organization_name.optional(),
+    requested_by: ownerOnly.requested_by.optional(),
     confirmation_code: ownerOnly.confirmation_code.optional(),
     previously_denied: ownerOnly.previously_denied.optional(),
   })

@@ -92,7 +92,7 @@ export const approvalSchema = z.discriminatedUnion("protocol_version", [
 
 export const humanAuthorizationSchema = z.strictObject({
   type: z.literal("human_authorization"),
-  version: z.union([z.literal(1), z.literal(2)]),
+  version: z.union([z.literal(1), z.literal(2), z.literal(3)]),
   request: approvalRequestSchema,
   binding: approvalBindingSchema,
   approvals: z.array(approvalSchema).min(1).max(10),

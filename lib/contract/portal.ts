@@ -1,6 +1,7 @@
 /** The forms of the portal: what each may hold, and the state that its action hands back to the page. */
 import { z } from "zod";
 import { authorizationRequestIdPattern } from "#lib/domain/ids";
+import { markColors, markPattern } from "#lib/domain/organization-mark";
 import { keyRequestBody } from "./keys";
 import { scopeNames, textOf } from "./primitives";
 
@@ -82,7 +83,14 @@ export const rotateKeyForm = z.object({
 export const organizationForm = z.object({
   name: textOf(1, 100),
   default_public: z.enum(["public", "private"]),
+  mark_text: z.preprocess(
+    emptyAsAbsent,
+    z.string().regex(markPattern, "must be one or two letters or digits").optional(),
+  ),
+  mark_color: z.preprocess(emptyAsAbsent, z.enum(markColors, "must be one of the choices").optional()),
 });
+export const domainForm = z.object({ domain: textOf(1, 300) });
+export const domainIdForm = z.object({ domain_id: id });
 export const inviteForm = z.object({ email, role });
 export const invitationIdForm = z.object({ invitation_id: id });
 export const memberForm = z.object({ user_id: textOf(1, 100), revoke_keys: checked });

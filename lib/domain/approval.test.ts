@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { hashSignal } from "@worldcoin/idkit/hashing";
 import { describe, expect, it } from "vitest";
-import { makeTestAuthorization, testRequest } from "#support/human-authorization";
+import { alterations } from "#support/alterations";
+import { makeTestAuthorization, testRequest, testRequestedBy, testShown } from "#support/human-authorization";
 import {
+  type AuthorizationVersion,
   assembleAuthorization,
   authorizationSigningBytes,
   bindRequest,
@@ -16,21 +18,36 @@ const sha256Hex = (text: string) => createHash("sha256").update(text).digest("he
 
 describe("contextHash", () => {
   const names = { agent_name: "Treasurer", organization_name: null };
+  const requested_by = testShown.requested_by;
 
-  it("is the SHA-256 of the canonical salt, context and names, in version 1 without the names", () => {
-    expect(contextHash("s", { b: "2", a: "1" }, null)).toBe(sha256Hex('["s",{"a":"1","b":"2"}]'));
-    expect(contextHash("s", { b: "2", a: "1" }, { ...names, ...{ more: 1 } })).toBe(
+  it("is the SHA-256 of the canonical salt, context, names and who asks; of less in earlier versions", () => {
+    const context = { b: "2", a: "1" };
+    expect(contextHash("s", context, null, null)).toBe(sha256Hex('["s",{"a":"1","b":"2"}]'));
+    expect(contextHash("s", context, { ...names, ...{ more: 1 } }, null)).toBe(
       sha256Hex('["s",{"a":"1","b":"2"},{"agent_name":"Treasurer","organization_name":null}]'),
     );
-    expect(contextHash("s", {}, names)).not.toBe(contextHash("t", {}, names));
+    expect(contextHash("s", context, names, testRequestedBy)).toBe(
+      sha256Hex(
+        `["s",{"a":"1","b":"2"},{"agent_name":"Treasurer","organization_name":null},${canonicalJson(requested_by)}]`,
+      ),
+    );
+    expect(contextHash("s", {}, names, null)).not.toBe(contextHash("t", {}, names, null));
+  });
+
+  const shown = { context: { a: "1" }, context_salt: "s", ...names, requested_by: null };
+  const whole = { ...shown, requested_by };
+  const hashes = {
+    1: contextHash("s", { a: "1" }, null, null),
+    2: contextHash("s", { a: "1" }, names, null),
+    3: contextHash("s", { a: "1" }, names, testRequestedBy),
+  };
+  const made = (version: AuthorizationVersion, of = version) => ({
+    version,
+    request: { ...testRequest, context_hash: hashes[of] },
   });
 
   it("tells the content that a page showed from any other, names included", () => {
-    const shown = { context: { a: "1" }, context_salt: "s", ...names };
-    const made = (version: 1 | 2) => ({
-      version,
-      request: { ...testRequest, context_hash: contextHash("s", { a: "1" }, version === 1 ? null : names) },
-    });
+    expect(isShownContent(made(3), whole)).toBe(true);
     expect(isShownContent(made(2), shown)).toBe(true);
     expect(isShownContent(made(1), shown)).toBe(true);
     const others = [
@@ -41,12 +58,28 @@ describe("contextHash", () => {
       { organization_name: "Other" },
     ];
     for (const other of others) {
+      expect([other, isShownContent(made(3), { ...whole, ...other })]).toEqual([other, false]);
       expect([other, isShownContent(made(2), { ...shown, ...other })]).toEqual([other, false]);
       const isHidden = "context" in other || "context_salt" in other;
       expect(isShownContent(made(1), { ...shown, ...other })).toBe(!isHidden);
     }
-    expect(isShownContent({ ...made(1), version: 2 }, shown)).toBe(false);
-    expect(isShownContent({ ...made(2), version: 1 }, shown)).toBe(false);
+  });
+
+  it("takes no version for another, and shows nobody whom a version does not cover", () => {
+    for (const version of [1, 2, 3] as const)
+      for (const other of ([1, 2, 3] as const).filter((one) => one !== version))
+        for (const content of [shown, whole])
+          expect([version, other, isShownContent(made(version, other), content)]).toEqual([
+            version,
+            other,
+            false,
+          ]);
+    for (const version of [1, 2] as const) expect(isShownContent(made(version), whole)).toBe(false);
+    expect(isShownContent(made(3), shown)).toBe(false);
+  });
+
+  it.each(alterations(requested_by))("changes with who asks: %s", (_what, other) => {
+    expect(isShownContent(made(3), { ...whole, requested_by: other })).toBe(false);
   });
 });
 

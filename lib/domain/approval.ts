@@ -5,6 +5,7 @@
  */
 import { hexDecode, hexEncode, sha256, utf8Encode } from "./bytes";
 import { canonicalBytes, type JsonObject, type JsonValue } from "./canonical-json";
+import type { RequestedBy } from "./requested-by";
 import type { WorldEnvironment } from "./world-id-keys";
 import {
   hashToField,
@@ -65,10 +66,10 @@ interface ApprovalRecord {
 export type Approval = (WorldProofV3 & ApprovalRecord) | (WorldProofV4 & ApprovalRecord);
 
 /**
- * 2: the hash of the context covers the names that the page showed, and the object backs only an attestation under the
- * agent key that it names. 1: neither; such objects stay verifiable.
+ * 3: the hash of the context covers who asks (lib/domain/requested-by.ts), and the names. 2: only the names. Both back
+ * only an attestation under the agent key that they name. 1: neither. Objects of every version stay verifiable.
  */
-export type AuthorizationVersion = 1 | 2;
+export type AuthorizationVersion = 1 | 2 | 3;
 
 export interface UnsignedAuthorization {
   type: "human_authorization";
@@ -99,30 +100,42 @@ export interface ShownContent {
   context_salt: JsonValue;
   agent_name: JsonValue;
   organization_name: JsonValue;
+  /** Null before version 3. */
+  requested_by: JsonValue;
 }
 
-/** Hides context and names from whoever does not hold the salt. `names`: null in version 1. */
+/** Hides context, names and who asks from whoever does not hold the salt. Null for what a version does not cover. */
 export function contextHash(
   contextSalt: string,
   context: Record<string, string>,
   names: ShownNames | null,
+  requestedBy: RequestedBy | null,
 ): string {
-  if (names === null) return hashShown(contextSalt, context, null);
-  const { agent_name, organization_name } = names;
-  return hashShown(contextSalt, context, { agent_name, organization_name });
+  const { agent_name = null, organization_name = null } = names ?? {};
+  const version = names === null ? 1 : requestedBy === null ? 2 : 3;
+  const requested_by = requestedBy as JsonObject | null;
+  return hashShown(version, {
+    context,
+    context_salt: contextSalt,
+    agent_name,
+    organization_name,
+    requested_by,
+  });
 }
 
-function hashShown(contextSalt: JsonValue, context: JsonValue, names: JsonObject | null): string {
-  return hexEncode(sha256(canonicalBytes([contextSalt, context, ...(names === null ? [] : [names])])));
+function hashShown(version: AuthorizationVersion, shown: ShownContent): string {
+  const { context, context_salt, agent_name, organization_name, requested_by } = shown;
+  const covered = [context_salt, context, { agent_name, organization_name }, requested_by];
+  return hexEncode(sha256(canonicalBytes(covered.slice(0, version + 1))));
 }
 
-/** Whether this content, and no other, is what the approval covers. */
+/** Whether this content, and no other, is what the approval covers. Content that its version does not cover is none of it. */
 export function isShownContent(
   { version, request }: Pick<UnsignedAuthorization, "version" | "request">,
-  { context, context_salt, agent_name, organization_name }: ShownContent,
+  shown: ShownContent,
 ): boolean {
-  const names = version === 1 ? null : { agent_name, organization_name };
-  return hashShown(context_salt, context, names) === request.context_hash;
+  const isOfVersion = (shown.requested_by !== null) === version >= 3;
+  return isOfVersion && hashShown(version, shown) === request.context_hash;
 }
 
 export function requestHash(request: ApprovalRequest): string {

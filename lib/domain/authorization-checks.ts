@@ -3,6 +3,7 @@
  * decision.
  */
 import {
+  type AuthorizationVersion,
   authorizationSigningBytes,
   bindRequest,
   type HumanAuthorization,
@@ -14,6 +15,7 @@ import { base64Decode } from "./bytes";
 import { computeKeyId } from "./ed25519-key";
 import type { VerificationKey } from "./groth16";
 import { fail, type Outcome, pass, skip } from "./outcome";
+import { describeDomains } from "./requested-by";
 
 export interface AuthorizationVerifyOptions {
   /** The service's public keys, raw 32 bytes; undefined for a key id that is not the service's. */
@@ -58,15 +60,17 @@ export function checkBinding(
   return follows ? pass("follows from the request") : fail("binding_mismatch");
 }
 
+const coveredBy: Record<AuthorizationVersion, string> = {
+  1: "the details are those that the approval covers; version 1 covers no names",
+  2: "the details and names are those that the approval covers; version 2 does not cover who asks",
+  3: "the details, the names and who asks are those that the approval covers",
+};
+
 /** The object holds only a salted hash of what was on the page beside the action. */
 export function checkShown(authorization: HumanAuthorization, shown: ShownContent | undefined): Outcome {
   if (shown === undefined) return skip("shown_content_absent");
   if (!isShownContent(authorization, shown)) return fail("shown_content_mismatch");
-  return pass(
-    authorization.version === 1
-      ? "the details are those that the approval covers; version 1 covers no names"
-      : "the details and names are those that the approval covers",
-  );
+  return pass(`${coveredBy[authorization.version]}${describeDomains(shown.requested_by)}`);
 }
 
 /** Whether the log's tree holds the entry is checked by whoever has the log's key (lib/verifier). */

@@ -123,7 +123,7 @@ const approvalV4 = fields(
 const authorization = fields(
   {
     type: oneOf("human_authorization"),
-    version: oneOf(1, 2),
+    version: oneOf(1, 2, 3),
     request,
     binding,
     approvals: listOf((value) => approvalV3(value) || approvalV4(value), 1, 10),

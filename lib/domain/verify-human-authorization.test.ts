@@ -44,7 +44,7 @@ describe("verifyHumanAuthorization", () => {
     expect(humanAuthorizationSchema.parse(authorization)).toEqual(authorization);
   });
 
-  it("verifies with the details and names that the page showed, and with no others", () => {
+  it("verifies with what the page showed, and with nothing else", () => {
     const check = (shown: ShownContent, value = authorization) => {
       const report = verify(value, { ...testVerifyOptions, shown });
       return [report.ok, report.checks.find(({ name }) => name === "shown_content")?.status];
@@ -56,6 +56,8 @@ describe("verifyHumanAuthorization", () => {
       { organization_name: "Another organization" },
       { context: { invoice: "2026-115" } },
       { context_salt: "AAAA" },
+      { requested_by: null },
+      { requested_by: { ...testShown.requested_by, requester: "Somebody else" } },
     ])
       expect(check({ ...testShown, ...other })).toEqual([false, "fail"]);
     expect(verify(authorization).checks.find(({ name }) => name === "shown_content")?.status).toBe(
@@ -63,22 +65,28 @@ describe("verifyHumanAuthorization", () => {
     );
   });
 
-  it("still verifies version 1, which covers the details and no names", () => {
-    const { context, context_salt } = testShown;
-    const request = {
-      ...testRequest,
-      approvals_required: 1,
-      context_hash: contextHash(context_salt, context, null),
-    };
-    const old = signForTest(
-      buildAuthorization(request, [makeTestApproval(request, 21n)], authorization.approved_at, testKeyId, 1),
-    );
-    const shown = { ...testShown, agent_name: null };
-    expect(humanAuthorizationSchema.parse(old)).toEqual(old);
-    expect(verify(old, { ...testVerifyOptions, shown })).toMatchObject({ ok: true, grade: "proven" });
-    expect(verify(old, { ...testVerifyOptions, shown: { ...shown, context: {} } }).ok).toBe(false);
-    expect(failed({ ...old, version: 2 })).toEqual(["service_signature"]);
-  });
+  it.each([1, 2] as const)(
+    "still verifies version %i, which covers less, and takes it for no other",
+    (version) => {
+      const { context, context_salt } = testShown;
+      const request = {
+        ...testRequest,
+        approvals_required: 1,
+        context_hash: contextHash(context_salt, context, version === 1 ? null : testShown, null),
+      };
+      const approvals = [makeTestApproval(request, 21n)];
+      const old = signForTest(
+        buildAuthorization(request, approvals, authorization.approved_at, testKeyId, version),
+      );
+      const shown = { ...testShown, requested_by: null };
+      expect(humanAuthorizationSchema.parse(old)).toEqual(old);
+      expect(verify(old, { ...testVerifyOptions, shown })).toMatchObject({ ok: true, grade: "proven" });
+      for (const other of [{ context: {} }, { requested_by: testShown.requested_by }])
+        expect(verify(old, { ...testVerifyOptions, shown: { ...shown, ...other } }).ok).toBe(false);
+      for (const other of [1, 2, 3] as const)
+        if (other !== version) expect(failed({ ...old, version: other })).toEqual(["service_signature"]);
+    },
+  );
 
   it("fails when any single field is changed, added or dropped", () => {
     const { signature, ...signed } = authorization;

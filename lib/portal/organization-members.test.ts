@@ -165,7 +165,7 @@ describe.each(databaseKinds)("members (%s)", (kind) => {
   it("lets members change neither settings nor members", async () => {
     const member = await join();
     const forbidden = { errorName: "forbidden" };
-    const settings = { name: "x", defaultPublic: false };
+    const settings = { name: "x", defaultPublic: false, markText: null, markColor: null };
     await expect(updateOrganization(context, member, settings)).rejects.toMatchObject(forbidden);
     await expect(inviteMember(context, member, { email: newAddress(), role: "owner" })).rejects.toMatchObject(
       forbidden,

@@ -2,8 +2,10 @@
 
 import { and, eq, inArray, isNull, notExists } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import { listDomains } from "#lib/accounts/domains";
 import { listInvitations } from "#lib/accounts/invitations";
 import { personNotFound, requireRole } from "#lib/accounts/members";
+import { markOf } from "#lib/accounts/organization-identity";
 import type { Context } from "#lib/approvals/context";
 import { cancelAuthorization } from "#lib/approvals/decide";
 import type { Executor } from "#lib/db/client";
@@ -13,9 +15,11 @@ import {
   authorizationRequests,
   invitations,
   memberships,
+  organizationDomains,
   organizations,
   users,
 } from "#lib/db/schema";
+import type { MarkColor } from "#lib/domain/organization-mark";
 import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError, fieldError } from "#lib/errors";
 import { listMembers } from "./organization-members";
@@ -28,33 +32,42 @@ export async function readOrganization(context: Context, person: MemberPrincipal
   if (!row) throw personNotFound();
   return {
     name: row.name,
+    mark: { text: row.mark_text, color: row.mark_color, shown: markOf(row) },
     defaultPublic: row.default_public,
     attestationsPerDay: row.attestations_per_day ?? context.settings.LIMIT_ATTEST_PER_DAY,
     createdAt: row.created_at.toISOString(),
     members: await listMembers(db, organizationId),
     invitations: await listInvitations(db, organizationId),
+    domains: await listDomains(context, person),
   };
+}
+
+export interface OrganizationWish {
+  name: string;
+  defaultPublic: boolean;
+  /** Null: as the name says. */
+  markText: string | null;
+  markColor: MarkColor | null;
 }
 
 export async function updateOrganization(
   context: Context,
   person: MemberPrincipal,
-  wanted: { name: string; defaultPublic: boolean },
+  wanted: OrganizationWish,
 ): Promise<void> {
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
     await requireRole(tx, person, "owner");
-    await tx
-      .update(organizations)
-      .set({ name: wanted.name, default_public: wanted.defaultPublic })
-      .where(eq(organizations.id, organizationId));
+    const { name, defaultPublic, markText, markColor } = wanted;
+    const detail = { name, default_public: defaultPublic, mark_text: markText, mark_color: markColor };
+    await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
       organizationId,
       actor,
       action: "organization.updated",
       subject: organizationId,
-      detail: { name: wanted.name, default_public: wanted.defaultPublic },
+      detail,
     });
   });
 }
@@ -114,6 +127,7 @@ export async function deleteOrganization(
       .where(and(eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)));
     await tx.delete(invitations).where(eq(invitations.organization_id, organizationId));
     await tx.delete(approvers).where(eq(approvers.organization_id, organizationId));
+    await tx.delete(organizationDomains).where(eq(organizationDomains.organization_id, organizationId));
     const gone = await tx
       .delete(memberships)
       .where(eq(memberships.organization_id, organizationId))

@@ -40,7 +40,8 @@ function readAuthorizationAnswer(answer: JsonObject, object: JsonObject): Eviden
   if (evidence.kind !== "human_authorization" || !("context" in answer || "context_salt" in answer))
     return evidence;
   const { context = null, context_salt = null, agent_name = null, organization_name = null } = answer;
-  return { ...evidence, shown: { context, context_salt, agent_name, organization_name } };
+  const { requested_by = null } = answer;
+  return { ...evidence, shown: { context, context_salt, agent_name, organization_name, requested_by } };
 }
 
 function readTlogProof(file: string): Evidence {

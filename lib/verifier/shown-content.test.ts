@@ -29,6 +29,11 @@ async function check(answer: object) {
 describe("the answer of GET /v1/authorize/{id}", () => {
   it("is checked with the details and names beside the object", async () => {
     expect(await check(testShown)).toEqual(["valid", "pass"]);
+    const file = JSON.stringify({ request_id: "areq_test", human_authorization, ...testShown });
+    const { checks } = await verifyEvidence(file, trust);
+    expect(checks.find(({ name }) => name === "shown_content")?.detail).toBe(
+      "the details, the names and who asks are those that the approval covers; verified domains: example.com (last checked 2026-11-21T02:00:00.000Z)",
+    );
   });
 
   it.each([
@@ -40,6 +45,9 @@ describe("the answer of GET /v1/authorize/{id}", () => {
     { context_salt: undefined },
     { context: undefined },
     { context: "2026-114" },
+    { requested_by: undefined },
+    { requested_by: { ...testShown.requested_by, organization_domains: [] } },
+    { requested_by: "example.com" },
   ])("fails with others: %j", async (other) => {
     expect(await check({ ...testShown, ...other })).toEqual(["invalid", "fail"]);
   });

@@ -1,6 +1,7 @@
 /** Sends what is due, in the background. Nobody's slow receiver keeps others waiting, and a process that dies loses nothing. */
 import type { Context } from "#lib/approvals/context";
 import { markExpired } from "#lib/approvals/rows";
+import type { Resolve } from "#lib/door/guarded-request";
 import { mayReachLoopback } from "#lib/door/receiver-url";
 import { AppError } from "#lib/errors";
 import { createFairQueue } from "#lib/workers/fair-queue";
@@ -9,7 +10,7 @@ import { disableIfHopeless } from "./disable";
 import { type EndpointRow, giveKeys } from "./endpoints";
 import { type EndpointKeys, openKeys, signMessage, UnreadableKeys } from "./keys";
 import { type Claimed, claimDelivery, type Due, dueReader, settleDelivered, settleFailed } from "./outbox";
-import { type PostResult, post, type Resolve } from "./post";
+import { type PostResult, post } from "./post";
 import { findPause, randomShare } from "./schedule";
 
 const slots = 64;

@@ -7,8 +7,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Resolve } from "#lib/door/guarded-request";
 import { type Receiver, startReceiver } from "#support/webhook-receiver";
-import { type Posting, post, type Resolve } from "./post";
+import { type Posting, post } from "./post";
 
 let receiver: Receiver;
 beforeAll(async () => {

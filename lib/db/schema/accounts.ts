@@ -2,7 +2,19 @@
  * People, organizations and the audit log. `users`, `sessions`, `verification_tokens` and `accounts` have the shape
  * that next-auth's adapter asks for.
  */
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { sql } from "drizzle-orm";
+import {
+  boolean,
+  date,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
 import { at, bytea, createdAt } from "./columns";
 
 export const organizations = pgTable("organizations", {
@@ -10,9 +22,43 @@ export const organizations = pgTable("organizations", {
   name: text().notNull(),
   default_public: boolean().notNull().default(true),
   attestations_per_day: integer(),
+  /** Both null: derived from the name (lib/domain/organization-mark.ts). */
+  mark_text: text(),
+  mark_color: text({ enum: ["slate", "blue", "violet", "teal", "brown", "plum"] }),
   created_at: createdAt(),
   deleted_at: at("deleted_at"),
 });
+
+/** Domains that an organization says are its own, and what checks found. Several organizations may prove the same one. */
+export const organizationDomains = pgTable(
+  "organization_domains",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    /** As DNS has it. */
+    domain: text().notNull(),
+    /** What the domain publishes; for this organization only. */
+    token: text().notNull(),
+    created_at: createdAt(),
+    /** Null: not proven, or no longer. */
+    verified_since: at("verified_since"),
+    /** Where a check last found the token, and when. */
+    found_in: text({ enum: ["dns", "file"] }),
+    found_at: at("found_at"),
+    /** On how many days in a row checks found it gone, and the last of them. */
+    days_gone: integer().notNull().default(0),
+    last_day_gone: date({ mode: "string" }),
+    /** Of the last check; null if it found the token. */
+    problem: text(),
+    checked_at: at("checked_at"),
+  },
+  (t) => [
+    uniqueIndex("organization_domains_domain").on(t.organization_id, t.domain),
+    index("organization_domains_due").on(t.checked_at).where(sql`${t.verified_since} IS NOT NULL`),
+  ],
+);
 
 export const users = pgTable("users", {
   id: text().primaryKey(),

@@ -20,12 +20,14 @@ export const authorizationRequests = pgTable(
     request: bytea().notNull(),
     request_hash: bytea().notNull().unique(),
     /** Of the object that an approval of it makes (lib/domain/approval.ts); 1 was before there were versions. */
-    version: integer().notNull().default(1).$type<1 | 2>(),
+    version: integer().notNull().default(1).$type<1 | 2 | 3>(),
     context: text(),
     context_salt: text(),
     /** As the page shows them, bound by the hash of the context; version 1 has none. */
     agent_name: text(),
     organization_name: text(),
+    /** Canonical JSON of who asks (lib/domain/requested-by.ts), bound likewise; before version 3 there is none. */
+    requested_by: text(),
     /** SHA-256 of what makes two requests equal. */
     fingerprint: bytea().notNull(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
@@ -56,6 +58,7 @@ export const authorizationRequests = pgTable(
   },
   (t) => [
     index("authorizations_organization").on(t.organization_id, t.created_at.desc()),
+    index("authorizations_agent").on(t.agent_id, t.status),
     index("authorizations_pending").on(t.organization_id, t.status),
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
     index("authorizations_overdue").on(t.expires_at).where(sql`${t.status} = 'pending'`),

@@ -26,8 +26,9 @@ function refresh(state: State): State {
 export async function saveOrganization(_state: State, form: FormData): Promise<State> {
   return refresh(
     await runAction(organizationForm, form, async ({ context, person }, input) => {
-      const defaultPublic = input.default_public === "public";
-      await updateOrganization(context, person, { name: input.name, defaultPublic });
+      const { name, default_public, mark_text: markText = null, mark_color: markColor = null } = input;
+      const defaultPublic = default_public === "public";
+      await updateOrganization(context, person, { name, defaultPublic, markText, markColor });
       return { message: "Settings saved.", result: null };
     }),
   );

@@ -1,6 +1,7 @@
 /** /portal/settings: the organization, its people, what is kept and how long, and its end. */
 import type { Metadata } from "next";
 import { DeleteAccount } from "#components/portal/delete-account";
+import { DomainsCard } from "#components/portal/domains-card";
 import { InviteForm } from "#components/portal/invite-form";
 import { InvitationTable, MemberTable } from "#components/portal/member-table";
 import { OrganizationForm } from "#components/portal/organization-form";
@@ -12,6 +13,7 @@ import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readOrganization } from "#lib/portal/organization";
 import { changeRole, deleteAccount, invite, remove, saveOrganization, withdraw } from "./actions";
+import { addDomain, checkDomain, removeDomain } from "./domain-actions";
 
 export const metadata: Metadata = { title: "Settings" };
 
@@ -57,6 +59,7 @@ export default async function SettingsPage() {
         <OrganizationForm
           action={saveOrganization}
           name={organization.name}
+          mark={organization.mark}
           isPublic={organization.defaultPublic}
           canChange={isOwner}
         />
@@ -64,6 +67,10 @@ export default async function SettingsPage() {
           <TextLink href="/portal/approvers">Approvers</TextLink> get approval requests by e-mail.
         </p>
       </Card>
+      <DomainsCard
+        domains={organization.domains}
+        actions={isOwner ? { add: addDomain, check: checkDomain, remove: removeDomain } : null}
+      />
       <Card title="Members" className="mt-5">
         <MemberTable
           members={organization.members}

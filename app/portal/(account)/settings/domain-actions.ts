@@ -1,0 +1,38 @@
+"use server";
+/** Adding, checking and removing a domain of the organization. */
+import { revalidatePath } from "next/cache";
+import * as domains from "#lib/accounts/domains";
+import { domainForm, domainIdForm, type FormState } from "#lib/contract/portal";
+import { AppError } from "#lib/errors";
+import { runAction } from "#lib/pages/portal-request";
+
+type State = FormState<null>;
+
+const path = "/portal/settings";
+
+export async function addDomain(_state: State, form: FormData): Promise<State> {
+  const state = await runAction(domainForm, form, async ({ context, person }, { domain }) => {
+    await domains.addDomain(context, person, domain);
+    return { message: "Domain added. Publish its token, then check it.", result: null };
+  });
+  if (state.status === "done") revalidatePath(path);
+  return state;
+}
+
+/** A check that found nothing is no success, though it was made. */
+export async function checkDomain(_state: State, form: FormData): Promise<State> {
+  const state = await runAction(domainIdForm, form, async ({ context, person }, { domain_id }) => {
+    const { problem } = await domains.checkDomain(context, person, domain_id);
+    if (problem !== null) throw new AppError("validation_error", `The token was not found: ${problem}.`);
+    return { message: "The domain is verified.", result: null };
+  });
+  revalidatePath(path);
+  return state;
+}
+
+export async function removeDomain(_state: State, form: FormData): Promise<State> {
+  return runAction(domainIdForm, form, async ({ context, person }, { domain_id }) => {
+    await domains.removeDomain(context, person, domain_id);
+    return { message: "Domain removed.", result: null };
+  });
+}
