@@ -112,7 +112,11 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   await expect(page.getByText("Paid invoice 4711")).toHaveCount(0);
 });
 
-test("follows requests live, shows the link, cancels it", async ({ page, request }) => {
+test("follows requests live, shows the link, cancels it, and notifies an approver", async ({
+  page,
+  request,
+}) => {
+  test.slow();
   await signIn(page, newAddress("authorizations"));
   await page.goto("/portal/authorizations");
   await expect(page.getByText("No approval requests yet")).toBeVisible();
@@ -150,7 +154,13 @@ test("follows requests live, shows the link, cancels it", async ({ page, request
   await expect(page.getByText("Delete Finance")).toBeVisible();
   await expectGoodPage(page);
   const link = await readLink(request, ana, "/notices/");
-  for (let look = 0; look < 3; look += 1) await page.goto(link);
+  for (let look = 0; look < 3; look += 1) {
+    const headers = (await page.goto(link))?.headers();
+    expect([headers?.["referrer-policy"], headers?.["cache-control"]]).toEqual([
+      "no-referrer",
+      expect.stringContaining("no-store"),
+    ]);
+  }
   await expect(page.getByRole("button", { name: "Decline" })).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("button", { name: "Accept" }).click();
@@ -169,6 +179,7 @@ test("follows requests live, shows the link, cancels it", async ({ page, request
   await page.getByLabel("Send me requests that wait").selectOption("all");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Saved.")).toBeVisible();
+  await expect(page.getByLabel("Send me requests that wait")).toHaveValue("all");
   await expectGoodPage(page);
   await page.goto(`${link}?from=mail`);
   await page.getByRole("button", { name: "Unsubscribe" }).click();

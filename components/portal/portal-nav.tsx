@@ -23,10 +23,13 @@ function isCurrent(href: string, path: string): boolean {
 /** How many requests wait, beside the inbox. */
 function Waiting({ count }: { readonly count: number }) {
   return (
-    <span className="ml-2 rounded-full bg-accent-soft px-2 text-[13px] text-accent tabular-nums">
-      {count}
-      <span className="sr-only"> waiting</span>
-    </span>
+    <>
+      {" "}
+      <span className="relative ml-2 rounded-full bg-accent-soft px-2 text-[13px] text-accent tabular-nums">
+        {count}
+        <span className="sr-only"> waiting</span>
+      </span>
+    </>
   );
 }
 

@@ -63,7 +63,7 @@ describe("the door of pages", () => {
     expect((await ask("GET", "/_next/static/chunks/a.js")).status).toBe(200);
   });
 
-  it("takes a form in the portal and of the demo alone", async () => {
+  it("takes a form in the portal, of the demo and of approvers' links alone", async () => {
     for (const [method, target, allow] of [
       ["POST", "/", "GET, HEAD"],
       ["POST", "/docs/api", "GET, HEAD"],
@@ -71,6 +71,8 @@ describe("the door of pages", () => {
       ["POST", "/portals", "GET, HEAD"],
       ["POST", "/demo/token", "GET, HEAD"],
       ["POST", "/demo/token/receipt/x", "GET, HEAD"],
+      ["POST", "/notices/token", "GET, HEAD"],
+      ["POST", "/notices/token/leave/x", "GET, HEAD"],
       ["PUT", "/demo", "GET, HEAD, POST"],
       ["PUT", "/portal", "GET, HEAD, POST"],
       ["DELETE", "/portal/keys", "GET, HEAD, POST"],
@@ -82,12 +84,14 @@ describe("the door of pages", () => {
     seen = [];
     const posted = await ask("POST", "/portal/sign-in", { body: "email=a" });
     expect([posted.status, await posted.text()]).toEqual([200, "email=a"]);
-    for (const target of ["/demo", "/demo/token/receipt"])
+    for (const target of ["/demo", "/demo/token/receipt", "/notices/a.b/confirm", "/notices/a.b/leave"])
       expect((await ask("POST", target)).status).toBe(200);
     expect(seen).toEqual([
       "POST /portal/sign-in counted",
       "POST /demo counted",
       "POST /demo/token/receipt counted",
+      "POST /notices/a.b/confirm counted",
+      "POST /notices/a.b/leave counted",
     ]);
   });
 

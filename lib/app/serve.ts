@@ -141,15 +141,16 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** The demo's two (app/demo). Their handlers read no body, and no page has these addresses. */
-const isDemoForm = (path: string) => /^\/demo(?:\/[^/]+\/receipt)?$/.test(path);
+/** Of app/demo and app/notices. Their handlers read no body, and no page has these addresses. */
+const isPlainForm = (path: string) =>
+  /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave))$/.test(path);
 
 /**
- * Only the portal and the demo have forms that Next takes; elsewhere it would decode what a stranger posts, and render
- * the page besides.
+ * Only the portal, the demo and approvers' links have forms that Next takes; elsewhere it would decode what a stranger
+ * posts, and render the page besides.
  */
 function refuseMethod(method: string, path: string): Promise<Answer> | null {
-  const takesForms = path === "/portal" || path.startsWith("/portal/") || isDemoForm(path);
+  const takesForms = path === "/portal" || path.startsWith("/portal/") || isPlainForm(path);
   const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
   if (isTaken) return null;
   const allow = takesForms || forbiddenMethods.has(method) ? "GET, HEAD, POST" : "GET, HEAD";

@@ -1,6 +1,6 @@
 /**
  * POST /notices/<token>/leave: the page's button, and the mail program's own (RFC 8058), which comes from no page of ours
- * and must not be led elsewhere. Whoever has the token may leave.
+ * and must not be led elsewhere. Whoever has the token may leave; what else is in the request is not read.
  */
 import { leaveByLink } from "#lib/accounts/approver-links";
 import { getApp } from "#lib/app/app";
@@ -11,14 +11,13 @@ import { AppError, describeError } from "#lib/errors";
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const app = await getApp();
   const { token } = await route.params;
-  const form = await request.formData().catch(() => null);
   try {
     await leaveByLink(app.context, token, requestAddress(app, request.headers));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return new Response(`${error.detail}\n`, { status: describeError(error.errorName).status });
   }
-  if (form?.get("List-Unsubscribe") === "One-Click") return new Response("Unsubscribed.\n");
+  if (request.headers.get("sec-fetch-site") !== "same-origin") return new Response("Unsubscribed.\n");
   return new Response(null, {
     status: 303,
     headers: { location: `/notices/${token}`, "cache-control": "no-store" },

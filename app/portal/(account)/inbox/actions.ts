@@ -1,5 +1,6 @@
 "use server";
 /** Which e-mails a person gets. The form names the organization: an approver need not belong to it. */
+import { revalidatePath } from "next/cache";
 import { saveNoticeSettings } from "#lib/accounts/notice-settings";
 import type { FormState } from "#lib/contract/portal";
 import { noticeForm } from "#lib/contract/portal-approvers";
@@ -8,10 +9,12 @@ import { runUserAction } from "#lib/pages/portal-request";
 type State = FormState<null>;
 
 export async function saveNotices(_state: State, form: FormData): Promise<State> {
-  return runUserAction(noticeForm, form, async ({ context }, user, input) => {
+  const state = await runUserAction(noticeForm, form, async ({ context }, user, input) => {
     const { organization_id, requests, decisions, reminders } = input;
     const wanted = { requests, decisions: decisions === "on", reminders: reminders === "on" };
     await saveNoticeSettings(context, user, organization_id, wanted);
     return { message: "Saved.", result: null };
   });
+  if (state.status === "done") revalidatePath("/portal/inbox");
+  return state;
 }
