@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { callApi, makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+import { expectExit, runProgram } from "./support/commands";
 import { test } from "./test";
 
 test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
@@ -91,6 +92,20 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
     .map((line) => JSON.parse(line).action);
   expect(actions).toContain("=1+1 formula");
   expect(actions).toHaveLength(5);
+
+  await page.getByRole("link", { name: "Evidence pack" }).click();
+  await expect(page.getByRole("heading", { name: "Evidence pack" })).toBeVisible();
+  await page.getByLabel("Agent").fill(agent_slug);
+  await expectGoodPage(page);
+  const [pack] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download evidence pack" }).click(),
+  ]);
+  const checked = await runProgram(process.execPath, ["dist/verify.mjs", "pack", await pack.path()], {
+    env: {},
+  });
+  expect(checked.out).toContain("The pack holds");
+  expectExit(checked, 0);
 
   await page.goto(`/portal/attestations/${made["attestation_id"]}`);
   await expect(page.getByText("Authentic record", { exact: true })).toBeVisible();

@@ -111,7 +111,10 @@ const withoutFields = [
 it("finds the portal's actions and routes, and no action inside a page", () => {
   expect(actions.map(([name]) => name)).toContain("(account)/settings/actions.ts deleteAccount");
   expect(actions.length).toBeGreaterThanOrEqual(18);
-  expect(routes.map(([name]) => name)).toEqual(["(account)/attestations/export/route.ts GET"]);
+  expect(routes.map(([name]) => name).sort()).toEqual([
+    "(account)/attestations/export/route.ts GET",
+    "(account)/evidence/pack/route.ts POST",
+  ]);
   const inline = files.filter(
     (file) =>
       !isAction(file) && /^\s+["']use server["']/m.test(readFileSync(path.join(folder, file), "utf8")),
@@ -169,16 +172,30 @@ it("changes which e-mails a person gets for the organization that the form names
   expect(await settings()).toMatchObject({ requests: "all", decisions: true, reminders: false });
 });
 
-describe.each(routes)("%s", (_name, handler) => {
+describe.each(routes)("%s", (name, handler) => {
+  const isForm = name.endsWith(" POST");
+  const ask = async (fields: Record<string, string>, origin = "http://localhost:3000") => {
+    const url = "http://localhost:3000/portal/x";
+    const request = isForm
+      ? new Request(url, { method: "POST", headers: { origin }, body: formOf(fields) })
+      : new Request(`${url}?${new URLSearchParams(fields)}`);
+    const answer = await (handler as unknown as (request: Request) => Promise<Response>)(request);
+    return [answer.status, await answer.text()] as const;
+  };
+  beforeEach(() => browser.cookies.set("countersign-organization", person.organizationId));
+
   it("answers for the organization that the page shows, or in words", async () => {
-    const get = handler as unknown as (request: Request) => Promise<Response>;
-    browser.cookies.set("countersign-organization", person.organizationId);
-    const ask = async (query: string) => {
-      const answer = await get(new Request(`http://localhost:3000/portal/x?format=csv${query}`));
-      return [answer.status, await answer.text()];
-    };
-    for (const query of ["", `&${shownOrganizationField}=${invitedTo}`])
-      expect(await ask(query)).toEqual([409, `${switchedOrganization}\n`]);
-    expect((await ask(`&${shownOrganizationField}=${person.organizationId}`))[0]).toBe(200);
+    for (const fields of [{}, { [shownOrganizationField]: invitedTo }])
+      expect(await ask({ format: "csv", ...fields })).toEqual([409, `${switchedOrganization}\n`]);
+    const [status] = await ask({ format: "csv", [shownOrganizationField]: person.organizationId });
+    expect(status).toBe(isForm ? 422 : 200);
+  });
+
+  it.runIf(isForm)("does nothing for a form on another site", async () => {
+    const [status] = await ask(
+      { [shownOrganizationField]: person.organizationId },
+      "https://elsewhere.example",
+    );
+    expect(status).toBe(403);
   });
 });

@@ -18,6 +18,7 @@ export type GuideSlug =
   | "webhooks"
   | "verify-offline"
   | "record"
+  | "evidence-pack"
   | "zero-knowledge"
   | "security"
   | "wire"
@@ -136,6 +137,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "record",
         title: "The record of an agent",
         description: "How a missing attestation shows, and what completeness doesn't mean.",
+      },
+      {
+        slug: "evidence-pack",
+        title: "Evidence pack",
+        description: "One file for an auditor, and the command that checks all of it offline.",
       },
       {
         slug: "zero-knowledge",

@@ -10,6 +10,7 @@ import changelog from "./content/changelog.md";
 import client from "./content/client.md";
 import commandLine from "./content/command-line.md";
 import errors from "./content/errors.md";
+import evidencePack from "./content/evidence-pack.md";
 import githubDeployments from "./content/github-deployments.md";
 import hook from "./content/hook.md";
 import langgraph from "./content/langgraph.md";
@@ -46,6 +47,7 @@ const texts: Record<GuideSlug, string> = {
   webhooks,
   "verify-offline": verifyOffline,
   record,
+  "evidence-pack": evidencePack,
   "zero-knowledge": zeroKnowledge,
   security,
   wire,

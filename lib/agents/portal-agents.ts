@@ -54,14 +54,12 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
   };
 }
 
-async function requireOwnAgent(
-  context: AccountsContext,
-  person: MemberPrincipal,
-  slug: string,
-): Promise<void> {
+/** For members; another organization's agent is one that does not exist. */
+export async function requireOwnAgent(context: AccountsContext, person: MemberPrincipal, slug: string) {
   await requireRole(context.database.db, person, "member");
   const agent = await findAgent(context.database.db, slug);
   if (agent?.organization_id !== person.organizationId) throw agentNotFound();
+  return agent;
 }
 
 export async function readOwnAgent(context: AccountsContext, person: MemberPrincipal, slug: string) {

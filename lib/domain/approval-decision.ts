@@ -4,13 +4,13 @@
  */
 import { isRecordPlace, type RecordPlace } from "./agent-record";
 import type { HumanAuthorization } from "./approval";
-import { base64Decode, hexEncode, sha256 } from "./bytes";
-import { canonicalBytes, type JsonObject } from "./canonical-json";
+import { base64Decode, bytesEqual, hexEncode, sha256 } from "./bytes";
+import { canonicalBytes, isJsonObject, type JsonObject } from "./canonical-json";
 import { verifyEnvelope } from "./dsse";
 import type { VerifyEd25519 } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
 import { leafMatchesEnvelope, parseLogLeaf } from "./log-leaf";
-import { buildStatement, DECISION_PREDICATE, STATEMENT_MEDIA_TYPE } from "./statement";
+import { buildStatement, DECISION_PREDICATE, parseCanonical, STATEMENT_MEDIA_TYPE } from "./statement";
 
 export interface Decision {
   decision: "approved" | "denied" | "cancelled";
@@ -29,6 +29,24 @@ export function buildDecisionStatement(decision: Decision): Uint8Array {
   const { request_hash, record, ...facts } = decision;
   const predicate = record === null ? facts : { ...facts, record };
   return buildStatement(DECISION_PREDICATE, "authorization-request", request_hash, predicate);
+}
+
+const decisions: readonly unknown[] = ["approved", "denied", "cancelled"];
+
+/** Null for bytes that are not the statement of a decision, as {@link buildDecisionStatement} writes it. */
+export function parseDecisionStatement(bytes: Uint8Array): Decision | null {
+  const statement = parseCanonical(bytes);
+  const predicate = statement?.["predicateType"] === DECISION_PREDICATE ? statement["predicate"] : null;
+  const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
+  const digest = isJsonObject(subject) ? subject["digest"] : null;
+  if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
+  const { decision, decided_at, key_id, authorization_hash, record = null } = predicate;
+  const { sha256: request_hash } = digest;
+  if (!decisions.includes(decision) || (record !== null && !isRecordPlace(record))) return null;
+  const texts = [request_hash, decided_at, key_id, authorization_hash ?? ""];
+  if (!texts.every((text) => typeof text === "string")) return null;
+  const read = { decision, request_hash, decided_at, key_id, authorization_hash, record } as Decision;
+  return bytesEqual(buildDecisionStatement(read), bytes) ? read : null;
 }
 
 function decisionOf(authorization: HumanAuthorization): Decision {

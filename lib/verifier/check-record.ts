@@ -26,6 +26,8 @@ export interface RecordSource extends SumSource {
 export interface RecordRequest {
   /** Texts of receipts that must be in the record. */
   receipts?: readonly string[];
+  /** What somebody can prove of entries besides. */
+  held?: ReadonlyMap<number, SignedEntry>;
   onProgress?: (checked: number, total: number) => void;
   /** All rows of the snapshot are fetched too, 72 bytes for each agent of the service, if it has no more than this. */
   sumUpTo?: number;
@@ -161,12 +163,18 @@ async function compareReceipts(
 export async function checkRecord(
   source: RecordSource,
   trust: VerifierTrust,
-  { receipts = [], onProgress, sumUpTo = Number.POSITIVE_INFINITY }: RecordRequest = {},
+  {
+    receipts = [],
+    held: known = new Map(),
+    onProgress,
+    sumUpTo = Number.POSITIVE_INFINITY,
+  }: RecordRequest = {},
 ): Promise<RecordReport> {
   const read = await Promise.all(receipts.map((text) => readReceipt(text, trust)));
-  const held = new Map(
-    read.flatMap(({ signed }) => (signed ? [[signed.place.sequence, signed] as const] : [])),
-  );
+  const held = new Map([
+    ...known,
+    ...read.flatMap(({ signed }) => (signed ? [[signed.place.sequence, signed] as const] : [])),
+  ]);
   const followed = await follow(source, held, onProgress);
   const { walk, marks, last, fault } = followed;
   const head = walk.head();

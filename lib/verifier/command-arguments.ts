@@ -9,9 +9,10 @@ export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs record <base url> <agent> [--receipt FILE]... [options]
        node verify.mjs monitor <base url> [--agent SLUG]... [--remember FILE] [options]
        node verify.mjs proof <file> [options]
+       node verify.mjs pack <file> [options]
 
 Verifies a Countersign receipt: an attestation (the response of GET /v1/verify/{id} or POST /v1/attest), a Sigstore
-bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof. Needs only Node 20 or newer.
+bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof; with "pack", an evidence pack. Needs only Node 20 or newer.
 
 Keys to trust (default: the keys of the receipt's own server, which the output points out)
   --keys FILE       a saved response of GET /v1/pubkey; no key is fetched
@@ -42,7 +43,8 @@ Exit codes
   0  authentic: every check passed, with or without warnings
   1  a check failed; for a proof: it proves nothing
   2  wrong usage, or unreadable input
-  3  nothing failed, but the file is incomplete (private or erased content, or a bundle without its authorization),
+  3  nothing failed, but the file is incomplete (private or erased content, or a bundle without its authorization; a pack
+     that has another verify.mjs than the one that runs),
      or the World Chain node did not answer; for a proof: only its writer saw it
   4  with --fail-on-warnings, instead of 0 and 3: no check failed, but there is a warning, for example an unregistered
      tool or an approval that is only asserted
@@ -71,7 +73,7 @@ type Valued = (typeof valued)[number];
 type Flag = (typeof flags)[number];
 
 export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
-  command: "verify" | "log-check" | "record" | "monitor" | "proof" | "help";
+  command: "verify" | "log-check" | "record" | "monitor" | "proof" | "pack" | "help";
   /** What to verify, or the service's base address. */
   target: string;
   /** Whose record. */
@@ -90,6 +92,7 @@ const manyWords: Record<string, (words: string[]) => Command | null> = {
   record: ([target = "", slug = ""]) => (slug === "" ? null : { command: "record", target, slug }),
   monitor: ([target = ""]) => ({ command: "monitor", target, slug: "" }),
   proof: ([target = ""]) => ({ command: "proof", target, slug: "" }),
+  pack: ([target = ""]) => ({ command: "pack", target, slug: "" }),
 };
 
 const forms: Record<string, string> = {
@@ -97,6 +100,7 @@ const forms: Record<string, string> = {
   record: "record <base url> <agent>",
   monitor: "monitor <base url>",
   proof: "proof <file>",
+  pack: "pack <file>",
 };
 
 function readCommand(words: string[], isHelp: boolean): Command {

@@ -2,6 +2,7 @@
 import { isJsonObject } from "#lib/domain/canonical-json";
 import { readAtMost, readTextAtMost } from "#lib/domain/read-stream";
 import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
+import type { ZipTools } from "#lib/domain/zip";
 import { UnreadableError } from "./read-json";
 
 export interface CommandIo {
@@ -12,6 +13,9 @@ export interface CommandIo {
   writeFile(path: string, text: string): Promise<void>;
   readStdin(): Promise<Uint8Array>;
   print(text: string): void;
+  zip: ZipTools;
+  /** The bytes of verify.mjs, if that is what runs; else null. */
+  readProgram(): Promise<Uint8Array | null>;
   /** To the terminal only; undefined if there is none. */
   progress: ((text: string) => void) | undefined;
   /** COUNTERSIGN_API_KEY */

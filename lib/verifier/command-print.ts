@@ -15,10 +15,12 @@ const words: Record<VerifierCheck["status"], string> = {
   not_run: "----",
 };
 
+type ShownCheck = Pick<VerifierCheck, "name" | "status" | "detail">;
+
 /** A check that passes over bad news does not say "pass". */
-export function formatChecks(checks: readonly VerifierCheck[], warnings: readonly Warning[] = []): string {
+export function formatChecks(checks: readonly ShownCheck[], warnings: readonly Warning[] = []): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
-  const wordOf = ({ name, status }: VerifierCheck) =>
+  const wordOf = ({ name, status }: ShownCheck) =>
     status !== "fail" && findRowWarning(name, warnings) ? "WARN" : words[status];
   return checks
     .map((check) => `  ${wordOf(check)}  ${check.name.padEnd(width)}  ${toVisibleText(check.detail)}`)

@@ -1,5 +1,7 @@
 /** `node verify.mjs`. Bundled into dist/verify.mjs. */
-import { nodeIo } from "./node-io";
+import { nodeIo, readProgramAt } from "./node-io";
 import { runCommand } from "./run-command";
 
-process.exitCode = await runCommand(process.argv.slice(2), nodeIo);
+const readProgram = readProgramAt(import.meta.url);
+
+process.exitCode = await runCommand(process.argv.slice(2), { ...nodeIo, readProgram });

@@ -23,6 +23,7 @@ import { beginEpoch } from "#lib/log/new-epoch";
 import { sealStatement } from "#lib/log/seal";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { nodeIo } from "./node-io";
 import { runCommand } from "./run-command";
 
 const base = "http://localhost";
@@ -63,6 +64,8 @@ describe("verify.mjs monitor, record and proof", () => {
       isFile: async (name) => files.has(name),
       writeFile: async (name, text) => void files.set(name, text),
       readStdin: async () => new Uint8Array(),
+      zip: nodeIo.zip,
+      readProgram: nodeIo.readProgram,
       print: (text) => printed.push(text),
       progress: undefined,
       apiKey: undefined,

@@ -1,6 +1,8 @@
 /** The machine, as a command line sees it: the only file of the verifier that touches it. */
 // biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { crc32, inflateRawSync } from "node:zlib";
 import type { CommandIo } from "./command-io";
 
 async function readStdin(): Promise<Uint8Array> {
@@ -21,12 +23,21 @@ async function replaceFile(path: string, text: string): Promise<void> {
   await rename(`${path}.new`, path);
 }
 
+/** `url`: of a module that is the whole program. */
+export const readProgramAt = (url: string) => async () => new Uint8Array(await readFile(new URL(url)));
+
 export const nodeIo: CommandIo = {
   fetch,
   readFile: async (path) => new Uint8Array(await readFile(path)),
   isFile,
   writeFile: replaceFile,
   readStdin,
+  zip: {
+    inflate: (bytes, maxBytes) =>
+      new Uint8Array(inflateRawSync(bytes, { maxOutputLength: Math.max(1, maxBytes) })),
+    crc32: (bytes) => crc32(bytes),
+  },
+  readProgram: async () => null,
   print: (text) => process.stdout.write(text),
   progress: process.stderr.isTTY ? (text) => process.stderr.write(text) : undefined,
   // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings

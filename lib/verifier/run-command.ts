@@ -9,6 +9,7 @@ import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command
 import { parseEvidence } from "./evidence";
 import { checkWholeLog, holds } from "./log-check";
 import { type Verdict, wordsFor } from "./report";
+import { runPack } from "./run-pack";
 import { runMonitor, runProof, runRecord } from "./run-record";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
 
@@ -109,4 +110,5 @@ const commands = {
   record: runRecord,
   monitor: runMonitor,
   proof: runProof,
+  pack: runPack,
 };

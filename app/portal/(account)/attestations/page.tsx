@@ -50,6 +50,13 @@ function ExportLinks({ filters, organizationId }: ExportLinksProps) {
           Export {format === "csv" ? "CSV" : "NDJSON"}
         </a>
       ))}
+      <ButtonLink
+        href={filters.agent === undefined ? "/portal/evidence" : `/portal/evidence?agent=${filters.agent}`}
+        variant="secondary"
+        size="small"
+      >
+        Evidence pack
+      </ButtonLink>
     </div>
   );
 }

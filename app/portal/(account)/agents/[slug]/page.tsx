@@ -6,6 +6,7 @@ import { AgentKeyHistory } from "#components/portal/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agent-table";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
+import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
@@ -70,6 +71,11 @@ export default async function AgentPage({ params }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title={agent.slug}
+        action={
+          <ButtonLink href={`/portal/evidence?agent=${agent.slug}`} variant="secondary">
+            Evidence pack
+          </ButtonLink>
+        }
         lead={
           <>
             Public page: <TextLink href={`/agent/${agent.slug}`}>View agent</TextLink>.

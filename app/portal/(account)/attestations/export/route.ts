@@ -3,23 +3,10 @@
 import { exportOwnAttestations } from "#lib/attestations/export";
 import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
 import { attestationFilters, exportFormat } from "#lib/contract/portal-attestations";
+import { answerDownload } from "#lib/pages/download";
 import { isShown, readPortal } from "#lib/pages/portal-request";
 
 const types = { csv: "text/csv; charset=utf-8", ndjson: "application/x-ndjson; charset=utf-8" } as const;
-
-function toStream(parts: AsyncGenerator<string>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    pull: async (controller) => {
-      const { done, value } = await parts.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(value));
-    },
-    cancel: async () => {
-      await parts.return(undefined);
-    },
-  });
-}
 
 export async function GET(request: Request): Promise<Response> {
   const portal = await readPortal();
@@ -31,11 +18,5 @@ export async function GET(request: Request): Promise<Response> {
   const format = exportFormat.parse(query["format"]);
   const parts = await exportOwnAttestations(context, person, format, attestationFilters.parse(query));
   const day = context.clock().toISOString().slice(0, 10);
-  return new Response(toStream(parts), {
-    headers: {
-      "content-type": types[format],
-      "content-disposition": `attachment; filename="attestations-${day}.${format}"`,
-      "cache-control": "no-store",
-    },
-  });
+  return answerDownload(`attestations-${day}.${format}`, types[format], parts);
 }

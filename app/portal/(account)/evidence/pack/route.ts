@@ -1,0 +1,31 @@
+/** POST /portal/evidence/pack: an evidence pack as a file, for the form of /portal/evidence. */
+import { makeEvidencePack } from "#lib/attestations/pack";
+import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
+import { evidenceForm } from "#lib/contract/portal-evidence";
+import { requireSameOrigin } from "#lib/door/same-origin";
+import { AppError, describeError } from "#lib/errors";
+import { answerDownload } from "#lib/pages/download";
+import { isShown, readPortal } from "#lib/pages/portal-request";
+
+const refuse = (status: number, words: string) => new Response(`${words}\n`, { status });
+
+export async function POST(request: Request): Promise<Response> {
+  const portal = await readPortal();
+  if (portal === null) return refuse(401, "Sign in to the portal first.");
+  const { app, context, person } = portal;
+  try {
+    requireSameOrigin(request, app.env.baseUrl);
+    const fields = Object.fromEntries(await request.formData());
+    if (!isShown(portal, fields[shownOrganizationField])) return refuse(409, switchedOrganization);
+    const form = evidenceForm.safeParse(fields);
+    if (!form.success) {
+      const lines = form.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+      return refuse(422, `Some fields were not accepted.\n${lines.join("\n")}`);
+    }
+    const { name, parts } = await makeEvidencePack(context, person, form.data);
+    return answerDownload(name, "application/zip", parts);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return refuse(describeError(error.errorName).status, error.detail);
+  }
+}

@@ -1,0 +1,52 @@
+/** /portal/evidence: choose an agent and a period, and download the pack for an auditor. */
+import type { Metadata } from "next";
+import { EvidenceForm } from "#components/portal/evidence-form";
+import { PageHeading } from "#components/portal/page-heading";
+import { PortalPage } from "#components/portal/shown-organization";
+import { Card } from "#components/ui/card";
+import { CodeBlock } from "#components/ui/code-block";
+import { TextLink } from "#components/ui/text-link";
+import { listAgentSlugs } from "#lib/attestations/own";
+import { requirePortal } from "#lib/pages/portal-request";
+
+export const metadata: Metadata = { title: "Evidence pack" };
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+const periodDays = 30;
+const dayMs = 86_400_000;
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+
+export default async function EvidencePage({ searchParams }: PageProps) {
+  const { context, person, app } = await requirePortal("/portal/evidence");
+  const { agent } = await searchParams;
+  const slugs = await listAgentSlugs(context, person);
+  const nowMs = context.clock().getTime();
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      <PageHeading
+        title="Evidence pack"
+        lead="One file for an auditor: receipts with their proofs, decisions, the agent's record, the keys, a report and the program that checks all of it offline."
+      />
+      <Card>
+        <EvidenceForm
+          slugs={slugs}
+          agent={typeof agent === "string" ? agent : ""}
+          from={dayOf(nowMs - periodDays * dayMs)}
+          until={dayOf(nowMs)}
+        />
+      </Card>
+      <Card title="Check it" className="mt-5">
+        <CodeBlock
+          label="Check a pack offline"
+          code={`curl -fsSO ${app.env.baseUrl}/verify.mjs\nnode verify.mjs pack evidence-AGENT-FROM-UNTIL.zip`}
+        />
+        <p className="mt-3 text-[15px]">
+          <TextLink href="/docs/evidence-pack">What a pack proves, and what it doesn't</TextLink>
+        </p>
+      </Card>
+    </PortalPage>
+  );
+}

@@ -1,0 +1,70 @@
+/** Evidence packs taken apart and put together again, as somebody would who wants one to say something else. */
+import { createZipWriter } from "#lib/attestations/zip-writer";
+import { utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { readPackEntry } from "#lib/domain/pack-entries";
+import { encodePackJson, filesIn, packFiles } from "#lib/domain/pack-files";
+import { describePack, encodeManifest } from "#lib/domain/pack-manifest";
+import { renderPackReport } from "#lib/domain/pack-report";
+import { readZip } from "#lib/domain/zip";
+import { nodeIo } from "#lib/verifier/node-io";
+
+export type PackedFiles = Map<string, Uint8Array>;
+// biome-ignore lint/suspicious/noExplicitAny: answers as they come, to be broken in every way
+export type Json = any;
+
+export async function collect(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = [];
+  for await (const part of parts) all.push(part);
+  return new Uint8Array(Buffer.concat(all));
+}
+
+export function unpack(bytes: Uint8Array): PackedFiles {
+  const archive = readZip(bytes, nodeIo.zip, 1e8);
+  return new Map(archive.files.map(({ name }) => [name, archive.read(name)]));
+}
+
+export const parse = (files: PackedFiles, name: string): Json =>
+  JSON.parse(utf8Decode(files.get(name) ?? new Uint8Array()));
+
+/** As a forger would who knows the format: the manifest names the files as they are now, and the report is theirs. */
+export async function forge(files: PackedFiles, isWhole: boolean): Promise<Uint8Array> {
+  const names = [...files.keys()].filter((name) => name !== packFiles.manifest && name !== packFiles.report);
+  const zip = createZipWriter();
+  const sent: Uint8Array[] = [];
+  const add = async (name: string, bytes: Uint8Array) => sent.push(await zip.add(name, bytes));
+  for (const name of names) await add(name, files.get(name) ?? new Uint8Array());
+  const manifest = parse(files, packFiles.manifest);
+  const read = (name: string) => (files.has(name) ? readPackEntry(name, parse(files, name)) : null);
+  const entryNames = [...filesIn("attestations", names), ...filesIn("decisions", names)];
+  const entries = entryNames
+    .flatMap((name) => read(name) ?? [])
+    .sort((a, b) => Number(a.sequence) - Number(b.sequence));
+  const pages = filesIn("record", names).map((name): JsonObject => parse(files, name));
+  const facts = describePack({
+    period: manifest.period,
+    firstPage: pages[0] ?? {},
+    lastPage: pages.at(-1) ?? {},
+    before: read(packFiles.before),
+    after: read(packFiles.after),
+    entries,
+    hasRows: files.has(packFiles.rows),
+  });
+  const report = isWhole
+    ? utf8Encode(renderPackReport(facts, entries, zip.files))
+    : (files.get(packFiles.report) ?? new Uint8Array());
+  await add(packFiles.report, report);
+  await add(
+    packFiles.manifest,
+    isWhole ? encodeManifest(facts, zip.files) : encodePackJson({ ...manifest, files: zip.files }),
+  );
+  return new Uint8Array(Buffer.concat([...sent, zip.end()]));
+}
+
+/** The files as they are, whatever the manifest says. */
+export async function pack(files: Iterable<[string, Uint8Array]>): Promise<Uint8Array> {
+  const zip = createZipWriter();
+  const sent: Uint8Array[] = [];
+  for (const [name, bytes] of files) sent.push(await zip.add(name, bytes));
+  return new Uint8Array(Buffer.concat([...sent, zip.end()]));
+}

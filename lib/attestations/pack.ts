@@ -1,0 +1,199 @@
+/**
+ * The evidence pack (docs/wire.md, Evidence pack): all entries of an agent's record in a period with their proofs, for
+ * somebody who checks them without this service. Written file by file; what is kept meanwhile is a row for each entry.
+ */
+import { recordAudit } from "#lib/accounts/audit";
+import { requireOwnAgent } from "#lib/agents/portal-agents";
+import type { Context } from "#lib/approvals/context";
+import type { RecordResponse } from "#lib/contract/record";
+import { parseHeadsStatement } from "#lib/domain/agent-heads";
+import { utf8Encode } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { type PackEntry, readPackEntry } from "#lib/domain/pack-entries";
+import { encodePackJson, numberedFile, packFiles } from "#lib/domain/pack-files";
+import { describePack, encodeManifest, type PackPeriod } from "#lib/domain/pack-manifest";
+import { renderPackReport } from "#lib/domain/pack-report";
+import { actorOf, type MemberPrincipal } from "#lib/door/principal";
+import { AppError, fieldError } from "#lib/errors";
+import { readPublicKeys } from "#lib/log/public-keys";
+import { readHeadRows } from "#lib/log/public-log";
+import { readStatements } from "#lib/log/statements";
+import { describePackedEntry } from "./pack-entry";
+import { createSizeList, describeGrowth } from "./pack-log";
+import { findNewestPublic, findPackRange, type PackOwner, type PackRange, readEntryRows } from "./pack-range";
+import { readProgramFile } from "./program-files";
+import { readAgentRecord } from "./record";
+import { createZipWriter, type ZipWriter } from "./zip-writer";
+
+/** A pack is checked as a whole, by people with patience: more belongs into several. */
+export const maxPackEntries = 20_000;
+/** The rows of a snapshot of more agents would be most of the pack. */
+const maxRowAgents = 100_000;
+const pageSize = 1_000;
+
+export interface PackRequest {
+  agentSlug: string;
+  period: PackPeriod;
+  /** Whether the content of private attestations, and of requests, goes into it. */
+  withPrivate: boolean;
+}
+
+interface Writing {
+  context: Context;
+  zip: ZipWriter;
+  sizes: ReturnType<typeof createSizeList>;
+  addJson(name: string, value: unknown): Promise<Uint8Array>;
+}
+
+function beginWriting(context: Context): Writing {
+  const zip = createZipWriter();
+  const sizes = createSizeList();
+  return {
+    context,
+    zip,
+    sizes,
+    addJson: (name, value) => {
+      sizes.add(value);
+      return zip.add(name, encodePackJson(value));
+    },
+  };
+}
+
+interface Pages {
+  firstPage: RecordResponse;
+  lastPage: RecordResponse;
+}
+
+async function* writeRecord({ context, addJson }: Writing, slug: string): AsyncGenerator<Uint8Array, Pages> {
+  const firstPage = await readAgentRecord(context, slug, { from: 1, limit: pageSize });
+  let lastPage = firstPage;
+  yield await addJson(numberedFile("record", 1), firstPage);
+  while (lastPage.next !== null) {
+    const from = lastPage.next;
+    lastPage = await readAgentRecord(context, slug, { from, limit: pageSize });
+    yield await addJson(numberedFile("record", from), lastPage);
+  }
+  return { firstPage, lastPage };
+}
+
+/** False if there is no snapshot, or its rows are too many or no longer kept. */
+async function* writeRows(
+  { context, zip }: Writing,
+  { snapshot }: RecordResponse,
+): AsyncGenerator<Uint8Array, boolean> {
+  const heads = snapshot && parseHeadsStatement(utf8Encode(snapshot.statement.payload));
+  if (!heads || heads.agents > maxRowAgents) return false;
+  const [, logId = 1] = /^\/log\/(\d+)\/agent-heads\//.exec(new URL(snapshot.rows_url).pathname) ?? [];
+  const rows = await readHeadRows(context.database.db, Number(logId), heads.covers_size).catch((error) => {
+    if (error instanceof AppError && error.errorName === "not_found") return null;
+    throw error;
+  });
+  if (rows === null) return false;
+  yield await zip.add(packFiles.rows, rows);
+  return true;
+}
+
+interface Written {
+  entries: PackEntry[];
+  before: PackEntry | null;
+  after: PackEntry | null;
+}
+
+/** The period's entries, then those beside it. */
+async function* writeEntries(
+  { context, addJson }: Writing,
+  owner: PackOwner,
+  { before, after, first, last }: PackRange,
+  newest: number | null,
+  reader: MemberPrincipal | null,
+): AsyncGenerator<Uint8Array, Written> {
+  const written: Written = { entries: [], before: null, after: null };
+  for await (const row of readEntryRows(context.database, owner, first, last)) {
+    const json = await describePackedEntry(context, row, reader);
+    const folder = row.attestation_id === null ? "decisions" : "attestations";
+    const file = numberedFile(folder, row.sequence);
+    written.entries.push(readPackEntry(file, json as JsonObject));
+    yield await addJson(file, json);
+  }
+  const isInPack = newest === null || (newest >= first && newest <= last) || [before, after].includes(newest);
+  const beside = { before, after, newest: isInPack ? null : newest };
+  for (const name of ["before", "after", "newest"] as const) {
+    const number = beside[name];
+    if (number === null) continue;
+    for await (const row of readEntryRows(context.database, owner, number, number)) {
+      const json = await describePackedEntry(context, row, reader);
+      if (name !== "newest") written[name] = readPackEntry(packFiles[name], json as JsonObject);
+      yield await addJson(packFiles[name], json);
+    }
+  }
+  return written;
+}
+
+async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {
+  for (let from: number | null = 1; from !== null; ) {
+    const page: Awaited<ReturnType<typeof readStatements>> = await readStatements(context.database, {
+      from,
+      limit: pageSize,
+    });
+    yield await addJson(numberedFile("statements", from), page);
+    from = page.next;
+  }
+  yield await addJson(packFiles.keys, await readPublicKeys(context));
+  yield await addJson(packFiles.log, await describeGrowth(context, sizes));
+  const program = await readProgramFile("verify.mjs");
+  if (program === null) throw new Error("dist/verify.mjs is not built");
+  yield await zip.add(packFiles.verifier, program.bytes);
+}
+
+async function* writePack(
+  context: Context,
+  owner: PackOwner,
+  { agentSlug, period, withPrivate }: PackRequest,
+  person: MemberPrincipal,
+): AsyncGenerator<Uint8Array> {
+  const writing = beginWriting(context);
+  const { zip } = writing;
+  const pages = yield* writeRecord(writing, agentSlug);
+  const hasRows = yield* writeRows(writing, pages.firstPage);
+  const head = pages.lastPage.head.sequence;
+  const range = await findPackRange(context.database, owner, head, period);
+  const newest = await findNewestPublic(context.database, owner.agentId, head);
+  const written = yield* writeEntries(writing, owner, range, newest, withPrivate ? person : null);
+  yield* writeSurroundings(writing);
+  const { firstPage, lastPage } = pages as unknown as Record<keyof Pages, JsonObject>;
+  const facts = describePack({ period, firstPage, lastPage, ...written, hasRows });
+  const report = renderPackReport(facts, written.entries, zip.files);
+  yield await zip.add(packFiles.report, utf8Encode(report));
+  yield await zip.add(packFiles.manifest, encodeManifest(facts, zip.files));
+  yield zip.end();
+}
+
+/** For members. Throws before the first byte if there is nothing to pack, or too much. */
+export async function makeEvidencePack(
+  context: Context,
+  person: MemberPrincipal,
+  request: PackRequest,
+): Promise<{ name: string; parts: AsyncGenerator<Uint8Array> }> {
+  const { organizationId } = person;
+  const { database } = context;
+  const agent = await requireOwnAgent(context, person, request.agentSlug);
+  const owner = { agentId: agent.id, organizationId };
+  const { head } = await readAgentRecord(context, agent.slug, { from: 1, limit: 1 });
+  const { first, last } = await findPackRange(database, owner, head.sequence, request.period);
+  if (last - first >= maxPackEntries)
+    throw fieldError(
+      "validation_error",
+      "until",
+      `the period has ${last - first + 1} entries, more than ${maxPackEntries}: choose a shorter one`,
+    );
+  const { from, to } = request.period;
+  await recordAudit(context, database.db, {
+    organizationId,
+    actor: actorOf(person),
+    action: "evidence_pack.made",
+    subject: agent.slug,
+    detail: { from, to, with_private: request.withPrivate },
+  });
+  const name = `evidence-${agent.slug}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
+  return { name, parts: writePack(context, owner, { ...request, agentSlug: agent.slug }, person) };
+}

@@ -1,0 +1,36 @@
+/** A ZIP archive (lib/domain/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
+import { promisify } from "node:util";
+import { crc32, deflateRaw } from "node:zlib";
+import { describeFile, type PackedFile } from "#lib/domain/pack-manifest";
+import { encodeZipEnd, encodeZipHeader, maxZipBytes, maxZipFiles, type PlacedFile } from "#lib/domain/zip";
+
+const deflate = promisify(deflateRaw);
+
+export interface ZipWriter {
+  /** What was added, in order. */
+  files: readonly PackedFile[];
+  /** The bytes to send. Throws RangeError if the archive would be too large for its format. */
+  add(name: string, bytes: Uint8Array): Promise<Uint8Array>;
+  end(): Uint8Array;
+}
+
+export function createZipWriter(): ZipWriter {
+  const placed: PlacedFile[] = [];
+  const files: PackedFile[] = [];
+  let offset = 0;
+  return {
+    files,
+    add: async (name, bytes) => {
+      const deflated = await deflate(bytes);
+      const file = { name, crc: crc32(bytes), size: bytes.length, deflatedSize: deflated.length };
+      const sent = Buffer.concat([encodeZipHeader(file), deflated]);
+      if (offset + sent.length > maxZipBytes || placed.length === maxZipFiles)
+        throw new RangeError("the archive would be too large");
+      placed.push({ ...file, offset });
+      files.push(describeFile(name, bytes));
+      offset += sent.length;
+      return sent;
+    },
+    end: () => encodeZipEnd(placed),
+  };
+}

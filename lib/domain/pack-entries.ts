@@ -1,0 +1,88 @@
+/** An entry of an evidence pack in one row: what its signed bytes say, and nothing that is only shown with them. */
+import { type Decision, parseDecisionStatement } from "./approval-decision";
+import { utf8Encode } from "./bytes";
+import { isJsonObject, type JsonObject } from "./canonical-json";
+import { parseHumanAuthorization } from "./human-authorization-shape";
+import { type ActionPredicate, type HumanApproval, parseActionStatement } from "./statement";
+import { factsOfStatement, findWarnings, type WarningCode } from "./warnings";
+
+/** What the `type` of a decision's file says; an attestation's file is the answer of the API. */
+export const DECISION_FILE_TYPE = "authorization_decision";
+
+/** `withheld`: private, and its owner kept the content out of the pack. */
+export type EntryState = "public" | "private" | "withheld" | "erased";
+
+export interface PackEntry {
+  /** As its file says; a check compares it. */
+  sequence: number;
+  file: string;
+  state: EntryState;
+  /** By its signed bytes; null if they are not there. */
+  time: string | null;
+  /** What was done, or asked for; null if the bytes that say so are not there. */
+  action: string | null;
+  /** One of the two is null. */
+  approval: HumanApproval | null;
+  decision: Decision["decision"] | null;
+  isDecision: boolean;
+  /** An approval that no real person is proven to have given. */
+  isTest: boolean;
+  /** That follow from the signed bytes; a key that was revoked later is no matter of the record. */
+  warnings: WarningCode[];
+}
+
+const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+const textOf = (value: unknown) => (typeof value === "string" ? value : null);
+
+function warningsOf(predicate: ActionPredicate, answer: JsonObject): WarningCode[] {
+  const { human_authorization: authorization, tool_manifest: manifest } = answer;
+  const known = isJsonObject(authorization) ? authorization : null;
+  return findWarnings(
+    factsOfStatement(predicate, known, typeof manifest === "string" ? utf8Encode(manifest) : null),
+  );
+}
+
+function readAttestation(file: string, answer: JsonObject): PackEntry {
+  const { record, status } = answer;
+  const payload = bytesOf(answer);
+  const predicate = payload === null ? undefined : parseActionStatement(payload)?.predicate;
+  const missing = status === "erased" ? "erased" : "withheld";
+  const approval = predicate?.human_approval ?? null;
+  return {
+    sequence: isJsonObject(record) ? Number(record["sequence"]) : Number.NaN,
+    file,
+    state: predicate === undefined ? missing : predicate.is_public ? "public" : "private",
+    time: predicate?.timestamp ?? null,
+    action: textOf(predicate?.request["action"]),
+    approval,
+    decision: null,
+    isDecision: false,
+    isTest: approval?.method === "proof_of_personhood" && approval.environment !== "production",
+    warnings: predicate === undefined ? [] : warningsOf(predicate, answer),
+  };
+}
+
+function readDecision(file: string, json: JsonObject): PackEntry {
+  const { sequence, request, human_authorization: object = null } = json;
+  const payload = bytesOf(json);
+  const decided = payload === null ? null : parseDecisionStatement(payload);
+  const authorization = parseHumanAuthorization(object);
+  const isWhole = request !== null && (decided?.decision !== "approved" || authorization !== null);
+  const withPayload = isWhole ? "private" : "withheld";
+  return {
+    sequence: Number(sequence),
+    file,
+    state: payload === null ? "erased" : withPayload,
+    time: decided?.decided_at ?? null,
+    action: isJsonObject(request) ? textOf(request["action"]) : null,
+    approval: null,
+    decision: decided?.decision ?? null,
+    isDecision: true,
+    isTest: authorization?.approvals.some(({ environment }) => environment !== "production") ?? false,
+    warnings: [],
+  };
+}
+
+export function readPackEntry(file: string, json: JsonObject): PackEntry {
+  return json["type"] === DECISION_FILE_TYPE ? readDecision(file, json) : readAttestation(file, json);
+}

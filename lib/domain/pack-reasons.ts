@@ -1,0 +1,52 @@
+/** Why a check of an evidence pack did not pass: a list of its own, which no page has to load (reasons.ts). */
+
+export const packReasons = {
+  archive_unreadable: "{problem}",
+  file_unknown: "{file} is no file of a pack",
+  file_missing: "{file} is missing",
+  file_changed: "{file} is not the file that the manifest names",
+  manifest_unreadable: "manifest.json: {problem}",
+  manifest_mismatch: "manifest.json says another {field} than the files do",
+  report_mismatch: "report.html is not the report that follows from the files",
+  entry_invalid: "{file}: {problem}",
+  entry_absent: "number {number} of the period is missing",
+  entry_foreign: "{file} is not in the record under this number",
+  period_cut: "number {number}, just outside, is of {time}: within the period",
+  period_unproven: "number {number}, just outside, has no signed time in this pack",
+  checkpoints_differ: "two checkpoints of {origin} at size {size}: the log was forked",
+  checkpoint_invalid: "a checkpoint in {file}: {problem}",
+  consistency_unproven: "nothing shows that {origin} at size {to} extends what it was at size {from}",
+  content_absent: "{count} entries without content: erased, or kept out of the pack",
+  verifier_other:
+    "verify.mjs in the pack is not the program that runs here: before you run it, compare its SHA-256 with the one that the service publishes",
+} as const;
+
+export type PackReason = keyof typeof packReasons;
+
+/** As {@link Outcome} of outcome.ts, with codes of this list or of that one. */
+export interface PackCheck {
+  name: string;
+  status: "pass" | "fail" | "not_applicable" | "not_run";
+  reason?: string;
+  detail: string;
+}
+
+type Values = Record<string, string | number>;
+
+function explain(code: PackReason, values: Values): string {
+  return packReasons[code].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
+}
+
+export const packFault = (name: string, reason: PackReason, values: Values = {}): PackCheck => ({
+  name,
+  status: "fail",
+  reason,
+  detail: explain(reason, values),
+});
+
+export const packGap = (name: string, reason: PackReason, values: Values = {}): PackCheck => ({
+  ...packFault(name, reason, values),
+  status: "not_applicable",
+});
+
+export const packPass = (name: string, detail: string): PackCheck => ({ name, status: "pass", detail });

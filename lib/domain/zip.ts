@@ -1,0 +1,174 @@
+/**
+ * ZIP archives (PKWARE APPNOTE 6.3) of one plain kind: every file deflated, names in ASCII, sizes and checksum in front of
+ * the bytes, one fixed date, no comments, no extra fields. The reader accepts exactly what the writer writes. Programs
+ * that disagree about an archive, because one reads the headers in front of the files and another those at the end, or
+ * because of hidden, double or trailing bytes, cannot be played against each other by such a file.
+ *
+ *     header || name || deflated bytes      for each file
+ *     directory                             every header again, with its place
+ *     end                                   how many, and where the directory is
+ */
+import { bytesEqual, concatBytes, utf8Encode } from "./bytes";
+
+/** As it lies in the archive. */
+export interface ZipFile {
+  name: string;
+  /** CRC-32 of the bytes. */
+  crc: number;
+  /** Before and after deflating. */
+  size: number;
+  deflatedSize: number;
+}
+
+/** With the offset of its header. */
+export type PlacedFile = ZipFile & { offset: number };
+
+/** What reading needs of the machine. */
+export interface ZipTools {
+  /** Throws if the bytes are not deflated ones, or inflate to more than `maxBytes`. */
+  inflate(bytes: Uint8Array, maxBytes: number): Uint8Array;
+  crc32(bytes: Uint8Array): number;
+}
+
+/** The archive is not of this kind, or its bytes do not fit together. */
+export class ZipError extends Error {}
+
+/** 16-bit counts without ZIP64. */
+export const maxZipFiles = 65_534;
+export const maxZipBytes = 0xffff_fffe;
+
+const headerBytes = 30;
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9][A-Za-z0-9_-]*)*$/;
+/** 2.0, for deflated files. */
+const version = 20;
+const deflated = 8;
+/** 1980-01-01, the first date that there is. */
+const date = 0x21;
+
+function littleEndian(fields: readonly (readonly [value: number, bytes: 2 | 4])[]): Uint8Array {
+  const view = new DataView(new ArrayBuffer(fields.reduce((sum, [, bytes]) => sum + bytes, 0)));
+  let at = 0;
+  for (const [value, bytes] of fields) {
+    if (bytes === 2) view.setUint16(at, value, true);
+    else view.setUint32(at, value, true);
+    at += bytes;
+  }
+  return new Uint8Array(view.buffer);
+}
+
+/** The same in both headers: needed version, flags, method, time, date, checksum, sizes, length of the name, no extra. */
+const facts = ({ name, crc, size, deflatedSize }: ZipFile) =>
+  [
+    [version, 2],
+    [0, 2],
+    [deflated, 2],
+    [0, 2],
+    [date, 2],
+    [crc, 4],
+    [deflatedSize, 4],
+    [size, 4],
+    [name.length, 2],
+    [0, 2],
+  ] as const;
+
+/** What comes before the deflated bytes. */
+export function encodeZipHeader(file: ZipFile): Uint8Array {
+  if (!namePattern.test(file.name)) throw new RangeError(`not a name for an archive: ${file.name}`);
+  return concatBytes(littleEndian([[0x04034b50, 4], ...facts(file)]), utf8Encode(file.name));
+}
+
+/** Everything after the last file. */
+export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
+  const entries = files.map((file) =>
+    concatBytes(
+      littleEndian([
+        [0x02014b50, 4],
+        [version, 2],
+        ...facts(file),
+        // No comment, disk 0, no attributes.
+        ...([0, 0, 0].map((none) => [none, 2]) as [number, 2][]),
+        [0, 4],
+        [file.offset, 4],
+      ]),
+      utf8Encode(file.name),
+    ),
+  );
+  const directory = concatBytes(...entries);
+  const last = files.at(-1);
+  const start = last === undefined ? 0 : last.offset + lengthOf(last);
+  const end = littleEndian([
+    [0x06054b50, 4],
+    [0, 4],
+    [files.length, 2],
+    [files.length, 2],
+    [directory.length, 4],
+    [start, 4],
+    [0, 2],
+  ]);
+  return concatBytes(directory, end);
+}
+
+/** Of a file with its header. */
+const lengthOf = ({ name, deflatedSize }: ZipFile) => headerBytes + name.length + deflatedSize;
+
+/** One header of ours at this place, or what is wrong with it. */
+function readHeader(bytes: Uint8Array, view: DataView, offset: number): PlacedFile {
+  const broken = (what: string) => new ZipError(`${what} at byte ${offset}`);
+  if (offset + headerBytes > bytes.length) throw broken("the archive breaks off");
+  const at16 = (at: number) => view.getUint16(offset + at, true);
+  const at32 = (at: number) => view.getUint32(offset + at, true);
+  if ((at16(6) & 1) === 1) throw broken("an encrypted file");
+  const [crc, deflatedSize, size, nameLength] = [at32(14), at32(18), at32(22), at16(26)];
+  const name = String.fromCharCode(
+    ...bytes.subarray(offset + headerBytes, offset + headerBytes + nameLength),
+  );
+  if (!namePattern.test(name))
+    throw broken(`the file name ${JSON.stringify(name)}, which no archive of ours has,`);
+  const file = { name, crc, size, deflatedSize, offset };
+  const own = encodeZipHeader(file);
+  if (!bytesEqual(own, bytes.subarray(offset, offset + own.length)))
+    throw broken("a header that no archive of ours has");
+  if (offset + lengthOf(file) > bytes.length) throw broken(`${name} breaks off`);
+  return file;
+}
+
+export interface ZipArchive {
+  files: readonly PlacedFile[];
+  /** Inflated, of exactly the stated size and checksum. Throws {@link ZipError}. */
+  read(name: string): Uint8Array;
+}
+
+/** `maxFileBytes`: of one file, inflated. Throws {@link ZipError} for every archive but the writer's own. */
+export function readZip(bytes: Uint8Array, tools: ZipTools, maxFileBytes: number): ZipArchive {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const files = new Map<string, PlacedFile>();
+  let offset = 0;
+  while (offset + 4 <= bytes.length && view.getUint32(offset, true) === 0x04034b50) {
+    const file = readHeader(bytes, view, offset);
+    if (files.has(file.name)) throw new ZipError(`${file.name} is there twice`);
+    if (file.size > maxFileBytes) throw new ZipError(`${file.name} is too large: ${file.size} bytes`);
+    if (files.size === maxZipFiles) throw new ZipError("too many files");
+    files.set(file.name, file);
+    offset += lengthOf(file);
+  }
+  if (files.size === 0) throw new ZipError("not a ZIP archive of ours");
+  const end = encodeZipEnd([...files.values()]);
+  if (!bytesEqual(end, bytes.subarray(offset, offset + end.length)))
+    throw new ZipError(`the directory at byte ${offset} is not that of the files before it`);
+  if (offset + end.length !== bytes.length) throw new ZipError("bytes after the end of the archive");
+  return { files: [...files.values()], read: (name) => inflateFile(bytes, files.get(name), name, tools) };
+}
+
+function inflateFile(bytes: Uint8Array, file: PlacedFile | undefined, name: string, tools: ZipTools) {
+  if (file === undefined) throw new ZipError(`${name} is not there`);
+  const start = file.offset + headerBytes + name.length;
+  let inflated: Uint8Array;
+  try {
+    inflated = tools.inflate(bytes.subarray(start, start + file.deflatedSize), file.size);
+  } catch {
+    throw new ZipError(`${name} does not inflate to the ${file.size} bytes that it states`);
+  }
+  if (inflated.length !== file.size || tools.crc32(inflated) !== file.crc)
+    throw new ZipError(`${name} does not have the size and checksum that it states`);
+  return inflated;
+}

@@ -1,0 +1,176 @@
+/**
+ * An evidence pack, checked without a network: the archive, every file against the manifest, every receipt and decision by
+ * the code that checks a single one, the agent's record, the log, and last that the manifest and the report are those that
+ * follow from all of it. So a pack cannot say more than its receipts do.
+ */
+import { bytesEqual, utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { filesIn, numberedFile, packFiles } from "#lib/domain/pack-files";
+import {
+  describePack,
+  encodeManifest,
+  makeManifest,
+  type PackFacts,
+  type PackPeriod,
+} from "#lib/domain/pack-manifest";
+import { type PackCheck, packFault, packGap, packPass } from "#lib/domain/pack-reasons";
+import { renderPackReport } from "#lib/domain/pack-report";
+import { ZipError, type ZipTools } from "#lib/domain/zip";
+import { checkRecord } from "./check-record";
+import { type OpenPack, openPack } from "./pack-archive";
+import { checkPeriod, describeEntries, type ReadPack, readEntries } from "./pack-entries";
+import { createCheckpointList } from "./pack-log";
+import { UnreadableError } from "./read-json";
+import { readRecordPage } from "./record-pages";
+import { parseTrust, type VerifierTrust } from "./trust";
+
+export interface PackRequest {
+  tools: ZipTools;
+  /** Keys that the reader pins; null: those of the pack. */
+  trust: VerifierTrust | null;
+  /** The program that runs, to compare the pack's with; null if it is another one. */
+  program: Uint8Array | null;
+  onProgress?: (done: number, total: number) => void;
+}
+
+export interface PackReport {
+  checks: PackCheck[];
+  /** Only if nothing failed: what the files add up to. */
+  facts: PackFacts | null;
+  verdict: "valid" | "invalid" | "incomplete";
+}
+
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+function readPeriod({ period }: JsonObject): PackPeriod {
+  const { from, to } = isJsonObject(period) ? period : {};
+  if (
+    typeof from !== "string" ||
+    typeof to !== "string" ||
+    ![from, to].every((time) => timePattern.test(time))
+  )
+    throw new UnreadableError("manifest.json: period: expected two times");
+  return { from, to };
+}
+
+/** A file that is not there, or not of the service's making. */
+const isUnreadable = (error: unknown): error is Error =>
+  error instanceof UnreadableError || error instanceof RangeError || error instanceof ZipError;
+
+async function checkRecordOf(pack: OpenPack, read: ReadPack, trust: VerifierTrust): Promise<PackCheck[]> {
+  try {
+    return await followRecord(pack, read, trust);
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    return [packFault("record", "archive_unreadable", { problem: error.message })];
+  }
+}
+
+/** The record as the service answered it; every hash of the period must be the one that its file has. */
+async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust): Promise<PackCheck[]> {
+  const listed = new Map<number, Uint8Array>();
+  const report = await checkRecord(
+    {
+      readPage: async (from) => {
+        const page = pack.readJson(numberedFile("record", from));
+        for (const { sequence, payloadHash } of readRecordPage(page, from).entries)
+          listed.set(sequence, payloadHash);
+        return page;
+      },
+      readAnswer: async (id) => utf8Decode(pack.read(read.answers.get(id) ?? packFiles.newest)),
+      readRows: async () => pack.read(packFiles.rows),
+      readStatements: async (from) => pack.readJson(numberedFile("statements", from)),
+    },
+    trust,
+    { held: read.held, sumUpTo: pack.has(packFiles.rows) ? Number.POSITIVE_INFINITY : 0 },
+  );
+  const checks = report.checks
+    .filter(({ name }) => name !== "receipts")
+    .map(({ name, ...outcome }): PackCheck => ({ name: `record ${name}`, ...outcome }));
+  const foreign = [...read.hashes].find(([number, hash]) => !isSame(listed.get(number), hash));
+  if (foreign === undefined) return checks;
+  return [...checks, packFault("record files", "entry_foreign", { file: `number ${foreign[0]}` })];
+}
+
+const isSame = (a: Uint8Array | undefined, b: Uint8Array) => a !== undefined && bytesEqual(a, b);
+
+/** The first field, by its path, in which the two differ. */
+function findDifference(stated: JsonValue | undefined, found: JsonValue, path: string): string {
+  if (!isJsonObject(stated) || !isJsonObject(found)) return path;
+  const names = [...new Set([...Object.keys(found), ...Object.keys(stated)])];
+  const name = names.find((one) => JSON.stringify(stated[one]) !== JSON.stringify(found[one]));
+  if (name === undefined) return path;
+  return findDifference(stated[name], found[name] ?? null, path === "" ? name : `${path}.${name}`);
+}
+
+/** Manifest and report are made again from the files, and compared. */
+function compareWords(pack: OpenPack, facts: PackFacts, read: ReadPack): PackCheck[] {
+  const made = makeManifest(facts, pack.files);
+  const isOwn = bytesEqual(encodeManifest(facts, pack.files), pack.read(packFiles.manifest));
+  const field = isOwn
+    ? ""
+    : findDifference(pack.manifest, made as unknown as JsonObject, "") || "order or spelling";
+  const described = pack.files.filter(({ name }) => name !== packFiles.report);
+  const report = utf8Encode(renderPackReport(facts, read.entries, described));
+  return [
+    isOwn
+      ? packPass("manifest", "it says what follows from the files")
+      : packFault("manifest", "manifest_mismatch", { field }),
+    bytesEqual(report, pack.read(packFiles.report))
+      ? packPass("report", "byte for byte the one that follows from the files")
+      : packFault("report", "report_mismatch"),
+  ];
+}
+
+function compareProgram(pack: OpenPack, program: Uint8Array | null): PackCheck {
+  return program !== null && bytesEqual(pack.read(packFiles.verifier), program)
+    ? packPass("verifier", "verify.mjs in the pack is the program that runs here")
+    : packGap("verifier", "verifier_other");
+}
+
+function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
+  const isFailed = facts === null || checks.some(({ status }) => status === "fail" || status === "not_run");
+  const own = new Set(["attestations", "decisions", "period", "verifier"]);
+  const isOpen = checks.some(({ name, status }) => status === "not_applicable" && own.has(name));
+  const whole = isOpen ? "incomplete" : "valid";
+  return { checks, facts: isFailed ? null : facts, verdict: isFailed ? "invalid" : whole };
+}
+
+async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackReport> {
+  const trust = request.trust ?? parseTrust(pack.readJson(packFiles.keys));
+  const checkpoints = createCheckpointList(trust);
+  const { read, fault } = await readEntries(pack, trust, checkpoints.add, request.onProgress ?? (() => {}));
+  if (fault !== null) return judge([fault], null);
+  const pages = filesIn("record", pack.names);
+  const [firstPage, lastPage] = [pages[0], pages.at(-1)].map((name) => pack.readJson(name ?? ""));
+  if (firstPage === undefined || lastPage === undefined) throw new UnreadableError("the record is missing");
+  const { before, after, entries } = read;
+  const period = readPeriod(pack.manifest);
+  const hasRows = pack.has(packFiles.rows);
+  const facts = describePack({ period, firstPage, lastPage, before, after, entries, hasRows });
+  const log = pack.readJson(packFiles.log);
+  const growth = checkpoints.add(pages[0] ?? "", firstPage) ?? checkpoints.add(packFiles.log, log);
+  return judge(
+    [
+      ...describeEntries(read),
+      ...(await checkRecordOf(pack, read, trust)),
+      checkPeriod(read, facts.record.head, period),
+      growth ?? checkpoints.judge(log),
+      ...compareWords(pack, facts, read),
+      compareProgram(pack, request.program),
+    ],
+    facts,
+  );
+}
+
+export async function checkPack(bytes: Uint8Array, request: PackRequest): Promise<PackReport> {
+  const { checks, pack } = openPack(bytes, request.tools);
+  if (pack === null) return judge(checks, null);
+  try {
+    const report = await checkOpen(pack, request);
+    return { ...report, checks: [...checks, ...report.checks] };
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    return judge([...checks, packFault("content", "archive_unreadable", { problem: error.message })], null);
+  }
+}

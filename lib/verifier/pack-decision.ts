@@ -1,0 +1,65 @@
+/**
+ * A decision's file in an evidence pack: the signed statement with its place in the log, the request whose hash it names,
+ * and for an approval the whole authorization.
+ */
+import { type ApprovalRequest, requestHash } from "#lib/domain/approval";
+import { parseDecisionStatement } from "#lib/domain/approval-decision";
+import { bytesEqual, sha256, utf8Encode } from "#lib/domain/bytes";
+import { canonicalHash, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import type { SignedEntry } from "#lib/domain/record-walk";
+import { checkLogEntry } from "./check-log-entry";
+import { readLogReceipt } from "./parse-receipt";
+import { decodeHex, requireObject, requireText } from "./read-json";
+import { isLogged, readLoggedStatement } from "./signed-statement";
+import type { VerifierTrust } from "./trust";
+import { verifyEvidence } from "./verify-evidence";
+
+/** What an entry's file proves, or what is wrong with it. */
+export type CheckedEntry =
+  | { ok: true; payloadHash: Uint8Array; signed: SignedEntry | null }
+  | { ok: false; problem: string };
+
+const wrong = (problem: string): CheckedEntry => ({ ok: false, problem });
+
+/** After erasure nothing but the leaf says that there was a decision. */
+function checkErased(json: JsonObject, payloadHash: Uint8Array, trust: VerifierTrust): CheckedEntry {
+  const { checks, leaf } = checkLogEntry(readLogReceipt(requireObject(json, "log")), trust);
+  const failed = checks.find(({ status }) => status !== "pass");
+  if (failed !== undefined) return wrong(failed.detail);
+  return leaf !== null && bytesEqual(leaf.payloadHash, payloadHash)
+    ? { ok: true, payloadHash, signed: null }
+    : wrong("the log entry is of another decision");
+}
+
+async function findMisfit(
+  { request, human_authorization: authorization }: JsonObject,
+  decision: NonNullable<ReturnType<typeof parseDecisionStatement>>,
+  trust: VerifierTrust,
+): Promise<string | null> {
+  if (isJsonObject(request) && requestHash(request as unknown as ApprovalRequest) !== decision.request_hash)
+    return "the request is not the one that was decided";
+  if (!isJsonObject(authorization)) return null;
+  const { log: _log, ...signed } = authorization;
+  if (canonicalHash(signed) !== decision.authorization_hash)
+    return "the authorization is not that of this decision";
+  const report = await verifyEvidence(authorization, trust);
+  if (report.verdict === "valid") return null;
+  return report.checks.find(({ status }) => status === "fail")?.detail ?? "the authorization does not hold";
+}
+
+export async function checkDecisionFile(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
+  const payloadHash = decodeHex(requireText(json, "payload_hash"), "payload_hash", 32);
+  if (json["payload"] === null) return checkErased(json, payloadHash, trust);
+  const payload = utf8Encode(requireText(json, "payload"));
+  if (!bytesEqual(sha256(payload), payloadHash)) return wrong("payload_hash is not that of the payload");
+  const decision = parseDecisionStatement(payload);
+  if (decision === null || decision.record === null)
+    return wrong("the payload is not a decision of a record");
+  if (!isLogged(readLoggedStatement(json), trust))
+    return wrong("the decision is not signed by a trusted key, or not in the log");
+  if (decision.record.sequence !== json["sequence"]) return wrong("the payload has another number");
+  const misfit = await findMisfit(json, decision, trust);
+  return misfit === null
+    ? { ok: true, payloadHash, signed: { place: decision.record, payloadHash } }
+    : wrong(misfit);
+}

@@ -1,0 +1,138 @@
+/** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
+import { bytesEqual } from "#lib/domain/bytes";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { DECISION_FILE_TYPE, type PackEntry, readPackEntry } from "#lib/domain/pack-entries";
+import { filesIn, numberOf, packFiles } from "#lib/domain/pack-files";
+import { type PackCheck, packFault, packGap, packPass } from "#lib/domain/pack-reasons";
+import type { SignedEntry } from "#lib/domain/record-walk";
+import type { OpenPack } from "./pack-archive";
+import { type CheckedEntry, checkDecisionFile } from "./pack-decision";
+import { parseReceipt } from "./parse-receipt";
+import { UnreadableError } from "./read-json";
+import type { VerifierTrust } from "./trust";
+import { verifyEvidence } from "./verify-evidence";
+
+export interface ReadPack {
+  before: PackEntry | null;
+  after: PackEntry | null;
+  /** In the order of the record. */
+  entries: PackEntry[];
+  /** Attestation id → its file. */
+  answers: Map<string, string>;
+  /** Number → hash of the payload, of all that is in the pack. */
+  hashes: Map<number, Uint8Array>;
+  held: Map<number, SignedEntry>;
+}
+
+async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
+  const report = await verifyEvidence(json, trust);
+  const failed = report.checks.find(({ status }) => status === "fail");
+  if (report.verdict === "invalid")
+    return {
+      ok: false,
+      problem: failed === undefined ? "does not hold" : `${failed.name}: ${failed.detail}`,
+    };
+  const { payloadHash } = parseReceipt(json);
+  const place = report.statement?.predicate.record;
+  return { ok: true, payloadHash, signed: place ? { place, payloadHash } : null };
+}
+
+async function checkEntry(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
+  try {
+    return await (json["type"] === DECISION_FILE_TYPE
+      ? checkDecisionFile(json, trust)
+      : checkReceipt(json, trust));
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error;
+    return { ok: false, problem: error.message };
+  }
+}
+
+/** By their numbers, attestations and decisions together. */
+const entryFiles = ({ names }: OpenPack) =>
+  [...filesIn("attestations", names), ...filesIn("decisions", names)].sort(
+    (a, b) => numberOf(a) - numberOf(b),
+  );
+
+const folderOf = ({ isDecision }: PackEntry) => (isDecision ? "decisions/" : "attestations/");
+
+/** `onFile` sees every file that was read, and may find a fault of its own in it. */
+export async function readEntries(
+  pack: OpenPack,
+  trust: VerifierTrust,
+  onFile: (file: string, json: JsonObject) => PackCheck | null,
+  onProgress: (done: number, total: number) => void,
+): Promise<{ read: ReadPack; fault: PackCheck | null }> {
+  const read: ReadPack = {
+    before: null,
+    after: null,
+    entries: [],
+    answers: new Map(),
+    hashes: new Map(),
+    held: new Map(),
+  };
+  const files = entryFiles(pack);
+  const beside = [packFiles.before, packFiles.after, packFiles.newest].filter(pack.has);
+  for (const [i, file] of [...files, ...beside].entries()) {
+    const json = pack.readJson(file);
+    const entry = readPackEntry(file, json);
+    const name = entry.isDecision ? "decisions" : "attestations";
+    const checked = await checkEntry(json, trust);
+    if (!checked.ok)
+      return { read, fault: packFault(name, "entry_invalid", { file, problem: checked.problem }) };
+    const isOutside = i >= files.length;
+    const isNamed = isOutside || (numberOf(file) === entry.sequence && file.startsWith(folderOf(entry)));
+    if (!isNamed) return { read, fault: packFault(name, "entry_foreign", { file }) };
+    if (checked.signed !== null) read.held.set(entry.sequence, checked.signed);
+    const known = read.hashes.get(entry.sequence);
+    if (known !== undefined && !bytesEqual(known, checked.payloadHash))
+      return { read, fault: packFault(name, "entry_foreign", { file }) };
+    read.hashes.set(entry.sequence, checked.payloadHash);
+    if (!entry.isDecision) read.answers.set(String(json["attestation_id"]), file);
+    if (!isOutside) read.entries.push(entry);
+    if (file === packFiles.before) read.before = entry;
+    if (file === packFiles.after) read.after = entry;
+    const fault = onFile(file, json);
+    if (fault !== null) return { read, fault };
+    onProgress(i + 1, files.length + beside.length);
+  }
+  return { read, fault: null };
+}
+
+/** Checks `attestations` and `decisions`, with what has no content. */
+export function describeEntries({ entries }: ReadPack): PackCheck[] {
+  const of = (name: string, wanted: boolean, what: string): PackCheck => {
+    const all = entries.filter(({ isDecision }) => isDecision === wanted);
+    const gone = all.filter(({ state }) => state === "withheld" || state === "erased");
+    return gone.length > 0
+      ? packGap(name, "content_absent", { count: gone.length })
+      : packPass(name, `${all.length} ${what}, each verified`);
+  };
+  return [of("attestations", false, "attestations"), of("decisions", true, "decisions")];
+}
+
+/** Every number from the first to the last, and the entries just outside are of other times. */
+export function checkPeriod(
+  { before, after, entries }: ReadPack,
+  head: number,
+  period: { from: string; to: string },
+): PackCheck {
+  const first = before === null ? 1 : before.sequence + 1;
+  const last = after === null ? head : after.sequence - 1;
+  for (let number = first; number <= last; number += 1) {
+    const found = entries[number - first];
+    if (found?.sequence !== number) return packFault("period", "entry_absent", { number });
+  }
+  const more = entries[Math.max(0, last - first + 1)];
+  if (more !== undefined) return packFault("period", "entry_foreign", { file: more.file });
+  const cut = [before, after].find(
+    (entry) => entry?.time != null && (entry === before ? entry.time >= period.from : entry.time < period.to),
+  );
+  if (cut) return packFault("period", "period_cut", { number: cut.sequence, time: String(cut.time) });
+  const unknown = [before, after].find((entry) => entry !== null && entry.time === null);
+  if (unknown) return packGap("period", "period_unproven", { number: unknown.sequence });
+  return packPass(
+    "period",
+    last < first ? "no entry is of this period" : `numbers ${first} to ${last} of ${head}, none missing`,
+  );
+}

@@ -1,0 +1,59 @@
+/** `verify.mjs pack`: an evidence pack on this machine, without a network. */
+import { toVisibleText } from "#lib/domain/display-text";
+import { listNotProven } from "#lib/domain/pack-words";
+import { readableTime } from "#lib/domain/time-words";
+import { checkPack, type PackReport } from "./check-pack";
+import type { Arguments } from "./command-arguments";
+import type { CommandIo } from "./command-io";
+import { formatChecks, printJson, showProgress } from "./command-print";
+import { findTrust } from "./command-sources";
+
+const sentences: Record<PackReport["verdict"], string> = {
+  valid: "The pack holds: it says what its receipts say, and nothing of its period is missing.",
+  invalid: "The pack does NOT hold: a check failed, so do not rely on anything in it.",
+  incomplete: "Nothing failed, but the pack does not carry everything that the checks read.",
+};
+
+const packCodes: Record<PackReport["verdict"], number> = { valid: 0, invalid: 1, incomplete: 3 };
+
+function describe({ facts }: PackReport): string {
+  if (facts === null) return "";
+  const { agent, period, counts } = facts;
+  const warnings = counts.warnings.map(({ code, count }) => `Warning: ${code}, ${count} times`);
+  const lines = [
+    `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
+    `${counts.attestations.total} attestations, ${counts.decisions.total} decisions: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied`,
+    ...warnings,
+    "",
+    "It does not prove:",
+    ...listNotProven(facts).map((sentence) => `- ${sentence}`),
+  ];
+  return `${lines.map(toVisibleText).join("\n")}\n\n`;
+}
+
+/** Keys that come with the pack are its maker's word, unless the reader pins others. */
+export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
+  const isPinning = ["keys", "key", "log-vkey"].some((name) => args.values[name as "keys"] !== undefined);
+  const pinned = isPinning ? await findTrust(io, args, undefined) : null;
+  const note =
+    pinned?.note ??
+    "Keys: NOT pinned. They came with the pack: compare keys.json with the keys that you know.";
+  const report = await checkPack(await io.readFile(args.target), {
+    tools: io.zip,
+    trust: pinned?.trust ?? null,
+    program: await io.readProgram(),
+    onProgress: showProgress(io),
+  });
+  const { verdict, checks, facts } = report;
+  if (args.flags.has("json"))
+    printJson(io, {
+      kind: "pack",
+      verdict,
+      checks,
+      facts,
+      keys: { pinned: pinned?.isPinned ?? false, note },
+    });
+  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${sentences[verdict]}\n`);
+  const isWarned = facts !== null && facts.counts.warnings.length > 0;
+  return verdict !== "invalid" && isWarned && args.flags.has("fail-on-warnings") ? 4 : packCodes[verdict];
+}
