@@ -2,7 +2,7 @@
 /** A new API key with chosen scopes and expiry. */
 import { useActionState } from "react";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, idleState, keyLifetimesDays } from "#lib/contract/portal";
+import { type FormAction, type FormState, idleState, keyLifetimesDays } from "#lib/contract/portal";
 import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
@@ -51,6 +51,26 @@ function ScopeFields({ offered, chosen, error }: ScopeFieldsProps) {
   );
 }
 
+function LimitField({ state }: { readonly state: FormState<NewKey> }) {
+  const error = state.errors["per_day"];
+  return (
+    <Field
+      id="key-limit"
+      label="Attestations per day"
+      hint="Optional. Your organization's limit always applies."
+      {...(error ? { error } : {})}
+    >
+      <Input
+        {...describeControl("key-limit", { hint: true, error: error !== undefined })}
+        name="per_day"
+        inputMode="numeric"
+        defaultValue={textValue(state, "per_day")}
+        placeholder="no limit"
+      />
+    </Field>
+  );
+}
+
 interface CreateKeyFormProps {
   readonly action: FormAction<NewKey>;
   /** Only owners can make a key that erases. */
@@ -92,6 +112,7 @@ export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
             <option value="">never</option>
           </Select>
         </Field>
+        {isOwner ? <LimitField state={state} /> : null}
       </div>
       <ScopeFields
         offered={isOwner ? scopeNames : usualScopes}

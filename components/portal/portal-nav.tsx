@@ -10,6 +10,7 @@ const sections = [
   { href: "/portal/agents", label: "Agents" },
   { href: "/portal/attestations", label: "Attestations" },
   { href: "/portal/authorizations", label: "Authorizations" },
+  { href: "/portal/requests", label: "Requests" },
   { href: "/portal/webhooks", label: "Webhooks" },
   { href: "/portal/audit", label: "Audit log" },
   { href: "/portal/settings", label: "Settings" },

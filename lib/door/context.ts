@@ -10,6 +10,7 @@ import type { FairQueue } from "#lib/workers/fair-queue";
 import type { ZkPool } from "#lib/workers/zk-worker-pool";
 import type { HealthCheck } from "./health";
 import type { RateLimiter } from "./rate-limit";
+import type { RequestLog } from "./request-log";
 
 /** The part of the settings that features read; lib/env.ts has them all. */
 export interface ServiceSettings {
@@ -25,6 +26,7 @@ export interface ServiceSettings {
   LIMIT_KEYS_PER_ORGANIZATION: number;
   LIMIT_KEY_CHANGES_PER_DAY: number;
   LIMIT_DEMO_PER_IP_PER_HOUR: number;
+  REQUEST_LOG_DAYS: number;
   isDemoOn: boolean;
 }
 
@@ -48,6 +50,7 @@ export interface DoorContext {
   limiter: RateLimiter;
   health: HealthCheck;
   wakeups: Wakeups;
+  requestLog: RequestLog;
   /** Costly proofs, off the request thread. */
   pool: ZkPool;
   /** Questions to World's portal and chain go through here. */

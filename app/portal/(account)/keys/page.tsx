@@ -2,7 +2,7 @@
 import type { Metadata } from "next";
 import { requestKeyCommand } from "#components/commands";
 import { CreateKeyForm } from "#components/portal/create-key-form";
-import { RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
+import { LimitKeyDialog, RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
 import { KeyTable } from "#components/portal/key-table";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
@@ -12,7 +12,8 @@ import { EmptyState } from "#components/ui/empty-state";
 import { cursorId } from "#lib/contract/portal-attestations";
 import { listApiKeys } from "#lib/keys/portal-keys";
 import { requirePortal } from "#lib/pages/portal-request";
-import { createKey, revokeKey, rotateKey } from "./actions";
+import { readKeyUsage } from "#lib/portal/usage";
+import { createKey, limitKey, revokeKey, rotateKey } from "./actions";
 
 export const metadata: Metadata = { title: "Keys" };
 
@@ -26,6 +27,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
   const { context, person, app, membership } = await requirePortal("/portal/keys");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
+  const usage = await readKeyUsage(context, person);
   const isOwner = membership.role === "owner";
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -39,10 +41,14 @@ export default async function KeysPage({ searchParams }: PageProps) {
       <Card title="All keys" className="mt-5">
         <KeyTable
           rows={rows}
-          actions={({ id, name, scopes }) => (
+          usage={usage}
+          actions={({ id, name, scopes, attestationsPerDay }) => (
             <span className="flex flex-wrap gap-2">
               {isOwner || !scopes.includes("erase") ? (
                 <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+              ) : null}
+              {isOwner ? (
+                <LimitKeyDialog action={limitKey} keyId={id} name={name} perDay={attestationsPerDay} />
               ) : null}
               <RevokeKeyDialog action={revokeKey} keyId={id} name={name} />
             </span>

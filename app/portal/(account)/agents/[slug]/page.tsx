@@ -6,11 +6,14 @@ import { AgentKeyHistory } from "#components/portal/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agent-table";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
+import { TestKeyMark } from "#components/portal/test-key-mark";
+import { UsageWords } from "#components/portal/usage-words";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { readOwnAgent } from "#lib/agents/portal-agents";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { readAgentUsage } from "#lib/portal/usage";
 import { removeKey, replaceKey, saveProfile, saveTools } from "./actions";
 
 interface PageProps {
@@ -66,16 +69,21 @@ export default async function AgentPage({ params }: PageProps) {
   const slug = decodeURIComponent((await params).slug);
   const { context, person } = await requirePortal(`/portal/agents/${slug}`);
   const agent = await orNotFound(readOwnAgent(context, person, slug));
+  const usage = await readAgentUsage(context, person);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title={agent.slug}
+        action={agent.isTest ? <TestKeyMark /> : null}
         lead={
           <>
             Public page: <TextLink href={`/agent/${agent.slug}`}>View agent</TextLink>.
           </>
         }
       />
+      <Card title="Attestations through the API" className="mb-5">
+        <UsageWords usage={usage.get(agent.slug.toLowerCase())} />
+      </Card>
       <Card title="Profile">
         <AgentProfileForm
           action={saveProfile}
