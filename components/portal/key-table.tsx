@@ -1,6 +1,7 @@
 /** An organization's API keys. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
@@ -69,6 +70,9 @@ function columnsOf(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): reado
           <code className="block whitespace-nowrap font-mono font-normal text-[13px] text-muted">
             {row.shownAs}
           </code>
+          <span className="block font-normal text-muted">
+            <HashText value={row.id} label={`id of ${row.name}`} />
+          </span>
           <span className="block font-normal text-muted [overflow-wrap:anywhere]">{row.email}</span>
         </>
       ),

@@ -1,5 +1,5 @@
 /** Requests of an organization's keys: what was called, how it was answered, how long that took. */
-import type { ReactNode } from "react";
+import { Fragment, type ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -38,6 +38,17 @@ function Operation({ row }: { readonly row: RequestRow }) {
   );
 }
 
+/** Breaks after an underscore if it must. */
+function ErrorCode({ code }: { readonly code: string }) {
+  const parts = code.split(/(?<=_)/);
+  return parts.map((part) => (
+    <Fragment key={part}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
+}
+
 function Answer({ row: { status, error_code: code } }: { readonly row: RequestRow }) {
   return (
     <>
@@ -45,7 +56,9 @@ function Answer({ row: { status, error_code: code } }: { readonly row: RequestRo
       {code === null ? null : (
         <span className="mt-1 block">
           <TextLink href={`/docs/errors#${code}`}>
-            <code className="font-mono text-[13px] [overflow-wrap:anywhere]">{code}</code>
+            <code className="font-mono text-[13px]">
+              <ErrorCode code={code} />
+            </code>
           </TextLink>
         </span>
       )}
@@ -78,7 +91,12 @@ function Caller({ row: { key, agent_slug: slug } }: { readonly row: RequestRow }
 const columns: readonly Column<RequestRow>[] = [
   { id: "operation", header: "Request", isRowHeader: true, cell: (row) => <Operation row={row} /> },
   { id: "answer", header: "Response", cell: (row) => <Answer row={row} /> },
-  { id: "took", header: "Took", numeric: true, cell: (row) => `${row.duration_ms.toLocaleString("en")} ms` },
+  {
+    id: "took",
+    header: "Took",
+    numeric: true,
+    cell: (row) => <span className="whitespace-nowrap">{row.duration_ms.toLocaleString("en")} ms</span>,
+  },
   { id: "key", header: "Key", cell: (row) => <Caller row={row} /> },
   { id: "when", header: "When", cell: (row) => <Timestamp iso={row.at.toISOString()} relative={false} /> },
 ];

@@ -113,7 +113,12 @@ describe.each(databaseKinds)("the request log (%s)", (kind) => {
     const secret = randomBytes(12).toString("hex");
     const headers = { "x-api-key": secret, cookie: secret, "user-agent": secret, "idempotency-key": secret };
     const body = { agent_slug: `bot-${secret}`, action: secret, inputs_hash: secret, [secret]: secret };
+    const slug = `taken-${secret}`;
+    const other = await test.createKey("other@example.com");
+    await test.call("POST", "/v1/identity/register", { key: other.key, body: { slug } });
+    const refused = { agent_slug: slug, action: "x", inputs_hash: "x" };
     const calls = [
+      await test.call("POST", "/v1/attest", { key, headers, body: refused }),
       await test.call("POST", `/v1/attest?token=${secret}`, { key, headers, body }),
       await test.call("GET", `/v1/attestations?q=${secret}`, { key, headers }),
       await test.call("GET", `/v1/verify/${secret}`, { key, headers }),

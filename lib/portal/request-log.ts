@@ -73,8 +73,6 @@ export async function listRequests(
   return { rows: shown.map((row) => ({ ...row, key: keys.get(row.api_key_id) ?? null })), nextCursor };
 }
 
-export type ListedRequest = Awaited<ReturnType<typeof listRequests>>["rows"][number];
-
 /** What its page says beside the list: the keys to choose from, and how many requests are missing. */
 export async function describeRequestLog(context: Context, person: MemberPrincipal) {
   const { db } = context.database;

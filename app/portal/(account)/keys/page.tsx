@@ -6,10 +6,13 @@ import { LimitKeyDialog, RevokeKeyDialog, RotateKeyDialog } from "#components/po
 import { KeyTable } from "#components/portal/key-table";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
+import { writeOwnSamples } from "#components/portal/write-own-samples";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
+import { listAgentSlugs } from "#lib/attestations/own";
 import { cursorId } from "#lib/contract/portal-attestations";
+import { hexEncode } from "#lib/domain/bytes";
 import { listApiKeys } from "#lib/keys/portal-keys";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readKeyUsage } from "#lib/portal/usage";
@@ -18,6 +21,9 @@ import { createKey, limitKey, revokeKey, rotateKey } from "./actions";
 export const metadata: Metadata = { title: "Keys" };
 
 const pageSize = 20;
+
+/** Nobody else has a name that ends in 32 random bits. */
+const newAgentSlug = (random: (length: number) => Uint8Array) => `invoice-bot-${hexEncode(random(4))}`;
 
 interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
@@ -29,6 +35,8 @@ export default async function KeysPage({ searchParams }: PageProps) {
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
   const usage = await readKeyUsage(context, person);
   const isOwner = membership.role === "owner";
+  const [slug = newAgentSlug(context.random)] = await listAgentSlugs(context, person);
+  const samples = writeOwnSamples(app.env.baseUrl, slug);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -36,7 +44,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
         lead="API keys that your agents use. Includes keys members created through the API."
       />
       <Card title="New key">
-        <CreateKeyForm action={createKey} isOwner={isOwner} />
+        <CreateKeyForm action={createKey} isOwner={isOwner} samples={samples} />
       </Card>
       <Card title="All keys" className="mt-5">
         <KeyTable

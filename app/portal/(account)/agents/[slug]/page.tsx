@@ -4,10 +4,12 @@ import { ActionDialog } from "#components/portal/action-dialog";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agent-forms";
 import { AgentKeyHistory } from "#components/portal/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agent-table";
+import { OwnSamples } from "#components/portal/own-samples";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
 import { TestKeyMark } from "#components/portal/test-key-mark";
 import { UsageWords } from "#components/portal/usage-words";
+import { writeOwnSamples } from "#components/portal/write-own-samples";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
@@ -67,7 +69,7 @@ function ToolsCard({ agent }: { readonly agent: Agent }) {
 
 export default async function AgentPage({ params }: PageProps) {
   const slug = decodeURIComponent((await params).slug);
-  const { context, person } = await requirePortal(`/portal/agents/${slug}`);
+  const { app, context, person } = await requirePortal(`/portal/agents/${slug}`);
   const agent = await orNotFound(readOwnAgent(context, person, slug));
   const usage = await readAgentUsage(context, person);
   return (
@@ -83,6 +85,9 @@ export default async function AgentPage({ params }: PageProps) {
       />
       <Card title="Attestations through the API" className="mb-5">
         <UsageWords usage={usage.get(agent.slug.toLowerCase())} />
+      </Card>
+      <Card title="Use it" className="mb-5">
+        <OwnSamples samples={writeOwnSamples(app.env.baseUrl, agent.slug)} />
       </Card>
       <Card title="Profile">
         <AgentProfileForm
