@@ -1,4 +1,5 @@
 /** Keys: made with a scope, shown once, used, rotated with an overlap, revoked and refused at once. */
+import { spawnSync } from "node:child_process";
 import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
@@ -13,9 +14,37 @@ test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, re
     (await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } })).status();
   const first = await makeKey(page, "worker");
   expect(await statusOf(first)).toBe(200);
+  const sample = await page.getByRole("group", { name: "Create an attestation, curl" }).textContent();
+  const env = { ...process.env, COUNTERSIGN_API_KEY: first };
+  const ran = spawnSync("sh", ["-c", sample ?? ""], { encoding: "utf8", env });
+  expect(JSON.parse(ran.stdout)).toMatchObject({ action: "Pay invoice 1042" });
   await page.reload();
+  await expect(page.getByText("TEST key", { exact: true })).toBeVisible();
+  await expect(page.getByText("Live", { exact: true })).toHaveCount(0);
   await expect(page.getByText(first)).toHaveCount(0);
   await expectGoodPage(page);
+
+  await page.getByRole("button", { name: "Limit worker" }).click();
+  await page.getByRole("dialog").getByLabel("Attestations per day").fill("none");
+  await page.getByRole("button", { name: "Save limit" }).click();
+  await expect(page.getByText("Some fields were not accepted.")).toBeVisible();
+  await page.getByRole("dialog").getByLabel("Attestations per day").fill("1");
+  await page.getByRole("button", { name: "Save limit" }).click();
+  await expect(page.getByText("Limit saved.")).toBeVisible();
+  await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
+  await expect(page.getByText("at most 1 attestations a day")).toBeVisible();
+  const over = spawnSync("sh", ["-c", sample ?? ""], { encoding: "utf8", env });
+  expect(JSON.parse(over.stdout)).toMatchObject({ status: 429, code: "daily_limit_exceeded" });
+  await page.goto(`/portal/requests?id=${JSON.parse(over.stdout).request_id}`);
+  await expect
+    .poll(async () => {
+      await page.reload();
+      return page.getByText("daily_limit_exceeded").count();
+    })
+    .toBe(1);
+  await expect(page.getByText("By a TEST key")).toBeVisible();
+  await expectGoodPage(page);
+  await page.goto("/portal/keys");
 
   await page.getByRole("button", { name: "Rotate worker" }).focus();
   await page.keyboard.press("Enter");

@@ -107,7 +107,23 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   expect(checked.out).toContain("The pack holds");
   expectExit(checked, 0);
 
-  await page.goto(`/portal/attestations/${made["attestation_id"]}`);
+  await page.keyboard.press("Control+k");
+  const search = page.getByRole("combobox", { name: "Search pages, keys, agents and ids" });
+  await expect(search).toBeFocused();
+  await expectGoodPage(page);
+  await search.fill("audit");
+  await expect(page.getByRole("option").first()).toHaveText(/Audit log/);
+  await search.fill(agent_slug);
+  await expect(page.getByRole("option", { name: /Agent$/ })).toHaveText(`${agent_slug}Agent`);
+  await page.keyboard.press("Escape");
+  await expect(search).toHaveCount(0);
+  await page.getByRole("button", { name: "Find…" }).click();
+  await search.fill(made["attestation_id"] ?? "");
+  await expect(page.getByRole("option", { name: /Attestation$/ })).toHaveAttribute("aria-selected", "true");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(`/portal/attestations/${made["attestation_id"]}`);
   await expect(page.getByText("Authentic record", { exact: true })).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("checkbox", { name: /^action/ }).check();

@@ -94,6 +94,8 @@ const schema = z.object({
   WORLD_PORTAL_URL: z.url().default("https://developer.world.org"),
   WORLD_ID_V4_VERIFYING_KEY: text,
   WORLD_CHAIN_RPC_URL: z.url().optional(),
+  REQUEST_LOG_DAYS: z.coerce.number().int().min(1).max(90).default(7),
+  REQUEST_LOG_PER_DAY: z.coerce.number().int().min(1_000).max(10_000_000).default(100_000),
   EXAMPLE_ATTESTATION: z.uuid().optional(),
   DEMO: z.enum(["on", "off"]).optional(),
   TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),

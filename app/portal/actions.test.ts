@@ -114,6 +114,7 @@ it("finds the portal's actions and routes, and no action inside a page", () => {
   expect(routes.map(([name]) => name).sort()).toEqual([
     "(account)/attestations/export/route.ts GET",
     "(account)/evidence/pack/route.ts POST",
+    "(account)/search/route.ts GET",
   ]);
   const inline = files.filter(
     (file) =>

@@ -9,7 +9,11 @@ export interface Sample {
   readonly code: string;
 }
 
+/** One call of the API. */
 interface Called {
+  /** Of the client library. */
+  readonly base: string;
+  readonly operationId: string;
   readonly url: string;
   readonly method: string;
   readonly isKeyed: boolean;
@@ -20,6 +24,8 @@ interface Called {
 function describeCall({ base, path, method, operation }: OperationEntry): Called {
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith("2"))?.[1];
   return {
+    base,
+    operationId: operation.operationId,
     url: base + examplePath(path),
     method: method.toUpperCase(),
     isKeyed: operation.security.length === 1,
@@ -50,14 +56,14 @@ const clientCalls: Readonly<Record<string, (body: string) => string>> = {
     `// Repeats every check here, without believing the service.\nconst verification = await countersign.verify("${examplePath("{id}")}");\nconsole.log(verification.verdict);`,
 };
 
-function typescript(entry: OperationEntry, { url, method, isKeyed, body, isJson }: Called): string {
-  const call = clientCalls[entry.operation.operationId];
+function typescript({ base, operationId, url, method, isKeyed, body, isJson }: Called): string {
+  const call = clientCalls[operationId];
   const sent = JSON.stringify(body, null, 2);
   if (call !== undefined)
     return `import { createCountersign } from "countersign/client";
 
 const countersign = createCountersign({
-  baseUrl: "${entry.base}",
+  baseUrl: "${base}",
   apiKey: process.env["COUNTERSIGN_API_KEY"],
 });
 ${call(sent)}`;
@@ -105,11 +111,12 @@ response.raise_for_status()
 print(response.${isJson ? "json()" : "content"})`;
 }
 
-export function writeSamples(entry: OperationEntry): readonly Sample[] {
-  const called = describeCall(entry);
+export const writeSamples = (entry: OperationEntry): readonly Sample[] => samplesOf(describeCall(entry));
+
+export function samplesOf(called: Called): readonly Sample[] {
   return [
     { id: "curl", title: "curl", fence: "sh", code: curl(called) },
-    { id: "typescript", title: "TypeScript", fence: "ts", code: typescript(entry, called) },
+    { id: "typescript", title: "TypeScript", fence: "ts", code: typescript(called) },
     { id: "python", title: "Python", fence: "python", code: python(called) },
   ];
 }

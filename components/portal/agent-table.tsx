@@ -4,12 +4,15 @@ import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
+import { TestKeyMark } from "./test-key-mark";
+import { type Usage, UsageWords } from "./usage-words";
 
 export type KeyStatus = "none" | "unproven" | "proven";
 
 export interface AgentRow {
   readonly slug: string;
   readonly name: string | null;
+  readonly isTest: boolean;
   readonly keyStatus: KeyStatus;
   readonly hasCodeHash: boolean;
   readonly tools: number | null;
@@ -28,7 +31,7 @@ export function KeyStatusPill({ status }: { readonly status: KeyStatus }) {
   }
 }
 
-const columns: readonly Column<AgentRow>[] = [
+const columnsOf = (usage: ReadonlyMap<string, Usage>): readonly Column<AgentRow>[] => [
   {
     id: "agent",
     header: "Agent",
@@ -36,6 +39,11 @@ const columns: readonly Column<AgentRow>[] = [
     cell: (row) => (
       <>
         <TextLink href={`/portal/agents/${row.slug}`}>{row.slug}</TextLink>
+        {row.isTest ? (
+          <span className="mt-1 block">
+            <TestKeyMark />
+          </span>
+        ) : null}
         {row.name === null ? null : (
           <span className="block font-normal text-muted">
             <AgentText value={row.name} isName />
@@ -48,16 +56,30 @@ const columns: readonly Column<AgentRow>[] = [
   { id: "code", header: "Code hash", cell: (row) => (row.hasCodeHash ? "registered" : "none") },
   { id: "tools", header: "Tools", numeric: true, cell: (row) => row.tools ?? "none" },
   { id: "attestations", header: "Attestations", numeric: true, cell: (row) => row.attestations },
+  {
+    id: "usage",
+    header: "Lately",
+    cell: (row) => <UsageWords usage={usage.get(row.slug.toLowerCase())} />,
+  },
 ];
 
 export function AgentTable({
   rows,
+  usage,
   empty,
 }: {
   readonly rows: readonly AgentRow[];
+  /** By slug in lower case. */
+  readonly usage: ReadonlyMap<string, Usage>;
   readonly empty: ReactNode;
 }) {
   return (
-    <DataTable caption="Agents" columns={columns} rows={rows} rowKey={(row) => row.slug} empty={empty} />
+    <DataTable
+      caption="Agents"
+      columns={columnsOf(usage)}
+      rows={rows}
+      rowKey={(row) => row.slug}
+      empty={empty}
+    />
   );
 }

@@ -132,6 +132,11 @@ export function AttestationFacts({ found }: { readonly found: VerifyResponse }) 
       name: "Log position",
       value: `leaf ${found.log.index} of ${found.log.origin}`,
     },
+    {
+      id: "id",
+      name: "Attestation id",
+      value: <HashText value={found.attestation_id} label="attestation id" />,
+    },
     { id: "hash", name: "Payload hash", value: <HashText value={found.payload_hash} label="payload hash" /> },
   ];
   return <DefinitionList items={items} />;

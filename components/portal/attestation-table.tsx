@@ -8,9 +8,15 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
 import type { OwnAttestation } from "#lib/contract/receipts";
+import { TestKeyMark } from "./test-key-mark";
+
+interface AttestationRow extends OwnAttestation {
+  /** Made with a test key. */
+  readonly isTest: boolean;
+}
 
 interface RowProps {
-  readonly row: OwnAttestation;
+  readonly row: AttestationRow;
 }
 
 function Action({ row }: RowProps) {
@@ -31,6 +37,7 @@ function Marks({ row }: RowProps) {
       ) : (
         <StatusPill tone="private">Private</StatusPill>
       )}
+      {row.isTest ? <TestKeyMark /> : null}
       {row.action === null && row.status !== "erased" ? (
         <StatusPill tone="fail">Cannot be read</StatusPill>
       ) : null}
@@ -43,7 +50,7 @@ function Marks({ row }: RowProps) {
   );
 }
 
-const columns: readonly Column<OwnAttestation>[] = [
+const columns: readonly Column<AttestationRow>[] = [
   { id: "action", header: "Action", isRowHeader: true, cell: (row) => <Action row={row} /> },
   {
     id: "agent",
@@ -60,7 +67,7 @@ const columns: readonly Column<OwnAttestation>[] = [
 
 interface AttestationTableProps {
   readonly caption: string;
-  readonly rows: readonly OwnAttestation[];
+  readonly rows: readonly AttestationRow[];
   readonly empty: ReactNode;
 }
 

@@ -1,6 +1,7 @@
 /** The state of an authorization request, with a TEST mark if an approval is not a World ID proof. */
 import { StatusPill, TestMark } from "#components/ui/status-pill";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
+import { TestKeyMark } from "./test-key-mark";
 
 const words = {
   pending: { tone: "pending", text: "Pending" },
@@ -14,13 +15,21 @@ interface AuthorizationStatusPillProps {
   readonly status: AuthorizationStatus;
   readonly environment: string;
   readonly given: number;
+  /** Asked for with a test key. */
+  readonly isTest: boolean;
 }
 
-export function AuthorizationStatusPill({ status, environment, given }: AuthorizationStatusPillProps) {
+export function AuthorizationStatusPill({
+  status,
+  environment,
+  given,
+  isTest,
+}: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
   return (
     <span className="flex flex-wrap gap-1.5">
       <StatusPill tone={tone}>{text}</StatusPill>
+      {isTest ? <TestKeyMark /> : null}
       {given > 0 && environment !== "production" ? <TestMark /> : null}
     </span>
   );

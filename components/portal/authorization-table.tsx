@@ -11,6 +11,7 @@ export interface AuthorizationRow {
   readonly request_id: string;
   readonly status: AuthorizationStatus;
   readonly environment: string;
+  readonly isTest: boolean;
   readonly agent_slug: string;
   readonly action: string;
   readonly created_at: string;
@@ -61,6 +62,7 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
           status={row.status}
           environment={row.environment}
           given={row.approvals.given}
+          isTest={row.isTest}
         />
       ),
     },

@@ -2,11 +2,12 @@
 /** A new API key with chosen scopes and expiry. */
 import { useActionState } from "react";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, idleState, keyLifetimesDays } from "#lib/contract/portal";
+import { type FormAction, type FormState, idleState, keyLifetimesDays } from "#lib/contract/portal";
 import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
 import type { NewKey } from "./key-dialogs";
+import { type OwnSample, OwnSamples } from "./own-samples";
 import { SecretReveal } from "./secret-reveal";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
@@ -51,65 +52,95 @@ function ScopeFields({ offered, chosen, error }: ScopeFieldsProps) {
   );
 }
 
+function LimitField({ state }: { readonly state: FormState<NewKey> }) {
+  const error = state.errors["per_day"];
+  return (
+    <Field
+      id="key-limit"
+      label="Attestations per day"
+      hint="Optional. Your organization's limit always applies."
+      {...(error ? { error } : {})}
+    >
+      <Input
+        {...describeControl("key-limit", { hint: true, error: error !== undefined })}
+        name="per_day"
+        inputMode="numeric"
+        defaultValue={textValue(state, "per_day")}
+        placeholder="no limit"
+      />
+    </Field>
+  );
+}
+
 interface CreateKeyFormProps {
   readonly action: FormAction<NewKey>;
   /** Only owners can make a key that erases. */
   readonly isOwner: boolean;
+  /** How to use the new key. */
+  readonly samples: readonly OwnSample[];
 }
 
-export function CreateKeyForm({ action, isOwner }: CreateKeyFormProps) {
+export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) {
   const [state, submit] = useActionState(action, idleState);
   const nameError = state.errors["name"];
   return (
-    <PortalForm action={submit} className="flex flex-col gap-5">
-      <div className="grid gap-5 sm:grid-cols-2">
-        <Field
-          id="key-name"
-          label="Name"
-          hint="To help you recognize it, for example where it's used"
-          {...(nameError ? { error: nameError } : {})}
-        >
-          <Input
-            {...describeControl("key-name", { hint: true, error: nameError !== undefined })}
-            name="name"
-            defaultValue={textValue(state, "name")}
-            maxLength={100}
-            required
-            placeholder="production worker"
-          />
-        </Field>
-        <Field id="key-lifetime" label="Expires" hint="You can rotate it at any time">
-          <Select
-            {...describeControl("key-lifetime", { hint: true })}
-            name="lifetime_days"
-            defaultValue={textValue(state, "lifetime_days", "90")}
+    <>
+      <PortalForm action={submit} className="flex flex-col gap-5">
+        <div className="grid gap-5 sm:grid-cols-2">
+          <Field
+            id="key-name"
+            label="Name"
+            hint="To help you recognize it, for example where it's used"
+            {...(nameError ? { error: nameError } : {})}
           >
-            {keyLifetimesDays.map((days) => (
-              <option key={days} value={days}>
-                in {days} days
-              </option>
-            ))}
-            <option value="">never</option>
-          </Select>
-        </Field>
-      </div>
-      <ScopeFields
-        offered={isOwner ? scopeNames : usualScopes}
-        chosen={listValue(state, "scopes", usualScopes)}
-        error={state.errors["scopes"]}
-      />
-      <div>
-        <SubmitButton>Create key</SubmitButton>
-      </div>
-      <FormStatus state={state} />
-      {state.result ? (
-        <SecretReveal
-          title="Copy the key now"
-          label="API key"
-          secret={state.result.text}
-          note="You won't see it again. We store only its hash."
+            <Input
+              {...describeControl("key-name", { hint: true, error: nameError !== undefined })}
+              name="name"
+              defaultValue={textValue(state, "name")}
+              maxLength={100}
+              required
+              placeholder="production worker"
+            />
+          </Field>
+          <Field id="key-lifetime" label="Expires" hint="You can rotate it at any time">
+            <Select
+              {...describeControl("key-lifetime", { hint: true })}
+              name="lifetime_days"
+              defaultValue={textValue(state, "lifetime_days", "90")}
+            >
+              {keyLifetimesDays.map((days) => (
+                <option key={days} value={days}>
+                  in {days} days
+                </option>
+              ))}
+              <option value="">never</option>
+            </Select>
+          </Field>
+          {isOwner ? <LimitField state={state} /> : null}
+        </div>
+        <ScopeFields
+          offered={isOwner ? scopeNames : usualScopes}
+          chosen={listValue(state, "scopes", usualScopes)}
+          error={state.errors["scopes"]}
         />
+        <div>
+          <SubmitButton>Create key</SubmitButton>
+        </div>
+        <FormStatus state={state} />
+        {state.result ? (
+          <SecretReveal
+            title="Copy the key now"
+            label="API key"
+            secret={state.result.text}
+            note="You won't see it again. We store only its hash."
+          />
+        ) : null}
+      </PortalForm>
+      {state.result ? (
+        <div className="mt-6">
+          <OwnSamples samples={samples} />
+        </div>
       ) : null}
-    </PortalForm>
+    </>
   );
 }

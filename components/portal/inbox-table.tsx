@@ -13,6 +13,7 @@ interface InboxRow {
   readonly agent_slug: string;
   readonly action: string;
   readonly status: AuthorizationStatus;
+  readonly is_test: boolean;
   readonly environment: string;
   readonly approvals: { readonly required: number; readonly given: number };
   readonly expires_at: string;
@@ -48,6 +49,7 @@ const columns: readonly Column<InboxRow>[] = [
           status={row.status}
           environment={row.environment}
           given={row.approvals.given}
+          isTest={row.is_test}
         />
         {row.expires_soon ? <StatusPill tone="warn">Expires soon</StatusPill> : null}
         {row.denial_reason === null ? null : (

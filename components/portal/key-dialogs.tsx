@@ -1,6 +1,6 @@
 "use client";
-/** Rotating and revoking one API key. */
-import { Field, Select } from "#components/ui/field";
+/** Rotating, limiting and revoking one API key. */
+import { Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { ActionDialog } from "./action-dialog";
 import { SecretReveal } from "./secret-reveal";
@@ -46,6 +46,33 @@ export function RotateKeyDialog({ action, keyId, name }: KeyDialogProps<NewKey>)
           <option value="24">in 1 day</option>
           <option value="168">in 7 days</option>
         </Select>
+      </Field>
+    </ActionDialog>
+  );
+}
+
+interface LimitKeyDialogProps extends KeyDialogProps<null> {
+  readonly perDay: number | null;
+}
+
+export function LimitKeyDialog({ action, keyId, name, perDay }: LimitKeyDialogProps) {
+  const id = `limit-${keyId}`;
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Limit<span className="sr-only"> {name}</span>
+        </>
+      }
+      title="Limit key"
+      description={`How many attestations “${name}” can create per UTC day. Today's count. Leave it empty for no limit besides your organization's.`}
+      action={action}
+      fields={{ key_id: keyId }}
+      confirmLabel="Save limit"
+      confirmVariant="primary"
+    >
+      <Field id={id} label="Attestations per day">
+        <Input id={id} name="per_day" inputMode="numeric" defaultValue={perDay ?? ""} />
       </Field>
     </ActionDialog>
   );

@@ -1,9 +1,11 @@
 /** An organization's API keys. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
+import { type Usage, UsageWords } from "./usage-words";
 
 export interface KeyRow {
   readonly id: string;
@@ -11,6 +13,9 @@ export interface KeyRow {
   readonly email: string;
   readonly shownAs: string;
   readonly scopes: readonly string[];
+  readonly isTest: boolean;
+  /** Its own limit; null: its organization's alone. */
+  readonly attestationsPerDay: number | null;
   readonly state: "live" | "expired" | "revoked";
   readonly createdAt: string;
   readonly lastUsedAt: string | null;
@@ -24,7 +29,7 @@ function KeyState({ row }: { readonly row: KeyRow }) {
   if (row.state === "expired") return <StatusPill tone="warn">Expired</StatusPill>;
   return (
     <>
-      <StatusPill tone="pass">Live</StatusPill>
+      {row.isTest ? <StatusPill tone="test">TEST key</StatusPill> : <StatusPill tone="pass">Live</StatusPill>}
       <span className="mt-1 block text-muted">
         {row.expiresAt === null ? (
           "does not expire"
@@ -32,6 +37,11 @@ function KeyState({ row }: { readonly row: KeyRow }) {
           <>until {row.expiresAt.slice(0, 16).replace("T", " ")} UTC</>
         )}
       </span>
+      {row.attestationsPerDay === null ? null : (
+        <span className="block text-muted">
+          at most {row.attestationsPerDay.toLocaleString("en")} attestations a day
+        </span>
+      )}
     </>
   );
 }
@@ -46,7 +56,9 @@ function LastUse({ row }: { readonly row: KeyRow }) {
   );
 }
 
-function columnsOf(actions: (row: KeyRow) => ReactNode): readonly Column<KeyRow>[] {
+type KeyUsages = ReadonlyMap<string, { readonly attestations: Usage; readonly requests: Usage }>;
+
+function columnsOf(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): readonly Column<KeyRow>[] {
   return [
     {
       id: "name",
@@ -58,12 +70,25 @@ function columnsOf(actions: (row: KeyRow) => ReactNode): readonly Column<KeyRow>
           <code className="block whitespace-nowrap font-mono font-normal text-[13px] text-muted">
             {row.shownAs}
           </code>
+          <span className="block font-normal text-muted">
+            <HashText value={row.id} label={`id of ${row.name}`} />
+          </span>
           <span className="block font-normal text-muted [overflow-wrap:anywhere]">{row.email}</span>
         </>
       ),
     },
     { id: "scopes", header: "Permissions", cell: (row) => row.scopes.join(", ") },
     { id: "state", header: "State", cell: (row) => <KeyState row={row} /> },
+    {
+      id: "usage",
+      header: "Usage",
+      cell: ({ id }) => (
+        <>
+          <UsageWords usage={usage.get(id)?.attestations} of="attestations" />
+          <UsageWords usage={usage.get(id)?.requests} of="requests" />
+        </>
+      ),
+    },
     { id: "used", header: "Last used", cell: (row) => <LastUse row={row} /> },
     {
       id: "actions",
@@ -75,15 +100,17 @@ function columnsOf(actions: (row: KeyRow) => ReactNode): readonly Column<KeyRow>
 
 interface KeyTableProps {
   readonly rows: readonly KeyRow[];
+  /** By key id. */
+  readonly usage: KeyUsages;
   readonly actions: (row: KeyRow) => ReactNode;
   readonly empty: ReactNode;
 }
 
-export function KeyTable({ rows, actions, empty }: KeyTableProps) {
+export function KeyTable({ rows, usage, actions, empty }: KeyTableProps) {
   return (
     <DataTable
       caption="API keys"
-      columns={columnsOf(actions)}
+      columns={columnsOf(actions, usage)}
       rows={rows}
       rowKey={(row) => row.id}
       empty={empty}

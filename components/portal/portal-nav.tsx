@@ -3,18 +3,7 @@
 import Link from "next/link";
 import { usePathname } from "next/navigation";
 import { useEffect, useRef } from "react";
-
-const sections = [
-  { href: "/portal", label: "Overview" },
-  { href: "/portal/keys", label: "Keys" },
-  { href: "/portal/agents", label: "Agents" },
-  { href: "/portal/attestations", label: "Attestations" },
-  { href: "/portal/authorizations", label: "Authorizations" },
-  { href: "/portal/inbox", label: "Inbox" },
-  { href: "/portal/webhooks", label: "Webhooks" },
-  { href: "/portal/audit", label: "Audit log" },
-  { href: "/portal/settings", label: "Settings" },
-] as const;
+import { portalSections } from "./portal-sections";
 
 function isCurrent(href: string, path: string): boolean {
   return href === "/portal" ? path === href : path === href || path.startsWith(`${href}/`);
@@ -38,7 +27,7 @@ export function PortalNav({ waiting }: { readonly waiting: number }) {
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
     const current = list.current?.querySelector(
-      `a[href="${sections.find(({ href }) => isCurrent(href, path))?.href}"]`,
+      `a[href="${portalSections.find(({ href }) => isCurrent(href, path))?.href}"]`,
     );
     current?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [path]);
@@ -48,7 +37,7 @@ export function PortalNav({ waiting }: { readonly waiting: number }) {
         ref={list}
         className="flex w-max min-w-full gap-1 border-line border-b lg:w-auto lg:flex-col lg:border-0"
       >
-        {sections.map(({ href, label }) => (
+        {portalSections.map(({ href, label }) => (
           <li key={href}>
             <Link
               href={href}

@@ -70,6 +70,7 @@ export async function lockAgents(tx: Executor, slugs: readonly string[]) {
 export interface SlugClaim {
   slug: string;
   organizationId: string;
+  isTest: boolean;
 }
 
 /**
@@ -81,11 +82,12 @@ export async function claimAgents(context: AccountsContext, tx: Executor, claims
   await tx
     .insert(agents)
     .values(
-      claims.map(({ slug, organizationId }) => ({
+      claims.map(({ slug, organizationId, isTest }) => ({
         id: uuidV7(now.getTime(), context.random(16)),
         organization_id: organizationId,
         slug,
         slug_key: slugKey(slug),
+        is_test: isTest,
         created_at: now,
         updated_at: now,
       })),

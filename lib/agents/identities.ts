@@ -144,7 +144,9 @@ export async function registerIdentity(
   const { slug, tools, ...profile } = body;
   return context.database.db.transaction(async (tx) => {
     const before = await findAgent(tx, slug);
-    const [claimed] = await claimAgents(context, tx, [{ slug, organizationId: principal.organizationId }]);
+    const isTest = principal.kind === "key" ? principal.isTest : context.settings.worldId === "local";
+    const { organizationId } = principal;
+    const [claimed] = await claimAgents(context, tx, [{ slug, organizationId, isTest }]);
     if (!claimed) throw slugTaken("slug");
     const agent = await requireOwn(tx, principal, slug);
     await applyProfile(context, tx, agent, profile);

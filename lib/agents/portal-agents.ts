@@ -9,7 +9,7 @@ import { agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/domain/identity-checks";
 import { cutPage, type PageQuery } from "#lib/door/pages";
 import type { MemberPrincipal } from "#lib/door/principal";
-import { agentNotFound, findAgent, keyStatusOf } from "./agents";
+import { agentNotFound, type FoundAgent, findAgent, keyStatusOf } from "./agents";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
 /** Newest first. */
@@ -46,6 +46,7 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
   return {
     slug: agent.slug,
     name: agent.name,
+    isTest: agent.is_test,
     keyStatus: keyStatusOf(agent),
     hasCodeHash: agent.code_hash !== null,
     tools: agent.manifest === null ? null : (toolsOfManifest(agent.manifest)?.length ?? null),
@@ -55,7 +56,11 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
 }
 
 /** For members; another organization's agent is one that does not exist. */
-export async function requireOwnAgent(context: AccountsContext, person: MemberPrincipal, slug: string) {
+export async function requireOwnAgent(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  slug: string,
+): Promise<FoundAgent> {
   await requireRole(context.database.db, person, "member");
   const agent = await findAgent(context.database.db, slug);
   if (agent?.organization_id !== person.organizationId) throw agentNotFound();
@@ -63,8 +68,8 @@ export async function requireOwnAgent(context: AccountsContext, person: MemberPr
 }
 
 export async function readOwnAgent(context: AccountsContext, person: MemberPrincipal, slug: string) {
-  await requireOwnAgent(context, person, slug);
-  return readIdentity(context.database.db, slug);
+  const { is_test: isTest } = await requireOwnAgent(context, person, slug);
+  return { ...(await readIdentity(context.database.db, slug)), isTest };
 }
 
 export async function registerOwnAgent(

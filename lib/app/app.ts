@@ -14,6 +14,7 @@ import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
 import { unknownKeyPolicy } from "#lib/door/limits";
 import { createRateLimiter } from "#lib/door/rate-limit";
+import { createRequestLog } from "#lib/door/request-log";
 import type { Door } from "#lib/door/route";
 import { type Env, readEnv } from "#lib/env";
 import { authenticate, recall } from "#lib/keys/authenticate";
@@ -193,6 +194,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     guard,
     log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
     wakeups: await createWakeups(database),
+    requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
     pool: writer === undefined ? pool : workInWriter(pool, writer),
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
@@ -207,6 +209,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
   const close = async () => {
     await stopBackground();
     await sequencer.drain();
+    await context.requestLog.close();
     writer?.close();
     await time.close();
     await pool.close();

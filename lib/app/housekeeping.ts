@@ -1,17 +1,21 @@
 /**
  * Deletes what has expired: counters of limits, idempotency keys (they hold answers), e-mail codes, nonces of World ID
- * and proofs that were refused, both of which anyone with a link can pile up.
+ * and proofs that were refused, both of which anyone with a link can pile up; the request log and its counts.
  */
 
 import { and, eq, lt, sql } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";
 import {
   approvalSubmissions,
+  dailyCounts,
+  dailyKeyUsage,
+  dailyRequests,
   emailCodeFailures,
   emailCodes,
   idempotencyKeys,
   notices,
   rateLimits,
+  requestLog,
   verificationTokens,
   webhookMessages,
   worldNonces,
@@ -20,6 +24,8 @@ import { utcDay } from "#lib/keys/api-keys";
 
 const intervalMs = 600_000;
 const dayMs = 86_400_000;
+/** More than any page shows. */
+const countedDays = 32;
 
 /** Safe to run in several processes at once. */
 export async function deleteExpired(context: Context): Promise<void> {
@@ -37,6 +43,11 @@ export async function deleteExpired(context: Context): Promise<void> {
     .where(and(eq(approvalSubmissions.status, "refused"), lt(approvalSubmissions.created_at, dayAgo)));
   await db.delete(webhookMessages).where(lt(webhookMessages.created_at, sql`now() - interval '30 days'`));
   await db.delete(notices).where(lt(notices.created_at, sql`now() - interval '30 days'`));
+  const { REQUEST_LOG_DAYS: logDays } = context.settings;
+  await db.delete(requestLog).where(lt(requestLog.at, sql`now() - make_interval(days => ${logDays})`));
+  const firstCounted = utcDay(new Date(nowMs - countedDays * dayMs));
+  for (const table of [dailyRequests, dailyCounts, dailyKeyUsage])
+    await db.delete(table).where(lt(table.day, firstCounted));
   await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
 }
 

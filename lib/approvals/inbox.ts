@@ -8,6 +8,7 @@ import type { PageQuery } from "#lib/door/pages";
 import type { UserPrincipal } from "#lib/door/principal";
 import type { Context } from "./context";
 import { approvalUrl } from "./link";
+import { findTestRequests } from "./portal-authorizations";
 import { environmentOf, isAfterCursor, readPage } from "./read";
 import { isOpen, parseRequest } from "./rows";
 
@@ -57,6 +58,10 @@ function isOnPage(user: UserPrincipal, query: InboxQuery): SQL {
 /** Newest first. */
 export async function listInbox(context: Context, user: UserPrincipal, query: InboxQuery) {
   const { shown, nextCursor } = await readPage(context, isFor(context, user), isOnPage(user, query), query);
+  const tests = await findTestRequests(
+    context,
+    shown.map(({ id }) => id),
+  );
   const rows = shown.map((row) => {
     const { agent_slug, action, expires_at } = parseRequest(row);
     return {
@@ -65,6 +70,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       agent_slug,
       action,
       status: row.status,
+      is_test: tests.has(row.id),
       environment: environmentOf(context, row),
       approvals: { required: row.approvals_required, given: row.given },
       expires_at,

@@ -1,19 +1,35 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
+import { and, eq, inArray } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { AuthorizationState } from "#lib/contract/authorize";
+import { apiKeys, authorizationRequests } from "#lib/db/schema";
 import { isOwnerOf, type MemberPrincipal } from "#lib/door/principal";
+import { isTestKey } from "#lib/keys/test-keys";
 import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";
 import { approvalUrl } from "./link";
 import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
 import { authorizationNotFound, findAuthorization } from "./rows";
 
-function withLink(context: Context, state: AuthorizationState) {
+function withLink(context: Context, state: AuthorizationState, isTest: boolean) {
   return {
     ...state,
+    /** Asked for with a test key. */
+    isTest,
     approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,
   };
+}
+
+/** Those of the requests that a test key made. */
+export async function findTestRequests(context: Context, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await context.database.db
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .innerJoin(apiKeys, eq(apiKeys.id, authorizationRequests.api_key_id))
+    .where(and(inArray(authorizationRequests.id, ids), isTestKey));
+  return new Set(rows.map(({ id }) => id));
 }
 
 export async function listOwnAuthorizations(
@@ -23,14 +39,18 @@ export async function listOwnAuthorizations(
 ) {
   await requireRole(context.database.db, person, "member");
   const { authorizations, next_cursor } = await listAuthorizations(context, person, query);
-  return { rows: authorizations.map((state) => withLink(context, state)), nextCursor: next_cursor };
+  const ids = authorizations.map(({ request_id }) => request_id);
+  const tests = await findTestRequests(context, ids);
+  const rows = authorizations.map((state) => withLink(context, state, tests.has(state.request_id)));
+  return { rows, nextCursor: next_cursor };
 }
 
 export async function readOwnAuthorization(context: Context, person: MemberPrincipal, requestId: string) {
   await requireRole(context.database.db, person, "member");
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(person, row)) throw authorizationNotFound();
-  return withLink(context, await readAuthorization(context, requestId, person));
+  const tests = await findTestRequests(context, [requestId]);
+  return withLink(context, await readAuthorization(context, requestId, person), tests.has(requestId));
 }
 
 export async function cancelOwnAuthorization(

@@ -139,7 +139,7 @@ async function insert(
 ): Promise<void> {
   const { principal, body } = input;
   const [agent] = await claimAgents(context, tx, [
-    { slug: body.agent_slug, organizationId: principal.organizationId },
+    { slug: body.agent_slug, organizationId: principal.organizationId, isTest: principal.isTest },
   ]);
   if (!agent) throw slugTaken();
   await tx.insert(authorizationRequests).values({

@@ -10,6 +10,7 @@ import {
   apiKeys,
   attestations,
   authorizationRequests,
+  dailyKeyUsage,
   dailyUsage,
   idempotencyKeys,
   organizations,
@@ -21,7 +22,15 @@ import { isReserved, takenOver } from "#lib/door/idempotency";
 import { AppError, fieldError } from "#lib/errors";
 import { invalidApiKey, isLiveKey, secondsToMidnight } from "#lib/keys/api-keys";
 import { Outdated } from "#lib/log/item";
-import { type AttestationItem, agentSignatureHash, daysOf, slugOf, usageKey } from "./item";
+import {
+  type AttestationItem,
+  agentSignatureHash,
+  dayName,
+  distinctDays,
+  keyDay,
+  organizationDay,
+  slugOf,
+} from "./item";
 
 type Verdicts = (AppError | null)[];
 type Registered = Parameters<typeof describeRegistered>[0];
@@ -31,21 +40,25 @@ const isUnspent = and(
   isNull(authorizationRequests.attestation_id),
 );
 
-function dailyLimitExceeded(item: AttestationItem): AppError {
-  return new AppError(
-    "daily_limit_exceeded",
-    `the organization can record ${item.caller.attestationsPerDay} attestations per UTC day`,
-    { headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) } },
-  );
+function dailyLimitExceeded(item: AttestationItem, who: string, limit: number): AppError {
+  return new AppError("daily_limit_exceeded", `${who} can record ${limit} attestations per UTC day`, {
+    headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
+  });
+}
+
+interface CallerNow {
+  isPublic: boolean;
+  perDay: number | null;
+  keyPerDay: number | null;
 }
 
 /** What the database holds before the batch; judged items add themselves. */
 interface Ledger {
   /** API keys that are live, with what their organizations set. */
-  callers: Map<string, { isPublic: boolean; perDay: number | null }>;
+  callers: Map<string, CallerNow>;
   /** Hex of a verified agent signature's hash → the attestation that used it. */
   signatures: Map<string, string>;
-  /** usageKey → attestations recorded on that day. */
+  /** {@link dayName} of an organization or a key → attestations recorded on that day. */
   usage: Map<string, number>;
   /** slug_key → the agent, locked */
   agents: Awaited<ReturnType<typeof lockAgents>>;
@@ -61,6 +74,7 @@ async function readCallers(tx: Executor, items: AttestationItem[]): Promise<Ledg
       id: apiKeys.id,
       isPublic: organizations.default_public,
       perDay: organizations.attestations_per_day,
+      keyPerDay: apiKeys.attestations_per_day,
     })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
@@ -85,14 +99,18 @@ async function readSignatures(tx: Executor, items: AttestationItem[]): Promise<L
 }
 
 async function readUsage(tx: Executor, items: AttestationItem[]): Promise<Ledger["usage"]> {
-  const read = async ([name, { organizationId, day }]: [string, { organizationId: string; day: string }]) => {
-    const [row] = await tx
-      .select({ attestations: dailyUsage.attestations })
-      .from(dailyUsage)
-      .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, day)));
-    return [name, row?.attestations ?? 0] as const;
-  };
-  return new Map(await together(...[...daysOf(items)].map(read)));
+  const { attestations: ofAll } = dailyUsage;
+  const { attestations: ofKey } = dailyKeyUsage;
+  const organizationDays = distinctDays(items, organizationDay).map(async (one) => {
+    const isIt = and(eq(dailyUsage.organization_id, one.id), eq(dailyUsage.day, one.day));
+    return [one, await tx.select({ total: ofAll }).from(dailyUsage).where(isIt)] as const;
+  });
+  const keyDays = distinctDays(items, keyDay).map(async (one) => {
+    const isIt = and(eq(dailyKeyUsage.api_key_id, one.id), eq(dailyKeyUsage.day, one.day));
+    return [one, await tx.select({ total: ofKey }).from(dailyKeyUsage).where(isIt)] as const;
+  });
+  const found = await together(...organizationDays, ...keyDays);
+  return new Map(found.map(([one, [row]]) => [dayName(one), row?.total ?? 0]));
 }
 
 async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledger["unspent"]> {
@@ -130,12 +148,20 @@ function isAsRegistered({ predicate }: AttestationItem, agent: Registered): bool
   return canonicalJson({ ...predicate.registered }) === canonicalJson({ ...describeRegistered(agent) });
 }
 
-function isCallerAsRead(
-  { caller, context }: AttestationItem,
-  now: { isPublic: boolean; perDay: number | null },
-) {
+function isCallerAsRead({ caller, context }: AttestationItem, now: CallerNow): boolean {
   const perDay = now.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY;
   return caller.defaultPublic === now.isPublic && caller.attestationsPerDay === perDay;
+}
+
+/** Null if there is room for it on its day, which is then taken. */
+function takePlace(item: AttestationItem, { keyPerDay }: CallerNow, { usage }: Ledger): AppError | null {
+  const [ofAll, ofKey] = [dayName(organizationDay(item)), dayName(keyDay(item))];
+  const [all, own] = [(usage.get(ofAll) ?? 0) + 1, (usage.get(ofKey) ?? 0) + 1];
+  const { attestationsPerDay } = item.caller;
+  if (all > attestationsPerDay) return dailyLimitExceeded(item, "the organization", attestationsPerDay);
+  if (keyPerDay !== null && own > keyPerDay) return dailyLimitExceeded(item, "this API key", keyPerDay);
+  usage.set(ofAll, all).set(ofKey, own);
+  return null;
 }
 
 /** An item that is refused changes nothing in the ledger, so it cannot stand in another's way. */
@@ -148,16 +174,15 @@ function judge(item: AttestationItem, ledger: Ledger): AppError | null {
   const agent = ledger.agents.get(slugKey(slugOf(item)));
   const hash = agentSignatureHash(item);
   const first = hash && ledger.signatures.get(hexEncode(hash));
-  const count = (ledger.usage.get(usageKey(item)) ?? 0) + 1;
   const requestId = item.authorization?.requestId;
   if (first) return signatureReplayed(first);
   if (agent !== undefined && agent.organization_id !== organizationId) return slugTaken();
   if (agent !== undefined && !isAsRegistered(item, agent)) return new Outdated();
   if (requestId !== undefined && !ledger.unspent.has(requestId)) return authorizationAlreadyUsed();
-  if (count > item.caller.attestationsPerDay) return dailyLimitExceeded(item);
+  const full = takePlace(item, caller, ledger);
+  if (full !== null) return full;
   if (hash) ledger.signatures.set(hexEncode(hash), item.predicate.attestation_id);
   if (requestId !== undefined) ledger.unspent.delete(requestId);
-  ledger.usage.set(usageKey(item), count);
   return null;
 }
 
@@ -172,6 +197,7 @@ async function claimSlugs(tx: Executor, items: AttestationItem[], ledger: Ledger
   const claims = unclaimed.map((item) => ({
     slug: slugOf(item),
     organizationId: item.caller.organizationId,
+    isTest: item.caller.isTest,
   }));
   const claimed = await claimAgents(first.context, tx, claims);
   const fresh = await lockAgents(

@@ -101,15 +101,27 @@ export function agentSignatureHash({ predicate }: AttestationItem): Uint8Array |
 export const slugOf = ({ predicate }: Pick<AttestationFacts, "predicate">) =>
   String(predicate.request["agent_slug"]);
 
-export function daysOf(items: AttestationItem[]): Map<string, { organizationId: string; day: string }> {
-  return new Map(
-    items.map(({ caller, predicate }) => {
-      const day = predicate.timestamp.slice(0, 10);
-      return [`${caller.organizationId} ${day}`, { organizationId: caller.organizationId, day }];
-    }),
-  );
+const dayOf = ({ predicate }: AttestationItem) => predicate.timestamp.slice(0, 10);
+
+/** What counts together on a UTC day: of an organization, or of one of its keys. */
+export interface DayOf {
+  id: string;
+  day: string;
 }
 
-export function usageKey({ caller, predicate }: AttestationItem): string {
-  return `${caller.organizationId} ${predicate.timestamp.slice(0, 10)}`;
+export const organizationDay = (item: AttestationItem): DayOf => ({
+  id: item.caller.organizationId,
+  day: dayOf(item),
+});
+
+export const keyDay = (item: AttestationItem): DayOf => ({ id: item.caller.keyId, day: dayOf(item) });
+
+export const dayName = ({ id, day }: DayOf) => `${id} ${day}`;
+
+/** One of each. */
+export function distinctDays(
+  items: readonly AttestationItem[],
+  read: (item: AttestationItem) => DayOf,
+): DayOf[] {
+  return [...new Map(items.map(read).map((one) => [dayName(one), one])).values()];
 }

@@ -1,17 +1,18 @@
 /** An organization's own attestations, private ones included: for its keys and for the portal. */
 
-import { desc, eq } from "drizzle-orm";
+import { and, desc, eq, inArray } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { AttestationFilters } from "#lib/contract/portal-attestations";
 import type { PresentationRequest } from "#lib/contract/presentation";
 import type { ListAttestationsQuery, OwnAttestation, OwnAttestationsResponse } from "#lib/contract/receipts";
-import { agents } from "#lib/db/schema";
+import { agents, apiKeys, attestations } from "#lib/db/schema";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import type { ZkProof } from "#lib/domain/presentation";
 import { isUuid } from "#lib/domain/uuid";
 import type { PageQuery } from "#lib/door/pages";
 import { isOwnerOf, type MemberPrincipal, type Principal } from "#lib/door/principal";
+import { isTestKey } from "#lib/keys/test-keys";
 import { eraseContent } from "./erase";
 import { type AttestationFilter, describeOwn, ofOrganization, readAttestations } from "./list";
 import { createPresentation } from "./presentations";
@@ -20,15 +21,12 @@ import { verifyAttestationById } from "./verify";
 
 const dayMs = 86_400_000;
 
-async function readOwn(
+const readOwn = (
   context: Context,
   { organizationId }: Principal,
   filter: AttestationFilter,
   page: PageQuery,
-): Promise<{ rows: OwnAttestation[]; nextCursor: string | null }> {
-  const { shown, nextCursor } = await readAttestations(context, ofOrganization(organizationId), filter, page);
-  return { rows: shown.map((listed) => describeOwn(context.settings.baseUrl, listed)), nextCursor };
-}
+) => readAttestations(context, ofOrganization(organizationId), filter, page);
 
 /** GET /v1/attestations */
 export async function listAttestations(
@@ -38,7 +36,8 @@ export async function listAttestations(
 ): Promise<OwnAttestationsResponse> {
   const { agent_slug: agentSlug, human_approval_method: approval, q: action, warnings, from, to } = query;
   const filter = { agentSlug, approval, action, warnings, from, to };
-  const { rows, nextCursor } = await readOwn(context, principal, filter, query);
+  const { shown, nextCursor } = await readOwn(context, principal, filter, query);
+  const rows = shown.map((listed) => describeOwn(context.settings.baseUrl, listed));
   return { attestations: rows, next_cursor: nextCursor };
 }
 
@@ -57,14 +56,37 @@ export function toFilter(filters: AttestationFilters): AttestationFilter {
   };
 }
 
+/** Those of the attestations that a test key made. */
+async function findTests(context: Context, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await context.database.db
+    .select({ id: attestations.id })
+    .from(attestations)
+    .innerJoin(apiKeys, eq(apiKeys.id, attestations.api_key_id))
+    .where(and(inArray(attestations.id, ids), isTestKey));
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** `isTest`: made with a test key. */
+type ShownAttestation = OwnAttestation & { isTest: boolean };
+
 export async function listOwnAttestations(
   context: Context,
   person: MemberPrincipal,
   filters: AttestationFilters,
   page: PageQuery,
-) {
+): Promise<{ rows: ShownAttestation[]; nextCursor: string | null }> {
   await requireRole(context.database.db, person, "member");
-  return readOwn(context, person, toFilter(filters), page);
+  const { shown, nextCursor } = await readOwn(context, person, toFilter(filters), page);
+  const tests = await findTests(
+    context,
+    shown.map(({ row }) => row.id),
+  );
+  const rows = shown.map((listed) => ({
+    ...describeOwn(context.settings.baseUrl, listed),
+    isTest: tests.has(listed.row.id),
+  }));
+  return { rows, nextCursor };
 }
 
 /** The owner's full view; an attestation of another organization, public or not, is not here. */
@@ -74,6 +96,7 @@ export async function readOwnAttestation(context: Context, person: MemberPrincip
   if (!isOwnerOf(person, stored)) throw attestationNotFound();
   return {
     verification: await verifyAttestationById(context, id, person, null),
+    isTest: (await findTests(context, [id])).size > 0,
     /** Name and JSON text of each message that can be disclosed; null if there is nothing to present. */
     messages:
       stored.payload === null || stored.bbs_signature === null

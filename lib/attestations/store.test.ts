@@ -149,6 +149,35 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect(Number(used?.["attestations"])).toBe(2);
   });
 
+  it("takes the limit of a key as it is now, and keeps it exactly, for this key alone", async () => {
+    const { key: limited, keyId } = await test.createKey("key-limit@example.com");
+    const { key: other } = await test.createKey("key-limit@example.com");
+    const limit = (perDay: number | null) =>
+      query("UPDATE api_keys SET attestations_per_day = $2 WHERE id = $1", [keyId, perDay]);
+    const own = (more: JsonObject, as = limited) => attest({ agent_slug: "key-limit", ...more }, as);
+    expect((await own({})).status).toBe(201);
+    const refused = await attestWhile(() => limit(1), { agent_slug: "key-limit" }, limited);
+    expect(refused.body).toMatchObject({
+      status: 429,
+      code: "daily_limit_exceeded",
+      detail: "this API key can record 1 attestations per UTC day",
+    });
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await test.call("GET", "/v1/keys/info", { key: limited })).body).toMatchObject({
+      attestations_today: 1,
+      rate_limit: { per_day: 1 },
+    });
+    await limit(10);
+    const calls = [limited, other].flatMap((as) => Array.from({ length: 15 }, () => own({}, as)));
+    const answers = await Promise.all(calls);
+    const made = (of: TestAnswer[]) => of.filter(({ status }) => status === 201).length;
+    expect([made(answers.slice(0, 15)), made(answers.slice(15))]).toEqual([9, 15]);
+    const [used] = await query("SELECT attestations FROM daily_key_usage WHERE api_key_id = $1", [keyId]);
+    expect(Number(used?.["attestations"])).toBe(10);
+    await limit(null);
+    expect((await own({})).status).toBe(201);
+  });
+
   it("compares with the registration as it is now", async () => {
     const { key: owner } = await makeOwner("registered");
     const one = { key: owner, body: { slug: "registered", code_hash: "sha256:one" } };

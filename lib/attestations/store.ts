@@ -11,7 +11,16 @@ import type { FunctionCall } from "#lib/log/append";
 import type { LogItemKind, Placed } from "#lib/log/item";
 import { admitAttestations } from "./admit";
 import { answerOf } from "./answer";
-import { type AttestationItem, agentSignatureHash, predicateAt, slugOf, usageKey } from "./item";
+import {
+  type AttestationItem,
+  agentSignatureHash,
+  type DayOf,
+  dayName,
+  keyDay,
+  organizationDay,
+  predicateAt,
+  slugOf,
+} from "./item";
 
 type PlacedItem = Placed<AttestationItem>;
 
@@ -112,16 +121,37 @@ function describeAgents(items: readonly AttestationItem[]): string[] {
   );
 }
 
-function describeUsage(items: readonly AttestationItem[]): string[] {
+/** In the order of their ids, as the agents are. */
+function countDays(items: readonly AttestationItem[], read: (item: AttestationItem) => DayOf) {
   const counts = new Map<string, number>();
-  for (const item of items) counts.set(usageKey(item), (counts.get(usageKey(item)) ?? 0) + 1);
+  for (const item of items) counts.set(dayName(read(item)), (counts.get(dayName(read(item))) ?? 0) + 1);
+  return distinct(items, (item) => dayName(read(item)))
+    .map((item) => ({ ...read(item), item, count: counts.get(dayName(read(item))) }))
+    .sort((a, b) => (dayName(a) < dayName(b) ? -1 : 1));
+}
+
+function describeUsage(items: readonly AttestationItem[]): string[] {
   return columns(
-    distinct(items, usageKey).sort((a, b) => (usageKey(a) < usageKey(b) ? -1 : 1)),
-    ({ caller }) => caller.organizationId,
-    ({ predicate }) => predicate.timestamp.slice(0, 10),
-    (item) => counts.get(usageKey(item)),
-    ({ caller }) => caller.attestationsPerDay,
+    countDays(items, organizationDay),
+    ({ id }) => id,
+    ({ day }) => day,
+    ({ count }) => count,
+    ({ item }) => item.caller.attestationsPerDay,
   );
+}
+
+/** drizzle/0015_request_log.sql. Whether the key may have so many, the database knows. */
+function countedBy(items: readonly AttestationItem[]): FunctionCall {
+  const byKey = columns(
+    countDays(items, keyDay),
+    ({ id }) => id,
+    ({ day }) => day,
+    ({ count }) => count,
+  );
+  const testAgents = items
+    .filter((item) => isFirstUse(item) && item.caller.isTest)
+    .map(({ agentId }) => agentId);
+  return { name: "count_by_key", parameters: [...byKey, arrayLiteral(testAgents)] };
 }
 
 /** Whoever has a webhook for it gets a message. */
@@ -169,7 +199,7 @@ function storedBy(placed: PlacedItem[]): FunctionCall[] {
     describeRare(placed),
     ...rows,
   ];
-  return [{ name: "store_attestations", parameters }, announcedBy(items)];
+  return [{ name: "store_attestations", parameters }, announcedBy(items), countedBy(items)];
 }
 
 export const attestationKind: LogItemKind<AttestationItem> = {

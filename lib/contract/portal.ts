@@ -62,6 +62,17 @@ export const keyLifetimesDays = ["7", "30", "90", "365"] as const;
 /** Hours for which a rotated key still works. */
 export const overlapHours = ["0", "1", "24", "168"] as const;
 
+/** Attestations per UTC day; absent: no limit of its own. */
+const perDay = z.preprocess(
+  emptyAsAbsent,
+  z.coerce
+    .number("must be a number")
+    .int("must be a whole number")
+    .min(1, "must be at least 1")
+    .max(10_000_000, "must be at most 10,000,000")
+    .optional(),
+);
+
 export const createKeyForm = z.object({
   name: textOf(1, 100),
   scopes: z.preprocess(
@@ -72,9 +83,11 @@ export const createKeyForm = z.object({
     emptyAsAbsent,
     z.enum(keyLifetimesDays, "must be one of the choices").optional(),
   ),
+  per_day: perDay,
 });
 
 export const keyForm = z.object({ key_id: id });
+export const limitKeyForm = z.object({ key_id: id, per_day: perDay });
 export const rotateKeyForm = z.object({
   key_id: id,
   overlap_hours: z.enum(overlapHours, "must be one of the choices"),

@@ -10,6 +10,7 @@ import type { FairQueue } from "#lib/workers/fair-queue";
 import type { ZkPool } from "#lib/workers/zk-worker-pool";
 import type { HealthCheck } from "./health";
 import type { RateLimiter } from "./rate-limit";
+import type { RequestLog } from "./request-log";
 
 /** The part of the settings that features read; lib/env.ts has them all. */
 export interface ServiceSettings {
@@ -27,6 +28,7 @@ export interface ServiceSettings {
   LIMIT_DEMO_PER_IP_PER_HOUR: number;
   LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: number;
   LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: number;
+  REQUEST_LOG_DAYS: number;
   isDemoOn: boolean;
 }
 
@@ -52,6 +54,7 @@ export interface DoorContext {
   limiter: RateLimiter;
   health: HealthCheck;
   wakeups: Wakeups;
+  requestLog: RequestLog;
   /** Costly proofs, off the request thread. */
   pool: ZkPool;
   /** Questions to World's portal and chain go through here. */

@@ -3,6 +3,7 @@ import { actorOf, isOwnerOf, type KeyPrincipal, type MemberPrincipal } from "./p
 
 const key: KeyPrincipal = {
   kind: "key",
+  isTest: true,
   keyId: "key-1",
   organizationId: "own",
   scopes: ["read"],

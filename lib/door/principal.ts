@@ -1,11 +1,17 @@
 /** Who asks, and how the audit log names them. */
 import type { Scope } from "#lib/contract/primitives";
 
-/** An API key, as its row and its organization's say. */
-export interface KeyPrincipal {
-  kind: "key";
+/** A key that is known, whether or not it still works. */
+export interface KnownKey {
   keyId: string;
   organizationId: string;
+}
+
+/** An API key, as its row and its organization's say. */
+export interface KeyPrincipal extends KnownKey {
+  kind: "key";
+  /** Its text begins with `cs_test_`. */
+  isTest: boolean;
   scopes: Scope[];
   defaultPublic: boolean;
   attestationsPerDay: number;

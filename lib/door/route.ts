@@ -8,15 +8,16 @@ import type { Auth, OperationSpec } from "#lib/contract/operation";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { httpRequestId } from "#lib/domain/ids";
 import type { Env } from "#lib/env";
-import { AppError } from "#lib/errors";
+import { AppError, describeError } from "#lib/errors";
 import { clientAddress } from "./client-ip";
 import type { DoorContext } from "./context";
 import type { Answer, Asked } from "./exchange";
 import { finish } from "./finish";
 import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
-import type { KeyPrincipal } from "./principal";
-import { answerProblem } from "./problem";
+import type { KeyPrincipal, KnownKey } from "./principal";
+import { answerProblem, toAppError } from "./problem";
+import type { LoggedRequest } from "./request-log";
 import { readJsonObject } from "./strict-json";
 import { parseQuery, validate } from "./validate";
 
@@ -29,8 +30,13 @@ export interface Door<Context extends DoorContext> {
   env: Env;
   /** Lets the production server vouch for a socket's address. */
   peerSecret: string;
-  /** Who asks, as far as the operation wants to know; throws 401 and 403. */
-  authenticate: (auth: Auth, request: Asked, ip: string) => Promise<KeyPrincipal | null>;
+  /** Who asks, as far as the operation wants to know; throws 401 and 403. `note` learns of every known key. */
+  authenticate: (
+    auth: Auth,
+    request: Asked,
+    ip: string,
+    note: (key: KnownKey) => void,
+  ) => Promise<KeyPrincipal | null>;
   /** Who asked a moment ago with the same key; null if that is not known. */
   recall: (auth: Auth, request: Asked, ip: string) => KeyPrincipal | null;
 }
@@ -141,11 +147,17 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
   revive: Revive<Context>,
   request: Asked,
   params: Params,
+  trace: Trace,
 ): Promise<Answer | Response> {
   const { context, env } = door;
   const ip = clientAddress(request, door.peerSecret, env);
+  const authenticate = () =>
+    door.authenticate(spec.auth, request, ip, (key) => {
+      trace.key = key;
+    });
   const known = mayBeRecalled(spec, request) ? door.recall(spec.auth, request, ip) : null;
-  const principal = known ?? (await door.authenticate(spec.auth, request, ip));
+  trace.key = known;
+  const principal = known ?? (await authenticate());
   const headers = await checkLimit(door, spec, principal, ip);
   try {
     const query = parseQuery(spec, request.url) as QueryOf<Spec>;
@@ -153,6 +165,7 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
     const body = (
       spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
     ) as BodyOf<Spec>;
+    trace.body = body;
     return await runIdempotent(
       { env, context, request, params, query, body, raw, principal, ip, hold: null },
       spec,
@@ -162,7 +175,7 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
     );
   } catch (error) {
     // Nothing has checked who asks, and a refusal is an answer too.
-    if (known !== null) await door.authenticate(spec.auth, request, ip);
+    if (known !== null) await authenticate();
     throw error instanceof AppError ? error.withHeaders(headers) : error;
   }
 }
@@ -182,6 +195,40 @@ export function isForEveryone(spec: OperationSpec): boolean {
   return spec.method === "GET" && spec.auth.kind !== "key" && spec.internal !== true;
 }
 
+/** What is learned about a request on its way, for the request log. */
+interface Trace {
+  key: KnownKey | null;
+  /** Once it is valid. */
+  body: unknown;
+  errorCode: string | null;
+}
+
+function agentSlugOf({ body }: Trace): string | null {
+  const isNamed = typeof body === "object" && body !== null && "agent_slug" in body;
+  return isNamed && typeof body.agent_slug === "string" ? body.agent_slug : null;
+}
+
+function logRequest(
+  { context }: Door<DoorContext>,
+  { path }: OperationSpec,
+  { method }: Asked,
+  trace: Trace,
+  answered: Pick<LoggedRequest, "id" | "startMs" | "status"> & { isReplay: boolean },
+): void {
+  if (trace.key === null) return;
+  const { id, startMs, status, isReplay } = answered;
+  const { keyId, organizationId } = trace.key;
+  context.requestLog.add({
+    ...{ id, organizationId, keyId, startMs, method, path, status, code: trace.errorCode },
+    durationMs: context.clock().getTime() - startMs,
+    agentSlug: status < 300 ? agentSlugOf(trace) : null,
+    isAttested: path === "/v1/attest" && status === 201 && !isReplay,
+  });
+}
+
+const isReplay = (response: Answer | Response) =>
+  !(response instanceof Response) && response.headers["idempotency-replayed"] !== undefined;
+
 export function createHandler<Spec extends OperationSpec, Context extends DoorContext>(
   openDoor: () => Promise<Door<Context>>,
   spec: Spec,
@@ -190,10 +237,16 @@ export function createHandler<Spec extends OperationSpec, Context extends DoorCo
 ): Handler {
   return async (request, params) => {
     const door = await openDoor();
-    const requestId = httpRequestId(door.context.random(12));
-    const response = await answer(door, spec, run, revive, request, params).catch((error: unknown) =>
-      answerProblem(error, door.env.baseUrl, requestId, door.context.logger),
-    );
-    return finish(response, door.env, requestId, isForEveryone(spec));
+    const { clock, logger, random } = door.context;
+    const id = httpRequestId(random(12));
+    const startMs = clock().getTime();
+    const trace: Trace = { key: null, body: null, errorCode: null };
+    const response = await answer(door, spec, run, revive, request, params, trace).catch((error: unknown) => {
+      trace.errorCode = describeError(toAppError(error).errorName).code;
+      return answerProblem(error, door.env.baseUrl, id, logger);
+    });
+    const { status } = response;
+    logRequest(door, spec, request, trace, { id, startMs, status, isReplay: isReplay(response) });
+    return finish(response, door.env, id, isForEveryone(spec));
   };
 }

@@ -4,6 +4,8 @@
  */
 import { crc32 } from "node:zlib";
 
+export const testPrefix = "cs_test_";
+
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const secretLength = 30;
 const checksumLength = 6;

@@ -6,12 +6,12 @@ import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, dailyUsage } from "#lib/db/schema";
+import { apiKeys, dailyKeyUsage, dailyUsage } from "#lib/db/schema";
 import { sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
-import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/door/principal";
+import { type Actor, actorOf, type KeyPrincipal, type KnownKey, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import { createApiKeyText } from "./api-key-text";
+import { createApiKeyText, testPrefix } from "./api-key-text";
 
 export interface NewApiKey {
   organizationId: string;
@@ -19,6 +19,8 @@ export interface NewApiKey {
   email: string;
   scopes: readonly Scope[];
   expiresAt: Date | null;
+  /** Its own limit, if it has one. */
+  attestationsPerDay?: number | null;
   actor: Actor;
 }
 
@@ -69,13 +71,18 @@ export async function createApiKey(
     scopes: [...wanted.scopes],
     created_at: createdAt,
     expires_at: wanted.expiresAt,
+    attestations_per_day: wanted.attestationsPerDay ?? null,
   });
   await recordAudit(context, tx, {
     organizationId: wanted.organizationId,
     actor: wanted.actor,
     action: "api_key.created",
     subject: id,
-    detail: { name: wanted.name, scopes: [...wanted.scopes] },
+    detail: {
+      name: wanted.name,
+      scopes: [...wanted.scopes],
+      ...(wanted.attestationsPerDay != null && { attestations_per_day: wanted.attestationsPerDay }),
+    },
   });
   return { id, text, createdAt };
 }
@@ -87,22 +94,25 @@ interface FoundKey {
   lastUsedAt: Date | null;
   defaultPublic: boolean;
   perDay: number | null;
+  prefix: string;
+  isLive: boolean;
 }
 
-/** Every request behind a key asks this. The conditions are those of {@link isLiveKey}. */
-const liveKeyBy = (column: "secret_hash" | "id") =>
-  `SELECT k.id AS "keyId", k.organization_id AS "organizationId", k.scopes,
-    k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay"
+/** Every request behind a key asks this. `isLive` has the conditions of {@link isLiveKey}. */
+const keyBy = (column: "secret_hash" | "id") =>
+  `SELECT k.id AS "keyId", k.organization_id AS "organizationId", k.scopes, k.prefix,
+    k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay",
+    k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS "isLive"
   FROM api_keys k
   JOIN organizations o ON o.id = k.organization_id
-  WHERE k.${column} = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-    AND o.deleted_at IS NULL`;
-const liveKeyBySecret = liveKeyBy("secret_hash");
-const liveKeyById = liveKeyBy("id");
+  WHERE k.${column} = $1 AND o.deleted_at IS NULL`;
+const keyBySecret = keyBy("secret_hash");
+const keyById = keyBy("id");
 
 function describePrincipal(context: AccountsContext, row: FoundKey, ip: string): KeyPrincipal {
   return {
     kind: "key",
+    isTest: row.prefix.startsWith(testPrefix),
     keyId: row.keyId,
     organizationId: row.organizationId,
     scopes: row.scopes,
@@ -112,14 +122,22 @@ function describePrincipal(context: AccountsContext, row: FoundKey, ip: string):
   };
 }
 
-/** Null for unknown, expired and deleted keys alike. Costs a look-up: whoever asks has counted (unknown-keys.ts). */
+/**
+ * Null for unknown, expired and deleted keys alike; `noteDead` is called for those that once worked. Costs a look-up:
+ * whoever asks has counted (unknown-keys.ts).
+ */
 export async function findKeyPrincipal(
   context: AccountsContext,
   text: string,
   ip: string,
+  noteDead: (key: KnownKey) => void,
 ): Promise<KeyPrincipal | null> {
-  const [row] = await context.database.statement<FoundKey>(liveKeyBySecret)(sha256(utf8Encode(text)));
+  const [row] = await context.database.statement<FoundKey>(keyBySecret)(sha256(utf8Encode(text)));
   if (!row) return null;
+  if (!row.isLive) {
+    noteDead({ keyId: row.keyId, organizationId: row.organizationId });
+    return null;
+  }
   await touch(context, row.keyId, row.lastUsedAt, ip);
   return describePrincipal(context, row, ip);
 }
@@ -129,8 +147,8 @@ export async function readPrincipalAgain(
   context: AccountsContext,
   { keyId, ip }: KeyPrincipal,
 ): Promise<KeyPrincipal> {
-  const [row] = await context.database.statement<FoundKey>(liveKeyById)(keyId);
-  if (!row) throw invalidApiKey();
+  const [row] = await context.database.statement<FoundKey>(keyById)(keyId);
+  if (!row?.isLive) throw invalidApiKey();
   return describePrincipal(context, row, ip);
 }
 
@@ -160,6 +178,7 @@ function attestationsPerMinute({ settings }: AccountsContext): number {
 export async function describeApiKey(context: AccountsContext, principal: KeyPrincipal) {
   const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, principal.keyId));
   if (!row) throw invalidApiKey();
+  const day = await readDay(context, principal, row.attestations_per_day);
   return {
     key_id: row.id,
     name: row.name,
@@ -169,8 +188,8 @@ export async function describeApiKey(context: AccountsContext, principal: KeyPri
     last_used_at: row.last_used_at?.toISOString() ?? null,
     expires_at: row.expires_at?.toISOString() ?? null,
     scopes: row.scopes as Scope[],
-    attestations_today: await countAttestationsToday(context, principal.organizationId),
-    rate_limit: { per_minute: attestationsPerMinute(context), per_day: principal.attestationsPerDay },
+    attestations_today: day.used,
+    rate_limit: { per_minute: attestationsPerMinute(context), per_day: day.limit },
   };
 }
 
@@ -185,12 +204,25 @@ export function secondsToMidnight(now: Date): string {
   return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
 }
 
-async function countAttestationsToday(context: AccountsContext, organizationId: string): Promise<number> {
-  const [usage] = await context.database.db
-    .select({ attestations: dailyUsage.attestations })
+/** Of the key's own daily limit and its organization's, the one with less left. */
+async function readDay(
+  { clock, database: { db } }: AccountsContext,
+  { keyId, organizationId, attestationsPerDay }: KeyPrincipal,
+  ownLimit: number | null,
+): Promise<{ used: number; limit: number }> {
+  const day = utcDay(clock());
+  const [all] = await db
+    .select({ used: dailyUsage.attestations })
     .from(dailyUsage)
-    .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, utcDay(context.clock()))));
-  return usage?.attestations ?? 0;
+    .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, day)));
+  const ofAll = { used: all?.used ?? 0, limit: attestationsPerDay };
+  if (ownLimit === null) return ofAll;
+  const [own] = await db
+    .select({ used: dailyKeyUsage.attestations })
+    .from(dailyKeyUsage)
+    .where(and(eq(dailyKeyUsage.api_key_id, keyId), eq(dailyKeyUsage.day, day)));
+  const ofKey = { used: own?.used ?? 0, limit: ownLimit };
+  return ofKey.limit - ofKey.used < ofAll.limit - ofAll.used ? ofKey : ofAll;
 }
 
 /** False if the organization has no live key of this id. */
@@ -231,6 +263,6 @@ export async function findOwnKey(
     .orderBy(desc(apiKeys.id))
     .limit(1);
   if (!key) return null;
-  const [row] = await context.database.statement<FoundKey>(liveKeyById)(key.id);
-  return row ? describePrincipal(context, row, ip) : null;
+  const [row] = await context.database.statement<FoundKey>(keyById)(key.id);
+  return row?.isLive ? describePrincipal(context, row, ip) : null;
 }

@@ -4,7 +4,7 @@ import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";
 import type { Asked } from "#lib/door/exchange";
 import { limitExceeded, unknownKeyPolicy } from "#lib/door/limits";
-import type { KeyPrincipal } from "#lib/door/principal";
+import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { isApiKeyText } from "./api-key-text";
@@ -25,10 +25,18 @@ interface Desk {
 }
 
 /** Null for unknown, malformed, expired and deleted keys alike; throws 429 if the client sent too many of them. */
-async function findKey({ context, env }: Desk, text: string, ip: string): Promise<KeyPrincipal | null> {
+async function findKey(
+  { context, env }: Desk,
+  text: string,
+  ip: string,
+  note: (key: KnownKey) => void,
+): Promise<KeyPrincipal | null> {
   if (!isApiKeyText(text)) return null;
-  const lookUp = () => findKeyPrincipal(context, text, ip);
+  const lookUp = () =>
+    findKeyPrincipal(context, text, ip, (dead) => context.callers.rememberDead(text, dead));
   const { found, refusal } = await context.unknownKeys.find(text, ip, lookUp);
+  const known = found ?? context.callers.recallDead(text);
+  if (known !== null) note(known);
   if (found !== null) context.callers.remember(text, found);
   if (refusal !== null) throw limitExceeded(unknownKeyPolicy(env), refusal, context.clock().getTime());
   return found;
@@ -53,10 +61,11 @@ export async function authenticate(
   auth: Auth,
   request: Pick<Asked, "headers">,
   ip: string,
+  note: (key: KnownKey) => void,
 ): Promise<KeyPrincipal | null> {
   if (auth.kind === "none") return null;
   const text = bearerKey(request);
-  const principal = text === null ? null : await findKey(desk, text, ip);
+  const principal = text === null ? null : await findKey(desk, text, ip, note);
   if (auth.kind === "optional") return principal?.scopes.includes(auth.scope) ? principal : null;
   if (text === null) {
     throw new AppError("missing_authorization", "send your API key as `Authorization: Bearer cs_…`");

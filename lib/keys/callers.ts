@@ -3,7 +3,7 @@
  * (`rechecksCaller` in lib/contract/operation.ts). Everyone else's key is looked up at each request.
  */
 import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import type { KeyPrincipal } from "#lib/door/principal";
+import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
 import { createShortMemory } from "#lib/workers/short-memory";
 
 export interface Callers {
@@ -11,16 +11,22 @@ export interface Callers {
   remember(text: string, principal: KeyPrincipal): void;
   /** By the key's id: something about the key or its organization has changed. */
   forget(keyId: string): void;
+  /** A key that no longer works: whose it was, for the request log alone. */
+  recallDead(text: string): KnownKey | null;
+  rememberDead(text: string, key: KnownKey): void;
 }
 
 /** Less than the minute after which a key's last use is written down again. */
 const lifetimeMs = 20_000;
+/** Longer than the minute in which a key that was missed is not looked up again (unknown-keys.ts). */
+const deadLifetimeMs = 120_000;
 
 /** By hash: this is no second place that holds keys. */
 const nameOf = (text: string) => hexEncode(sha256(utf8Encode(text)));
 
 export function createCallers(clock: () => Date): Callers {
   const principals = createShortMemory<KeyPrincipal>(clock, lifetimeMs);
+  const dead = createShortMemory<KnownKey>(clock, deadLifetimeMs);
   const changed = createShortMemory<true>(clock, lifetimeMs);
   return {
     recall: (text) => {
@@ -32,5 +38,7 @@ export function createCallers(clock: () => Date): Callers {
       principals.set(nameOf(text), principal);
     },
     forget: (keyId) => changed.set(keyId, true),
+    recallDead: (text) => dead.get(nameOf(text)),
+    rememberDead: (text, key) => dead.set(nameOf(text), key),
   };
 }

@@ -1,12 +1,14 @@
 /** Guarantees: keys work as created, stop when revoked, and are nobody else's. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listAuditEvents } from "#lib/accounts/audit-list";
 import type { AccountsContext } from "#lib/accounts/context";
+import { memberships } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
+import { limitApiKey, listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
 
 describe.each(databaseKinds)("API keys in the portal (%s)", (kind) => {
   let test: TestApp;
@@ -77,6 +79,34 @@ describe.each(databaseKinds)("API keys in the portal (%s)", (kind) => {
       notFound,
     );
     expect(await statusOf(text)).toBe(200);
+  });
+
+  it("limits a key for its owners alone, keeps the limit when it is rotated, and takes it away", async () => {
+    const { id, text } = await makeApiKey(context, person, {
+      ...{ name: "k", scopes: ["read"], lifetimeDays: null, perDay: 5 },
+    });
+    const perDay = async (key: string) =>
+      (await test.call("GET", "/v1/keys/info", { key })).body.rate_limit.per_day;
+    expect(await perDay(text)).toBe(5);
+    await limitApiKey(context, person, { keyId: id, perDay: 3 });
+    const rotated = await rotateApiKey(context, person, { keyId: id, overlapHours: 1 });
+    expect([await perDay(text), await perDay(rotated.text)]).toEqual([3, 3]);
+    const member = await signInPerson(context, "member@example.com", person.organizationId);
+    await context.database.db
+      .insert(memberships)
+      .values({ organization_id: person.organizationId, user_id: member.userId, role: "member" });
+    const forbidden = { errorName: "forbidden" };
+    await expect(limitApiKey(context, member, { keyId: id, perDay: null })).rejects.toMatchObject(forbidden);
+    const wish = { name: "k", scopes: ["read"] as const, lifetimeDays: null };
+    await expect(makeApiKey(context, member, { ...wish, perDay: 5 })).rejects.toMatchObject(forbidden);
+    const unknown = { errorName: "not_found" };
+    await expect(limitApiKey(context, stranger, { keyId: id, perDay: 1 })).rejects.toMatchObject(unknown);
+    expect(await perDay(text)).toBe(3);
+    await limitApiKey(context, person, { keyId: id, perDay: null });
+    expect(await perDay(text)).toBe(1000);
+    const { rows } = await listAuditEvents(context, person, { kind: "user", cursor: undefined, limit: 50 });
+    const limits = rows.filter(({ action }) => action === "api_key.limited").map(({ detail }) => detail);
+    expect(limits).toEqual(['{"attestations_per_day":null}', '{"attestations_per_day":3}']);
   });
 
   it("pages by cursor without gaps or repetitions", async () => {

@@ -11,6 +11,7 @@ import { apiKeys } from "#lib/db/schema";
 import { cutPage, type PageQuery } from "#lib/door/pages";
 import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { testPrefix } from "./api-key-text";
 import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
 
 const dayMs = 86_400_000;
@@ -24,6 +25,8 @@ function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
     email: row.email,
     shownAs: `${row.prefix}…${row.last_four}`,
     scopes: row.scopes,
+    isTest: row.prefix.startsWith(testPrefix),
+    attestationsPerDay: row.attestations_per_day,
     state:
       row.revoked_at !== null ? ("revoked" as const) : isExpired ? ("expired" as const) : ("live" as const),
     createdAt: row.created_at.toISOString(),
@@ -61,6 +64,8 @@ export interface KeyWish {
   scopes: readonly Scope[];
   /** Null: it does not expire. */
   lifetimeDays: number | null;
+  /** Attestations per UTC day; without one: as many as the organization can. Only owners set one. */
+  perDay?: number | null;
 }
 
 /** A key that can erase is an owner's to make, and its text an owner's to see. The role holds until the commit. */
@@ -78,6 +83,7 @@ async function requireMaker(tx: Executor, person: MemberPrincipal, scopes: reado
 export async function makeApiKey(context: AccountsContext, person: MemberPrincipal, wish: KeyWish) {
   return context.database.db.transaction(async (tx) => {
     await requireMaker(tx, person, wish.scopes);
+    if (wish.perDay != null) await requireLimiter(tx, person);
     const { id, text } = await createApiKey(context, tx, {
       organizationId: person.organizationId,
       name: wish.name,
@@ -86,13 +92,44 @@ export async function makeApiKey(context: AccountsContext, person: MemberPrincip
       expiresAt:
         wish.lifetimeDays === null ? null : new Date(context.clock().getTime() + wish.lifetimeDays * dayMs),
       actor: actorOf(person),
+      attestationsPerDay: wish.perDay ?? null,
     });
     return { id, text };
   });
 }
 
+async function requireLimiter(tx: Executor, person: MemberPrincipal): Promise<void> {
+  if ((await requireRole(tx, person, "member")) !== "owner")
+    throw new AppError("forbidden", "only an owner of the organization can limit a key");
+}
+
+/** From the next attestation on, in every process: what was recorded today counts. Null takes the limit away. */
+export async function limitApiKey(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  { keyId, perDay }: { keyId: string; perDay: number | null },
+): Promise<void> {
+  const { organizationId } = person;
+  await context.database.db.transaction(async (tx) => {
+    await requireLimiter(tx, person);
+    const limited = await tx
+      .update(apiKeys)
+      .set({ attestations_per_day: perDay })
+      .where(and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, organizationId), isLiveKey))
+      .returning({ id: apiKeys.id });
+    if (limited.length === 0) throw personNotFound();
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: actorOf(person),
+      action: "api_key.limited",
+      subject: keyId,
+      detail: { attestations_per_day: perDay },
+    });
+  });
+}
+
 /**
- * A new key with the old one's name, scopes and expiry. The old one works until the overlap is over (or until its
+ * A new key with the old one's name, scopes, expiry and limit, of which nothing is used. The old one works until the overlap is over (or until its
  * own expiry, if that is sooner); without an overlap it is refused at once.
  */
 export async function rotateApiKey(
@@ -124,6 +161,7 @@ export async function rotateApiKey(
       scopes: old.scopes as Scope[],
       expiresAt: old.expires_at,
       actor: actorOf(person),
+      attestationsPerDay: old.attestations_per_day,
     });
     await recordAudit(context, tx, {
       organizationId: person.organizationId,

@@ -9,6 +9,7 @@ import { authorizationRequests, dailyUsage, organizations } from "#lib/db/schema
 import type { MemberPrincipal } from "#lib/door/principal";
 import { utcDay } from "#lib/keys/api-keys";
 import { readFirstSteps } from "./first-steps";
+import { readBusiest } from "./usage";
 
 const dayMs = 86_400_000;
 const chartDays = 30;
@@ -61,6 +62,7 @@ export async function readOverview(context: Context, person: MemberPrincipal) {
     warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
     pendingAuthorizations: await readPending(context, organizationId),
     firstSteps: await readFirstSteps(context, organizationId),
+    busiest: await readBusiest(context, person),
     latest: (await listOwnAttestations(context, person, {}, { limit: latest })).rows,
   };
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { OrganizationSwitcher } from "#components/portal/organization-switcher";
 import { PortalNav } from "#components/portal/portal-nav";
+import { PortalSearch } from "#components/portal/portal-search";
 import { PortalFrame } from "#components/portal/shown-organization";
 import { SubmitButton } from "#components/portal/submit-button";
 import { countWaiting } from "#lib/approvals/inbox";
@@ -26,6 +27,7 @@ export default async function PortalLayout({ children }: { readonly children: Re
             </p>
           </div>
           <div className="flex flex-wrap items-center gap-2">
+            <PortalSearch organizationId={person.organizationId} />
             {memberships.length > 1 ? (
               <OrganizationSwitcher
                 action={switchOrganization}

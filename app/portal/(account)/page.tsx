@@ -1,6 +1,7 @@
 /** /portal: the first steps until they are done, today's use against the limit, the last 30 days, what waits for a human, what came last. */
 import type { Metadata } from "next";
 import { AttestationTable } from "#components/portal/attestation-table";
+import { BusiestAgents, BusiestKeys } from "#components/portal/busiest-tables";
 import { FirstSteps } from "#components/portal/first-steps";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
@@ -87,6 +88,12 @@ export default async function OverviewPage() {
       <Card title="Last 30 days" className="mt-5">
         <UsageChart days={overview.usage} />
         <UsageTable days={overview.usage} />
+      </Card>
+      <Card title="Busiest keys" className="mt-5">
+        <BusiestKeys rows={overview.busiest.keys} />
+      </Card>
+      <Card title="Busiest agents" className="mt-5">
+        <BusiestAgents rows={overview.busiest.agents} />
       </Card>
       <Card title="Latest attestations" className="mt-5">
         <AttestationTable

@@ -1,5 +1,5 @@
 /** Agents, the keys that they have had, and their tools. */
-import { index, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { boolean, index, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { at, bytea, createdAt } from "./columns";
 
@@ -19,6 +19,8 @@ export const agents = pgTable(
     code_hash: text(),
     model_id: text(),
     tool_manifest_hash: text(),
+    /** Made by a test key, or in the portal of an instance that only makes such keys. */
+    is_test: boolean().notNull().default(false),
     created_at: createdAt(),
     updated_at: at("updated_at").notNull().defaultNow(),
   },

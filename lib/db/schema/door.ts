@@ -1,5 +1,5 @@
-/** What the door keeps: answers by idempotency key, and limits. */
-import { bigint, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+/** What the door keeps: answers by idempotency key, limits, and the request log with its counts. */
+import { bigint, date, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { at, bytea, createdAt } from "./columns";
 
 /** `response` is null while the first request is in flight (until `locked_until`). */
@@ -34,4 +34,51 @@ export const rateLimits = pgTable(
     expire: bigint({ mode: "number" }),
   },
   (t) => [index().on(t.expire)],
+);
+
+/** One row for each request of a known key (lib/door/request-log.ts). Nothing that a caller wrote but its agent's slug. */
+export const requestLog = pgTable(
+  "request_log",
+  {
+    id: text().primaryKey(),
+    organization_id: uuid().notNull(),
+    at: at("at").notNull(),
+    method: text().notNull(),
+    /** The operation's, with names in place of values. */
+    path: text().notNull(),
+    status: integer().notNull(),
+    duration_ms: integer().notNull(),
+    error_code: text(),
+    api_key_id: uuid().notNull(),
+    agent_slug: text(),
+  },
+  (t) => [
+    index("request_log_organization").on(t.organization_id, t.at.desc(), t.id.desc()),
+    index("request_log_age").using("brin", t.at),
+  ],
+);
+
+/** Requests of an organization on one UTC day, and how many of them are missing from its log. */
+export const dailyRequests = pgTable(
+  "daily_requests",
+  {
+    organization_id: uuid().notNull(),
+    day: date({ mode: "string" }).notNull(),
+    requests: integer().notNull(),
+    dropped: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.organization_id, t.day] })],
+);
+
+/** On one UTC day: requests of a key (by its id), or attestations of an agent through the API (by its slug key). */
+export const dailyCounts = pgTable(
+  "daily_counts",
+  {
+    organization_id: uuid().notNull(),
+    kind: text({ enum: ["key", "agent"] }).notNull(),
+    subject: text().notNull(),
+    day: date({ mode: "string" }).notNull(),
+    total: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.organization_id, t.kind, t.subject, t.day] })],
 );

@@ -22,8 +22,21 @@ export const apiKeys = pgTable(
     last_used_ip: text(),
     expires_at: at("expires_at"),
     revoked_at: at("revoked_at"),
+    /** Null: as many as its organization can. */
+    attestations_per_day: integer(),
   },
   (t) => [index().on(t.organization_id)],
+);
+
+/** Attestations of a key on one UTC day, counted by the statement that stores them. */
+export const dailyKeyUsage = pgTable(
+  "daily_key_usage",
+  {
+    api_key_id: uuid().notNull(),
+    day: date({ mode: "string" }).notNull(),
+    attestations: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.api_key_id, t.day] })],
 );
 
 /** One live e-mail code per address; the code itself only as HMAC. */

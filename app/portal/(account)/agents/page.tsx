@@ -11,6 +11,7 @@ import { EmptyState } from "#components/ui/empty-state";
 import { listOwnAgents } from "#lib/agents/portal-agents";
 import { cursorId } from "#lib/contract/portal-attestations";
 import { requirePortal } from "#lib/pages/portal-request";
+import { readAgentUsage } from "#lib/portal/usage";
 
 export const metadata: Metadata = { title: "Agents" };
 
@@ -24,6 +25,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
   const { context, person, app } = await requirePortal("/portal/agents");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listOwnAgents(context, person, { cursor, limit: pageSize });
+  const usage = await readAgentUsage(context, person);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -34,6 +36,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
       <Card>
         <AgentTable
           rows={rows}
+          usage={usage}
           empty={
             <EmptyState
               title="No agents yet"

@@ -1,8 +1,8 @@
 "use server";
 /** Creating, rotating and revoking API keys. */
 import { revalidatePath } from "next/cache";
-import { createKeyForm, type FormState, keyForm, rotateKeyForm } from "#lib/contract/portal";
-import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
+import { createKeyForm, type FormState, keyForm, limitKeyForm, rotateKeyForm } from "#lib/contract/portal";
+import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { runAction } from "#lib/pages/portal-request";
 
 type KeyState = FormState<{ text: string }>;
@@ -14,6 +14,7 @@ export async function createKey(_state: KeyState, form: FormData): Promise<KeySt
       name: input.name,
       scopes: input.scopes,
       lifetimeDays: days === undefined ? null : Number(days),
+      perDay: input.per_day ?? null,
     });
     return { message: `Key “${input.name}” created.`, result: { text } };
   });
@@ -41,4 +42,13 @@ export async function revokeKey(_state: FormState<null>, form: FormData): Promis
     await revokeOwnApiKey(context, person, input.key_id);
     return { message: "Key revoked. It no longer works.", result: null };
   });
+}
+
+export async function limitKey(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  const state = await runAction(limitKeyForm, form, async ({ context, person }, input) => {
+    await limitApiKey(context, person, { keyId: input.key_id, perDay: input.per_day ?? null });
+    return { message: input.per_day === undefined ? "Limit removed." : "Limit saved.", result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal/keys");
+  return state;
 }

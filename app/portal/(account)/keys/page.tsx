@@ -2,21 +2,28 @@
 import type { Metadata } from "next";
 import { requestKeyCommand } from "#components/commands";
 import { CreateKeyForm } from "#components/portal/create-key-form";
-import { RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
+import { LimitKeyDialog, RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
 import { KeyTable } from "#components/portal/key-table";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
+import { writeOwnSamples } from "#components/portal/write-own-samples";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
+import { listAgentSlugs } from "#lib/attestations/own";
 import { cursorId } from "#lib/contract/portal-attestations";
+import { hexEncode } from "#lib/domain/bytes";
 import { listApiKeys } from "#lib/keys/portal-keys";
 import { requirePortal } from "#lib/pages/portal-request";
-import { createKey, revokeKey, rotateKey } from "./actions";
+import { readKeyUsage } from "#lib/portal/usage";
+import { createKey, limitKey, revokeKey, rotateKey } from "./actions";
 
 export const metadata: Metadata = { title: "Keys" };
 
 const pageSize = 20;
+
+/** Nobody else has a name that ends in 32 random bits. */
+const newAgentSlug = (random: (length: number) => Uint8Array) => `invoice-bot-${hexEncode(random(4))}`;
 
 interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
@@ -26,7 +33,10 @@ export default async function KeysPage({ searchParams }: PageProps) {
   const { context, person, app, membership } = await requirePortal("/portal/keys");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
+  const usage = await readKeyUsage(context, person);
   const isOwner = membership.role === "owner";
+  const [slug = newAgentSlug(context.random)] = await listAgentSlugs(context, person);
+  const samples = writeOwnSamples(app.env.baseUrl, slug);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -34,15 +44,19 @@ export default async function KeysPage({ searchParams }: PageProps) {
         lead="API keys that your agents use. Includes keys members created through the API."
       />
       <Card title="New key">
-        <CreateKeyForm action={createKey} isOwner={isOwner} />
+        <CreateKeyForm action={createKey} isOwner={isOwner} samples={samples} />
       </Card>
       <Card title="All keys" className="mt-5">
         <KeyTable
           rows={rows}
-          actions={({ id, name, scopes }) => (
+          usage={usage}
+          actions={({ id, name, scopes, attestationsPerDay }) => (
             <span className="flex flex-wrap gap-2">
               {isOwner || !scopes.includes("erase") ? (
                 <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+              ) : null}
+              {isOwner ? (
+                <LimitKeyDialog action={limitKey} keyId={id} name={name} perDay={attestationsPerDay} />
               ) : null}
               <RevokeKeyDialog action={revokeKey} keyId={id} name={name} />
             </span>

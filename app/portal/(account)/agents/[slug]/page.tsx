@@ -4,14 +4,19 @@ import { ActionDialog } from "#components/portal/action-dialog";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agent-forms";
 import { AgentKeyHistory } from "#components/portal/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agent-table";
+import { OwnSamples } from "#components/portal/own-samples";
 import { PageHeading } from "#components/portal/page-heading";
 import { PortalPage } from "#components/portal/shown-organization";
+import { TestKeyMark } from "#components/portal/test-key-mark";
+import { UsageWords } from "#components/portal/usage-words";
+import { writeOwnSamples } from "#components/portal/write-own-samples";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { readOwnAgent } from "#lib/agents/portal-agents";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { readAgentUsage } from "#lib/portal/usage";
 import { removeKey, replaceKey, saveProfile, saveTools } from "./actions";
 
 interface PageProps {
@@ -65,16 +70,20 @@ function ToolsCard({ agent }: { readonly agent: Agent }) {
 
 export default async function AgentPage({ params }: PageProps) {
   const slug = decodeURIComponent((await params).slug);
-  const { context, person } = await requirePortal(`/portal/agents/${slug}`);
+  const { app, context, person } = await requirePortal(`/portal/agents/${slug}`);
   const agent = await orNotFound(readOwnAgent(context, person, slug));
+  const usage = await readAgentUsage(context, person);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title={agent.slug}
         action={
-          <ButtonLink href={`/portal/evidence?agent=${agent.slug}`} variant="secondary">
-            Evidence pack
-          </ButtonLink>
+          <span className="flex flex-wrap items-center gap-3">
+            {agent.isTest && <TestKeyMark />}
+            <ButtonLink href={`/portal/evidence?agent=${agent.slug}`} variant="secondary">
+              Evidence pack
+            </ButtonLink>
+          </span>
         }
         lead={
           <>
@@ -82,6 +91,12 @@ export default async function AgentPage({ params }: PageProps) {
           </>
         }
       />
+      <Card title="Attestations through the API" className="mb-5">
+        <UsageWords usage={usage.get(agent.slug.toLowerCase())} />
+      </Card>
+      <Card title="Use it" className="mb-5">
+        <OwnSamples samples={writeOwnSamples(app.env.baseUrl, agent.slug)} />
+      </Card>
       <Card title="Profile">
         <AgentProfileForm
           action={saveProfile}

@@ -10,6 +10,7 @@ import {
 import { PageHeading } from "#components/portal/page-heading";
 import { PresentationForm } from "#components/portal/presentation-form";
 import { PortalPage } from "#components/portal/shown-organization";
+import { TestKeyMark } from "#components/portal/test-key-mark";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
@@ -72,7 +73,7 @@ function EraseCard({ id }: { readonly id: string }) {
 export default async function AttestationPage({ params }: PageProps) {
   const { id } = await params;
   const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
-  const { verification, messages } = await orNotFound(readOwnAttestation(context, person, id));
+  const { verification, messages, isTest } = await orNotFound(readOwnAttestation(context, person, id));
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -86,7 +87,12 @@ export default async function AttestationPage({ params }: PageProps) {
             </TextLink>
           </>
         }
-        action={<AuthenticityPill found={verification} />}
+        action={
+          <span className="flex flex-wrap gap-1.5">
+            <AuthenticityPill found={verification} />
+            {isTest ? <TestKeyMark /> : null}
+          </span>
+        }
       />
       <WarningList found={verification} />
       <Card title="Content">

@@ -35,6 +35,7 @@ export default async function AuthorizationPage({ params }: PageProps) {
             status={state.status}
             environment={state.environment}
             given={state.approvals.given}
+            isTest={state.isTest}
           />
         }
       />

@@ -1,0 +1,68 @@
+/** /portal/requests: the request log. */
+import type { Metadata } from "next";
+import { PageHeading } from "#components/portal/page-heading";
+import { RequestFilterForm } from "#components/portal/request-filters";
+import { RequestTable } from "#components/portal/request-table";
+import { PortalPage } from "#components/portal/shown-organization";
+import { Callout } from "#components/ui/callout";
+import { Card } from "#components/ui/card";
+import { CursorPagination } from "#components/ui/cursor-pagination";
+import { cursorText } from "#lib/contract/portal-attestations";
+import { requestFilters } from "#lib/contract/portal-requests";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { describeRequestLog, listRequests } from "#lib/portal/request-log";
+
+export const metadata: Metadata = { title: "Requests" };
+
+const pageSize = 50;
+const path = "/portal/requests";
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export default async function RequestsPage({ searchParams }: PageProps) {
+  const { context, person } = await requirePortal(path);
+  const query = await searchParams;
+  const filters = requestFilters.parse(query);
+  const cursor = cursorText.parse(query["cursor"]);
+  const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const isFiltered = given.length > 0;
+  const linkOf = (more: Record<string, string>) =>
+    `${path}?${new URLSearchParams([...given, ...Object.entries(more)])}`;
+  const { keys, days, missing } = await describeRequestLog(context, person);
+  const page = { cursor, limit: pageSize };
+  const { rows, nextCursor } = await orNotFound(listRequests(context, person, filters, page));
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      <PageHeading
+        title="Requests"
+        lead={`Each API request made with one of your keys, kept for ${days} days. A request appears within a few seconds. Headers, queries and bodies are not recorded.`}
+      />
+      {missing === 0 ? null : (
+        <div className="mb-5">
+          <Callout tone="warn" title={`${missing.toLocaleString("en")} requests are not listed`}>
+            There were more of them at a time, or on a day, than the log keeps. They are counted in your
+            usage.
+          </Callout>
+        </div>
+      )}
+      <Card>
+        <RequestFilterForm filters={filters} keys={keys} isFiltered={isFiltered} />
+      </Card>
+      <Card className="mt-5">
+        <RequestTable
+          rows={rows}
+          empty={
+            <p className="py-4 text-muted">{isFiltered ? "No matching requests." : "No requests yet."}</p>
+          }
+        />
+        <CursorPagination
+          label="requests"
+          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
+          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+        />
+      </Card>
+    </PortalPage>
+  );
+}

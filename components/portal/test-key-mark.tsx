@@ -1,0 +1,6 @@
+/** What test keys make is a test, and says so wherever it is listed: in the look of approvals that are TEST. */
+import { StatusPill } from "#components/ui/status-pill";
+
+export function TestKeyMark() {
+  return <StatusPill tone="test">By a TEST key</StatusPill>;
+}

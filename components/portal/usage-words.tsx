@@ -1,0 +1,21 @@
+/** What a key or an agent did, in one line for each kind of thing. */
+export interface Usage {
+  readonly today: number;
+  readonly days7: number;
+  readonly days30: number;
+}
+
+const number = (value: number) => value.toLocaleString("en");
+
+export function UsageWords({ usage, of }: { readonly usage: Usage | undefined; readonly of?: string }) {
+  if (usage === undefined || usage.days30 === 0)
+    return (
+      <span className="block text-muted">{of === undefined ? "none in 30 days" : `no ${of} in 30 days`}</span>
+    );
+  return (
+    <span className="block tabular-nums">
+      {of === undefined ? null : <span className="text-muted">{of}: </span>}
+      {number(usage.today)} today, {number(usage.days7)} in 7 days, {number(usage.days30)} in 30 days
+    </span>
+  );
+}

@@ -1,0 +1,206 @@
+/**
+ * The request log: which operation a known key called, how it was answered and how long that took. It holds nothing of a
+ * request's headers, query or body but the slug of the agent, and that only if the request succeeded. A request costs an
+ * object in memory; each second, or when there are many, one statement writes what has come together and counts it. All
+ * is bounded: what there is no room for is counted as dropped.
+ */
+import type { Database } from "#lib/db/client";
+import type { Logger } from "#lib/logger";
+
+export interface LoggedRequest {
+  id: string;
+  organizationId: string;
+  keyId: string;
+  /** Milliseconds since 1970. */
+  startMs: number;
+  durationMs: number;
+  method: string;
+  /** The operation's, with names in place of values. */
+  path: string;
+  status: number;
+  code: string | null;
+  agentSlug: string | null;
+  /** An attestation was stored by it. */
+  isAttested: boolean;
+}
+
+export interface RequestLog {
+  add(request: LoggedRequest): void;
+  /** Writes what has come together; never fails. */
+  flush(): Promise<void>;
+  /** Writes for the last time. */
+  close(): Promise<void>;
+}
+
+interface Bounds {
+  /** Requests of an organization that are kept each UTC day. */
+  perOrganizationPerDay: number;
+  /** Of one organization until the next write. */
+  waitingPerOrganization: number;
+  /** Of all together. */
+  waiting: number;
+}
+
+const intervalMs = 1_000;
+const writeAt = 500;
+const usualBounds = { waitingPerOrganization: 500, waiting: 5_000 };
+
+/** What one statement writes. Counts of requests that are dropped are kept all the same. */
+interface Batch {
+  entries: LoggedRequest[];
+  /** By organization and day: requests, and those of them that are in `entries`. */
+  days: Map<string, { organization_id: string; day: string; requests: number; logged: number }>;
+  /** By organization, kind, subject and day. */
+  counts: Map<string, Count>;
+}
+
+interface Count {
+  organization_id: string;
+  kind: "key" | "agent";
+  subject: string;
+  day: string;
+  total: number;
+}
+
+const dayMs = 86_400_000;
+const textOfDay = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10);
+
+const newBatch = (): Batch => ({ entries: [], days: new Map(), counts: new Map() });
+
+/** In the order that every process takes, so that no two wait for each other. */
+const insertBatch = `WITH given_days AS (
+  SELECT * FROM json_to_recordset(($2::text)::json) AS given(organization_id uuid, day date, requests integer, logged integer)
+), days AS (
+  INSERT INTO daily_requests AS kept (organization_id, day, requests, dropped)
+    SELECT organization_id, day, requests, requests - CASE WHEN requests > $4 THEN 0 ELSE logged END
+      FROM given_days ORDER BY organization_id, day
+    ON CONFLICT (organization_id, day) DO UPDATE SET requests = kept.requests + excluded.requests,
+      dropped = kept.dropped + CASE WHEN kept.requests + excluded.requests > $4 THEN excluded.requests
+        ELSE excluded.dropped END
+    RETURNING organization_id, day, requests
+), counts AS (
+  INSERT INTO daily_counts AS kept (organization_id, kind, subject, day, total)
+    SELECT * FROM json_to_recordset(($3::text)::json)
+        AS given(organization_id uuid, kind text, subject text, day date, total integer)
+      ORDER BY organization_id, kind, subject, day
+    ON CONFLICT (organization_id, kind, subject, day) DO UPDATE SET total = kept.total + excluded.total
+)
+INSERT INTO request_log (id, organization_id, at, method, path, status, duration_ms, error_code, api_key_id, agent_slug)
+  SELECT given.id, given.organization_id, given.at, method, path, status, duration_ms, error_code, api_key_id, agent_slug
+  FROM json_to_recordset(($1::text)::json) AS given(id text, organization_id uuid, day date, at timestamptz, method text,
+    path text, status integer, duration_ms integer, error_code text, api_key_id uuid, agent_slug text)
+  JOIN days ON days.organization_id = given.organization_id AND days.day = given.day AND days.requests <= $4`;
+
+function describeEntry(entry: LoggedRequest) {
+  const at = new Date(entry.startMs).toISOString();
+  return {
+    id: entry.id,
+    organization_id: entry.organizationId,
+    day: at.slice(0, 10),
+    at,
+    method: entry.method,
+    path: entry.path,
+    status: entry.status,
+    duration_ms: entry.durationMs,
+    error_code: entry.code,
+    api_key_id: entry.keyId,
+    agent_slug: entry.agentSlug,
+  };
+}
+
+function count(
+  batch: Batch,
+  organization_id: string,
+  day: number,
+  kind: Count["kind"],
+  subject: string,
+): void {
+  const name = `${organization_id} ${day} ${kind} ${subject}`;
+  const known = batch.counts.get(name);
+  if (known !== undefined) known.total += 1;
+  else batch.counts.set(name, { organization_id, kind, subject, day: textOfDay(day), total: 1 });
+}
+
+function addTo(batch: Batch, request: LoggedRequest, bounds: Bounds): void {
+  const { organizationId: organization_id, keyId, agentSlug, isAttested } = request;
+  const day = Math.floor(request.startMs / dayMs);
+  const name = `${organization_id} ${day}`;
+  let ofDay = batch.days.get(name);
+  if (ofDay === undefined) {
+    ofDay = { organization_id, day: textOfDay(day), requests: 0, logged: 0 };
+    batch.days.set(name, ofDay);
+  }
+  ofDay.requests += 1;
+  count(batch, organization_id, day, "key", keyId);
+  if (isAttested && agentSlug !== null) count(batch, organization_id, day, "agent", agentSlug.toLowerCase());
+  if (ofDay.logged >= bounds.waitingPerOrganization || batch.entries.length >= bounds.waiting) return;
+  ofDay.logged += 1;
+  batch.entries.push(request);
+}
+
+/** The counts of what could not be written; its entries are dropped. */
+function takeBack(batch: Batch, failed: Batch): void {
+  for (const [name, { organization_id, day, requests }] of failed.days) {
+    const ofDay = batch.days.get(name) ?? { organization_id, day, requests: 0, logged: 0 };
+    batch.days.set(name, { ...ofDay, requests: ofDay.requests + requests });
+  }
+  for (const [name, one] of failed.counts)
+    batch.counts.set(name, { ...one, total: one.total + (batch.counts.get(name)?.total ?? 0) });
+}
+
+export function createRequestLog(
+  database: Database,
+  logger: Logger,
+  given: Pick<Bounds, "perOrganizationPerDay"> & Partial<Bounds>,
+): RequestLog {
+  const bounds = { ...usualBounds, ...given };
+  const insert = database.statement(insertBatch, "write");
+  let batch = newBatch();
+  let writing: Promise<void> | null = null;
+
+  async function write(): Promise<void> {
+    const taken = batch;
+    batch = newBatch();
+    const json = (rows: Iterable<object>) => JSON.stringify([...rows]);
+    const entries = json(taken.entries.map(describeEntry));
+    const { perOrganizationPerDay } = bounds;
+    await insert(
+      entries,
+      json(taken.days.values()),
+      json(taken.counts.values()),
+      perOrganizationPerDay,
+    ).catch((error: unknown) => {
+      takeBack(batch, taken);
+      logger.warn(
+        { err: error },
+        "part of the request log could not be written; its requests are only counted",
+      );
+    });
+  }
+
+  function flush(): Promise<void> {
+    if (writing !== null) return writing.then(flush);
+    if (batch.days.size === 0) return Promise.resolve();
+    writing = write().finally(() => {
+      writing = null;
+    });
+    return writing;
+  }
+
+  const flushUnlessWriting = () => {
+    if (writing === null) void flush();
+  };
+  const timer = setInterval(flushUnlessWriting, intervalMs);
+  timer.unref();
+  return {
+    add: (request) => {
+      addTo(batch, request, bounds);
+      if (batch.entries.length >= writeAt) flushUnlessWriting();
+    },
+    flush,
+    close: async () => {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}
