@@ -26,7 +26,10 @@ test("a human approves in the browser, and the agent's receipt proves it", async
   context,
   request,
 }) => {
-  const asked = await ask(request, key, { inputs_hash: "sha256:inputs-of-1042" });
+  const asked = await ask(request, key, {
+    inputs_hash: "sha256:inputs-of-1042",
+    requester: "Accounts payable",
+  });
   const foreign: string[] = [];
   context.on("request", (sent) => {
     if (new URL(sent.url()).hostname !== "localhost") foreign.push(sent.url());
@@ -36,6 +39,12 @@ test("a human approves in the browser, and the agent's receipt proves it", async
   await expect(page.getByText("Pay invoice 1042", { exact: true }).first()).toBeVisible();
   await expect(page.getByText(asked.confirmation_code)).toBeVisible();
   await expect(page.getByText("Your browser computed the same hash")).toBeVisible();
+  for (const shown of [
+    "Accounts payable",
+    "No verified domain",
+    "It chose this name and mark itself. They prove nothing.",
+  ])
+    await expect(page.getByText(shown, { exact: true })).toBeVisible();
   await expect(page.getByText("TEST: this instance uses a stand-in for World ID")).toBeVisible();
   const wallet = await openWallet(page, context);
   await expect(wallet.getByText(`${asked.agent_slug}: Pay invoice 1042`, { exact: true })).toBeVisible();

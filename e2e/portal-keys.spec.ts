@@ -141,8 +141,23 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await page.goto("/portal/settings");
   await page.getByLabel("Organization name").fill("Acme Agents");
   await page.getByLabel("New attestations are").selectOption("private");
+  await page.getByLabel("Mark").fill("A✓");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Not accepted: must be one or two letters or digits")).toBeVisible();
+  await page.getByLabel("Mark").fill("A3");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Settings saved.")).toBeVisible();
+  await page.getByLabel("Domain", { exact: true }).fill("co.uk");
+  await page.getByRole("button", { name: "Add domain" }).click();
+  await expect(page.getByText("Not accepted: must be a domain that can be registered")).toBeVisible();
+  await page.getByLabel("Domain", { exact: true }).fill("acme.example.com");
+  await page.getByRole("button", { name: "Add domain" }).click();
+  await expect(page.getByText("_countersign.acme.example.com", { exact: true })).toBeVisible();
+  await expect(page.getByText(/^countersign-verification=[0-9a-f]{32}$/)).toBeVisible();
+  await expectGoodPage(page);
+  await page.getByRole("button", { name: "Remove acme.example.com" }).click();
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await expect(page.getByText("Domain removed.")).toBeVisible();
   const made = await request.post("/v1/attest", {
     headers: { authorization: `Bearer ${key}` },
     data: { agent_slug: `acme-${Date.now()}`, action: "did", inputs_hash: "x" },
@@ -152,7 +167,9 @@ test("changes settings, shows them in the audit log, and deletes the account", a
     headers: { authorization: `Bearer ${key}` },
     data: { agent_slug: `acme-${Date.now()}`, action: "pay" },
   });
-  await request.delete(`/v1/authorize/${(await asked.json()).request_id}`, {
+  const { request_id, requested_by } = await asked.json();
+  expect(requested_by.organization_mark.text).toBe("A3");
+  await request.delete(`/v1/authorize/${request_id}`, {
     headers: { authorization: `Bearer ${key}` },
   });
   await page.goto("/portal/audit");

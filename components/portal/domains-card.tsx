@@ -16,7 +16,7 @@ export function DomainsCard({ domains, actions }: DomainsCardProps) {
     <Card title="Domains" className="mt-5" id="domains">
       <p className="mb-4 max-w-prose text-[15px] text-muted">
         Approvers see your verified domains on every request, with the date of the last check. Anyone can
-        choose a name like yours; nobody else can prove your domain.{" "}
+        choose a name like yours, but only whoever controls a domain can prove it.{" "}
         <TextLink href="/docs/approve#who-asks">How it works</TextLink>
       </p>
       <DomainList domains={domains} actions={actions} />

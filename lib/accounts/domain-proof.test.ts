@@ -78,7 +78,7 @@ describe("the file", () => {
     [404, line, "the file: HTTP 404"],
     [403, line, "the file: HTTP 403"],
     [200, `${line}\n${"x".repeat(4_096)}`, "the file is larger than 4096 bytes"],
-  ])("is gone with %i %.20j", async (status, body, problem) => {
+  ])("is gone with HTTP %i", async (status, body, problem) => {
     serve(status, body);
     expect((await look()).file).toEqual({ state: "gone", problem });
   });

@@ -134,8 +134,8 @@ export function isShownContent(
   { version, request }: Pick<UnsignedAuthorization, "version" | "request">,
   shown: ShownContent,
 ): boolean {
-  const isOfVersion = (shown.requested_by !== null) === version >= 3;
-  return isOfVersion && hashShown(version, shown) === request.context_hash;
+  const coversAsker = version >= 3;
+  return (shown.requested_by !== null) === coversAsker && hashShown(version, shown) === request.context_hash;
 }
 
 export function requestHash(request: ApprovalRequest): string {
