@@ -109,14 +109,12 @@ interface DefaultGroupFormProps {
 
 export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
   const [state, submit] = useActionState(action, idleState);
+  const chosen = groups.find(({ isDefault }) => isDefault)?.id ?? "";
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
       <Field id="default-group" label="If a request names nobody, notify">
-        <Select
-          id="default-group"
-          name="group_id"
-          defaultValue={textValue(state, "group_id", groups.find(({ isDefault }) => isDefault)?.id ?? "")}
-        >
+        {/* A select that stays would go back to what it showed first, once the form has been sent. */}
+        <Select key={chosen} id="default-group" name="group_id" defaultValue={chosen}>
           <option value="">nobody</option>
           {groups.map(({ id, name }) => (
             <option key={id} value={id}>
