@@ -141,6 +141,12 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await page.goto("/portal/settings");
   await page.getByLabel("Organization name").fill("Acme Agents");
   await page.getByLabel("New attestations are").selectOption("private");
+  await page.getByLabel("Mark").fill("!!");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText(/^Not accepted/)).toBeVisible();
+  await expect(page.getByLabel("New attestations are"), "a refusal keeps what was chosen").toHaveValue(
+    "private",
+  );
   await page.getByLabel("Mark").fill("A3");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Settings saved.")).toBeVisible();

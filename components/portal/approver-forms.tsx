@@ -113,8 +113,7 @@ export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
       <Field id="default-group" label="If a request names nobody, notify">
-        {/* A select that stays would go back to what it showed first, once the form has been sent. */}
-        <Select key={chosen} id="default-group" name="group_id" defaultValue={chosen}>
+        <Select id="default-group" name="group_id" defaultValue={chosen}>
           <option value="">nobody</option>
           {groups.map(({ id, name }) => (
             <option key={id} value={id}>

@@ -31,8 +31,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
       <input type="hidden" name="organization_id" value={settings.organizationId} />
       <div className="max-w-sm">
         <Field id={id} label="Send me requests that wait">
-          {/* A select that stays would go back to what it showed first, once the form has been sent. */}
-          <Select key={settings.requests} id={id} name="requests" defaultValue={settings.requests}>
+          <Select id={id} name="requests" defaultValue={settings.requests}>
             {settings.isMember ? <option value="all">all</option> : null}
             <option value="named">those that name me</option>
             <option value="none">none</option>

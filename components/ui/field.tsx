@@ -63,8 +63,9 @@ export function Textarea({ className = "", ...rest }: ComponentProps<"textarea">
   return <textarea {...rest} className={`${control} py-2 ${className}`} />;
 }
 
+/** React resets a form that was sent, and a select that stays goes back to its first default: another default, another select. */
 export function Select({ className = "", ...rest }: ComponentProps<"select">) {
-  return <select {...rest} className={`${control} ${className}`} />;
+  return <select key={String(rest.defaultValue)} {...rest} className={`${control} ${className}`} />;
 }
 
 interface CheckboxProps extends Omit<ComponentProps<"input">, "type"> {
