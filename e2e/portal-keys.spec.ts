@@ -124,6 +124,7 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await expect(colleague.getByText(`${colleagueAddress} · member`)).toBeVisible();
   await colleague.goto("/portal/settings");
   await expect(colleague.getByText("Only owners can change this.")).toBeVisible();
+  await expect(colleague.getByText("Only owners can change domains.")).toBeVisible();
   await expect(colleague.getByRole("button", { name: "Delete account" })).toHaveCount(0);
 
   await page.reload();

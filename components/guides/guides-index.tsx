@@ -1,4 +1,6 @@
-/** The guides in reading order. Their texts are `content/<slug>.md`, and docs/wire.md. */
+/** The guides in reading order. Their texts are `content/<slug>.md`, and the parts of docs/wire.md. */
+
+import type { WireSlug } from "./wire-pages";
 
 export type GuideSlug =
   | "quick-start"
@@ -21,7 +23,7 @@ export type GuideSlug =
   | "evidence-pack"
   | "zero-knowledge"
   | "security"
-  | "wire"
+  | WireSlug
   | "limits"
   | "errors"
   | "reasons"
@@ -161,7 +163,23 @@ export const guideGroups: readonly GuideGroup[] = [
       {
         slug: "wire",
         title: "Wire format",
-        description: "The rules behind the API: codes, signed bytes, limits, versions.",
+        description: "The rules behind the API: errors, operations, authentication, limits, versions.",
+      },
+      {
+        slug: "wire-attestations",
+        title: "Wire: attestations",
+        description:
+          "What is signed, what a check says, lists, receipts as files, erasure, zero-knowledge disclosure.",
+      },
+      {
+        slug: "wire-approvals",
+        title: "Wire: approvals",
+        description: "Authorization requests, what an approval covers, and webhooks.",
+      },
+      {
+        slug: "wire-log",
+        title: "Wire: agents and log",
+        description: "Agents and their records, API keys, the service, the log, evidence packs.",
       },
       {
         slug: "limits",

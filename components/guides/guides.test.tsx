@@ -7,9 +7,13 @@ import { reasonCodes } from "#lib/domain/reasons";
 import { describeError, errorNames } from "#lib/errors";
 import { guideEntries } from "./guides-index";
 import { listReasons } from "./reason-table";
+import { splitWire, type WireSlug } from "./wire-pages";
 
+const wire = splitWire(readFileSync("docs/wire.md", "utf8"));
 const read = (slug: string) =>
-  readFileSync(path.join(slug === "wire" ? "docs" : "components/guides/content", `${slug}.md`), "utf8");
+  slug in wire
+    ? wire[slug as WireSlug]
+    : readFileSync(path.join("components/guides/content", `${slug}.md`), "utf8");
 const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "");
 const anchors = (text: string) =>
   [...withoutFences(text).matchAll(/^#{2,3} (.+)$/gm)].map((match) => headingId(match[1] ?? ""));
@@ -38,6 +42,17 @@ describe("the guides", () => {
     expect(read(slug).replace("npm install {base}/countersign.tgz", "")).not.toMatch(
       /\b(npx|pnpm dlx|yarn dlx|bunx|npm (i|install|exec) )\b/,
     );
+  });
+
+  it("has each part of the wire format on one page, whose own anchors need no page", () => {
+    const whole = readFileSync("docs/wire.md", "utf8");
+    expect(Object.values(wire).flatMap(anchors).sort()).toEqual(anchors(whole).sort());
+    for (const text of Object.values(wire))
+      for (const [, anchor] of text.matchAll(/\]\(#([^)]+)\)/g)) expect(anchors(text)).toContain(anchor);
+    expect(wire["wire-attestations"]).toContain("](/docs/wire-log#record-of-an-agent)");
+    expect(() => splitWire(`${whole}\n## Unheard of\n`)).toThrow("on no page");
+    expect(() => splitWire(whole.replace("## Log\n", "## Logs\n"))).toThrow('no part "Log"');
+    expect(() => splitWire(`${whole}[x](#nowhere)\n`)).toThrow("#nowhere");
   });
 
   it("explains every error code under an anchor of its name, and no other", () => {

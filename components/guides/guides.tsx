@@ -28,6 +28,7 @@ import webhooks from "./content/webhooks.md";
 import zeroKnowledge from "./content/zero-knowledge.md";
 import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
 import { listReasons } from "./reason-table";
+import { splitWire } from "./wire-pages";
 
 const texts: Record<GuideSlug, string> = {
   "quick-start": quickStart,
@@ -50,7 +51,7 @@ const texts: Record<GuideSlug, string> = {
   "evidence-pack": evidencePack,
   "zero-knowledge": zeroKnowledge,
   security,
-  wire,
+  ...splitWire(wire),
   limits,
   errors,
   reasons,

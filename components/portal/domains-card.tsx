@@ -21,7 +21,7 @@ export function DomainsCard({ domains, actions }: DomainsCardProps) {
       </p>
       <DomainList domains={domains} actions={actions} />
       {actions === null ? (
-        <p className="mt-4 text-muted text-sm">Only owners can change this.</p>
+        <p className="mt-4 text-muted text-sm">Only owners can change domains.</p>
       ) : (
         <div className="mt-4 border-line border-t pt-5">
           <AddDomainForm action={actions.add} />

@@ -65,11 +65,16 @@ async function listAddresses(base: string, slug: string, id: string): Promise<st
   return [...new Set(all)];
 }
 
-/** Each as a page and as what Next's own links ask for. */
+/** What Next renders, and keeps apart by the headers of its own links. The rest has handlers, which do not read them. */
+const isRendered = (target: string) =>
+  !/^\/(?:v1|_next|badge)\/|\.(?:json|atom|xml)$|opengraph-image/.test(target);
+
+/** Each as it is, and a page also as what Next's own links ask for. */
 async function fetchAll(base: string, targets: readonly string[]): Promise<Map<string, Fetched>> {
   const all = new Map<string, Fetched>();
   for (const target of targets) {
     all.set(target, await fetchOne(base, target));
+    if (!isRendered(target)) continue;
     all.set(`RSC ${target}`, await fetchOne(base, target, { rsc: "1" }));
     all.set(`prefetch ${target}`, await fetchOne(base, target, { rsc: "1", "next-router-prefetch": "1" }));
   }

@@ -43,9 +43,9 @@ Exit codes
   0  authentic: every check passed, with or without warnings
   1  a check failed; for a proof: it proves nothing
   2  wrong usage, or unreadable input
-  3  nothing failed, but the file is incomplete (private or erased content, or a bundle without its authorization; a pack
-     that has another verify.mjs than the one that runs),
-     or the World Chain node did not answer; for a proof: only its writer saw it
+  3  nothing failed, but the file is incomplete (private or erased content, a bundle without its authorization, a pack
+     with another verifier than the one that runs), or the World Chain node did not answer; for a proof: only its writer
+     saw it
   4  with --fail-on-warnings, instead of 0 and 3: no check failed, but there is a warning, for example an unregistered
      tool or an approval that is only asserted
 `;
