@@ -94,6 +94,7 @@ export async function runAuthorize(command: Command): Promise<void> {
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),
     approvers: line.values.approver,
+    requester: single(line, "requester"),
     require_code: line.flags.has("require-code"),
   };
   const service = connect(command);

@@ -28,7 +28,7 @@ import type { AuthorizationRequest, AuthorizationState } from "./wire";
 
 export const hookOptions = [
   ...(["agent", "match", "dialect", "timeout", "defer", "output"] as const),
-  ...(["context", "expires-in", "level", "approvals", "approver"] as const),
+  ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
   ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
 ] as const satisfies readonly (ValuedOption | FlagOption)[];
 
@@ -87,6 +87,7 @@ async function describeCall({ command, call, isDeferring }: Hook): Promise<Gated
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),
     approvers: line.values.approver,
+    requester: single(line, "requester"),
     runId: call.sessionId,
     callId: call.callId ?? "",
     attestation: {

@@ -57,6 +57,7 @@ export const valuedOptions = [
   "level",
   "approvals",
   "approver",
+  "requester",
   "idempotency-key",
   "output",
   "name",

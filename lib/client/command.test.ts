@@ -164,6 +164,12 @@ describe("authorize", () => {
     expect(named.err).toContain("approvers.0: is not the name or id of an approver");
   });
 
+  it("says who asks, in the caller's words", async () => {
+    const made = await runForJson(...asking(["who"]), "--requester", "Night run of accounts payable");
+    expect(made.requested_by.requester).toBe("Night run of accounts payable");
+    expect((await run([...asking(["nobody"]), "--requester", ""])).code).not.toBe(0);
+  });
+
   it("waits for an approval, which attest takes, and verify finds in it", async () => {
     const made = await runForJson(...asking());
     expect(made.context).toEqual({ to: "Example=Ltd" });

@@ -54,6 +54,7 @@ authorize
   --level device|orb    default device
   --approvals N         distinct humans, 1-10, default 1
   --approver NAME       an approver or group of your organization who gets the link by e-mail; can be repeated
+  --requester TEXT      who or what in your organization asks, in your own words
   --require-code        the page asks for the confirmation code before a decision
   --wait                wait for the decision
   --output FILE         with --wait: save the human_authorization of an approval
@@ -64,7 +65,7 @@ hook                    for the settings of a coding agent; see /docs/hook
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p)
   --output FILE         write link and code to FILE while waiting
-  --context, --expires-in, --level, --approvals, --approver   as for authorize
+  --context, --expires-in, --level, --approvals, --approver, --requester   as for authorize
   --public, --private, --agent-key, --code-hash, --model-id   as for attest
 
 agent register
@@ -120,6 +121,7 @@ const commands: Record<string, CommandSpec> = {
         "level",
         "approvals",
         "approver",
+        "requester",
         "require-code",
         "wait",
         "output",
