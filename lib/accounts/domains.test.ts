@@ -117,6 +117,11 @@ describe.each(databaseKinds)("the domains of an organization (%s)", (kind) => {
     await nextDay();
     expect(await shownOn(owner.email)).toEqual([]);
     expect((await audit()).at(-1)).toEqual(["domain.lost", "domain check"]);
+    const { messages } = (await test.call("GET", "/dev/mailbox")).body;
+    const mails = messages.filter(({ to }: { to: string }) => to === owner.email);
+    expect(mails.map(({ subject }: { subject: string }) => subject)).toEqual([
+      "lost.example.org is no longer verified on Countersign",
+    ]);
   });
 
   it("are not lost while name servers give no answer, and say when they were last found", async () => {

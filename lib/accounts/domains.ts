@@ -12,6 +12,8 @@ import type { AccountsContext } from "./context";
 import { parseDomainName, toUnicode } from "./domain-name";
 import { fileUrl, lookForProof, proofLine, recordName } from "./domain-proof";
 import { settleCheck } from "./domain-rule";
+import { mailOwners } from "./mail-owners";
+import { domainLostMail } from "./mails";
 import { personNotFound, requireRole } from "./members";
 import { lockOrganization } from "./organizations";
 
@@ -115,12 +117,17 @@ export async function removeDomain(
   });
 }
 
+interface Checked {
+  row: Row;
+  isLost: boolean;
+}
+
 /** Asks outside of any transaction; what is written follows from the row as it is then. Null if it was removed meanwhile. */
 async function check(
   context: AccountsContext,
   { id, domain, token }: Pick<Row, "id" | "domain" | "token">,
   actor: Actor,
-): Promise<Row | null> {
+): Promise<Checked | null> {
   const findings = await lookForProof(context.domainProbe, domain, token);
   return context.database.db.transaction(async (tx) => {
     const [before] = await tx
@@ -141,7 +148,7 @@ async function check(
       const organizationId = before.organization_id;
       await recordAudit(context, tx, { organizationId, actor, action, subject: domain });
     }
-    return after;
+    return { row: after, isLost: !isProven && before.verified_since !== null };
   });
 }
 
@@ -159,10 +166,18 @@ export async function checkDomain(
   await enforceLimit(context, policy, person.organizationId);
   const checked = await check(context, row, actorOf(person));
   if (checked === null) throw personNotFound();
-  return describeDomain(checked);
+  return describeDomain(checked.row);
 }
 
 const service: Actor = { kind: "system", id: "domain check", ip: null };
+
+/** The daily check. Owners learn by mail that a domain is lost; whoever presses the button sees it. */
+async function checkDaily(context: AccountsContext, row: Row): Promise<void> {
+  const checked = await check(context, row, service);
+  if (checked?.isLost !== true) return;
+  const link = `${context.settings.baseUrl}/portal/settings`;
+  await mailOwners(context, row.organization_id, (to) => domainLostMail(to, link, row.domain));
+}
 
 /** Checks every proven domain that was not checked for a day; how many. Doing it twice at once changes nothing else. */
 export async function checkDueDomains(context: AccountsContext): Promise<number> {
@@ -173,6 +188,6 @@ export async function checkDueDomains(context: AccountsContext): Promise<number>
     .where(and(isNotNull(organizationDomains.verified_since), lte(organizationDomains.checked_at, dayAgo)))
     .orderBy(asc(organizationDomains.checked_at))
     .limit(batch);
-  await Promise.all(due.map((row) => check(context, row, service)));
+  await Promise.all(due.map((row) => checkDaily(context, row)));
   return due.length;
 }

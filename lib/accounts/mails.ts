@@ -1,4 +1,4 @@
-/** The mails of the portal: sign-in links, invitations, and webhooks that were disabled. */
+/** The mails of the portal: sign-in links, invitations, and what the service did by itself. */
 import type { Mail } from "#lib/mail/mailer";
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -69,5 +69,13 @@ export function webhookDisabledMail(to: string, link: string, why: string): Mail
     lead: `One of your organization's webhook endpoints was disabled because ${why}. Nothing more is sent to it until you enable it again:`,
     link,
     foot: ["Messages that were not delivered are listed there for 30 days, and can be sent again."],
+  });
+}
+
+export function domainLostMail(to: string, link: string, domain: string): Mail {
+  return linkMail(to, `${domain} is no longer verified on Countersign`, {
+    lead: `The proof that ${domain} belongs to your organization is gone. New approval requests no longer show the domain. Publish the proof again and check it here:`,
+    link,
+    foot: ["Requests that were made before stay as they are."],
   });
 }

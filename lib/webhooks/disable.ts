@@ -1,9 +1,8 @@
 /** Endpoints that end by themselves: one that says it is gone, and one that has failed for days. Its owners get an e-mail. */
-import { and, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import { mailOwners } from "#lib/accounts/mail-owners";
 import { webhookDisabledMail } from "#lib/accounts/mails";
 import type { Context } from "#lib/approvals/context";
-import { memberships, users } from "#lib/db/schema";
 import { type EndpointRow, failWaiting } from "./endpoints";
 
 const failingDays = 5;
@@ -40,14 +39,9 @@ async function tellOwners(
   endpoint: EndpointRow,
   reason: "gone" | "failing",
 ): Promise<void> {
-  const owners = await context.database.db
-    .select({ email: users.email })
-    .from(memberships)
-    .innerJoin(users, eq(users.id, memberships.user_id))
-    .where(and(eq(memberships.organization_id, endpoint.organization_id), eq(memberships.role, "owner")));
   const link = `${context.settings.baseUrl}/portal/webhooks/${endpoint.id}`;
   const why = reason === "gone" ? "it answered 410 Gone" : `every attempt failed for ${failingDays} days`;
-  for (const { email } of owners) await context.mailer.send(webhookDisabledMail(email, link, why));
+  await mailOwners(context, endpoint.organization_id, (to) => webhookDisabledMail(to, link, why));
 }
 
 /** After a failed attempt. Callbacks share no receiver, so none of them speaks for the others. */
