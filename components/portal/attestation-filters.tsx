@@ -1,8 +1,7 @@
 /** Search and filters of the list, in the address: a filtered list can be sent as a link. Works without JavaScript. */
-import { Button } from "#components/ui/button";
-import { ButtonLink } from "#components/ui/button-link";
 import { Field, Input, Select } from "#components/ui/field";
 import type { AttestationFilters } from "#lib/contract/portal-attestations";
+import { FilterButtons } from "./filter-buttons";
 
 interface AttestationFilterFormProps {
   readonly filters: AttestationFilters;
@@ -84,16 +83,7 @@ export function AttestationFilterForm({ filters, slugs, isFiltered }: Attestatio
             <Input id={`filter-${name}`} name={name} type="date" defaultValue={filters[name] ?? ""} />
           </Field>
         ))}
-        <div className="flex flex-wrap gap-3 sm:col-span-2 lg:col-span-3">
-          <Button type="submit" variant="secondary">
-            Search
-          </Button>
-          {isFiltered ? (
-            <ButtonLink href="/portal/attestations" variant="quiet">
-              Show all
-            </ButtonLink>
-          ) : null}
-        </div>
+        <FilterButtons href="/portal/attestations" isFiltered={isFiltered} />
       </form>
     </search>
   );

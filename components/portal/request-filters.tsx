@@ -1,8 +1,7 @@
 /** Filters of the request log, in the address. Works without JavaScript. */
-import { Button } from "#components/ui/button";
-import { ButtonLink } from "#components/ui/button-link";
 import { Field, Input, Select } from "#components/ui/field";
 import type { RequestFilters } from "#lib/contract/portal-requests";
+import { FilterButtons } from "./filter-buttons";
 
 interface RequestFilterFormProps {
   readonly filters: RequestFilters;
@@ -57,16 +56,7 @@ export function RequestFilterForm({ filters, keys, isFiltered }: RequestFilterFo
         <Field id="filter-id" label="Request id">
           <Input id="filter-id" name="id" defaultValue={filters.id ?? ""} placeholder="req_…" />
         </Field>
-        <div className="flex flex-wrap gap-3 sm:col-span-2">
-          <Button type="submit" variant="secondary">
-            Search
-          </Button>
-          {isFiltered ? (
-            <ButtonLink href="/portal/requests" variant="quiet">
-              Show all
-            </ButtonLink>
-          ) : null}
-        </div>
+        <FilterButtons href="/portal/requests" isFiltered={isFiltered} />
       </form>
     </search>
   );

@@ -1,11 +1,6 @@
 /** The mails of the portal: sign-in links, invitations, and what the service did by itself. */
+import { escapeHtml } from "#lib/domain/escape-html";
 import type { Mail } from "#lib/mail/mailer";
-
-const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"]/g, (character) => entities[character] ?? character);
-}
 
 /** Paragraphs around one link. A paragraph that is an address of ours becomes a link too. */
 export function linkMail(

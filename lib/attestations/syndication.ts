@@ -7,15 +7,7 @@ import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { countWarnings } from "#lib/domain/count-warnings";
 import { toVisibleText } from "#lib/domain/display-text";
-
-const escapes: Record<string, string> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => escapes[character] ?? "");
+import { escapeHtml } from "#lib/domain/escape-html";
 
 function approvalWords({
   human_approval_method: method,

@@ -3,19 +3,11 @@
  * and the entries alone, so that its numbers cannot be others than theirs.
  */
 import { toVisibleText } from "./display-text";
+import { escapeHtml } from "./escape-html";
 import type { PackEntry } from "./pack-entries";
 import type { PackedFile, PackFacts } from "./pack-manifest";
 import { listNotProven, listProven, packParts, packSources } from "./pack-words";
 import { readableTime } from "./time-words";
-
-const escapes: Record<string, string> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => escapes[character] ?? "");
 
 /** An agent's text: every character that would not be seen is made visible, and its direction is its own. */
 const foreign = (text: string) => `<bdi dir="ltr" class="foreign">${escapeHtml(toVisibleText(text))}</bdi>`;
