@@ -8,7 +8,6 @@ import path from "node:path";
 import { Redis } from "ioredis";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
-import { startRetryLoop } from "#lib/approvals/retry-submissions";
 import { createWakeups } from "#lib/db/wakeups";
 import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
@@ -20,31 +19,26 @@ import { type Env, readEnv } from "#lib/env";
 import { authenticate, recall } from "#lib/keys/authenticate";
 import { createCallers } from "#lib/keys/callers";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
-import type { SnapshotContext } from "#lib/log/agent-heads";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
 import { createLogSequencer } from "#lib/log/sequencer";
-import { startSnapshots } from "#lib/log/snapshot-rounds";
 import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
 import type { Mailer } from "#lib/mail/mailer";
 import { createResendMailer, createSmtpMailer } from "#lib/mail/transports";
-import { startNotices } from "#lib/notices/send";
 import { openSigners, reloadSigners } from "#lib/signing/first-keys";
 import type { SecretFiles } from "#lib/signing/key-files";
 import { authSecretFile } from "#lib/signing/key-source";
 import { createSigningKeys } from "#lib/signing/signing-keys";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
-import { startDeliveries } from "#lib/webhooks/deliver";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createShortMemory } from "#lib/workers/short-memory";
 import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
-import { startDomainChecks } from "./domain-checks";
-import { startHousekeeping } from "./housekeeping";
+import { startBackground } from "./background";
 import { type OpenedLog, openLog } from "./open-log";
-import { openTime, serviceShare } from "./open-time";
+import { openTime } from "./open-time";
 import type { Calls } from "./process-calls";
 import { createRandom } from "./random";
 import { openWorldId } from "./world-id";
@@ -142,26 +136,6 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
     await opened.database.close();
     throw error;
   }
-}
-
-/** Work that nobody asks for, which one process does for all. Returns the function that ends it. */
-function startBackground(context: Context): () => Promise<void> {
-  const stopRetries = startRetryLoop(context);
-  const stopNotices = startNotices(context);
-  const stopDeliveries = startDeliveries(context);
-  const stopHousekeeping = startHousekeeping(context);
-  const stopDomainChecks = startDomainChecks(context);
-  const merge: SnapshotContext["merge"] = (before, given) =>
-    context.pool.run("mergeHeads", { before, given }, serviceShare);
-  const stopSnapshots = startSnapshots({ ...context, merge });
-  return async () => {
-    stopHousekeeping();
-    stopDomainChecks();
-    await stopSnapshots();
-    await stopDeliveries();
-    await stopNotices();
-    await stopRetries();
-  };
 }
 
 async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppOptions): Promise<App> {

@@ -17,7 +17,7 @@ import { signedRequest } from "#lib/domain/signed-request";
 import type { ActionPredicate } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
 import type { KeyPrincipal } from "#lib/door/principal";
-import { readPrincipalAgain } from "#lib/keys/api-keys";
+import { readPrincipalAgain } from "#lib/keys/key-principals";
 import { submitSigned } from "#lib/log/submit-signed";
 import { answerOf } from "./answer";
 import { type AttestationItem, toItem } from "./item";

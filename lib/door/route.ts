@@ -17,8 +17,8 @@ import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idem
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
 import type { KeyPrincipal, KnownKey } from "./principal";
 import { answerProblem, toAppError } from "./problem";
-import type { LoggedRequest } from "./request-log";
 import { readJsonObject } from "./strict-json";
+import { logRequest, type Trace } from "./trace";
 import { parseQuery, validate } from "./validate";
 
 export type Params = Record<string, string>;
@@ -195,37 +195,6 @@ export function isForEveryone(spec: OperationSpec): boolean {
   return spec.method === "GET" && spec.auth.kind !== "key" && spec.internal !== true;
 }
 
-/** What is learned about a request on its way, for the request log. */
-interface Trace {
-  key: KnownKey | null;
-  /** Once it is valid. */
-  body: unknown;
-  errorCode: string | null;
-}
-
-function agentSlugOf({ body }: Trace): string | null {
-  const isNamed = typeof body === "object" && body !== null && "agent_slug" in body;
-  return isNamed && typeof body.agent_slug === "string" ? body.agent_slug : null;
-}
-
-function logRequest(
-  { context }: Door<DoorContext>,
-  { path }: OperationSpec,
-  { method }: Asked,
-  trace: Trace,
-  answered: Pick<LoggedRequest, "id" | "startMs" | "status"> & { isReplay: boolean },
-): void {
-  if (trace.key === null) return;
-  const { id, startMs, status, isReplay } = answered;
-  const { keyId, organizationId } = trace.key;
-  context.requestLog.add({
-    ...{ id, organizationId, keyId, startMs, method, path, status, code: trace.errorCode },
-    durationMs: context.clock().getTime() - startMs,
-    agentSlug: status < 300 ? agentSlugOf(trace) : null,
-    isAttested: path === "/v1/attest" && status === 201 && !isReplay,
-  });
-}
-
 const isReplay = (response: Answer | Response) =>
   !(response instanceof Response) && response.headers["idempotency-replayed"] !== undefined;
 
@@ -246,7 +215,7 @@ export function createHandler<Spec extends OperationSpec, Context extends DoorCo
       return answerProblem(error, door.env.baseUrl, id, logger);
     });
     const { status } = response;
-    logRequest(door, spec, request, trace, { id, startMs, status, isReplay: isReplay(response) });
+    logRequest(door.context, spec, request, trace, { id, startMs, status, isReplay: isReplay(response) });
     return finish(response, door.env, id, isForEveryone(spec));
   };
 }

@@ -1,6 +1,6 @@
-/** API keys: stored as SHA-256, refused at once when revoked, because every request looks its key up. */
+/** API keys: made, described and revoked. Stored as SHA-256; `key-principals.ts` looks them up. */
 
-import { and, arrayContains, count, desc, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { and, count, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
@@ -9,9 +9,9 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyKeyUsage, dailyUsage } from "#lib/db/schema";
 import { sha256, utf8Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
-import { type Actor, actorOf, type KeyPrincipal, type KnownKey, type Principal } from "#lib/door/principal";
+import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import { createApiKeyText, testPrefix } from "./api-key-text";
+import { createApiKeyText } from "./api-key-text";
 
 export interface NewApiKey {
   organizationId: string;
@@ -85,89 +85,6 @@ export async function createApiKey(
     },
   });
   return { id, text, createdAt };
-}
-
-interface FoundKey {
-  keyId: string;
-  organizationId: string;
-  scopes: Scope[];
-  lastUsedAt: Date | null;
-  defaultPublic: boolean;
-  perDay: number | null;
-  prefix: string;
-  isLive: boolean;
-}
-
-/** Every request behind a key asks this. `isLive` has the conditions of {@link isLiveKey}. */
-const keyBy = (column: "secret_hash" | "id") =>
-  `SELECT k.id AS "keyId", k.organization_id AS "organizationId", k.scopes, k.prefix,
-    k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay",
-    k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS "isLive"
-  FROM api_keys k
-  JOIN organizations o ON o.id = k.organization_id
-  WHERE k.${column} = $1 AND o.deleted_at IS NULL`;
-const keyBySecret = keyBy("secret_hash");
-const keyById = keyBy("id");
-
-function describePrincipal(context: AccountsContext, row: FoundKey, ip: string): KeyPrincipal {
-  return {
-    kind: "key",
-    isTest: row.prefix.startsWith(testPrefix),
-    keyId: row.keyId,
-    organizationId: row.organizationId,
-    scopes: row.scopes,
-    defaultPublic: row.defaultPublic,
-    attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
-    ip,
-  };
-}
-
-/**
- * Null for unknown, expired and deleted keys alike; `noteDead` is called for those that once worked. Costs a look-up:
- * whoever asks has counted (unknown-keys.ts).
- */
-export async function findKeyPrincipal(
-  context: AccountsContext,
-  text: string,
-  ip: string,
-  noteDead: (key: KnownKey) => void,
-): Promise<KeyPrincipal | null> {
-  const [row] = await context.database.statement<FoundKey>(keyBySecret)(sha256(utf8Encode(text)));
-  if (!row) return null;
-  if (!row.isLive) {
-    noteDead({ keyId: row.keyId, organizationId: row.organizationId });
-    return null;
-  }
-  await touch(context, row.keyId, row.lastUsedAt, ip);
-  return describePrincipal(context, row, ip);
-}
-
-/** As the key and its organization are now. */
-export async function readPrincipalAgain(
-  context: AccountsContext,
-  { keyId, ip }: KeyPrincipal,
-): Promise<KeyPrincipal> {
-  const [row] = await context.database.statement<FoundKey>(keyById)(keyId);
-  if (!row?.isLive) throw invalidApiKey();
-  return describePrincipal(context, row, ip);
-}
-
-/** At most one write a minute and key. */
-async function touch(
-  context: AccountsContext,
-  keyId: string,
-  lastUsedAt: Date | null,
-  ip: string,
-): Promise<void> {
-  const now = context.clock();
-  const staleBefore = new Date(now.getTime() - 60_000);
-  if (lastUsedAt !== null && lastUsedAt > staleBefore) return;
-  await context.database.db
-    .update(apiKeys)
-    .set({ last_used_at: now, last_used_ip: ip })
-    .where(
-      and(eq(apiKeys.id, keyId), or(isNull(apiKeys.last_used_at), lt(apiKeys.last_used_at, staleBefore))),
-    );
 }
 
 /** What one key can use: its own limit, or its organization's if that is lower. */
@@ -245,24 +162,4 @@ export async function revokeApiKey(
     await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
     return true;
   });
-}
-
-/** The newest live key of the organization that may do this; null if there is none. */
-export async function findOwnKey(
-  context: AccountsContext,
-  organizationId: string,
-  scope: Scope,
-  ip: string,
-): Promise<KeyPrincipal | null> {
-  const [key] = await context.database.db
-    .select({ id: apiKeys.id })
-    .from(apiKeys)
-    .where(
-      and(eq(apiKeys.organization_id, organizationId), isLiveKey, arrayContains(apiKeys.scopes, [scope])),
-    )
-    .orderBy(desc(apiKeys.id))
-    .limit(1);
-  if (!key) return null;
-  const [row] = await context.database.statement<FoundKey>(keyById)(key.id);
-  return row?.isLive ? describePrincipal(context, row, ip) : null;
 }

@@ -8,8 +8,9 @@ import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { isApiKeyText } from "./api-key-text";
-import { findKeyPrincipal, invalidApiKey } from "./api-keys";
+import { invalidApiKey } from "./api-keys";
 import type { Callers } from "./callers";
+import { findKeyPrincipal } from "./key-principals";
 import type { UnknownKeys } from "./unknown-keys";
 
 /** Null if the header carries no bearer key at all; whatever it carries as one is looked up. */

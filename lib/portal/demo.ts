@@ -17,7 +17,8 @@ import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { enforceLimit } from "#lib/door/limits";
 import type { KeyPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import { createApiKey, findOwnKey } from "#lib/keys/api-keys";
+import { createApiKey } from "#lib/keys/api-keys";
+import { findOwnKey } from "#lib/keys/key-principals";
 import { chooseSlug } from "./first-steps";
 
 /** No random or dated id is this one. The organization has no members, and nobody knows its key. */

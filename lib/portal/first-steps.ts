@@ -11,7 +11,8 @@ import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/sc
 import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import type { KeyPrincipal, MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import { findOwnKey, isLiveKey } from "#lib/keys/api-keys";
+import { isLiveKey } from "#lib/keys/api-keys";
+import { findOwnKey } from "#lib/keys/key-principals";
 
 export interface FirstSteps {
   hasKey: boolean;
