@@ -114,18 +114,7 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
   const medianOf = (numbers: number[]) =>
     numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 
-  async function measureApi(base: string): Promise<number> {
-    const times: number[] = [];
-    for (let i = 0; i < 40; i += 1) {
-      const startedMs = performance.now();
-      await callServer(base, "GET", "/v1/pubkey");
-      times.push(performance.now() - startedMs);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    return medianOf(times);
-  }
-
-  /** 32 connections that ask for one page after the other at most `count` in all, until stopped. */
+  /** 32 connections that ask for one page after the other, at most `count` in all, until stopped. */
   function startFlood(port: number, address: string, count: number) {
     let left = count;
     const answered: number[] = [];
@@ -150,21 +139,27 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
     };
   }
 
-  it("leave the API's latency where it was, asked for in a flood of one address", async () => {
+  // Counted in pages, not in milliseconds, so that a busy machine changes nothing. Without the gate it was 6 or 7 pages
+  // in the median for the API, and more than 30 for the visitor.
+  it("let the API and others' pages pass by, asked for in a flood of one address", async () => {
     const { base, port } = server;
-    const ratios: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const quiet = await measureApi(base);
-      const flood = startFlood(port, `10.0.1.${round}`, readsPerMinute[door]);
-      // By then every connection waits for a page behind the others'.
-      await vi.waitFor(() => expect(flood.answered.length).toBeGreaterThan(32), { timeout: 60_000 });
+    const flood = startFlood(port, "10.0.1.1", readsPerMinute[door]);
+    // By then every connection waits for a page behind the others'.
+    await vi.waitFor(() => expect(flood.answered.length).toBeGreaterThan(32), { timeout: 60_000 });
+    const countMeanwhile = async (path: string, address: string) => {
       const before = flood.answered.length;
-      ratios.push((await measureApi(base)) / quiet);
-      expect(flood.answered.length).toBeGreaterThan(before);
-      expect(flood.answered, "the limit is not what slows it").not.toContain(429);
-      await flood.stop();
+      expect((await callServer(base, "GET", path, { headers: from(address) })).status).toBe(200);
+      return flood.answered.length - before;
+    };
+    const api: number[] = [];
+    const visitor: number[] = [];
+    for (let round = 0; round < 7; round += 1) {
+      for (let i = 0; i < 3; i += 1) api.push(await countMeanwhile("/v1/pubkey", "10.0.1.2"));
+      visitor.push(await countMeanwhile("/verify", "10.0.1.3"));
     }
-    const words = `median beside the flood ÷ median alone, in three rounds: ${ratios.join(", ")}`;
-    expect(medianOf(ratios), words).toBeLessThan(3);
+    expect(medianOf(api), `pages before the API's answer: ${api.join(" ")}`).toBeLessThanOrEqual(2);
+    expect(medianOf(visitor), `pages before a visitor's: ${visitor.join(" ")}`).toBeLessThanOrEqual(8);
+    expect(flood.answered, "the limit is not what slows it").not.toContain(429);
+    await flood.stop();
   });
 });
