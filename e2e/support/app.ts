@@ -6,13 +6,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { findOrCreateOrganization } from "#lib/accounts/organizations";
-import { type App, buildApp } from "#lib/app/app";
+import { type App, buildApp, zkWorkerFile } from "#lib/app/app";
 import { appSlot } from "#lib/app/app-slot";
 import { dispatch } from "#lib/app/operations";
 import { type Scope, scopeNames } from "#lib/contract/primitives";
 import { rememberPeer } from "#lib/door/client-ip";
 import { parseEnv } from "#lib/env";
 import { createApiKey } from "#lib/keys/api-keys";
+import { openThreads } from "#lib/workers/zk-worker-pool";
 import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
 
 export interface TestCall {
@@ -43,6 +44,9 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
+/** A thread that starts computes a second's worth of tables; the apps of many test files share those that are there. */
+const proofThreads = openThreads({ workerFile: zkWorkerFile, idleSeconds: 600 });
+
 /** `settings`: environment variables besides the database. */
 export async function startTestApp(
   kind: DatabaseKind,
@@ -53,7 +57,7 @@ export async function startTestApp(
     kind === "postgres" && settings["DATABASE_URL"] === undefined ? await createTestDatabase() : null;
   const env = { DATA_DIR: dataDir, ...(database && { DATABASE_URL: database.url }), ...settings };
   if (kind === "embedded") await copyEmbeddedTemplate(env.DATA_DIR);
-  const app = await buildApp(parseEnv(env));
+  const app = await buildApp(parseEnv(env), { proofThreads });
   const use = () => {
     (globalThis as { [appSlot]?: Promise<App> })[appSlot] = Promise.resolve(app);
   };

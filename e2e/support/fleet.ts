@@ -44,7 +44,7 @@ async function startMember(settings: Fleet["settings"]): Promise<Member> {
   const start = () => startServerProcess({ ...noLimits, ...settings, DATABASE_URL: wire.url });
   let server: Promise<ServerProcess> = start();
   let running: ServerProcess | null = await server;
-  const ready = async () => (await server).urls[0] ?? "";
+  const ready = async () => (await server).url;
   return {
     wire,
     ready,

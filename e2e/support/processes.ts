@@ -5,8 +5,7 @@ import { once } from "node:events";
 import path from "node:path";
 
 export interface ServerProcess {
-  /** Of each service in it, in the order of their settings. */
-  urls: string[];
+  url: string;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
 }
@@ -22,13 +21,9 @@ const shortLife = [...quickStart, "--no-opt", "--single-threaded-gc"];
 
 const started = new Set<ChildProcess>();
 
-/**
- * One process with a service for each `settings` (environment variables); nothing of this process's own environment
- * reaches it.
- */
-export async function startServerProcess(...settings: Record<string, string>[]): Promise<ServerProcess> {
-  const services = settings.map((one) => JSON.stringify(one));
-  const child = spawn(process.execPath, [...shortLife, testingServerFile, ...services], {
+/** `settings`: environment variables; nothing of this process's own environment reaches it. */
+export async function startServerProcess(settings: Record<string, string>): Promise<ServerProcess> {
+  const child = spawn(process.execPath, [...shortLife, testingServerFile, JSON.stringify(settings)], {
     env: { NODE_ENV: "test", LOG_LEVEL: "silent" },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -38,16 +33,16 @@ export async function startServerProcess(...settings: Record<string, string>[]):
   child.stderr.on("data", (chunk) => {
     output += chunk;
   });
-  const ports = await new Promise<string>((resolve, reject) => {
+  const port = await new Promise<string>((resolve, reject) => {
     child.stdout.on("data", (chunk) => {
       output += chunk;
-      const [, found] = /ready (.*)\n/.exec(output) ?? [];
+      const [, found] = /ready (\d+)\n/.exec(output) ?? [];
       if (found !== undefined) resolve(found);
     });
     void gone.then(() => reject(new Error(`the server did not start: ${output}`)));
   });
   return {
-    urls: ports.split(" ").map((port) => `http://127.0.0.1:${port}`),
+    url: `http://127.0.0.1:${port}`,
     kill: async () => {
       child.kill("SIGKILL");
       await gone;

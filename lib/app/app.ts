@@ -34,7 +34,7 @@ import type { LocalWorldId } from "#lib/stand-in/world-id";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createShortMemory } from "#lib/workers/short-memory";
-import { createZkPool, type WorkerPool } from "#lib/workers/zk-worker-pool";
+import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
 import { startBackground } from "./background";
 import { type OpenedLog, openLog } from "./open-log";
@@ -90,12 +90,17 @@ const worldCallShares = {
 /** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
 const agentLifetimeMs = 20_000;
 
-/** What is different in a server of several processes. */
+/** The file of the threads that make and check costly proofs. */
+export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
+
+/** What is different in a server of several processes, or with several apps in one. */
 export interface AppOptions {
   /** The same in all of them. */
   peerSecret?: string;
   /** In all but the writer: the way to it. */
   writer?: Calls;
+  /** For proofs: shared by several apps of one process, and left open by each. */
+  proofThreads?: WorkerThreads;
 }
 
 type Clocked = { database: Context["database"]; clock: () => Date };
@@ -138,7 +143,8 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
   }
 }
 
-async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppOptions): Promise<App> {
+async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promise<App> {
+  const { writer, proofThreads } = options;
   const { database, files, source, guard, firstOrigin } = opened;
   const clock = () => new Date();
   const signers = await openSigners(database, source, firstOrigin);
@@ -148,7 +154,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
   const limiter = createRateLimiter(database, redis, clock);
   const world = await openWorldId(env, files, random);
   const sequencer = createLogSequencer({ database, keys, guard, random, logger });
-  const pool = createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") });
+  const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
   const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
   const context: Context = {
     settings: env,

@@ -395,7 +395,7 @@ describe("countersign.mjs", () => {
       `curl -fsSO ${base}/countersign.mjs && curl -fsSO ${base}/countersign.mjs.sha256 && sha256sum -c countersign.mjs.sha256`,
     );
     expect(fetched).toEqual({ code: 0, out: "countersign.mjs: OK\n" });
-    expect(await readFile(inFolder("countersign.mjs"))).toEqual(await readFile(program));
+    expect((await readFile(inFolder("countersign.mjs"))).equals(await readFile(program))).toBe(true);
     const made = await shell(
       `printf '{"a":1}' | node countersign.mjs attest piped-bot Paid --inputs - --json > made.json && node countersign.mjs verify made.json --base ${base}`,
     );

@@ -30,7 +30,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("three processes on one Pos
   it("migrates and makes the first keys once, and sequences concurrent load into one log", async () => {
     const start = () => startServerProcess(settings);
     const servers = await Promise.all([start(), start(), start()]);
-    const urls = servers.flatMap((server) => server.urls);
+    const urls = servers.map(({ url }) => url);
     const [first] = servers;
     const key = await fetchApiKey(urls[0] ?? "");
     const loads = urls.map((url) => startLoad(url, key, 8));

@@ -52,21 +52,32 @@ export interface PoolOptions {
   idleSeconds?: number;
   /** What the 503 says when the pool is full. */
   busyDetail?: string;
+  /** Shared with other pools; they stay when this one closes. Default: threads of its own. */
+  threads?: WorkerThreads;
 }
 
+export type WorkerThreads = Piscina;
+
 /** Starts no thread before the first job. */
-export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
-  options: PoolOptions,
-): WorkerPool<Jobs> {
-  const { workerFile, maxThreads = defaultThreads(), maxQueued = 32, maxPerOwner = 12 } = options;
-  const { maxRemembered = 1_000, idleSeconds = 60, busyDetail = tooManyProofs } = options;
-  const piscina = new Piscina({
+export function openThreads(
+  options: Pick<PoolOptions, "workerFile" | "maxThreads" | "idleSeconds">,
+): WorkerThreads {
+  const { workerFile, maxThreads = defaultThreads(), idleSeconds = 60 } = options;
+  return new Piscina({
     filename: workerFile,
     minThreads: 0,
     maxThreads,
     idleTimeout: idleSeconds * 1_000,
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   });
+}
+
+export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
+  options: PoolOptions,
+): WorkerPool<Jobs> {
+  const { maxThreads = defaultThreads(), maxQueued = 32, maxPerOwner = 12 } = options;
+  const { maxRemembered = 1_000, busyDetail = tooManyProofs } = options;
+  const workers = options.threads ?? openThreads(options);
   const memo = createBoundedMemo(maxRemembered);
   const queue = createFairQueue({
     slots: maxThreads,
@@ -79,7 +90,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   const pool: WorkerPool<Jobs> = {
     async run(name, input, share) {
       if (closing) throw new AppError("service_unavailable", "this instance is shutting down");
-      const job = queue.run(share, () => piscina.run(input, { name }));
+      const job = queue.run(share, () => workers.run(input, { name }));
       return await job;
     },
     runRemembered(name, input, share) {
@@ -88,12 +99,12 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
         .digest("base64");
       return recall(memo, key, share, () => pool.run(name, input, share));
     },
-    threadCount: () => piscina.threads.length,
+    threadCount: () => workers.threads.length,
     async close() {
       closing = true;
       // Piscina's own close() drops the jobs that still wait for a thread.
       await queue.drain();
-      await piscina.destroy();
+      if (workers !== options.threads) await workers.destroy();
     },
   };
   return pool;
