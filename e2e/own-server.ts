@@ -12,7 +12,8 @@ export interface OwnServer {
   readonly base: string;
   /** Its DATA_DIR. */
   readonly folder: string;
-  start(): Promise<void>;
+  /** `settings`: until it is stopped. */
+  start(settings?: Record<string, string>): Promise<void>;
   stop(): Promise<void>;
   /** `npm run keys -- …` on its data, while it is stopped. */
   runKeys(...args: string[]): Promise<void>;
@@ -46,8 +47,9 @@ export async function makeOwnServer(): Promise<OwnServer> {
     base,
     folder,
     stop,
-    async start() {
-      server = spawn(process.execPath, [...quickStart, "dist/server.mjs"], { stdio: "ignore", env });
+    async start(settings = {}) {
+      const args = [...quickStart, "dist/server.mjs"];
+      server = spawn(process.execPath, args, { stdio: "ignore", env: { ...env, ...settings } });
       await expect.poll(ask, { timeout: 60_000 }).toBe(200);
     },
     async runKeys(...args) {

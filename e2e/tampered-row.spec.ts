@@ -1,4 +1,7 @@
-/** A row that someone changed in the database: the server itself says invalid, and the browser agrees with that. */
+/**
+ * A row that someone changed in the database: the server itself says invalid, and the browser agrees with that. Then a
+ * sign-in while the mail server is gone, on the same server.
+ */
 import path from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { expect } from "@playwright/test";
@@ -7,6 +10,8 @@ import { getApiKey } from "./approval-helpers";
 import { makeOwnServer, type OwnServer } from "./own-server";
 import { attest, authorize, pageBot } from "./public-pages-helpers";
 import { test } from "./test";
+
+test.describe.configure({ mode: "serial" });
 
 let server: OwnServer;
 
@@ -42,7 +47,7 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   );
   expect(relabelled.affectedRows).toBe(1);
   await database.close();
-  await server.start();
+  await server.start({ SMTP_URL: "smtp://127.0.0.1:1", MAIL_FROM: "no-reply@example.com" });
 
   await page.goto(made.public_url);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Not authentic");
@@ -72,4 +77,13 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   }
   const home = await (await fetch(server.base)).text();
   expect(home).not.toMatch(/Paid 7/);
+});
+
+test("a sign-in says that mail is out of reach, and keeps what was typed", async ({ page }) => {
+  await page.goto(`${server.base}/portal/sign-in`);
+  const address = page.getByLabel("E-mail address");
+  await address.fill("someone@example.com");
+  await address.press("Enter");
+  await expect(page.getByText("the mail could not be sent; try again shortly")).toBeVisible();
+  await expect(address).toHaveValue("someone@example.com");
 });

@@ -9,16 +9,19 @@ import { acceptInvitation, inviteMember } from "#lib/accounts/invitations";
 import { listNoticeSettings } from "#lib/accounts/notice-settings";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
 import type { MemberPrincipal } from "#lib/door/principal";
+import { AppError } from "#lib/errors";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { saveNotices } from "./(account)/inbox/actions";
+import { requestLink } from "./sign-in/actions";
 
 const browser = vi.hoisted(() => ({
   cookies: new Map<string, string>(),
   origin: "http://localhost:3000",
   session: null as { userId: string; email: string; label: string } | null,
+  mail: async () => {},
 }));
 vi.mock("next/headers", () => ({
   headers: async () => new Headers({ origin: browser.origin }),
@@ -39,7 +42,7 @@ vi.mock("next/cache", () => ({ revalidatePath: () => {} }));
 vi.mock("#lib/pages/session", () => ({
   readSession: async () => browser.session,
   endSession: async () => {},
-  requestSignInLink: async () => {},
+  requestSignInLink: () => browser.mail(),
   completeSignIn: async () => new Response(),
 }));
 
@@ -171,6 +174,18 @@ it("changes which e-mails a person gets for the organization that the form names
   expect(await settings()).toMatchObject({ requests: "named", decisions: false });
   expect(await saveNotices(idle, form)).toMatchObject({ status: "done" });
   expect(await settings()).toMatchObject({ requests: "all", decisions: true, reminders: false });
+});
+
+it("says on the sign-in form that mail is out of reach, and keeps the address", async () => {
+  const detail = "the mail could not be sent; try again shortly";
+  browser.mail = () => Promise.reject(new AppError("service_unavailable", detail));
+  const state = await requestLink(idle, formOf({ email: "someone@example.com" }));
+  browser.mail = async () => {};
+  expect(state).toMatchObject({
+    status: "failed",
+    message: detail,
+    values: { email: "someone@example.com" },
+  });
 });
 
 describe.each(routes)("%s", (name, handler) => {

@@ -248,7 +248,13 @@ describe("webhooks listen", () => {
   it("prints what comes, once, refuses what is not signed, and leaves no endpoint behind", async () => {
     const running = run(["webhooks", "listen", "--count", "2"]);
     const { url } = await listening();
-    expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+    const forged = {
+      "webhook-id": "msg_forged",
+      "webhook-timestamp": String(Math.floor(Date.now() / 1000)),
+      "webhook-signature": "v1,AAAA",
+    };
+    for (const headers of [{}, forged])
+      expect((await fetch(url, { method: "POST", headers, body: "{}" })).status).toBe(401);
     await runForJson("attest", "cli-bot", "Paid", "--inputs-hash", "a");
     const made = await runForJson("authorize", "cli-bot", "Pay", "--inputs-hash", "a");
     await openRequest(test, made).deny();

@@ -4,6 +4,7 @@ import { describeError, errorNames } from "#lib/errors";
 import { quietRuntime } from "#support/client";
 import { createCountersign } from "./create";
 import { ApiError, ConnectionError, CountersignError, problemCodes } from "./errors";
+import { send } from "./transport";
 
 const problem = (status: number, code: string, more: object = {}, headers: Record<string, string> = {}) =>
   Response.json({ code, detail: "why", request_id: "req_1", ...more }, { status, headers });
@@ -84,6 +85,21 @@ describe("a request", () => {
     expect(error).toBeInstanceOf(ConnectionError);
     expect((error as Error).cause).toEqual(new TypeError("fetch failed"));
     expect(sent).toHaveLength(5);
+  });
+
+  it("is sent once if it changes something and has no key", async () => {
+    let count = 0;
+    const fetch = () => {
+      count += 1;
+      return broken();
+    };
+    const runtime = { ...quietRuntime(), randomUuid: () => "", now: () => new Date(0) };
+    const service = { ...runtime, fetch, baseUrl: "https://countersign.example", apiKey: undefined };
+    const path = "/v1/keys/verify";
+    expect(await failureOf(send(service, { method: "POST", path }))).toBeInstanceOf(ConnectionError);
+    expect(count).toBe(1);
+    await failureOf(send(service, { method: "GET", path }));
+    expect(count).toBe(6);
   });
 
   it("is not repeated if the service refused it", async () => {

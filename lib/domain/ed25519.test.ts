@@ -84,21 +84,25 @@ describe("verifyEd25519Strict", () => {
     }
   });
 
-  it("refuses a signature with a torsion part in R, on which libraries disagree", () => {
-    const { scalar } = ed25519.utils.getExtendedPublicKey(SEED);
+  it.each([
+    ["R", TORSION_POINT, ed25519.Point.ZERO],
+    ["the key", ed25519.Point.ZERO, TORSION_POINT],
+  ])("refuses a signature with a torsion part in %s, on which libraries disagree", (_, ofR, ofKey) => {
+    const { scalar, point } = ed25519.utils.getExtendedPublicKey(SEED);
     const nonce = 12345n;
-    const R = ed25519.Point.BASE.multiply(nonce).add(TORSION_POINT).toBytes();
-    const digest = createHash("sha512").update(R).update(PUBLIC_KEY).update(MESSAGE).digest();
+    const R = ed25519.Point.BASE.multiply(nonce).add(ofR).toBytes();
+    const publicKey = point.add(ofKey).toBytes();
+    const digest = createHash("sha512").update(R).update(publicKey).update(MESSAGE).digest();
     const { ORDER } = ed25519.Point.Fn;
     const S = (nonce + (littleEndian(digest) % ORDER) * scalar) % ORDER;
     const signature = concatBytes(
       R,
       Uint8Array.from(Buffer.from(S.toString(16).padStart(64, "0"), "hex").reverse()),
     );
-    expect(ed25519.verify(signature, MESSAGE, PUBLIC_KEY, { zip215: false })).toBe(true);
-    const key = createPublicKey(encodePublicKeyPem(PUBLIC_KEY));
+    expect(ed25519.verify(signature, MESSAGE, publicKey, { zip215: false })).toBe(true);
+    const key = createPublicKey(encodePublicKeyPem(publicKey));
     expect(verify(null, MESSAGE, key, signature)).toBe(false);
-    expect(verifyEd25519Strict(signature, MESSAGE, PUBLIC_KEY)).toBe(false);
+    expect(verifyEd25519Strict(signature, MESSAGE, publicKey)).toBe(false);
   });
 
   it.each([

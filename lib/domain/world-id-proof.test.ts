@@ -187,6 +187,16 @@ describe("checkProofV4", () => {
     });
   });
 
+  it("refuses a proof of another credential, which others issue", () => {
+    const passport = { ...unproved, issuer_schema_id: 11 };
+    const words = compressProof(prove(publicInputsV4(passport, "authz-x", 42n, keys) ?? []));
+    const proof = [...words.map(wordHex), unproved.merkle_root];
+    expect(checkProofV4({ ...passport, proof }, "authz-x", 42n, key, keys)).toEqual({
+      ok: false,
+      reason: "wrong_issuer",
+    });
+  });
+
   it("refuses when anything that it binds is another", () => {
     const cases: [Partial<WorldProofV4>, string?, bigint?][] = [
       [{ nonce: wordHex(78n) }],
@@ -198,6 +208,7 @@ describe("checkProofV4", () => {
       [{ nullifier_hash: wordHex(99n + SCALAR_FIELD_ORDER) }],
       [{ merkle_root: wordHex(1235n) }],
       [{ merkle_root: wordHex(1235n), proof: [...world.proof.slice(0, 4), wordHex(1235n)] }],
+      [{ proof: [...world.proof.slice(0, 4), wordHex(1235n)] }],
       [{ proof: [...world.proof.slice(0, 4)] }],
       [{ proof: [...world.proof, wordHex(1n)] }],
       [{ proof: [wordHex((words[0] ?? 0n) ^ 1n), ...world.proof.slice(1)] }],

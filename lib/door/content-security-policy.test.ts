@@ -17,6 +17,8 @@ describe("content security policy", () => {
     expect(directive(policy, "connect-src")).toEqual(["'self'"]);
     expect(directive(policy, "frame-ancestors")).toEqual(["'none'"]);
     expect(directive(policy, "default-src")).toEqual(["'none'"]);
+    expect(directive(policy, "base-uri")).toEqual(["'none'"]);
+    expect(directive(policy, "form-action")).toEqual(["'self'"]);
     expect(policy).toContain("upgrade-insecure-requests");
   });
 

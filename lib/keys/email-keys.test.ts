@@ -1,6 +1,7 @@
 /** API keys by e-mail on both databases: code guessing, enumeration of addresses, keys in the wrong places. */
 import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AppError } from "#lib/errors";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind, databaseKinds } from "#support/databases";
 
@@ -67,6 +68,17 @@ describe.each(databaseKinds)("API keys by e-mail (%s)", (kind) => {
     ]);
     expect(dump).not.toContain(key);
     expect(dump).not.toContain(key.slice(12, -4));
+  });
+
+  it("says that mail is out of reach, to known and unknown addresses alike", async () => {
+    const { context } = test.app;
+    const { mailer } = context;
+    const down = new AppError("service_unavailable", "mail cannot be sent right now; try again shortly");
+    context.mailer = { send: () => Promise.reject(down) };
+    const answers = [await request("ada@example.com"), await request("stranger@example.com")];
+    context.mailer = mailer;
+    for (const { status, body } of answers)
+      expect([status, body.code, body.detail]).toEqual([503, "service_unavailable", down.detail]);
   });
 
   it("gives one organization to one person, whatever the case of the address", async () => {

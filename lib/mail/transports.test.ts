@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import PostalMime from "postal-mime";
 import { SMTPServer } from "smtp-server";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Mailer } from "./mailer";
 import { createResendMailer, createSmtpMailer } from "./transports";
 
 const mail = {
@@ -95,5 +97,25 @@ describe("mail through SMTP", () => {
     stop = async () => {};
     const mailer = createSmtpMailer("smtp://127.0.0.1:1", from);
     await expect(mailer.send(mail)).rejects.toMatchObject({ errorName: "service_unavailable" });
+  });
+});
+
+describe("a mail service that takes a connection and says no more", () => {
+  it.each<[string, string, (port: number) => Mailer]>([
+    ["Resend", "", (port) => createResendMailer("re_test", from, `http://127.0.0.1:${port}`, 50)],
+    ["SMTP", "220 mail\r\n", (port) => createSmtpMailer(`smtp://127.0.0.1:${port}`, from, 50)],
+  ])("is given up after the time limit (%s)", async (_, greeting, makeMailer) => {
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) => {
+      sockets.push(socket.on("error", () => {}));
+      socket.write(greeting);
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    stop = async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    };
+    const { port } = server.address() as AddressInfo;
+    await expect(makeMailer(port).send(mail)).rejects.toMatchObject({ errorName: "service_unavailable" });
   });
 });

@@ -9,20 +9,25 @@ const outOfReach = (cause: unknown) =>
   new AppError("service_unavailable", "mail cannot be sent right now; try again shortly", { cause });
 
 /** Somebody waits for the answer to a request while mail is handed over. */
-const timeoutMs = 10_000;
+const usualTimeoutMs = 10_000;
 
-function rejectLater(): Promise<never> {
+function rejectAfter(timeoutMs: number): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(() => reject(new Error("the mail service did not respond in time")), timeoutMs).unref();
   });
 }
 
-export function createResendMailer(apiKey: string, from: string, baseUrl?: string): Mailer {
+export function createResendMailer(
+  apiKey: string,
+  from: string,
+  baseUrl?: string,
+  timeoutMs = usualTimeoutMs,
+): Mailer {
   const resend = new Resend(apiKey, baseUrl === undefined ? {} : { baseUrl });
   return {
     send: async ({ idempotencyKey, ...mail }) => {
       const once = idempotencyKey === undefined ? {} : { idempotencyKey };
-      const sent = Promise.race([resend.emails.send({ from, ...mail }, once), rejectLater()]);
+      const sent = Promise.race([resend.emails.send({ from, ...mail }, once), rejectAfter(timeoutMs)]);
       const { error } = await sent.catch((cause: unknown) => {
         throw outOfReach(cause);
       });
@@ -37,11 +42,16 @@ function messageIdOf(key: string, from: string): string {
   return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
 }
 
-export function createSmtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport(
-    { url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
-    { from },
-  );
+/** Options beside a URL are ignored: what nodemailer is to know must be in its query. Its own limits are minutes. */
+function withTimeLimits(text: string, timeoutMs: number): string {
+  const url = new URL(text);
+  for (const name of ["connectionTimeout", "greetingTimeout", "socketTimeout"])
+    if (!url.searchParams.has(name)) url.searchParams.set(name, String(timeoutMs));
+  return url.href;
+}
+
+export function createSmtpMailer(url: string, from: string, timeoutMs = usualTimeoutMs): Mailer {
+  const transport = createTransport(withTimeLimits(url, timeoutMs), { from });
   return {
     send: async ({ idempotencyKey, ...mail }) => {
       const once = idempotencyKey === undefined ? {} : { messageId: messageIdOf(idempotencyKey, from) };

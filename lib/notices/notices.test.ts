@@ -29,7 +29,10 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
   let mailer: Mailer;
 
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: "3" });
+    test = await startTestApp(kind, {
+      LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: "3",
+      LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: "5",
+    });
     context = test.app.context;
     mailer = context.mailer;
   });
@@ -150,16 +153,26 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
     expect(rows).toEqual([]);
   });
 
-  it("are bounded for each address, and the rest waits", async () => {
+  it("are bounded for each address and each organization, and the rest waits", async () => {
+    const waiting = async () =>
+      (
+        await context.database.query(
+          `SELECT attempts, next_attempt_at > clock_timestamp() + interval '61 seconds' AS is_later FROM notices
+           WHERE organization_id = $1 AND status <> 'sent'`,
+          [owner.organizationId],
+        )
+      ).rows;
+    const later = { attempts: 0, is_later: true };
+    const bob = `bob${counter}@example.com`;
+    await addConfirmed(test, owner, "Bob", bob);
     for (const action of ["a", "b", "c", "d"]) await request({ action, approvers: ["Ana"] });
     await sendAll(test);
-    const { rows } = await context.database.query(
-      `SELECT attempts, next_attempt_at > clock_timestamp() + interval '61 seconds' AS is_later FROM notices
-       WHERE organization_id = $1 AND status <> 'sent'`,
-      [owner.organizationId],
-    );
-    expect(rows).toEqual([{ attempts: 0, is_later: true }]);
+    expect(await waiting()).toEqual([later]);
     expect(await mailsTo(test, ana)).toHaveLength(1 + 3);
+    for (const action of ["e", "f", "g"]) await request({ action, approvers: ["Bob"] });
+    await sendAll(test);
+    expect(await waiting()).toEqual([later, later]);
+    expect(await mailsTo(test, bob)).toHaveLength(1 + 2);
   });
 
   it("remind once, and say what became of it, if the person wants that", async () => {
@@ -238,6 +251,32 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
     });
     expect(erased.status).toBe(200);
     expect(await mailsTo(test, ana)).toHaveLength(1);
+  });
+
+  it("say nothing of a request whose content was erased while they waited", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const down = new AppError("service_unavailable", "mail cannot be sent right now");
+    context.mailer = { send: () => Promise.reject(down) };
+    const { made } = await request({ approvers: ["Ana"] });
+    await approveUnproven(test, made.request_id);
+    const { human_authorization } = (await test.call("GET", `/v1/authorize/${made.request_id}`, { key }))
+      .body;
+    const body = { agent_slug: slug(), action: made.action, inputs_hash: "x", human_authorization };
+    const { attestation_id } = (await test.call("POST", "/v1/attest", { key, body })).body;
+    await test.call("DELETE", `/v1/attestations/${attestation_id}/content`, { key });
+    // Due again each time, because an attempt that began before may still put it off.
+    const become = async () => {
+      await context.database.query(
+        "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND status = 'pending'",
+        [made.request_id],
+      );
+      await sendNotices(context);
+      const { rows } = await context.database.query("SELECT status FROM notices WHERE request_id = $1", [
+        made.request_id,
+      ]);
+      return rows.map(({ status }) => status);
+    };
+    await expect.poll(become, slowly).toEqual(["dropped", "dropped", "dropped"]);
   });
 
   it("reach a member about all requests if they want, and others only of those that name them", async () => {

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { secretOf, signMessage } from "./keys";
 import { post } from "./post";
 
@@ -28,6 +28,10 @@ it("the guide's receiver", async () => {
   const child = spawn(process.execPath, [file], {
     env: { NODE_ENV: "test", WEBHOOK_SECRET: secretOf(keys), PORT: String(port) },
     stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => {
+    child.kill();
+    rmSync(folder, { recursive: true });
   });
   let out = "";
   child.stdout.on("data", (chunk) => {
@@ -52,6 +56,4 @@ it("the guide's receiver", async () => {
   await expect.poll(() => send(now)).toBe(204);
   expect([await send(now), await send(now - 600), await send(now, { body: "{}" })]).toEqual([204, 401, 401]);
   await expect.poll(() => out).toBe("attestation.created x\n");
-  child.kill();
-  rmSync(folder, { recursive: true });
 });

@@ -390,6 +390,21 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
     expect(await left()).toBe(0);
   });
 
+  it("go to public addresses alone, whether an endpoint or a request names them", async () => {
+    const endpoint = await create("attestation.created");
+    const url = "https://169.254.169.254/latest";
+    const asked = { agent_slug: `bot-${person}`, action: "a", callback_url: url };
+    const refused = [
+      [await api("POST", "", { url, events: ["attestation.created"] }), "/url"],
+      [await api("PATCH", `/${endpoint.id}`, { url }), "/url"],
+      [await test.call("POST", "/v1/authorize", { key, body: asked }), "/callback_url"],
+    ] as const;
+    for (const [{ status, body }, pointer] of refused)
+      expect([status, body.errors]).toEqual([422, [{ pointer, message: "must lead to a public address" }]]);
+    const { webhooks } = (await api("GET", "")).body;
+    expect(webhooks.map((one: { url: string }) => one.url)).toEqual([receiver.url]);
+  });
+
   it("keep their keys unreadable in the database, and out of every answer but the first", async () => {
     const endpoint = await create("attestation.created");
     const secret = Buffer.from(endpoint.secret.replace("whsec_", ""), "base64");
