@@ -63,6 +63,10 @@ const schema = z.object({
     .string()
     .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
     .optional(),
+  LOG_TILES_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine(isBareAddress, "must be scheme, host and path alone")
+    .optional(),
   WITNESSES: text.transform((value, context) => {
     try {
       return value === undefined ? undefined : parseWitnessPolicy(value);

@@ -9,6 +9,7 @@ import { Redis } from "ioredis";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
 import { createWakeups } from "#lib/db/wakeups";
+import { originOfLog } from "#lib/domain/log-epochs";
 import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
 import { unknownKeyPolicy } from "#lib/door/limits";
@@ -22,6 +23,7 @@ import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
 import { createLogSequencer } from "#lib/log/sequencer";
+import { createStaticTiles } from "#lib/log/static-tiles";
 import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
 import type { Mailer } from "#lib/mail/mailer";
@@ -173,6 +175,12 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
     notBefore: time.notBefore,
+    staticTiles: createStaticTiles({
+      url: env.LOG_TILES_URL,
+      clock,
+      logger,
+      findKey: (id) => keys.logVerifierKey(originOfLog(firstOrigin, id)),
+    }),
     timeAuthorities: time.timeAuthorities,
   };
   sequencer.onCommit(time.onCommit);

@@ -2,12 +2,14 @@
  *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs
  *   npm run log -- snapshot                         sign the heads of all agents' records into the log
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
+ *   npm run log -- export-tiles FOLDER              write the logs as static files, or what is new of them
  */
 import { mergeHeads } from "#lib/domain/agent-heads";
 import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
 import { makeSnapshot, readSinceSnapshot } from "#lib/log/agent-heads";
 import { checkStoredRecords } from "#lib/log/check-records";
 import { checkStoredSnapshots } from "#lib/log/check-snapshots";
+import { exportTiles } from "#lib/log/export-tiles";
 import { checkStoredLogs, requireOwnHistory } from "#lib/log/history";
 import { keyEventKind, makeKeyEvent } from "#lib/log/key-events";
 import { beginEpoch } from "#lib/log/new-epoch";
@@ -19,7 +21,7 @@ import type { Signer } from "#lib/signing/signer";
 import { runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 
-const usage = "usage: npm run log -- check | snapshot | new-epoch [--new-log-key]";
+const usage = "usage: npm run log -- check | snapshot | new-epoch [--new-log-key] | export-tiles FOLDER";
 
 async function check({ database }: CommandContext): Promise<number> {
   const logs = await checkStoredLogs(database.db, (origin, checked, size) => {
@@ -102,13 +104,28 @@ async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<n
   return 0;
 }
 
+async function exportTo({ database, env }: CommandContext, folder: string): Promise<number> {
+  const exported = await exportTiles(database.db, env.WITNESSES, folder);
+  for (const { origin, from, size, files } of exported)
+    say(`${origin}: ${size} entries, ${size - from} of them new; ${files} files written.`);
+  return 0;
+}
+
 runCommand(usage, async (argv) => {
   const { words, flags } = readCommandLine(argv, { flags: ["new-log-key"] });
   const [name, ...rest] = words;
+  if (name === "export-tiles" && flags.size === 0) {
+    const [folder, ...more] = rest;
+    if (folder === undefined) throw new UsageError("FOLDER is missing");
+    if (more.length > 0) throw unexpectedWords(rest, 1);
+    return withCommandContext((context) => exportTo(context, folder));
+  }
   if (rest.length > 0) throw unexpectedWords(rest, 0);
   if (name === "check" && flags.size === 0) return withCommandContext(check);
   if (name === "snapshot" && flags.size === 0) return withCommandContext(snapshot);
   if (name === "new-epoch")
     return withCommandContext((context) => newEpoch(context, flags.has("new-log-key")));
-  throw new UsageError(`check, snapshot or new-epoch is expected, not ${argv.join(" ") || "nothing"}`);
+  throw new UsageError(
+    `check, snapshot, new-epoch or export-tiles is expected, not ${argv.join(" ") || "nothing"}`,
+  );
 });

@@ -5,12 +5,14 @@ import type { SigningKeys } from "#lib/signing/signing-keys";
 import type { ForkGuard } from "./fork-guard";
 import type { NotBeforeSource } from "./not-before";
 import type { LogSequencer } from "./sequencer";
+import type { StaticTiles } from "./static-tiles";
 
 export interface LogContext extends DoorContext {
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;
   notBefore: NotBeforeSource;
+  staticTiles: StaticTiles;
   /** Whose time stamps count. */
   timeAuthorities: readonly Certificate[];
 }

@@ -21,11 +21,14 @@ async function answerCheckpoint({ database, settings }: LogContext, logId: numbe
 const immutable = "public, max-age=31536000, immutable";
 
 async function answerTile(
-  { database }: LogContext,
+  { database, staticTiles }: LogContext,
   logId: number,
-  path: string | undefined,
+  rest: string | undefined,
 ): Promise<Response> {
-  return answerBytes(await readTilePath(database.db, logId, `tile/${path ?? ""}`));
+  const path = `tile/${rest ?? ""}`;
+  const location = staticTiles.addressOf(logId, path);
+  if (location === null) return answerBytes(await readTilePath(database.db, logId, path));
+  return new Response(null, { status: 307, headers: { location, "cache-control": "public, max-age=3600" } });
 }
 
 /** Only the one spelling of a size. */

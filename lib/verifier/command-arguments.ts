@@ -34,6 +34,7 @@ What to verify
   --agent SLUG      monitor: also follow this agent's record; can be repeated
   --witness-url URL monitor: what this witness has cosigned last must be part of the log; can be repeated
   --proof FILE      record, monitor: where to write what was found (default: countersign-proof.json)
+  --log-url URL     log check: read checkpoint and tiles below this address, such as an exported copy
   --all             log check: read every entry and recompute every hash of the tree
   --json            print the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
@@ -67,6 +68,7 @@ const valued = [
   "witness-url",
   "proof",
   "world-chain-rpc",
+  "log-url",
 ] as const;
 const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
 type Valued = (typeof valued)[number];
