@@ -63,6 +63,7 @@ const schema = z.object({
     .string()
     .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
     .optional(),
+  LOG_LIST: text,
   LOG_TILES_URL: z
     .url({ protocol: /^https?$/ })
     .refine(isBareAddress, "must be scheme, host and path alone")

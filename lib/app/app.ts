@@ -22,6 +22,7 @@ import { createCallers } from "#lib/keys/callers";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
+import { openLogList } from "#lib/log/log-list";
 import { createLogSequencer } from "#lib/log/sequencer";
 import { createStaticTiles } from "#lib/log/static-tiles";
 import { logger } from "#lib/logger";
@@ -148,6 +149,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
+  const logList = await openLogList(env.LOG_LIST, firstOrigin);
   const world = await openWorldId(env, files, random);
   const sequencer = createLogSequencer({ database, keys, guard, random, logger });
   const pool = createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") });
@@ -175,6 +177,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
     notBefore: time.notBefore,
+    logList,
     staticTiles: createStaticTiles({
       url: env.LOG_TILES_URL,
       clock,

@@ -15,7 +15,7 @@ Verifies a Countersign receipt: an attestation (the response of GET /v1/verify/{
 bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof; with "pack", an evidence pack. Needs only Node 20 or newer.
 
 Keys to trust (default: the keys of the receipt's own server, which the output points out)
-  --keys FILE       a saved response of GET /v1/pubkey; no key is fetched
+  --keys FILE       a saved response of GET /v1/pubkey, or a log list; no key is fetched
   --key KEY         an attestation key: PEM, a PEM file, or base64 of 32 bytes; can be repeated
   --log-vkey VKEY   the log's C2SP verifier key; can be repeated
   --witness VKEY    a witness whose clock you trust; can be repeated
