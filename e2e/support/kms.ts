@@ -17,6 +17,7 @@ import type { IncomingMessage } from "node:http";
 import { listen } from "./listen";
 
 export const awsKey = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab";
+export const nextAwsKey = awsKey.replace("1234abcd", "5678abcd");
 export const googleKey = "projects/p/locations/global/keyRings/r/cryptoKeys/k";
 const awsCredentials = { id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
 
@@ -139,10 +140,10 @@ export async function startKms(): Promise<TestKms> {
     const { KeyId, Plaintext, CiphertextBlob, EncryptionContext } = JSON.parse(body);
     if (isDisabled) throw new Refusal(400, "DisabledException", `${awsKey} is disabled.`);
     const verb = String(request.headers["x-amz-target"]).replace("TrentService.", "");
-    if (KeyId !== awsKey)
+    if (![awsKey, nextAwsKey].includes(KeyId))
       throw new Refusal(400, verb === "Decrypt" ? "IncorrectKeyException" : "NotFoundException");
     granted.push(verb);
-    const context = JSON.stringify(EncryptionContext);
+    const context = KeyId + JSON.stringify(EncryptionContext);
     if (verb === "Encrypt")
       return {
         KeyId,

@@ -1,6 +1,6 @@
 /**
  * The public list of logs that run side by side, in the shape of Certificate Transparency's log list (version 3), whose
- * `tiled_logs` have three fields more: `number`, `origin` and `attestation_keys`. Each service with a database of its own
+ * `tiled_logs` have four fields more: `number`, `origin`, `vkey` and `attestation_keys`. Each service with a database of its own
  * has a number from 1 to 255, which is the last byte of the attestation ids that it makes.
  */
 import { isJsonObject, type JsonObject } from "./canonical-json";

@@ -63,13 +63,13 @@ export function openSecretFiles(folder: string, wrapping: KeyWrapping): SecretFi
   };
 }
 
-/** Wraps every plain secret of the folder in place. Returns the files that it wrapped. */
+/** Wraps every secret of the folder in place that the wrapping key has not wrapped yet. Returns the files that it wrapped. */
 export async function wrapSecretFiles(folder: string, wrapping: KeyWrapping): Promise<string[]> {
   const names = existsSync(folder) ? await readdir(folder) : [];
   const wrapped: string[] = [];
   for (const name of names.filter((one) => !one.startsWith("."))) {
     const file = path.join(folder, name);
-    const sealed = await wrapping.sealPlain((await readIfThere(file)) ?? "", purposeOf(name));
+    const sealed = await wrapping.rewrap((await readIfThere(file)) ?? "", purposeOf(name), file);
     if (sealed === null) continue;
     const draft = path.join(folder, `.${name}.${process.pid}`);
     await writeDraft(draft, sealed);

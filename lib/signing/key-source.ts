@@ -47,7 +47,7 @@ export async function wrapKeySettings(env: Env, wrapping: KeyWrapping): Promise<
   for (const purpose of purposes) {
     const setting = keySettings[purpose];
     const text = env[setting];
-    const sealed = text === undefined ? null : await wrapping.sealPlain(text, keyFiles[purpose]);
+    const sealed = text === undefined ? null : await wrapping.rewrap(text, keyFiles[purpose], setting);
     if (sealed !== null) lines.push(`${setting}=${sealed}`);
   }
   return lines;

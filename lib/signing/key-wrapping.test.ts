@@ -8,7 +8,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseEnv } from "#lib/env";
 import { expectExit } from "#support/commands";
 import { anyKind } from "#support/databases";
-import { awsKey, awsSettings, googleKey, serviceAccount, startKms, type TestKms } from "#support/kms";
+import {
+  awsKey,
+  awsSettings,
+  googleKey,
+  nextAwsKey,
+  serviceAccount,
+  startKms,
+  type TestKms,
+} from "#support/kms";
 import { attest, closeHomes, isValid, makeHome, run, runBeside, start } from "#support/operator-commands";
 import { createKeyWrapping } from "./key-wrapping";
 
@@ -98,6 +106,17 @@ describe("requests", () => {
     give(given);
     await expect(createKeyWrapping(parseEnv(given)).seal(secret, "u")).rejects.toThrow("InvalidSignature");
     expect(kms.granted).toEqual([]);
+  });
+
+  it("wrap a secret again under another key, which needs both keys, and only once", async () => {
+    give(awsSettings(kms.url));
+    const by = (key: string) => createKeyWrapping(parseEnv({ KEY_WRAPPING_KEY: `aws-kms:${key}` }));
+    const old = await by(awsKey).seal(secret, "u");
+    const next = (await by(nextAwsKey).rewrap(old, "u", "F")) ?? "";
+    expect(next.startsWith(`aws-kms:${nextAwsKey}:`)).toBe(true);
+    expect(await by(nextAwsKey).open(next, "u", "F")).toBe(secret);
+    expect(await by(nextAwsKey).rewrap(next, "u", "F")).toBeNull();
+    await expect(by(awsKey).open(next.replace(nextAwsKey, awsKey), "u", "F")).rejects.toThrow("Invalid");
   });
 
   it("to Google carry the token of the machine's metadata server if there is no account's file", async () => {

@@ -20,8 +20,11 @@ export interface KeyWrapping {
   open(text: string, use: string, name: string): Promise<string>;
   /** As it may be stored: wrapped if KEY_WRAPPING_KEY is set. */
   seal(secret: string, use: string): Promise<string>;
-  /** The same for a text that may be wrapped already, then null. What was wrapped is unwrapped again and compared. */
-  sealPlain(text: string, use: string): Promise<string | null>;
+  /**
+   * The text as KEY_WRAPPING_KEY wraps it, whether it was plain or wrapped by another key; null if it is so already. It is
+   * unwrapped again and compared before it is given out.
+   */
+  rewrap(text: string, use: string, name: string): Promise<string | null>;
 }
 
 type Provider = "aws-kms" | "google-kms";
@@ -104,11 +107,13 @@ export function createKeyWrapping(env: Env): KeyWrapping {
       const ciphertext = await service.encrypt(key, Buffer.from(secret, "utf8"), use);
       return `${wrappingKey}:${Buffer.from(ciphertext).toString("base64")}`;
     },
-    sealPlain: async (text, use) => {
-      if (parseWrapped(text) !== null) return null;
-      const sealed = await wrapping.seal(text, use);
-      if ((await wrapping.open(sealed, use, "the new ciphertext")) === text) return sealed;
-      throw new Error("the key management service gave back another secret than it was sent");
+    rewrap: async (text, use, name) => {
+      const wrapped = parseWrapped(text);
+      if (wrapped !== null && `${wrapped.provider}:${wrapped.key}` === wrappingKey) return null;
+      const secret = wrapped === null ? text : await wrapping.open(text, use, name);
+      const sealed = await wrapping.seal(secret, use);
+      if ((await wrapping.open(sealed, use, `${name}, as it was just wrapped,`)) === secret) return sealed;
+      throw new Error(`${name}: the key management service gave back another secret than it was sent`);
     },
   };
   return wrapping;
