@@ -1,23 +1,15 @@
 /** The page of an attestation of another log in the list leads to that log's service. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import path from "node:path";
 import { expect, it } from "vitest";
 import { makeDataDir } from "#support/databases";
+import { writeLogList } from "#support/listed-logs";
 import { findPort } from "#support/ports";
 import { callServer, startServer } from "./server-process";
 
 it("a page of another log's attestation is a redirect, and of an unknown one none", async () => {
   const dataDir = await makeDataDir();
   const port = await findPort();
-  const list = path.join(dataDir, "list");
-  const entries = [
-    { number: 1, submission_url: `http://localhost:${port}/`, origin: `localhost:${port}/log` },
-    { number: 2, submission_url: "https://two.example/", origin: "two.example/log" },
-  ];
-  mkdirSync(list);
-  writeFileSync(path.join(list, "log-list.json"), JSON.stringify({ operators: [{ tiled_logs: entries }] }));
-  writeFileSync(path.join(list, "log-list.sig"), "");
+  const list = writeLogList(dataDir, [`http://localhost:${port}`, "https://two.example"]);
   const server = await startServer("server", dataDir, { PORT: String(port), LOG_LIST: list });
   try {
     const page = (ending: string) => `/verify/some-agent/0190a000-0000-7000-8000-0000000000${ending}`;
