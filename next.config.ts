@@ -21,7 +21,13 @@ const config: NextConfig = {
     // Most of a start would go into pages that nobody has asked for.
     preloadEntriesOnStart: false,
   },
-  serverExternalPackages: ["@electric-sql/pglite", "postgres", "piscina"],
+  serverExternalPackages: [
+    "@aws-sdk/client-kms",
+    "@electric-sql/pglite",
+    "google-auth-library",
+    "postgres",
+    "piscina",
+  ],
   turbopack: {
     root: path.resolve(import.meta.dirname),
     rules: { "*.md": { type: "text" } },

@@ -51,9 +51,22 @@ const schema = z.object({
   SIGNING_KEY: text,
   LOG_SIGNING_KEY: text,
   ZK_SIGNING_KEY: text,
+  KEY_WRAPPING_KEY: z
+    .string()
+    .regex(
+      /^(aws-kms:arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:(key|alias)\/[\w/-]+|google-kms:projects\/[\w.:/-]+\/cryptoKeys\/[\w-]+)$/,
+      "must be aws-kms: and a key's ARN, or google-kms: and a key's name (projects/…/cryptoKeys/…)",
+    )
+    .optional(),
+  GOOGLE_KMS_URL: z.url({ protocol: /^https?$/ }).default("https://cloudkms.googleapis.com"),
   LOG_ORIGIN: z
     .string()
     .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
+    .optional(),
+  LOG_LIST: text,
+  LOG_TILES_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine(isBareAddress, "must be scheme, host and path alone")
     .optional(),
   WITNESSES: text.transform((value, context) => {
     try {

@@ -9,6 +9,7 @@ import { Redis } from "ioredis";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
 import { createWakeups } from "#lib/db/wakeups";
+import { originOfLog } from "#lib/domain/log-epochs";
 import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
 import { unknownKeyPolicy } from "#lib/door/limits";
@@ -21,7 +22,9 @@ import { createCallers } from "#lib/keys/callers";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
+import { openLogList } from "#lib/log/log-list";
 import { createLogSequencer } from "#lib/log/sequencer";
+import { createStaticTiles } from "#lib/log/static-tiles";
 import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
 import type { Mailer } from "#lib/mail/mailer";
@@ -152,6 +155,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
+  const logList = await openLogList(env.LOG_LIST, firstOrigin);
   const world = await openWorldId(env, files, random);
   const sequencer = createLogSequencer({ database, keys, guard, random, logger });
   const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
@@ -179,6 +183,13 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
     notBefore: time.notBefore,
+    logList,
+    staticTiles: createStaticTiles({
+      url: env.LOG_TILES_URL,
+      clock,
+      logger,
+      findKey: (id) => keys.logVerifierKey(originOfLog(firstOrigin, id)),
+    }),
     timeAuthorities: time.timeAuthorities,
   };
   sequencer.onCommit(time.onCommit);

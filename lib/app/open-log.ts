@@ -7,6 +7,7 @@ import { logger } from "#lib/logger";
 import { type KeySource, readFirstOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles, type SecretFiles } from "#lib/signing/key-files";
 import { createKeySource } from "#lib/signing/key-source";
+import { createKeyWrapping } from "#lib/signing/key-wrapping";
 
 export interface OpenedLog {
   database: Database;
@@ -26,12 +27,13 @@ export async function openLog(env: Env): Promise<OpenedLog> {
   const database = await openDatabase({ databaseUrl, dataDir, processCount });
   if (database.isPooled) logger.warn(poolerAdvice);
   try {
-    const files = openSecretFiles(path.join(env.DATA_DIR, "keys"));
+    const wrapping = createKeyWrapping(env);
+    const files = openSecretFiles(path.join(env.DATA_DIR, "keys"), wrapping);
     const durable = database.kind === "embedded";
     return {
       database,
       files,
-      source: createKeySource(env, files),
+      source: createKeySource(env, files, wrapping),
       guard: await openForkGuard(path.join(env.DATA_DIR, "log-guard"), { durable, now: new Date() }),
       firstOrigin: env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? `${new URL(env.baseUrl).host}/log`,
     };

@@ -17,6 +17,7 @@ import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
 import { anyKind } from "#support/databases";
+import { writeLogList } from "#support/listed-logs";
 import { describedAnswers } from "#support/openapi-answers";
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read freely
@@ -86,8 +87,12 @@ const known = (): Record<string, string> => ({
 const bodyOf = (id: OperationId): TestCall =>
   requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
 
+let folder: string;
+
 beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "countersign-openapi-"));
   test = await startTestApp(anyKind, {
+    LOG_LIST: writeLogList(folder, ["http://localhost:3000"]),
     LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
     LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: "1000",
   });
@@ -109,6 +114,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await test.close();
   await strict.close();
+  await rm(folder, { recursive: true });
 });
 
 /** What the build makes. */

@@ -81,6 +81,7 @@ describe("paths of the table", () => {
     "/countersign.mjs.sha256",
     "/countersign.tgz",
     "/.well-known/jwks.json",
+    "/.well-known/log-list.sig",
     "/approve/t/deny",
   ])("takes %s", (path) => expect(isOperationPath(path)).toBe(true));
   it.each(["/", "/verify/a/b", "/approve/t", "/portal", "/v10/x", "/docs/api", "/verify.mjs.map"])(

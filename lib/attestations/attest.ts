@@ -13,6 +13,7 @@ import { type ZkKeyPair, zkPredicate } from "#lib/domain/disclosure";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { drawVerdicts } from "#lib/domain/identity-checks";
 import { uuidV7 } from "#lib/domain/ids";
+import { numberedRandom } from "#lib/domain/log-list";
 import { signedRequest } from "#lib/domain/signed-request";
 import type { ActionPredicate } from "#lib/domain/statement";
 import type { IdempotencyHold } from "#lib/door/idempotency";
@@ -44,7 +45,10 @@ async function buildPredicate(
   const agentSignature = body.agent_signature ?? undefined;
   const registered = describeRegistered(agent);
   return {
-    attestation_id: uuidV7(now.getTime(), context.random(16)),
+    attestation_id: uuidV7(
+      now.getTime(),
+      numberedRandom(context.random(16), context.logList?.number ?? null),
+    ),
     timestamp: now.toISOString(),
     key_id: context.keys.signer.keyId,
     organization: caller.organizationId,

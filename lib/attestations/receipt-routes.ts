@@ -1,25 +1,26 @@
 /** Runs the operations of lib/contract/operations-receipts.ts. */
 import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
-import { type Call, type Runs, requirePrincipal } from "#lib/door/route";
+import { type Runs, requirePrincipal } from "#lib/door/route";
 import { AppError } from "#lib/errors";
 import { readAnchors } from "./anchors";
+import { orElsewhere } from "./elsewhere";
 import { eraseContent } from "./erase";
 import { listAttestations } from "./own";
 import { type ProgramName, readProgramFile } from "./program-files";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
 
-const download = (kind: ReceiptFileKind) => async (call: Call<unknown, unknown, Context>) => {
-  const { context, params, principal } = call;
-  const { name, mediaType, content } = await readReceiptFile(context, params["id"] ?? "", principal, kind);
-  return new Response(content as BodyInit, {
-    headers: {
-      "content-type": mediaType,
-      "content-disposition": `attachment; filename="${name}"`,
-      "cache-control": "no-store",
-    },
+const download = (kind: ReceiptFileKind) =>
+  orElsewhere(async ({ context, params, principal }) => {
+    const { name, mediaType, content } = await readReceiptFile(context, params["id"] ?? "", principal, kind);
+    return new Response(content as BodyInit, {
+      headers: {
+        "content-type": mediaType,
+        "content-disposition": `attachment; filename="${name}"`,
+        "cache-control": "no-store",
+      },
+    });
   });
-};
 
 async function requireProgram(name: ProgramName) {
   const file = await readProgramFile(name);
@@ -52,7 +53,9 @@ export const receiptsRuns: Runs<typeof specs, Context> = {
   downloadTlogProof: download("tlog-proof"),
   downloadPayload: download("payload"),
   downloadSignature: download("signature"),
-  readAnchors: async ({ context, params }) => ({ body: await readAnchors(context, params["id"] ?? "") }),
+  readAnchors: orElsewhere(async ({ context, params }) => ({
+    body: await readAnchors(context, params["id"] ?? ""),
+  })),
   listAttestations: async (call) => ({
     body: await listAttestations(call.context, requirePrincipal(call), call.query),
   }),

@@ -5,6 +5,7 @@ import type { agentsOperations as agentsSpecs } from "#lib/contract/operations-a
 import type { attestationsOperations as specs } from "#lib/contract/operations-attestations";
 import { type Runs, requirePrincipal } from "#lib/door/route";
 import { attest } from "./attest";
+import { orElsewhere } from "./elsewhere";
 import { readAgentFeed } from "./feed";
 import { readAgentRecord } from "./record";
 import { writeJsonFeed } from "./syndication";
@@ -26,9 +27,9 @@ export const attestationsRuns: Runs<
       hold: call.hold,
     }),
   }),
-  verify: async ({ context, params, principal, ip }) => ({
+  verify: orElsewhere(async ({ context, params, principal, ip }) => ({
     body: await verifyAttestationById(context, params["id"] ?? "", principal, ip),
-  }),
+  })),
   agentRecord: async ({ context, params, query }) => ({
     body: await readAgentRecord(context, params["slug"] ?? "", query),
     headers: { "cache-control": "public, max-age=2" },

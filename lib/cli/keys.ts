@@ -2,11 +2,14 @@
  *   npm run keys -- list
  *   npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]
  *   npm run keys -- revoke attestation|zk KEY_ID [--from-index N] [--new-key-file FILE]
+ *   npm run keys -- wrap
  *
  * With the embedded database the service must be stopped; with PostgreSQL it may run, and reads the new key from the
  * files when it notices the change.
  */
 import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { readEnv } from "#lib/env";
 import { requireOwnHistory } from "#lib/log/history";
 import {
   type KeyChange,
@@ -15,7 +18,15 @@ import {
   replaceActiveKey,
   revokeRetiredKey,
 } from "#lib/log/rotate-keys";
-import { findKeySetting, keepNextKey, parseKeyText, randomKeyText } from "#lib/signing/key-source";
+import { wrapSecretFiles } from "#lib/signing/key-files";
+import {
+  findKeySetting,
+  keepNextKey,
+  parseKeyText,
+  randomKeyText,
+  wrapKeySettings,
+} from "#lib/signing/key-source";
+import { createKeyWrapping } from "#lib/signing/key-wrapping";
 import { activeKeyId, readAllKeys, type Signers } from "#lib/signing/signing-keys";
 import { runCommand, say } from "./shared/command-line";
 import { type KeyCommand, parseKeyArguments } from "./shared/key-arguments";
@@ -23,7 +34,8 @@ import { type CommandContext, withCommandContext } from "./shared/open-service";
 
 const usage = `usage: npm run keys -- list
        npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]
-       npm run keys -- revoke attestation|zk KEY_ID [--from-index N] [--new-key-file FILE]`;
+       npm run keys -- revoke attestation|zk KEY_ID [--from-index N] [--new-key-file FILE]
+       npm run keys -- wrap`;
 
 /** Where keys come from the settings, the new one must too: it is given as a file, and nothing is written. */
 async function findNextKey(
@@ -107,8 +119,21 @@ async function revoke(context: CommandContext, command: KeyCommand & { name: "re
   return tell(purpose, "revoked", await revokeRetiredKey(keyContext, purpose, keyId, fromIndex), context);
 }
 
+/** Without the database: until its keys are wrapped, the service refuses them. */
+async function wrap(): Promise<number> {
+  const env = readEnv();
+  if (env.KEY_WRAPPING_KEY === undefined) throw new Error("Set KEY_WRAPPING_KEY first.");
+  const wrapping = createKeyWrapping(env);
+  const folder = path.join(env.DATA_DIR, "keys");
+  for (const file of await wrapSecretFiles(folder, wrapping)) say(`${file} is wrapped.`);
+  for (const line of await wrapKeySettings(env, wrapping)) say(`Set ${line}`);
+  say("Every key is wrapped. Copies of plain keys, in backups for example, stay what they are: delete them.");
+  return 0;
+}
+
 runCommand(usage, async (argv) => {
   const command = parseKeyArguments(argv);
+  if (command.name === "wrap") return wrap();
   return withCommandContext((context) => {
     if (command.name === "rotate") return rotate(context, command);
     return command.name === "revoke" ? revoke(context, command) : list(context);

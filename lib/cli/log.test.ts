@@ -2,13 +2,14 @@
  * `npm run log` on a real database: a new log after a restored backup, and one that is begun while processes run. What
  * was logged before stays valid, and the public answers tell the whole story.
  */
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseVerifierKey } from "#lib/domain/signed-note";
 import { expectExit } from "#support/commands";
 import { databaseKinds } from "#support/databases";
 import { attest, checkWholeLog, closeHomes, isValid, makeHome, run, start } from "#support/operator-commands";
+import { readStaticLog } from "#support/tlog-reader";
 
 afterEach(closeHomes);
 
@@ -59,6 +60,15 @@ describe("the embedded database's log", () => {
     expect(checked.out).toContain("1 snapshots: ok");
     expectExit(checked, 0);
     expect((await run("log", ["snapshot"], home)).out).toContain("Nothing was added");
+    const tiles = path.join(String(home["DATA_DIR"]), "tiles");
+    expectExit(await run("log", ["export-tiles", tiles], home), 0);
+    for (const [part, log] of [
+      ["", old],
+      ["2", open],
+    ] as const) {
+      const read = (name: string) => readFileSync(path.join(tiles, part, name));
+      expect(readStaticLog(read, log.vkey).length).toBe(part === "" ? kept.log.tree_size : 3);
+    }
   });
 });
 

@@ -2,24 +2,32 @@
  *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs
  *   npm run log -- snapshot                         sign the heads of all agents' records into the log
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
+ *   npm run log -- export-tiles FOLDER              write the logs as static files, or what is new of them
+ *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
  */
+import { readFile } from "node:fs/promises";
 import { mergeHeads } from "#lib/domain/agent-heads";
-import { readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
+import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/domain/command-words";
+import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
 import { makeSnapshot, readSinceSnapshot } from "#lib/log/agent-heads";
 import { checkStoredRecords } from "#lib/log/check-records";
 import { checkStoredSnapshots } from "#lib/log/check-snapshots";
+import { exportTiles } from "#lib/log/export-tiles";
 import { checkStoredLogs, requireOwnHistory } from "#lib/log/history";
 import { keyEventKind, makeKeyEvent } from "#lib/log/key-events";
+import { makeLogList } from "#lib/log/make-log-list";
 import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
 import { logger } from "#lib/logger";
 import { reloadSigners } from "#lib/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
+import { createLocalSigner } from "#lib/signing/local-signer";
 import type { Signer } from "#lib/signing/signer";
 import { runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 
-const usage = "usage: npm run log -- check | snapshot | new-epoch [--new-log-key]";
+const usage =
+  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key] | export-tiles FOLDER |\n                         list FOLDER --key-file FILE URL...";
 
 async function check({ database }: CommandContext): Promise<number> {
   const logs = await checkStoredLogs(database.db, (origin, checked, size) => {
@@ -102,13 +110,48 @@ async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<n
   return 0;
 }
 
+async function exportTo({ database, env }: CommandContext, folder: string): Promise<number> {
+  const exported = await exportTiles(database.db, env.WITNESSES, folder);
+  for (const { origin, from, size, files } of exported)
+    say(`${origin}: ${size} entries, ${size - from} of them new; ${files} files written.`);
+  return 0;
+}
+
+/** Asks the services by HTTP, so it needs no database. */
+async function list(folder: string, urls: readonly string[], keyFile: string): Promise<number> {
+  const signer = createLocalSigner(await readFile(keyFile, "utf8"), keyFile);
+  const numbers = await makeLogList(folder, urls, signer, () => new Date());
+  for (const [number, base] of numbers) say(`${number}: ${base}`);
+  say(
+    `Set LOG_LIST=${folder} in each of them. The list is signed by the key\n${encodePublicKeyPem(signer.publicKey)}`,
+  );
+  return 0;
+}
+
 runCommand(usage, async (argv) => {
-  const { words, flags } = readCommandLine(argv, { flags: ["new-log-key"] });
+  const line = readCommandLine(argv, { valued: ["key-file"], flags: ["new-log-key"] });
+  const { words, flags } = line;
   const [name, ...rest] = words;
+  const keyFile = single(line, "key-file");
+  if (name === "list" && flags.size === 0) {
+    const [folder, ...urls] = rest;
+    if (folder === undefined || keyFile === undefined)
+      throw new UsageError("FOLDER or --key-file is missing");
+    return list(folder, urls, keyFile);
+  }
+  if (keyFile !== undefined) throw new UsageError(`${name} takes no --key-file`);
+  if (name === "export-tiles" && flags.size === 0) {
+    const [folder, ...more] = rest;
+    if (folder === undefined) throw new UsageError("FOLDER is missing");
+    if (more.length > 0) throw unexpectedWords(rest, 1);
+    return withCommandContext((context) => exportTo(context, folder));
+  }
   if (rest.length > 0) throw unexpectedWords(rest, 0);
   if (name === "check" && flags.size === 0) return withCommandContext(check);
   if (name === "snapshot" && flags.size === 0) return withCommandContext(snapshot);
   if (name === "new-epoch")
     return withCommandContext((context) => newEpoch(context, flags.has("new-log-key")));
-  throw new UsageError(`check, snapshot or new-epoch is expected, not ${argv.join(" ") || "nothing"}`);
+  throw new UsageError(
+    `check, snapshot, new-epoch, export-tiles or list is expected, not ${argv.join(" ") || "nothing"}`,
+  );
 });

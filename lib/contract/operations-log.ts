@@ -6,6 +6,7 @@
 import { bytesFile, textFile } from "./files";
 import { statementsQuery, statementsResponse } from "./log";
 import { anyone, type OperationSpec } from "./operation";
+import { anyObject } from "./primitives";
 
 const log = {
   method: "GET",
@@ -42,6 +43,19 @@ export const logOperations = {
     path: "/log/agent-heads/{covers_size}",
     file: bytesFile,
     summary: "The heads of all agents' records at this size of the log, 72 octets each, for 31 days",
+  },
+  log_list: {
+    ...log,
+    path: "/.well-known/log-list.json",
+    file: { mediaType: "application/json", schema: anyObject },
+    summary:
+      "The logs that run side by side with this one, in the shape of Certificate Transparency's log list",
+  },
+  log_list_signature: {
+    ...log,
+    path: "/.well-known/log-list.sig",
+    file: bytesFile,
+    summary: "The Ed25519 signature over the bytes of the log list",
   },
   log_statements: {
     ...log,

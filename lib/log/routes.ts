@@ -3,6 +3,7 @@
 import type { logOperations } from "#lib/contract/operations-log";
 import type { serviceOperations } from "#lib/contract/operations-service";
 import type { Runs } from "#lib/door/route";
+import { AppError } from "#lib/errors";
 import type { LogContext } from "./context";
 import { readJwks, readPublicKeys } from "./public-keys";
 import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "./public-log";
@@ -21,11 +22,14 @@ async function answerCheckpoint({ database, settings }: LogContext, logId: numbe
 const immutable = "public, max-age=31536000, immutable";
 
 async function answerTile(
-  { database }: LogContext,
+  { database, staticTiles }: LogContext,
   logId: number,
-  path: string | undefined,
+  rest: string | undefined,
 ): Promise<Response> {
-  return answerBytes(await readTilePath(database.db, logId, `tile/${path ?? ""}`));
+  const path = `tile/${rest ?? ""}`;
+  const location = staticTiles.addressOf(logId, path);
+  if (location === null) return answerBytes(await readTilePath(database.db, logId, path));
+  return new Response(null, { status: 307, headers: { location, "cache-control": "public, max-age=3600" } });
 }
 
 /** Only the one spelling of a size. */
@@ -48,6 +52,14 @@ function answerBytes(bytes: Uint8Array): Response {
   });
 }
 
+/** 404 in a service that is the only one. */
+function answerListFile({ logList }: LogContext, part: "file" | "signature", type: string): Response {
+  if (logList === null) throw new AppError("not_found", "this service is in no list of logs");
+  return new Response(logList[part] as Uint8Array<ArrayBuffer>, {
+    headers: { "content-type": type, "cache-control": "public, max-age=300" },
+  });
+}
+
 export const logRuns: Runs<
   typeof logOperations & Pick<typeof serviceOperations, "pubkey" | "jwks">,
   LogContext
@@ -67,6 +79,8 @@ export const logRuns: Runs<
       headers: { "content-type": "text/plain; charset=utf-8", "cache-control": immutable },
     }),
   log_agent_heads: ({ context, params }) => answerHeadRows(context, 1, params["covers_size"]),
+  log_list: async ({ context }) => answerListFile(context, "file", "application/json"),
+  log_list_signature: async ({ context }) => answerListFile(context, "signature", "application/octet-stream"),
   log_statements: async ({ context, query }) => ({
     body: await readStatements(context.database, query),
     headers: { "cache-control": "public, max-age=2" },

@@ -66,7 +66,7 @@ export async function verifyForPage(context: Context, id: string, client: string
 
 export type LoadedVerification =
   | ({ kind: "found" } & VerificationPage)
-  | { kind: "unknown" }
+  | { kind: "unknown"; elsewhere: string | null }
   | { kind: "limited"; detail: string };
 
 /** Once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
@@ -78,7 +78,8 @@ export const loadVerification = cache(async (id: string): Promise<LoadedVerifica
     return { kind: "found", ...(await verifyForPage(app.context, id, requestAddress(app, asked))) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    if (error.errorName === "attestation_not_found") return { kind: "unknown" };
+    if (error.errorName === "attestation_not_found")
+      return { kind: "unknown", elsewhere: app.context.logList?.baseOf(id) ?? null };
     if (error.errorName === "rate_limit_exceeded") return { kind: "limited", detail: error.detail };
     throw error;
   }

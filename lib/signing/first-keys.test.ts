@@ -8,6 +8,7 @@ import { closeHomes, makeHome, run, start } from "#support/operator-commands";
 import { type KeySource, reloadSigners } from "./first-keys";
 import { openSecretFiles } from "./key-files";
 import { createKeySource } from "./key-source";
+import { createKeyWrapping } from "./key-wrapping";
 
 afterEach(closeHomes);
 
@@ -17,8 +18,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are read during 
     const { app } = await start("postgres", home);
     const { database, keys } = app.context;
     const old = keys.signer.keyId;
-    const files = openSecretFiles(path.join(String(home["DATA_DIR"]), "keys"));
-    const source = createKeySource(parseEnv(home), files);
+    const env = parseEnv(home);
+    const wrapping = createKeyWrapping(env);
+    const files = openSecretFiles(path.join(String(home["DATA_DIR"]), "keys"), wrapping);
+    const source = createKeySource(env, files, wrapping);
     let rotations = 0;
     const readAndRotate: KeySource["load"] = async () => {
       const found = await source[moment]();

@@ -1,6 +1,11 @@
-/** Secrets kept under DATA_DIR: files of mode 0600 in a folder of mode 0700, created exclusively. */
-import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+/**
+ * Secrets kept under DATA_DIR: files of mode 0600 in a folder of mode 0700, created exclusively, and wrapped by a key
+ * management service if one is set.
+ */
+import { existsSync } from "node:fs";
+import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import type { KeyWrapping } from "./key-wrapping";
 
 export interface SecretFiles {
   /** Where messages say it lies. */
@@ -12,29 +17,42 @@ export interface SecretFiles {
   replace(name: string, next: string): Promise<void>;
 }
 
-export function openSecretFiles(folder: string): SecretFiles {
+/** A next key is moved into its place as it is. */
+const purposeOf = (name: string) => name.replace(/\.next$/, "");
+
+async function readIfThere(file: string): Promise<string | null> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+async function writeDraft(draft: string, text: string): Promise<void> {
+  const handle = await open(/* turbopackIgnore: true */ draft, "w", 0o600);
+  try {
+    await handle.writeFile(`${text}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+export function openSecretFiles(folder: string, wrapping: KeyWrapping): SecretFiles {
   const file = (name: string) => path.join(folder, name);
   return {
     describe: file,
     read: async (name) => {
-      try {
-        return (await readFile(file(name), "utf8")).trim();
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-        throw error;
-      }
+      const text = await readIfThere(file(name));
+      return text === null ? null : wrapping.open(text, purposeOf(name), file(name));
     },
     create: async (name, text) => {
+      const sealed = await wrapping.seal(text, purposeOf(name));
       await mkdir(folder, { recursive: true, mode: 0o700 });
       // Whole or not at all, and never over another: a second process sees the finished file or none.
       const draft = file(`.${name}.${process.pid}`);
-      const handle = await open(/* turbopackIgnore: true */ draft, "w", 0o600);
-      try {
-        await handle.writeFile(`${text}\n`);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await writeDraft(draft, sealed);
       await link(draft, file(name)).finally(() => rm(draft, { force: true }));
     },
     replace: async (name, next) => {
@@ -43,4 +61,20 @@ export function openSecretFiles(folder: string): SecretFiles {
       });
     },
   };
+}
+
+/** Wraps every secret of the folder in place that the wrapping key has not wrapped yet. Returns the files that it wrapped. */
+export async function wrapSecretFiles(folder: string, wrapping: KeyWrapping): Promise<string[]> {
+  const names = existsSync(folder) ? await readdir(folder) : [];
+  const wrapped: string[] = [];
+  for (const name of names.filter((one) => !one.startsWith("."))) {
+    const file = path.join(folder, name);
+    const sealed = await wrapping.rewrap((await readIfThere(file)) ?? "", purposeOf(name), file);
+    if (sealed === null) continue;
+    const draft = path.join(folder, `.${name}.${process.pid}`);
+    await writeDraft(draft, sealed);
+    await rename(draft, file);
+    wrapped.push(file);
+  }
+  return wrapped;
 }

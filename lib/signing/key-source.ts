@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import type { Env } from "#lib/env";
 import type { KeySource } from "./first-keys";
 import type { SecretFiles } from "./key-files";
+import type { KeyWrapping } from "./key-wrapping";
 import { createLocalSigner } from "./local-signer";
 import type { KeyPurpose, Signers } from "./signing-keys";
 
@@ -40,14 +41,29 @@ export async function keepNextKey(files: SecretFiles, purpose: KeyPurpose, text:
   await files.create(`${keyFiles[purpose]}.next`, text);
 }
 
-export function createKeySource(env: Env, files: SecretFiles): KeySource {
+/** The settings that hold keys, as they are to be set once they are wrapped. */
+export async function wrapKeySettings(env: Env, wrapping: KeyWrapping): Promise<string[]> {
+  const lines: string[] = [];
+  for (const purpose of purposes) {
+    const setting = keySettings[purpose];
+    const text = env[setting];
+    const sealed = text === undefined ? null : await wrapping.rewrap(text, keyFiles[purpose], setting);
+    if (sealed !== null) lines.push(`${setting}=${sealed}`);
+  }
+  return lines;
+}
+
+export function createKeySource(env: Env, files: SecretFiles, wrapping: KeyWrapping): KeySource {
   const loadAll = async (ending: string): Promise<Partial<Signers>> => {
     const found: Partial<Signers> = {};
     for (const purpose of purposes) {
       const setting = ending === "" ? env[keySettings[purpose]] : undefined;
       const file = `${keyFiles[purpose]}${ending}`;
-      const text = setting ?? (await files.read(file));
       const name = setting === undefined ? files.describe(file) : keySettings[purpose];
+      const text =
+        setting === undefined
+          ? await files.read(file)
+          : await wrapping.open(setting, keyFiles[purpose], name);
       if (text !== null) Object.assign(found, parseKeyText(purpose, text, name));
     }
     return found;

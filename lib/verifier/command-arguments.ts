@@ -15,7 +15,7 @@ Verifies a Countersign receipt: an attestation (the response of GET /v1/verify/{
 bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof; with "pack", an evidence pack. Needs only Node 20 or newer.
 
 Keys to trust (default: the keys of the receipt's own server, which the output points out)
-  --keys FILE       a saved response of GET /v1/pubkey; no key is fetched
+  --keys FILE       a saved response of GET /v1/pubkey, or a log list; no key is fetched
   --key KEY         an attestation key: PEM, a PEM file, or base64 of 32 bytes; can be repeated
   --log-vkey VKEY   the log's C2SP verifier key; can be repeated
   --witness VKEY    a witness whose clock you trust; can be repeated
@@ -34,6 +34,7 @@ What to verify
   --agent SLUG      monitor: also follow this agent's record; can be repeated
   --witness-url URL monitor: what this witness has cosigned last must be part of the log; can be repeated
   --proof FILE      record, monitor: where to write what was found (default: countersign-proof.json)
+  --log-url URL     log check: read checkpoint and tiles below this address, such as an exported copy
   --all             log check: read every entry and recompute every hash of the tree
   --json            print the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
@@ -67,6 +68,7 @@ const valued = [
   "witness-url",
   "proof",
   "world-chain-rpc",
+  "log-url",
 ] as const;
 const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
 type Valued = (typeof valued)[number];

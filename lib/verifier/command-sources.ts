@@ -6,6 +6,7 @@ import { single, UsageError } from "#lib/domain/command-words";
 import { parseVerificationKey } from "#lib/domain/groth16";
 import type { Arguments } from "./command-arguments";
 import { type CommandIo, fetchBytes } from "./command-io";
+import { readKeysOfList } from "./log-list";
 import { readObject, UnreadableError } from "./read-json";
 import { applyPins, parseTrust, type VerifierTrust } from "./trust";
 
@@ -128,7 +129,7 @@ export async function findLogTrust(io: CommandIo, args: Arguments, base: string)
 }
 
 async function readKeys(io: CommandIo, file: string | undefined, base: string | undefined): Promise<unknown> {
-  if (file !== undefined) return readObject(decode(await io.readFile(file), file));
+  if (file !== undefined) return readKeysOfList(readObject(decode(await io.readFile(file), file)), base);
   if (base === undefined) return null;
   return readObject(decode(await fetchBytes(io, `${base}/v1/pubkey`), "/v1/pubkey"));
 }

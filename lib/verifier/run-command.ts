@@ -78,7 +78,9 @@ async function readExpectation(
 
 async function runLogCheck(args: Arguments, io: CommandIo): Promise<number> {
   const base = trimBase(args.target);
-  const { trust, note, isPinned, logPrefix } = await findLogTrust(io, args, base);
+  const { trust, note, isPinned, ...found } = await findLogTrust(io, args, base);
+  const copy = single(args, "log-url");
+  const logPrefix = copy === undefined ? found.logPrefix : trimBase(copy);
   const checkpoint = decode(await fetchBytes(io, `${logPrefix}/checkpoint`), "checkpoint");
   const file = single(args, "remember");
   const remembered =

@@ -17,15 +17,17 @@ describe("npm run keys", () => {
 
   it("rotates and lists", () => {
     expect(parse("list")).toEqual({ name: "list" });
+    expect(parse("wrap")).toEqual({ name: "wrap" });
     expect(parse("rotate zk")).toEqual({ name: "rotate", purpose: "zk", file: undefined, isLost: false });
     expect(parse("rotate attestation --lost")).toMatchObject({ isLost: true });
   });
 
   it.each([
-    ["", /list, rotate or revoke/],
-    ["destroy zk x", /list, rotate or revoke/],
+    ["", /list, rotate, revoke or wrap/],
+    ["destroy zk x", /list, rotate, revoke or wrap/],
     ["list zk", /unexpected zk/],
     ["list --lost", /list takes no --lost/],
+    ["wrap zk", /unexpected zk/],
     ["rotate", /attestation\|zk is missing/],
     ["rotate log", /not log/],
     ["rotate zk --lots", /unknown option --lots/],

@@ -3,7 +3,7 @@ import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/domai
 import type { RotatedPurpose } from "#lib/log/rotate-keys";
 
 export type KeyCommand =
-  | { name: "list" }
+  | { name: "list" | "wrap" }
   | { name: "rotate"; purpose: RotatedPurpose; file: string | undefined; isLost: boolean }
   | {
       name: "revoke";
@@ -18,6 +18,7 @@ const known = { valued: ["new-key-file", "from-index"], flags: ["lost"] } as con
 /** By command: what it must be given, and the options that it takes. */
 const grammar: Record<KeyCommand["name"], { places: string[]; options: string[] }> = {
   list: { places: [], options: [] },
+  wrap: { places: [], options: [] },
   rotate: { places: ["attestation|zk"], options: ["new-key-file", "lost"] },
   revoke: { places: ["attestation|zk", "KEY_ID"], options: ["new-key-file", "from-index"] },
 };
@@ -28,13 +29,14 @@ const isCommand = (word: string): word is KeyCommand["name"] => Object.hasOwn(gr
 export function parseKeyArguments(argv: readonly string[]): KeyCommand {
   const line = readCommandLine(argv, known);
   const [name = "", ...words] = line.words;
-  if (!isCommand(name)) throw new UsageError(`list, rotate or revoke is expected, not ${name || "nothing"}`);
+  if (!isCommand(name))
+    throw new UsageError(`list, rotate, revoke or wrap is expected, not ${name || "nothing"}`);
   const { places, options } = grammar[name];
   if (words.length > places.length) throw unexpectedWords(words, places.length);
   if (words.length < places.length) throw new UsageError(`${places[words.length]} is missing`);
   const foreign = [...Object.keys(line.values), ...line.flags].find((option) => !options.includes(option));
   if (foreign !== undefined) throw new UsageError(`${name} takes no --${foreign}`);
-  if (name === "list") return { name };
+  if (name === "list" || name === "wrap") return { name };
   const [purposeWord, keyId = ""] = words;
   const purpose = parsePurpose(purposeWord);
   const file = single(line, "new-key-file");

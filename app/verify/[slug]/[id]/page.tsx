@@ -1,6 +1,6 @@
 /** An attestation's public page. The id decides; a wrong slug leads to the right address. */
 import type { Metadata } from "next";
-import { notFound, permanentRedirect } from "next/navigation";
+import { notFound, permanentRedirect, redirect } from "next/navigation";
 import { PageRefusal } from "#components/page-refusal";
 import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
@@ -50,6 +50,8 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
 export default async function VerificationPage({ params }: PageProps) {
   const { slug, id } = await params;
   const loaded = await loadVerification(id);
+  if (loaded.kind === "unknown" && loaded.elsewhere !== null)
+    redirect(`${loaded.elsewhere}/verify/${encodeURIComponent(slug)}/${encodeURIComponent(id)}`);
   if (loaded.kind === "unknown") notFound();
   if (loaded.kind === "limited") {
     const title = "Too many requests from your address";

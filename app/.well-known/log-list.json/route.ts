@@ -1,0 +1,3 @@
+import { operation } from "#lib/app/next-routes";
+
+export const GET = operation("log_list");

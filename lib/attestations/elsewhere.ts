@@ -1,0 +1,22 @@
+/** Attestations of another log of the list: whoever asks here is sent to the service whose number the id has. */
+import type { Context } from "#lib/approvals/context";
+import type { Call, Reply } from "#lib/door/route";
+import { AppError } from "#lib/errors";
+
+/**
+ * `read`, or a redirect where this service has no such attestation and the id names another one. There the number is its
+ * own, so nobody is sent on twice.
+ */
+export const orElsewhere =
+  <Query>(read: (call: Call<null, Query, Context>) => Promise<Reply | Response>) =>
+  async (call: Call<null, Query, Context>): Promise<Reply | Response> => {
+    try {
+      return await read(call);
+    } catch (error) {
+      const isUnknown = error instanceof AppError && error.errorName === "attestation_not_found";
+      const base = isUnknown ? call.context.logList?.baseOf(call.params["id"] ?? "") : null;
+      if (!base) throw error;
+      const location = `${base}${new URL(call.request.url).pathname}`;
+      return new Response(null, { status: 307, headers: { location, "cache-control": "no-store" } });
+    }
+  };

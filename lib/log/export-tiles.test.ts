@@ -1,0 +1,217 @@
+/** The exported tree, read as C2SP clients read it; what a run that breaks off leaves; which folders are refused. */
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { nodeIo } from "#lib/verifier/node-io";
+import { runCommand } from "#lib/verifier/run-command";
+import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
+import { listen } from "#support/listen";
+import { readStaticLog } from "#support/tlog-reader";
+import { exportTiles } from "./export-tiles";
+import { createStaticTiles } from "./static-tiles";
+
+let test: TestApp;
+let key: string;
+let vkey: string;
+let folder: string;
+
+beforeAll(async () => {
+  test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
+  ({ key } = await test.createKey());
+  ({ vkey } = (await test.call("GET", "/v1/pubkey")).body.log);
+});
+afterAll(() => test.close());
+beforeEach(() => {
+  folder = mkdtempSync(path.join(os.tmpdir(), "countersign-tiles-"));
+  return () => rmSync(folder, { recursive: true });
+});
+
+async function attest(action: string) {
+  const body = { agent_slug: "tile-bot", action, inputs_hash: "x" };
+  const answer = await test.call("POST", "/v1/attest", { key, body });
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+const exportNow = (into = folder) => exportTiles(test.app.context.database.db, undefined, into);
+
+const readIn = (root: string) => (name: string) => {
+  const file = path.join(root, name);
+  return existsSync(file) ? readFileSync(file) : undefined;
+};
+const readAll = (root = folder) => readStaticLog(readIn(root), vkey);
+
+const listFiles = (root: string) =>
+  readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) =>
+    statSync(path.join(root, name)).isFile(),
+  );
+
+const serveFolder = (root: string) => (request: IncomingMessage, response: ServerResponse) => {
+  const file = readIn(root)((request.url ?? "").slice(1));
+  response.writeHead(file === undefined ? 404 : 200).end(file);
+};
+
+/** golang.org/x/mod/sumdb, of Debian's packages golang-1.19-go and golang-golang-x-mod-dev: the first reader there was. */
+const go = "/usr/lib/go-1.19/bin/go";
+const hasGo = existsSync(go) && existsSync("/usr/share/gocode/src/golang.org/x/mod/sumdb/tlog");
+
+describe("the exported tree", () => {
+  it("grows with the log, file by file, and is whole after each run", async () => {
+    await attest("one");
+    const [first] = await exportNow();
+    expect(readAll()).toHaveLength(first?.size ?? 0);
+    expect(await exportNow()).toEqual([{ ...first, from: first?.size, files: 0 }]);
+    const before = listFiles(folder).filter((name) => name !== "checkpoint");
+    const kept = new Map(before.map((name) => [name, statSync(path.join(folder, name)).mtimeMs]));
+
+    const receipts = await Promise.all(Array.from({ length: 300 }, (_, n) => attest(`more ${n}`)));
+    const [second] = await exportNow();
+    expect(second).toMatchObject({ from: first?.size, files: 5 });
+    const entries = readAll();
+    for (const { log } of receipts) expect(entries[log.index]?.toString("base64")).toBe(log.entry);
+    for (const [name, mtimeMs] of kept) expect(statSync(path.join(folder, name)).mtimeMs).toBe(mtimeMs);
+    expect(listFiles(folder)).toEqual(
+      expect.arrayContaining(["tile/0/000", "tile/1/000.p/1", "tile/entries/000"]),
+    );
+  });
+
+  it.skipIf(!hasGo)(
+    "is read by Go's sumdb (skipped without Debian's golang-1.19-go and golang-golang-x-mod-dev)",
+    async () => {
+      const [{ size } = { size: 0 }] = await exportNow();
+      const program = path.resolve("e2e/support/static-log.go");
+      const env = {
+        ...process.env,
+        GOPATH: "/usr/share/gocode",
+        GO111MODULE: "off",
+        GOCACHE: path.join(folder, ".go"),
+      };
+      const run = () =>
+        execFileSync(go, ["run", program, folder, vkey], { env, encoding: "utf8", stdio: "pipe" });
+      expect(run()).toBe(`${size} entries\n`);
+      const bundle = path.join(folder, "tile/entries/000");
+      writeFileSync(bundle, readFileSync(bundle).fill(0x20, 10, 11));
+      expect(run).toThrow(/entry 0/);
+    },
+    120_000,
+  );
+
+  it("is checked by verify.mjs wherever it is served, with nothing of the service but the log's key", async () => {
+    await exportNow();
+    const site = await listen(serveFolder(folder));
+    const printed: string[] = [];
+    const io = { ...nodeIo, print: (text: string) => void printed.push(text) };
+    const check = [
+      "log",
+      "check",
+      "http://service.invalid",
+      "--log-vkey",
+      vkey,
+      "--log-url",
+      site.base,
+      "--all",
+    ];
+    expect([await runCommand(check, io), printed.join("")]).toEqual([
+      0,
+      expect.stringContaining("The log holds."),
+    ]);
+    rmSync(path.join(folder, "tile/entries/000"));
+    expect(await runCommand(check, io)).toBe(1);
+    await site.close();
+  });
+
+  it("takes the reads of full tiles once it is served, and while it can't be read the service answers", async () => {
+    await exportNow();
+    const site = await listen(serveFolder(folder));
+    const { clock, logger, keys } = test.app.context;
+    let nowMs = clock().getTime();
+    const findKey = () => keys.logVerifierKey("localhost:3000/log");
+    const tiles = createStaticTiles({ url: `${site.base}/`, clock: () => new Date(nowMs), logger, findKey });
+    const full = "tile/0/000";
+    await vi.waitFor(() => expect(tiles.addressOf(1, full)).toBe(`${site.base}/${full}`), {
+      timeout: 10_000,
+    });
+    expect(tiles.addressOf(1, "tile/entries/000")).toBe(`${site.base}/tile/entries/000`);
+    for (const other of ["tile/0/001", "tile/0/000.p/7", "tile/1/000", "tile/0/x", "checkpoint"])
+      expect([other, tiles.addressOf(1, other)]).toEqual([other, null]);
+
+    const kept = test.app.context.staticTiles;
+    test.app.context.staticTiles = tiles;
+    const answer = await test.call("GET", `/log/${full}`);
+    expect([answer.status, answer.headers.get("location")]).toEqual([307, `${site.base}/${full}`]);
+    expect((await test.call("GET", "/log/tile/0/000.p/7")).status).toBe(200);
+    await site.close();
+    nowMs += 61_000;
+    await vi.waitFor(() => expect(tiles.addressOf(1, full)).toBeNull(), { timeout: 10_000 });
+    expect((await test.call("GET", `/log/${full}`)).status).toBe(200);
+    test.app.context.staticTiles = kept;
+  });
+
+  it("has its checkpoint last: a run that breaks off leaves the tree of the one before", async () => {
+    const [before] = await exportNow();
+    const old = readAll().length;
+    await attest("more");
+    const obstacle = path.join(folder, `tile/entries/001.p/${(before?.size ?? 0) + 1 - 256}`);
+    mkdirSync(path.join(obstacle, "in the way"), { recursive: true });
+    await expect(exportNow()).rejects.toThrow();
+    expect(readAll()).toHaveLength(old);
+    rmSync(obstacle, { recursive: true });
+    await exportNow();
+    expect(readAll()).toHaveLength(old + 1);
+    expect(listFiles(folder).filter((name) => path.basename(name).startsWith(".001"))).toEqual([]);
+  });
+
+  it("holds nothing of what an attestation says, erased or not", async () => {
+    const action = "Pay invoice 77 to the secret supplier";
+    const { attestation_id: id, payload } = await attest(action);
+    const { salt } = JSON.parse(payload).predicate;
+    await test.call("DELETE", `/v1/attestations/${id}/content`, { key });
+    await exportNow();
+    expect(readAll().length).toBeGreaterThan(256);
+    for (const name of listFiles(folder)) {
+      const bytes = readFileSync(path.join(folder, name));
+      for (const secret of [action, salt, Buffer.from(action).toString("base64"), id, "tile-bot"])
+        expect([name, bytes.includes(secret)]).toEqual([name, false]);
+    }
+  });
+
+  it("never mixes two logs, and never goes back", async () => {
+    await exportNow();
+    const checkpoint = readFileSync(path.join(folder, "checkpoint"), "utf8");
+    const otherFolder = path.join(folder, "other");
+    const other = await startTestApp(anyKind);
+    await exportTiles(other.app.context.database.db, undefined, otherFolder);
+    await expect(exportNow(otherFolder)).rejects.toThrow(/does not hold the log|of another|invalid/i);
+    await expect(exportTiles(other.app.context.database.db, undefined, folder)).rejects.toThrow(
+      /Choose another/,
+    );
+    await other.close();
+    expect(readFileSync(path.join(folder, "checkpoint"), "utf8")).toBe(checkpoint);
+  });
+
+  it("isn't made of tiles that are not the checkpoint's", async () => {
+    const { db, query } = test.app.context.database;
+    const change = (byte: string) =>
+      query(
+        `UPDATE log_tiles SET hashes = set_byte(hashes, 0, ${byte}) WHERE level = 0 AND tile_index = 1`,
+        [],
+      );
+    await change("255 - get_byte(hashes, 0)");
+    await expect(exportTiles(db, undefined, folder)).rejects.toThrow(/log -- check/);
+    expect(existsSync(path.join(folder, "checkpoint"))).toBe(false);
+    await change("255 - get_byte(hashes, 0)");
+    await exportNow();
+  });
+});
