@@ -1,5 +1,6 @@
 /** Whose request it is that a limit counts: the socket's, or what a trusted proxy says (docs/wire.md, Limits). */
 import { describe, expect, it } from "vitest";
+import { clientAddress, PEER_HEADER } from "#lib/door/client-ip";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
@@ -61,6 +62,18 @@ describe("whose request it is", () => {
       ...[404, 404, 404, 404],
       ...[404, 404],
       ...[404, 404, 404, 429],
+    ]);
+  });
+
+  it("is what the production server tells Next, and what nobody else can tell it", () => {
+    const from = (value: string) => {
+      const request = new Request("http://localhost/", { headers: { [PEER_HEADER]: value } });
+      return clientAddress(request, "secret", { TRUSTED_PROXY_HOPS: 0, TRUSTED_PROXIES: undefined });
+    };
+    expect(["secret 192.0.2.1", "guess 192.0.2.1", "192.0.2.1"].map(from)).toEqual([
+      "192.0.2.1",
+      "unknown",
+      "unknown",
     ]);
   });
 
