@@ -37,11 +37,21 @@ function messageIdOf(key: string, from: string): string {
   return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
 }
 
+const smtpOptions = (url: string) => ({
+  url,
+  connectionTimeout: timeoutMs,
+  greetingTimeout: timeoutMs,
+  socketTimeout: timeoutMs,
+});
+
+/** Connects and signs in, and sends nothing. Rejects with the library's error, whose `code` says why. */
+export async function trySmtp(url: string): Promise<void> {
+  const transport = createTransport(smtpOptions(url));
+  await transport.verify().finally(() => transport.close());
+}
+
 export function createSmtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport(
-    { url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
-    { from },
-  );
+  const transport = createTransport(smtpOptions(url), { from });
   return {
     send: async ({ idempotencyKey, ...mail }) => {
       const once = idempotencyKey === undefined ? {} : { messageId: messageIdOf(idempotencyKey, from) };
