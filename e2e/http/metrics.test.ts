@@ -56,13 +56,20 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       );
       expect(new Set(statuses)).toEqual(new Set([201]));
       expect((await callServer(server.base, "GET", "/docs")).status).toBe(200);
-      const metrics = await read();
-      expect(upOf(metrics)).toEqual({ writer: "1", "reader-1": "1", pages: "1" });
+      // The port opens when all processes listen, and a page is counted when its connection has been served.
+      const metrics = await vi.waitFor(
+        async () => {
+          const text = await read();
+          expect(upOf(text)).toEqual({ writer: "1", "reader-1": "1", pages: "1" });
+          expect(sum(text, "countersign_requests_total", 'operation="page"')).toBeGreaterThan(0);
+          return text;
+        },
+        { timeout: 60_000, interval: 300 },
+      );
       const attested = ['operation="POST /v1/attest"', 'status="201"'];
       expect(sum(metrics, "countersign_requests_total", ...attested)).toBe(20);
       const appended = ['kind="attestation"', 'process="writer"'];
       expect(sum(metrics, "countersign_append_seconds_count", ...appended)).toBe(20);
-      expect(sum(metrics, "countersign_requests_total", 'operation="page"')).toBeGreaterThan(0);
       expect(metrics.match(/^# TYPE countersign_requests_total /gm)).toHaveLength(1);
       expect(metrics.match(/^countersign_log_size/gm)).toHaveLength(1);
       expect((await callServer(server.base, "GET", "/metrics")).status).toBe(404);

@@ -135,7 +135,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   const env = readEnv();
   const readsDatabase = role === "writer";
   const telemetry = await openTelemetry(env, app.context, { processName: name, readsDatabase });
-  await serveCalls(sockets.metrics(name), telemetry.readMetrics);
+  if (env.METRICS_PORT !== undefined) await serveCalls(sockets.metrics(name), telemetry.readMetrics);
   const closeRole = await openRole(role, app, setup, openPages);
   const listen =
     role === "pages"

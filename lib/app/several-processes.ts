@@ -176,11 +176,11 @@ export async function startSeveral(env: Env): Promise<void> {
   process.once("SIGINT", stop);
   try {
     await family.start();
+    if (env.METRICS_PORT !== undefined)
+      await serveMetrics(env, await Promise.all(places.map((place) => openMember(folder, place))));
   } catch (error) {
     family.kill();
     ignoreEnd(error);
     await leave(1);
   }
-  if (env.METRICS_PORT !== undefined)
-    await serveMetrics(env, await Promise.all(places.map((place) => openMember(folder, place))));
 }

@@ -57,8 +57,8 @@ describe("settings that the service wouldn't start with", () => {
   it("of a machine for trying things out are faults of a deployment", async () => {
     const findings = await examine({ DATA_DIR: "/nowhere/at/all" }, createNetwork().outside);
     const all = texts(findings).join("\n");
-    for (const says of [/loopback address/, /embedded database/, /development mailbox/, /stand-in runs/])
-      expect(all).toMatch(says);
+    for (const line of [/loopback address/, /embedded database/, /development mailbox/, /stand-in runs/])
+      expect(all).toMatch(line);
   });
 });
 
@@ -127,7 +127,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     );
     expect(texts(findings).filter((one) => !expected.includes(one))).toEqual([]);
     const right = texts(findings, "ok").join("\n");
-    for (const says of [
+    for (const line of [
       "settings: links lead to https://countersign.example",
       "database: all migrations are applied",
       "clock: this machine's clock and the database's differ by 0 ms",
@@ -139,7 +139,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
       "clock: this machine's clock and that of witness.example differ by 0 s",
       "network: the public address answers",
     ])
-      expect(right).toContain(says);
+      expect(right).toContain(line);
     expect(right).toMatch(/mail: 127\.0\.0\.1:\d+ takes mail/);
     expect(await readdir(inData("log-guard"))).toEqual(before);
     const printed = JSON.stringify(findings) + encodeFindings(findings).join("\n");

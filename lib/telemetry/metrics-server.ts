@@ -64,6 +64,9 @@ export async function serveMetrics(
     });
   });
   server.listen({ port, host, exclusive: true });
-  await once(server, "listening");
+  await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
+    const where = `METRICS_PORT ${port} of METRICS_HOST ${host}`;
+    throw new Error(`Countersign cannot start: ${where} can't be bound (${cause.code})`, { cause });
+  });
   return server;
 }

@@ -108,6 +108,8 @@ describe("metrics", () => {
     const address = server?.address() as AddressInfo;
     const answer = await fetch(`http://127.0.0.1:${address.port}/metrics`);
     const metrics = await answer.text();
+    const taken = serveMetrics({ METRICS_PORT: address.port, METRICS_HOST: "127.0.0.1" }, []);
+    await expect(taken).rejects.toThrow(/METRICS_PORT \d+ .*can't be bound \(EADDRINUSE\)/);
     const elsewhere = await fetch(`http://127.0.0.1:${address.port}/v1/health`);
     server?.close();
     expect(elsewhere.status).toBe(404);
@@ -227,6 +229,7 @@ describe("traces", () => {
     );
     const append = spans.find(({ name, traceId }) => name === "attestation" && traceId === request?.traceId);
     expect(append?.parentSpanId).toBe(request?.spanId);
+    expect(find("store a batch")).toBeDefined();
     expect(find("store a batch")?.traceId).not.toBe(request?.traceId);
     expect(find("GET /v1/verify/{id}")).toBeDefined();
   });

@@ -74,7 +74,7 @@ async function examineClock({ query }: Database, clock: () => Date): Promise<Fin
   const { rows } = await query("SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now", []);
   const afterMs = clock().getTime();
   const theirsMs = Number(rows[0]?.["now"]);
-  const differenceMs = Math.round(Math.max(beforeMs - theirsMs, theirsMs - afterMs, 0));
+  const differenceMs = Math.floor(Math.max(beforeMs - theirsMs, theirsMs - afterMs, 0));
   const says = `this machine's clock and the database's differ by ${differenceMs} ms`;
   if (differenceMs > toleratedMs) area.fault(says, "Set both by NTP (chrony or systemd-timesyncd).");
   else area.ok(says);
