@@ -1,14 +1,15 @@
 /**
  * Bundles what runs outside Next into dist/: the server, the workers for proofs and pictures, the command lines (packages
- * stay in node_modules), and the offline verifier as one file that needs nothing but Node. What several of them use is in
- * shared chunks; the World ID stand-in is a file of its own, which the server imports only if World is not configured.
- * The package for agents is client-package.mjs's business.
+ * stay in node_modules), and what people download (verifier.mjs). What several of them use is in shared chunks; the
+ * World ID stand-in is a file of its own, which the server imports only if World is not configured. The package for agents
+ * is client-package.mjs's business.
  */
 import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { packClient } from "./client-package.mjs";
 import { root } from "./step.mjs";
+import { oneFile } from "./verifier.mjs";
 
 const inRoot = (file) => path.join(root, file);
 
@@ -55,15 +56,10 @@ await build({
   plugins: [nextSubpaths],
 });
 await build({
-  ...common,
+  ...oneFile(root),
   entryPoints: {
     verify: inRoot("lib/verifier/command.ts"),
     countersign: inRoot("lib/client/command.ts"),
-  },
-  sourcemap: false,
-  // CommonJS dependencies bundled into an ES module still call require for Node's own modules.
-  banner: {
-    js: '#!/usr/bin/env node\nimport { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
   },
 });
 await packClient();

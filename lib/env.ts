@@ -121,6 +121,14 @@ const schema = z.object({
     }
   }),
   ...limitSettings,
+  METRICS_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
+  METRICS_HOST: z
+    .string()
+    .refine((host) => isIP(host) !== 0, "must be an IP address")
+    .default("127.0.0.1"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  OTEL_SERVICE_NAME: z.string().min(1).default("countersign"),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
   LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
 });
 
@@ -254,6 +262,9 @@ export function settingDefaults(): Record<string, string> {
   });
   return Object.fromEntries(entries) as Record<string, string>;
 }
+
+/** As they are, for who reports what is wrong with them. */
+export const readVariables = () => process.env;
 
 export function readEnv(): Env {
   return parseEnv(process.env);

@@ -71,6 +71,10 @@ const folders: Record<string, { forbidden: [string, string]; allowed: [string, s
     forbidden: ["#lib/portal/overview", "next/headers"],
     allowed: ["#lib/webhooks/schedule", "#lib/approvals/rows"],
   },
+  "lib/telemetry": {
+    forbidden: ["#lib/app/app", "next/headers"],
+    allowed: ["prom-client", "#lib/approvals/context"],
+  },
   "lib/mcp": {
     forbidden: ["#lib/attestations/attest", "next/headers"],
     allowed: ["@modelcontextprotocol/server", "#lib/door/route"],

@@ -34,6 +34,7 @@ import type { SecretFiles } from "#lib/signing/key-files";
 import { authSecretFile } from "#lib/signing/key-source";
 import { createSigningKeys } from "#lib/signing/signing-keys";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
+import { measure } from "#lib/steps";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createShortMemory } from "#lib/workers/short-memory";
@@ -108,6 +109,10 @@ export interface AppOptions {
 
 type Clocked = { database: Context["database"]; clock: () => Date };
 
+function measureMails({ send }: Mailer): Mailer {
+  return { send: (mail) => measure("mail", "send a mail", () => send(mail)) };
+}
+
 function createMailer(env: Env, { database, clock }: Clocked): Mailer {
   const from = env.MAIL_FROM ?? "";
   if (env.RESEND_API_KEY !== undefined)
@@ -167,7 +172,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     random,
     logger,
     secrets: deriveSecrets(await readAuthSecret(env, files)),
-    mailer: createMailer(env, { database, clock }),
+    mailer: measureMails(createMailer(env, { database, clock })),
     domainProbe,
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),

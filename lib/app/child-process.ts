@@ -11,6 +11,7 @@ import { stopServers } from "#lib/door/listen";
 import { readEnv } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
+import { openTelemetry } from "#lib/telemetry/open";
 import { type App, getApp } from "./app";
 import { prepareFront } from "./front";
 import { createHandOn } from "./hand-on";
@@ -126,16 +127,20 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   orders.done("loaded");
   const order = await orders.next();
   if (order.todo !== "open") return process.exit(0);
-  const { setup } = order;
+  const { setup, name } = order;
   const { peerSecret, folder } = setup;
   const sockets = socketsIn(folder);
   const writer = role === "writer" ? {} : { writer: await openCalls(sockets.calls) };
   const app = await getApp({ peerSecret, ...writer });
+  const env = readEnv();
+  const readsDatabase = role === "writer";
+  const telemetry = await openTelemetry(env, app.context, { processName: name, readsDatabase });
+  if (env.METRICS_PORT !== undefined) await serveCalls(sockets.metrics(name), telemetry.readMetrics);
   const closeRole = await openRole(role, app, setup, openPages);
   const listen =
     role === "pages"
       ? async () => []
-      : await prepareFront(readEnv(), {
+      : await prepareFront(env, {
           pages: handPagesOn(app, sockets.pages),
           ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
         });
@@ -148,6 +153,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   orders.done("drained");
   await orders.next();
   closeRole();
+  await telemetry.close();
   await app.close();
   process.exit(0);
 }

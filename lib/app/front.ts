@@ -7,6 +7,7 @@ import { createAdmit } from "#lib/door/admit";
 import { describeBinding, startServers } from "#lib/door/listen";
 import { loadStaticAssets } from "#lib/door/static-assets";
 import type { Env } from "#lib/env";
+import { measure } from "#lib/steps";
 import { isDispatched, refuseConnect, sendAnswer, serveDirectly } from "./serve";
 
 interface Answering {
@@ -18,6 +19,17 @@ interface Answering {
 const answerHere = (incoming: IncomingMessage, outgoing: ServerResponse) =>
   void serveDirectly(incoming, outgoing);
 
+/** To measurements all pages are one operation: their addresses are anybody's. */
+const measured =
+  (pages: RequestListener): RequestListener =>
+  (incoming, outgoing) =>
+    void measure("request", "page", async (note) => {
+      const closed = new Promise((resolve) => outgoing.once("close", resolve));
+      pages(incoming, outgoing);
+      await closed;
+      note({ status: outgoing.statusCode });
+    });
+
 /** Returns the function that listens. */
 export async function prepareFront(
   env: Env,
@@ -25,6 +37,7 @@ export async function prepareFront(
 ): Promise<() => Promise<Server[]>> {
   const serveAsset = await loadStaticAssets(".next/static");
   const admit = createAdmit(env);
+  const servePage = measured(pages);
   const handle: RequestListener = (incoming, outgoing) => {
     const foreign = admit(incoming);
     if (foreign !== null) {
@@ -33,7 +46,7 @@ export async function prepareFront(
     }
     if (serveAsset(incoming, outgoing)) return;
     if (isDispatched(incoming.url ?? "/", incoming.headers.accept)) operations(incoming, outgoing);
-    else pages(incoming, outgoing);
+    else servePage(incoming, outgoing);
   };
   return async () => {
     const servers = await startServers(handle, env.PORT, env.bindAddresses).catch(describeBinding(env));

@@ -4,16 +4,22 @@ import { logConsole } from "#lib/door/console-lines";
 import { stopServers } from "#lib/door/listen";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
+import { serveMetrics } from "#lib/telemetry/metrics-server";
+import { openTelemetry } from "#lib/telemetry/open";
 import { getApp } from "./app";
 import { prepareFront } from "./front";
 
 export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
   logConsole(logger);
-  const { close } = await getApp();
+  const { close, context } = await getApp();
+  const processName = "server";
+  const telemetry = await openTelemetry(env, context, { processName, readsDatabase: true });
   const listen = await prepareFront(env, { pages: await openPages() });
   const servers = await listen();
+  await serveMetrics(env, [{ name: processName, read: telemetry.readMetrics }]);
   const stop = () =>
     void stopServers(servers)
+      .then(telemetry.close)
       .then(close)
       .then(
         () => process.exit(0),

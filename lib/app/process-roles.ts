@@ -10,17 +10,24 @@ export type Role = "writer" | "reader" | "pages";
 
 export type Done = "loaded" | "opened" | "listening" | "drained";
 
+/** A process's part, and its name in metrics, which whoever replaces it gets too. */
+export interface Place {
+  role: Role;
+  name: string;
+}
+
 export interface Setup {
   /** Of the sockets; its user's alone. */
   folder: string;
   peerSecret: string;
 }
 
-export type Order = { todo: "open"; setup: Setup } | { todo: "listen" | "drain" | "close" };
+export type Order = { todo: "open"; setup: Setup; name: string } | { todo: "listen" | "drain" | "close" };
 
-/** Where the writer answers calls, and where it and the pages' process take whole requests. */
+/** Where the writer answers calls, where it and the pages' process take whole requests, and where each tells its metrics. */
 export const socketsIn = (folder: string) => ({
   calls: path.join(folder, "calls"),
   writer: path.join(folder, "writer"),
   pages: path.join(folder, "pages"),
+  metrics: (name: string) => path.join(folder, `metrics-${name}`),
 });

@@ -11,11 +11,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { graceMs } from "#lib/door/listen";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
+import { type Member, serveMetrics } from "#lib/telemetry/metrics-server";
 import { cutUnaccepted } from "./cut-connections";
-import type { Done, Order, Role, Setup } from "./process-roles";
+import { openCalls } from "./process-calls";
+import { type Done, type Order, type Place, type Setup, socketsIn } from "./process-roles";
 
 interface Child {
-  role: Role;
+  place: Place;
   worker: Worker;
   startedMs: number;
   isListening: boolean;
@@ -28,7 +30,8 @@ interface Child {
 
 class ChildEnded extends Error {}
 
-function startChild(role: Role): Child {
+function startChild(place: Place): Child {
+  const { role } = place;
   cluster.setupPrimary({ args: [role] });
   const worker = cluster.fork();
   cutUnaccepted(worker);
@@ -39,7 +42,7 @@ function startChild(role: Role): Child {
   worker.on("message", (what: string) => said.add(what));
   worker.on("error", (error) => logger.debug({ err: error }, "a process could not be told"));
   return {
-    role,
+    place,
     worker,
     exited,
     startedMs: performance.now(),
@@ -71,12 +74,12 @@ interface Family {
   kill(): void;
 }
 
-function createFamily(roles: readonly Role[], setup: Setup): Family {
+function createFamily(places: readonly Place[], setup: Setup): Family {
   const children = new Set<Child>();
   let isStopping = false;
 
-  function add(role: Role): Child {
-    const child = startChild(role);
+  function add(place: Place): Child {
+    const child = startChild(place);
     children.add(child);
     void child.exited.then(() => children.delete(child));
     return child;
@@ -84,7 +87,7 @@ function createFamily(roles: readonly Role[], setup: Setup): Family {
 
   async function open(child: Child): Promise<void> {
     await child.hear("loaded");
-    child.tell({ todo: "open", setup });
+    child.tell({ todo: "open", setup, name: child.place.name });
     await child.hear("opened");
   }
 
@@ -100,10 +103,10 @@ function createFamily(roles: readonly Role[], setup: Setup): Family {
     if (isStopping) return;
     const wasProven = performance.now() - child.startedMs >= provenMs;
     const ends = wasProven ? 1 : failures + 1;
-    logger.error({ role: child.role, code, ends }, "a process has ended and is replaced");
+    logger.error({ role: child.place.role, code, ends }, "a process has ended and is replaced");
     await sleep(pauseMs(ends));
     if (isStopping) return;
-    const next = add(child.role);
+    const next = add(child.place);
     void keep(next, ends);
     await open(next)
       .then(() => listen(next))
@@ -117,7 +120,7 @@ function createFamily(roles: readonly Role[], setup: Setup): Family {
   return {
     kill,
     async start() {
-      const [writer, ...others] = roles.map(add);
+      const [writer, ...others] = places.map(add);
       if (writer === undefined) return;
       // The first makes keys and tables if there are none, and says what is wrong once for all of them.
       await open(writer);
@@ -146,12 +149,24 @@ function ignoreEnd(error: unknown): void {
   if (!(error instanceof ChildEnded)) throw error;
 }
 
+function listPlaces(processCount: number): Place[] {
+  const reader = (_: unknown, i: number): Place => ({ role: "reader", name: `reader-${i + 1}` });
+  const readers = Array.from({ length: processCount - 1 }, reader);
+  return [{ role: "writer", name: "writer" }, ...readers, { role: "pages", name: "pages" }];
+}
+
+/** Whoever is replaced is found again at the same socket. */
+async function openMember(folder: string, { name }: Place): Promise<Member> {
+  const calls = await openCalls(socketsIn(folder).metrics(name));
+  return { name, read: () => calls.call("metrics", null) as Promise<string> | null };
+}
+
 /** Resolves when all listen. What keeps one from starting is said by itself. */
-export async function startSeveral({ processCount }: Pick<Env, "processCount">): Promise<void> {
+export async function startSeveral(env: Env): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "countersign-family-"));
-  const readers: Role[] = Array.from({ length: processCount - 1 }, () => "reader");
+  const places = listPlaces(env.processCount);
   const peerSecret = randomBytes(16).toString("hex");
-  const family = createFamily(["writer", ...readers, "pages"], { folder, peerSecret });
+  const family = createFamily(places, { folder, peerSecret });
   const leave = async (code: number): Promise<never> => {
     await rm(folder, { recursive: true, force: true });
     process.exit(code);
@@ -161,6 +176,8 @@ export async function startSeveral({ processCount }: Pick<Env, "processCount">):
   process.once("SIGINT", stop);
   try {
     await family.start();
+    if (env.METRICS_PORT !== undefined)
+      await serveMetrics(env, await Promise.all(places.map((place) => openMember(folder, place))));
   } catch (error) {
     family.kill();
     ignoreEnd(error);

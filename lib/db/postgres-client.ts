@@ -187,6 +187,12 @@ function openThroughPooler(url: string, connections: Connections): Database {
   };
 }
 
+/** Changes nothing: for a look at a database that a service uses. */
+export async function openAsItIs(url: string): Promise<Database> {
+  const isPooled = await detectPooler(url);
+  return (isPooled ? openThroughPooler : openDirectly)(url, { general: 1, plain: 1 });
+}
+
 /** Migrates first. Rejects with a message for the operator if the database does not answer. */
 export async function openPostgres(
   url: string,

@@ -3,6 +3,7 @@
 import type { LimitName } from "#lib/contract/operation";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
+import { count } from "#lib/steps";
 import type { DoorContext } from "./context";
 import type { LimitPolicy, LimitState } from "./rate-limit";
 
@@ -65,6 +66,7 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
 async function consume(context: DoorContext, policy: LimitPolicy, key: string) {
   const state = await context.limiter.consume(policy, key);
   const nowMs = context.clock().getTime();
+  if (!state.allowed) count("limit refused", policy.name);
   if (!state.allowed) throw limitExceeded(policy, state, nowMs);
   return { headers: limitHeaders(policy, state, nowMs), remaining: state.remaining };
 }

@@ -9,6 +9,7 @@ import type { JsonObject } from "#lib/domain/canonical-json";
 import { httpRequestId } from "#lib/domain/ids";
 import type { Env } from "#lib/env";
 import { AppError, describeError } from "#lib/errors";
+import { measure, type Note } from "#lib/steps";
 import { clientAddress } from "./client-ip";
 import type { DoorContext } from "./context";
 import type { Answer, Asked } from "./exchange";
@@ -204,7 +205,8 @@ export function createHandler<Spec extends OperationSpec, Context extends DoorCo
   run: Run<Spec, Context>,
   revive: Revive<Context> = (_context, kept) => kept,
 ): Handler {
-  return async (request, params) => {
+  const { method, path } = spec;
+  const handle = async (request: Asked, params: Params, note: Note) => {
     const door = await openDoor();
     const { clock, logger, random } = door.context;
     const id = httpRequestId(random(12));
@@ -215,7 +217,10 @@ export function createHandler<Spec extends OperationSpec, Context extends DoorCo
       return answerProblem(error, door.env.baseUrl, id, logger);
     });
     const { status } = response;
+    note({ status, method, route: path, request_id: id }, trace.errorCode ?? "ok");
     logRequest(door.context, spec, request, trace, { id, startMs, status, isReplay: isReplay(response) });
     return finish(response, door.env, id, isForEveryone(spec));
   };
+  return (request, params) =>
+    measure("request", `${method} ${path}`, (note) => handle(request, params, note));
 }

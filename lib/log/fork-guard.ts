@@ -61,8 +61,15 @@ function checkHead(kept: SignedHead | null, head: SignedHead): void {
   );
 }
 
+/** What a look at the guard needs. */
+export type KnownHeads = Pick<ForkGuard, "current" | "check">;
+
 /** Throws if the tree of a larger size does not begin with what was signed here. */
-export async function requirePrefix(guard: ForkGuard, head: SignedHead, readTile: TileReader): Promise<void> {
+export async function requirePrefix(
+  guard: KnownHeads,
+  head: SignedHead,
+  readTile: TileReader,
+): Promise<void> {
   const kept = guard.current();
   if (kept === null || kept.logId !== head.logId || kept.size === 0 || kept.size >= head.size) return;
   const root = await rootAtSize(kept.size, readTile).catch((error: unknown) => {
@@ -187,6 +194,16 @@ export interface ForkGuardOptions {
   /** The embedded database does not survive the machine for certain, so its guard must. */
   durable: boolean;
   now: Date;
+}
+
+/** Changes nothing; a folder that doesn't exist has no heads. */
+export async function readForkGuard(folder: string): Promise<KnownHeads> {
+  const files = await readFolder(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const kept = findHighest(files.flatMap(({ heads }) => heads));
+  return { current: () => kept, check: (head) => checkHead(kept, head) };
 }
 
 /** `folder` is made if it does not exist. */

@@ -5,11 +5,11 @@ import { checkLog, type LogCheck } from "#lib/domain/check-log";
 import { verifyCheckpoint } from "#lib/domain/checkpoint";
 import { readLogs } from "#lib/signing/log-keys";
 import { loadEdge } from "./append";
-import { type ForkGuard, requirePrefix } from "./fork-guard";
+import { type KnownHeads, requirePrefix } from "./fork-guard";
 import { readEntries, readOpenHead, tileReader } from "./reader";
 
 /** Throws if the database's log is not the one that this machine has signed, or its tiles do not hold it. */
-export async function requireOwnHistory(executor: Executor, guard: ForkGuard): Promise<void> {
+export async function requireOwnHistory(executor: Executor, guard: KnownHeads): Promise<void> {
   const head = await readOpenHead(executor);
   const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
   guard.check(signed);

@@ -13,6 +13,7 @@ import type { Database } from "#lib/db/client";
 import { isRefusedByServer, isSurelyNotStored } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
+import { count, measure } from "#lib/steps";
 import { describeStore } from "./append";
 import {
   type CommittedHead,
@@ -183,7 +184,10 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   async function runBatch(batch: QueuedItem[], mustJudge = false): Promise<void> {
     let outcomes: Outcome[];
     try {
-      outcomes = await commitBatch(batch, mustJudge);
+      outcomes = await measure("batch", "store a batch", (note) => {
+        note({ entries: batch.length });
+        return commitBatch(batch, mustJudge);
+      });
     } catch (error) {
       const failure = wholeFailure(error) ?? (batch.length === 1 ? error : null);
       if (failure === null) {
@@ -192,7 +196,10 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         await runBatch(batch.slice(half), true);
         return;
       }
-      if (error instanceof ForkGuardError) logger.error({ err: error }, "the fork guard refused to sign");
+      if (error instanceof ForkGuardError) {
+        count("fork guard refused", "");
+        logger.error({ err: error }, "the fork guard refused to sign");
+      }
       for (const queued of batch) queued.reject(failure);
       return;
     }
@@ -217,15 +224,17 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     running = null;
   }
 
+  const submit = <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) =>
+    new Promise<Placed<Item>>((resolve, reject) => {
+      if (queue.length + preparing.count() >= maxQueued) {
+        reject(new AppError("service_unavailable", "too many requests are waiting; try again shortly"));
+        return;
+      }
+      enqueue([], [{ kind, item, resolve, reject } as unknown as QueuedItem]);
+    });
+
   return {
-    submit: <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) =>
-      new Promise<Placed<Item>>((resolve, reject) => {
-        if (queue.length + preparing.count() >= maxQueued) {
-          reject(new AppError("service_unavailable", "too many requests are waiting; try again shortly"));
-          return;
-        }
-        enqueue([], [{ kind, item, resolve, reject } as unknown as QueuedItem]);
-      }),
+    submit: (kind, item) => measure("append", kind.kind, () => submit(kind, item)),
     onCommit: (listener) => listeners.push(listener),
     drain: async () => {
       while (running !== null || preparing.count() > 0) await (running ?? preparing.settled());

@@ -50,6 +50,12 @@ function withTimeLimits(text: string, timeoutMs: number): string {
   return url.href;
 }
 
+/** Connects and signs in, and sends nothing. Rejects with the library's error, whose `code` says why. */
+export async function trySmtp(url: string): Promise<void> {
+  const transport = createTransport(withTimeLimits(url, usualTimeoutMs));
+  await transport.verify().finally(() => transport.close());
+}
+
 export function createSmtpMailer(url: string, from: string, timeoutMs = usualTimeoutMs): Mailer {
   const transport = createTransport(withTimeLimits(url, timeoutMs), { from });
   return {

@@ -1,6 +1,7 @@
 /** Ed25519 by node:crypto with the parsed key kept: parsing the PEM at each call costs ten times the signature. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 import { computeKeyId } from "#lib/domain/ed25519-key";
+import { count } from "#lib/steps";
 import type { Signer } from "./signer";
 
 /** RFC 8410: the prefix of the seed in PKCS #8. */
@@ -26,9 +27,13 @@ export function createLocalSigner(text: string, name: string): Signer {
   if (privateKey.asymmetricKeyType !== "ed25519") throw new Error(`${name}: must be an Ed25519 key`);
   const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" });
   const publicKey = new Uint8Array(spki.subarray(spki.length - 32));
+  const keyId = computeKeyId(publicKey);
   return {
-    keyId: computeKeyId(publicKey),
+    keyId,
     publicKey,
-    sign: (message) => new Uint8Array(sign(null, message, privateKey)),
+    sign: (message) => {
+      count("signature", keyId);
+      return new Uint8Array(sign(null, message, privateKey));
+    },
   };
 }

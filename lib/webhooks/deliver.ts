@@ -4,6 +4,7 @@ import { markExpired } from "#lib/approvals/rows";
 import type { Resolve } from "#lib/door/guarded-request";
 import { mayReachLoopback } from "#lib/door/receiver-url";
 import { AppError } from "#lib/errors";
+import { measure } from "#lib/steps";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import { startRounds } from "#lib/workers/rounds";
 import { disableIfHopeless } from "./disable";
@@ -66,7 +67,15 @@ async function attempt(context: Context, claimed: Claimed, options: DeliveryOpti
 async function deliver(context: Context, due: Due, options: DeliveryOptions): Promise<number> {
   const claimed = await claimDelivery(context.database, due);
   if (claimed === null) return 0;
-  const { status, problem, retryAfterSeconds } = await attempt(context, claimed, options);
+  const { status, problem, retryAfterSeconds } = await measure(
+    "webhook",
+    "deliver a webhook",
+    async (note) => {
+      const result = await attempt(context, claimed, options);
+      note({}, result.problem === null ? "ok" : "refused");
+      return result;
+    },
+  );
   if (problem === null && status !== null) {
     await settleDelivered(context, claimed, status);
     return 1;

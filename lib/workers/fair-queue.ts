@@ -23,8 +23,15 @@ export interface FairQueueOptions {
 export interface FairQueue {
   /** Rejects with `service_unavailable` if there is no place. */
   run<T>(share: Share, work: () => Promise<T>): Promise<T>;
+  load(): Load;
   /** Resolves when all that was accepted has ended. */
   drain(): Promise<void>;
+}
+
+/** How much work there is at this moment. */
+export interface Load {
+  running: number;
+  waiting: number;
 }
 
 interface Job extends Share {
@@ -107,6 +114,7 @@ function createLane(options: FairQueueOptions) {
   return {
     running,
     mayRun,
+    countWaiting: () => waiting.length,
     finish: (job: Job) => {
       running.delete(job);
       held.remove(job);
@@ -189,6 +197,10 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
         fill();
       });
     },
+    load: () => ({
+      running: lanes.approval.running.size + lanes.other.running.size,
+      waiting: lanes.approval.countWaiting() + lanes.other.countWaiting(),
+    }),
     async drain() {
       for (;;) {
         const [one] = [...lanes.approval.running, ...lanes.other.running];

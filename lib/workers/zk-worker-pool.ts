@@ -8,8 +8,9 @@ import { availableParallelism } from "node:os";
 import { serialize } from "node:v8";
 import { Piscina } from "piscina";
 import { AppError } from "#lib/errors";
+import { measure } from "#lib/steps";
 import { type BoundedMemo, createBoundedMemo } from "./bounded-memo";
-import { createFairQueue } from "./fair-queue";
+import { createFairQueue, type Load } from "./fair-queue";
 import type { Share } from "./fair-share";
 import type * as zkWorker from "./zk-worker";
 
@@ -32,6 +33,7 @@ export interface WorkerPool<Jobs extends JobTable> {
     share: Share,
   ): Result<Jobs[Name]>;
   threadCount(): number;
+  load(): Load;
   /** Ends the threads after the jobs that were accepted. */
   close(): Promise<void>;
 }
@@ -91,7 +93,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
     async run(name, input, share) {
       if (closing) throw new AppError("service_unavailable", "this instance is shutting down");
       const job = queue.run(share, () => workers.run(input, { name }));
-      return await job;
+      return await measure("job", name, () => job);
     },
     runRemembered(name, input, share) {
       const key = createHash("sha256")
@@ -100,6 +102,7 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
       return recall(memo, key, share, () => pool.run(name, input, share));
     },
     threadCount: () => workers.threads.length,
+    load: queue.load,
     async close() {
       closing = true;
       // Piscina's own close() drops the jobs that still wait for a thread.

@@ -11,6 +11,7 @@ import { readTextAtMost } from "#lib/domain/read-stream";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { parseWord, type WorldProof, wordHex } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
+import { measure } from "#lib/steps";
 import type { WorldChain } from "./chain";
 import type {
   IdkitConfig,
@@ -60,8 +61,9 @@ export function createPortalProvider(settings: PortalSettings): WorldIdProvider 
     rpId,
     idkitConfig,
     signRequest: (action) => signRpContext(settings, action),
-    verifyWithPortal: (proof, stored) => askPortal(settings, proof, stored),
-    checkRoot: (proof) => checkRoot(settings, proof),
+    verifyWithPortal: (proof, stored) =>
+      measure("world", "verify a proof", () => askPortal(settings, proof, stored)),
+    checkRoot: (proof) => measure("world", "check a root", () => checkRoot(settings, proof)),
     v4KeyJson: settings.v4KeyJson,
   };
 }

@@ -1,0 +1,3 @@
+export const verifierHashFile: string;
+export function encodeVerifierHash(sha256Hex: string): string;
+export function hashVerifier(folder?: string): Promise<{ sha256Hex: string; inputs: string[] }>;

@@ -1,0 +1,37 @@
+# The service as one image: `docker build -t countersign .`, or compose.yaml. docs/operations.md says how it was tried.
+# Three stages: everything that a build needs, what runs, and the two put together.
+FROM node:22-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --include=dev --include=optional --ignore-scripts
+COPY . .
+RUN npm run build
+
+FROM node:22-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY .ci .ci
+# Next's optional image library is never loaded (next.config.ts), and its licence is another one than ours.
+RUN npm ci --omit=dev --include=optional --ignore-scripts \
+  && rm -rf node_modules/sharp node_modules/@img \
+  && node -e "import('./.ci/patch-postgres.mjs').then((m) => m.patchPostgres())" \
+  && node -e "import('./.ci/patch-bbs-signatures.mjs').then((m) => m.patchBbs())"
+
+FROM node:22-bookworm-slim
+WORKDIR /app
+ENV NODE_ENV=production NEXT_TELEMETRY_DISABLED=1 DATA_DIR=/data PORT=3000
+COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/package.json /app/next.config.ts ./
+COPY --from=build /app/dist dist
+COPY --from=build /app/.next .next
+COPY --from=build /app/public public
+COPY --from=build /app/drizzle drizzle
+COPY --from=build /app/lib/door/security-headers.ts lib/door/security-headers.ts
+RUN rm -rf .next/cache && mkdir /data && chown node:node /data && chmod 700 /data
+USER node
+VOLUME /data
+EXPOSE 3000
+# Not through npm: the server itself gets the signal that stops it.
+CMD ["node", "dist/server.mjs"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/v1/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

@@ -1,0 +1,266 @@
+/**
+ * `npm run doctor` on a deployment that is fit, and on the same one with a fault planted: each is named with what to do
+ * about it, nothing is changed, and no secret is printed.
+ */
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import path from "node:path";
+import postgres from "postgres";
+import { SMTPServer } from "smtp-server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/domain/signed-note";
+import { parseEnv } from "#lib/env";
+import { createLocalSigner } from "#lib/signing/local-signer";
+import { startTestApp, type TestApp } from "#support/app";
+import { createTestDatabase, databaseKinds } from "#support/databases";
+import { findPort } from "#support/ports";
+import { examineDatabase } from "./shared/doctor-database";
+import { examine } from "./shared/examine";
+import { encodeFindings, type Finding } from "./shared/findings";
+
+const witnessKey = makeVerifierKey(
+  "witness.example",
+  4,
+  createLocalSigner(randomBytes(32).toString("base64"), "witness").publicKey,
+);
+const secrets = { smtp: "mail-password-1", rp: "5e".repeat(32), auth: "auth-secret-".repeat(4) };
+
+/** As a request to someone else is answered; `out` are hosts that can't be reached. */
+function createNetwork({ out = [] as string[], aheadMs = 0, status = 200, body = "" } = {}) {
+  const asked: string[] = [];
+  const answer = (async (url: string) => {
+    const { host } = new URL(url);
+    asked.push(host);
+    if (out.includes(host)) throw new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } });
+    const date = new Date(Date.now() + aheadMs).toUTCString();
+    return new Response(body, { status, headers: { date } });
+  }) as typeof fetch;
+  return { asked, outside: { fetch: answer, clock: () => new Date() } };
+}
+
+const faults = (findings: Finding[]) => findings.filter(({ status }) => status === "fault");
+const texts = (findings: Finding[], status = "fault") =>
+  findings.filter((one) => one.status === status).map(({ area, says }) => `${area}: ${says}`);
+
+describe("settings that the service wouldn't start with", () => {
+  it("are named one by one, without their values", async () => {
+    const { outside } = createNetwork();
+    const findings = await examine({ AUTH_SECRET: "too-short", SMTP_URL: "http://a:pw@b" }, outside);
+    expect(texts(findings)).toEqual([
+      expect.stringMatching(/^settings: AUTH_SECRET: must be at least 32/),
+      expect.stringMatching(/^settings: SMTP_URL: /),
+    ]);
+    expect(JSON.stringify(findings)).not.toMatch(/too-short|pw@/);
+  });
+
+  it("of a machine for trying things out are faults of a deployment", async () => {
+    const findings = await examine({ DATA_DIR: "/nowhere/at/all" }, createNetwork().outside);
+    const all = texts(findings).join("\n");
+    for (const line of [/loopback address/, /embedded database/, /development mailbox/, /stand-in runs/])
+      expect(all).toMatch(line);
+  });
+});
+
+describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
+  let smtp: SMTPServer;
+  let variables: Record<string, string>;
+  let test: TestApp;
+  let drop = async () => {};
+  let size = 0;
+  const run = (changed: Record<string, string> = {}, network = createNetwork()) =>
+    examine({ ...variables, ...changed }, network.outside);
+  const inData = (...names: string[]) => path.join(variables["DATA_DIR"] ?? "", ...names);
+
+  beforeAll(async () => {
+    const smtpPort = await findPort();
+    smtp = new SMTPServer({
+      disabledCommands: ["STARTTLS"],
+      allowInsecureAuth: true,
+      onAuth: ({ password }, _session, done) =>
+        password === secrets.smtp ? done(null, { user: "u" }) : done(new Error("wrong password")),
+    });
+    await new Promise<void>((resolve) => smtp.listen(smtpPort, "127.0.0.1", () => resolve()));
+    const database = await createTestDatabase();
+    drop = database.drop;
+    const production = {
+      PUBLIC_BASE_URL: "https://countersign.example",
+      DATABASE_URL: database.url,
+      AUTH_SECRET: secrets.auth,
+      PROCESSES: "2",
+      TRUSTED_PROXY_HOPS: "1",
+      TRUSTED_PROXIES: "10.0.0.5",
+      WITNESSES: `${encodeVerifierKey(witnessKey)} https://witness.example/w; policy 1`,
+      WORLD_APP_ID: "app_x",
+      WORLD_RP_ID: "rp_x",
+      WORLD_RP_SIGNING_KEY: secrets.rp,
+      WORLD_CHAIN_RPC_URL: "https://rpc.example/a-key-in-the-path",
+      SMTP_URL: `smtp://u:${secrets.smtp}@127.0.0.1:${smtpPort}`,
+      MAIL_FROM: "Countersign <no-reply@countersign.example>",
+    };
+    // A witness that nobody can reach would hold up the start.
+    const { WITNESSES, ...withoutWitness } = production;
+    test = await startTestApp("postgres", withoutWitness);
+    variables = { ...test.env, WITNESSES };
+    const { key } = await test.createKey();
+    const made = await test.call("POST", "/v1/attest", {
+      key,
+      body: { agent_slug: "fit", action: "a", inputs_hash: "b" },
+    });
+    expect(made.status).toBe(201);
+    size = made.body.log.tree_size;
+    expect(parseEnv(variables).isLoopback).toBe(false);
+  });
+  afterAll(async () => {
+    await test?.close();
+    await drop();
+    await new Promise<void>((resolve) => smtp.close(() => resolve()));
+  });
+
+  it("that is fit has no fault, and is left as it was", async () => {
+    const before = await readdir(inData("log-guard"));
+    const network = createNetwork();
+    const findings = await run({}, network);
+    // The tests' server is fast, not durable, and its role is the superuser.
+    const expected = ["fsync", "synchronous_commit", "full_page_writes"].map(
+      (name) => `database: ${name} is off, so a crash loses what was acknowledged`,
+    );
+    expect(texts(findings).filter((one) => !expected.includes(one))).toEqual([]);
+    const right = texts(findings, "ok").join("\n");
+    for (const line of [
+      "settings: links lead to https://countersign.example",
+      "database: all migrations are applied",
+      "clock: this machine's clock and the database's differ by 0 ms",
+      "keys: the attestation key",
+      "keys: only this user may read",
+      `log: the fork guard agrees with the database: countersign.example/log at size ${size}`,
+      "witnesses: witness.example answers",
+      "world: rpc.example answers",
+      "clock: this machine's clock and that of witness.example differ by 0 s",
+      "network: the public address answers",
+    ])
+      expect(right).toContain(line);
+    expect(right).toMatch(/mail: 127\.0\.0\.1:\d+ takes mail/);
+    expect(await readdir(inData("log-guard"))).toEqual(before);
+    const printed = JSON.stringify(findings) + encodeFindings(findings).join("\n");
+    const password = new URL(variables["DATABASE_URL"] ?? "").password;
+    for (const secret of [...Object.values(secrets), "a-key-in-the-path", password])
+      expect(printed).not.toContain(secret);
+  });
+
+  const planted: [string, Record<string, string>, RegExp][] = [
+    ["http", { PUBLIC_BASE_URL: "http://countersign.example" }, /^settings: .*not https/],
+    ["no proxy", { TRUSTED_PROXY_HOPS: "", TRUSTED_PROXIES: "" }, /^settings: TRUSTED_PROXY_HOPS is 0/],
+    ["no database", { DATABASE_URL: "postgres://u:pw@127.0.0.1:9/x" }, /^database: .*ECONNREFUSED/],
+    ["mail's password", { SMTP_URL: "smtp://u:wrong@127.0.0.1:PORT" }, /^mail: .*EAUTH/],
+    ["no mail server", { SMTP_URL: "smtp://u:wrong@127.0.0.1:9" }, /^mail: .*(ECONNREFUSED|ESOCKET)/],
+    ["no Redis", { REDIS_URL: "redis://:pw@127.0.0.1:9" }, /^network: Redis is out of reach/],
+    ["a v4 key that is none", { WORLD_ID_V4_VERIFYING_KEY: "{}" }, /^world: WORLD_ID_V4_VERIFYING_KEY/],
+    [
+      "another key",
+      { SIGNING_KEY: Buffer.alloc(32, 1).toString("base64") },
+      /^keys: the attestation key is not/,
+    ],
+    ["a key that is none", { LOG_SIGNING_KEY: "x" }, /^keys: a key can't be read: LOG_SIGNING_KEY/],
+    [
+      "authorities' roots",
+      { TSA_URLS: "https://tsa.example", TSA_CERTIFICATES: "/nowhere.pem" },
+      /^witnesses: TSA_/,
+    ],
+  ];
+  it.each(planted)("with a fault (%s) has it named", async (_what, changed, says) => {
+    const port = new URL(variables["SMTP_URL"] ?? "").port;
+    const filled = Object.fromEntries(
+      Object.entries(changed).map(([name, value]) => [name, value.replace("PORT", port)]),
+    );
+    const found = await run(filled);
+    const named = faults(found).filter(({ area, says: text }) => says.test(`${area}: ${text}`));
+    expect(named).toHaveLength(1);
+    expect(named[0]?.mend).toMatch(/\w{3}/);
+    expect(JSON.stringify(found)).not.toMatch(/pw@|wrong/);
+  });
+
+  it("with others out of reach, or clocks that differ, has it named", async () => {
+    const hosts = ["witness.example", "developer.world.org"];
+    const found = texts(await run({}, createNetwork({ out: hosts })));
+    expect(found).toContain("witnesses: witness.example is out of reach (ECONNREFUSED)");
+    expect(found).toContain("world: developer.world.org is out of reach (ECONNREFUSED)");
+    const late = texts(await run({}, createNetwork({ aheadMs: 60_000 }))).filter((one) =>
+      one.startsWith("clock"),
+    );
+    expect(late[0]).toMatch(/that of \S+ differ by [1-6]\d s/);
+    const network = createNetwork();
+    const slow = { ...network.outside, clock: () => new Date(Date.now() - 90_000) };
+    const own = texts(await examine(variables, slow)).filter((one) => one.startsWith("clock"));
+    expect(own[0]).toMatch(/the database's differ by \d{5} ms/);
+  });
+
+  it("with Resend's key refused has it named, and not if the key may only send", async () => {
+    const resend = { SMTP_URL: "", RESEND_API_KEY: "re_secret" };
+    const refused = texts(await run(resend, createNetwork({ status: 401, body: "{}" })));
+    expect(refused.filter((one) => one.startsWith("mail"))).toEqual(["mail: Resend answers 401"]);
+    const body = '{"name":"restricted_api_key"}';
+    expect(texts(await run(resend, createNetwork({ status: 401, body }))).join()).not.toMatch(/mail: /);
+  });
+
+  it("whose key files others may read, or whose key is gone, has it named", async () => {
+    const file = inData("keys", "log-signing-key");
+    await chmod(file, 0o644);
+    expect(texts(await run()).join("\n")).toMatch(/keys: others on this machine may read \S+log-signing-key/);
+    await chmod(file, 0o600);
+    await rename(file, `${file}.away`);
+    expect(texts(await run()).join("\n")).toMatch(/keys: the log key is missing/);
+    await rename(`${file}.away`, file);
+    await rename(inData("keys"), inData("keys-away"));
+    await mkdir(inData("keys"));
+    expect(texts(await run({ AUTH_SECRET: "" })).join("\n")).toMatch(/keys: AUTH_SECRET is not set/);
+    await rm(inData("keys"), { recursive: true });
+    await rename(inData("keys-away"), inData("keys"));
+  });
+
+  it("whose database is older than what this machine signed has the fork guard's words", async () => {
+    const file = inData("log-guard", `1-${size + 5}-${"ab".repeat(32)}`);
+    await writeFile(file, "");
+    expect(texts(await run()).join("\n")).toMatch(
+      /log: Countersign refuses to sign: .*npm run log -- new-epoch/,
+    );
+    await rm(file);
+    expect(texts(await run(), "ok").join("\n")).toMatch(/log: the fork guard agrees/);
+  });
+
+  it("whose migrations are missing, or from a newer version, has it named", async () => {
+    const sql = postgres(variables["DATABASE_URL"] ?? "", { max: 1 });
+    const newest = await sql`SELECT max(created_at) AS last FROM drizzle.__drizzle_migrations`;
+    const last = newest[0]?.["last"];
+    await sql`UPDATE drizzle.__drizzle_migrations SET created_at = created_at + 1 WHERE created_at = ${last}`;
+    expect(texts(await run()).join("\n")).toMatch(/database: a newer Countersign has changed/);
+    await sql`UPDATE drizzle.__drizzle_migrations SET created_at = created_at - 2 WHERE created_at > ${last}`;
+    expect(texts(await run(), "warning").join("\n")).toMatch(/database: migrations are missing/);
+    await sql`UPDATE drizzle.__drizzle_migrations SET created_at = ${last} WHERE created_at = ${last}::bigint - 1`;
+    const { url, drop: dropEmpty } = await createTestDatabase({ empty: true });
+    const found = await run({ DATABASE_URL: url });
+    expect(texts(found, "warning").join("\n")).toMatch(/database: the database is empty/);
+    await dropEmpty();
+    await sql.end();
+  });
+
+  it("whose DATABASE_URL answers without being a PostgreSQL has it named", async () => {
+    const silent = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as { port: number };
+    const url = `postgres://u:pw@127.0.0.1:${port}/x`;
+    const { findings } = await examineDatabase(url, parseEnv(variables), () => new Date(), 300);
+    expect(texts(findings)).toEqual(["database: the database doesn't answer (ETIMEDOUT)"]);
+    await new Promise((resolve) => silent.close(resolve));
+  });
+});
+
+describe("the command", () => {
+  it("is in package.json, after the build", async () => {
+    const { scripts } = JSON.parse(await readFile("package.json", "utf8"));
+    expect(scripts).toMatchObject({
+      predoctor: "node .ci/prepare.mjs build",
+      doctor: "node dist/cli/doctor.mjs",
+    });
+  });
+});

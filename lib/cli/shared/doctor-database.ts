@@ -1,0 +1,152 @@
+/** The PostgreSQL of DATABASE_URL: reachable, durable, large enough, of this version, and in time. Changes nothing. */
+import { readFileSync } from "node:fs";
+import type { Database } from "#lib/db/client";
+import { openAsItIs } from "#lib/db/postgres-client";
+import type { Env } from "#lib/env";
+import { type Area, type Finding, openArea, reasonOf } from "./findings";
+
+const oldestVersion = 150_000;
+const slowMs = 10;
+/** Expiry goes by the database's clock, statements by this machine's. */
+const toleratedMs = 1_000;
+const connectionsOfProcess = 14;
+
+interface Facts {
+  version: number;
+  fsync: string;
+  synchronous_commit: string;
+  full_page_writes: string;
+  max_connections: number;
+  is_replica: boolean;
+  is_superuser: boolean;
+  is_encrypted: boolean | null;
+  is_local: boolean;
+}
+
+const readFacts = `SELECT current_setting('server_version_num')::int AS version, current_setting('fsync') AS fsync,
+    current_setting('synchronous_commit') AS synchronous_commit,
+    current_setting('full_page_writes') AS full_page_writes,
+    current_setting('max_connections')::int AS max_connections, pg_is_in_recovery() AS is_replica,
+    (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
+    (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS is_encrypted,
+    coalesce(inet_server_addr() <<= '127.0.0.0/8' OR inet_server_addr() = '::1', true) AS is_local`;
+
+function judgeServer(facts: Facts, env: Env, { ok, warning, fault }: Area): void {
+  const major = Math.floor(facts.version / 10_000);
+  if (facts.version < oldestVersion) fault(`PostgreSQL ${major} is too old`, "Upgrade it to 15 or newer.");
+  else ok(`PostgreSQL ${major}`);
+  if (facts.is_replica)
+    fault("DATABASE_URL leads to a read-only replica", "Give it the address of the primary server.");
+  for (const name of ["fsync", "synchronous_commit", "full_page_writes"] as const)
+    if (facts[name] === "off")
+      fault(`${name} is off, so a crash loses what was acknowledged`, `Set ${name} = on in postgresql.conf.`);
+  if (facts.is_superuser)
+    warning("the service's role is a superuser", "Create a role of its own that owns its database alone.");
+  if (facts.is_encrypted === false && !facts.is_local)
+    warning("the connection isn't encrypted", "Add ?sslmode=verify-full to DATABASE_URL.");
+  const processes = env.processCount + (env.processCount > 1 ? 1 : 0);
+  const needed = processes * connectionsOfProcess;
+  if (needed > facts.max_connections)
+    warning(
+      `this server may open ${needed} connections, and max_connections is ${facts.max_connections}`,
+      "Raise max_connections, or lower PROCESSES.",
+    );
+  else ok(`${needed} of ${facts.max_connections} connections at most`);
+}
+
+async function examineSpeed({ query }: Database, { ok, warning }: Area): Promise<void> {
+  const times: number[] = [];
+  for (let i = 0; i < 7; i += 1) {
+    const startMs = performance.now();
+    await query("SELECT 1", []);
+    times.push(performance.now() - startMs);
+  }
+  const medianMs = times.sort((a, b) => a - b)[3] ?? 0;
+  const says = `a round trip takes ${medianMs.toFixed(1)} ms`;
+  if (medianMs > slowMs)
+    warning(says, "Run the service near its database: an attestation waits for several.");
+  else ok(says);
+}
+
+async function examineClock({ query }: Database, clock: () => Date): Promise<Finding[]> {
+  const area = openArea("clock");
+  const beforeMs = clock().getTime();
+  const { rows } = await query("SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now", []);
+  const afterMs = clock().getTime();
+  const theirsMs = Number(rows[0]?.["now"]);
+  const differenceMs = Math.floor(Math.max(beforeMs - theirsMs, theirsMs - afterMs, 0));
+  const says = `this machine's clock and the database's differ by ${differenceMs} ms`;
+  if (differenceMs > toleratedMs) area.fault(says, "Set both by NTP (chrony or systemd-timesyncd).");
+  else area.ok(says);
+  return area.found;
+}
+
+const lastMigration = () => {
+  const { entries } = JSON.parse(readFileSync("drizzle/meta/_journal.json", "utf8"));
+  return Math.max(...entries.map(({ when }: { when: number }) => when));
+};
+
+async function examineMigrations({ query }: Database, { ok, warning, fault }: Area): Promise<boolean> {
+  const { rows } = await query(
+    "SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS is_made",
+    [],
+  );
+  if (rows[0]?.["is_made"] !== true) {
+    warning("the database is empty", "The first start makes the tables and keys.");
+    return false;
+  }
+  const applied = await query("SELECT max(created_at)::float8 AS last FROM drizzle.__drizzle_migrations", []);
+  const last = Number(applied.rows[0]?.["last"]);
+  if (last < lastMigration())
+    warning("migrations are missing", "The next start applies them. Back up first.");
+  else if (last > lastMigration())
+    fault("a newer Countersign has changed this database", "Run that version, or restore an older backup.");
+  else ok("all migrations are applied");
+  return last === lastMigration();
+}
+
+export interface Examined {
+  findings: Finding[];
+  /** Null if it can't be read further. The caller closes it. */
+  database: Database | null;
+}
+
+/** The driver tries again for as long as somebody takes its connections. */
+function inTime<T>(work: Promise<T>, patienceMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const refuse = () => reject(Object.assign(new Error("no answer"), { code: "ETIMEDOUT" }));
+    const timer = setTimeout(refuse, patienceMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+export async function examineDatabase(
+  url: string,
+  env: Env,
+  clock: () => Date,
+  patienceMs = 15_000,
+): Promise<Examined> {
+  const area = openArea("database");
+  let database: Database;
+  try {
+    database = await inTime(openAsItIs(url), patienceMs);
+  } catch (error) {
+    area.fault(
+      `the database doesn't answer (${reasonOf(error)})`,
+      "Check DATABASE_URL, the network and the server.",
+    );
+    return { findings: area.found, database: null };
+  }
+  if (database.isPooled)
+    area.warning(
+      "DATABASE_URL leads to a connection pooler, which is slower",
+      "Use the server's own address.",
+    );
+  const { rows } = await database.query(readFacts, []);
+  judgeServer(rows[0] as unknown as Facts, env, area);
+  await examineSpeed(database, area);
+  const isCurrent = await examineMigrations(database, area);
+  const findings = [...area.found, ...(await examineClock(database, clock))];
+  if (!isCurrent) await database.close();
+  return { findings, database: isCurrent ? database : null };
+}

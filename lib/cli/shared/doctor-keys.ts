@@ -1,0 +1,80 @@
+/** The secrets at hand, their files, and whether they and the fork guard belong to this database. Changes nothing. */
+import { readdir, stat } from "node:fs/promises";
+import path from "node:path";
+import type { Database } from "#lib/db/client";
+import type { Env } from "#lib/env";
+import { ForkGuardError, readForkGuard } from "#lib/log/fork-guard";
+import { requireOwnHistory } from "#lib/log/history";
+import { readOpenHead } from "#lib/log/reader";
+import { publicHalf } from "#lib/signing/first-keys";
+import { openSecretFiles } from "#lib/signing/key-files";
+import { authSecretFile, createKeySource } from "#lib/signing/key-source";
+import { createKeyWrapping } from "#lib/signing/key-wrapping";
+import { activeKeyId } from "#lib/signing/signing-keys";
+import { type Area, type Finding, openArea, reasonOf } from "./findings";
+
+const purposes = ["attestation", "log", "zk"] as const;
+
+async function examineModes(folder: string, { ok, fault }: Area): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  const places = names.length === 0 ? [] : [folder, ...names.map((name) => path.join(folder, name))];
+  const open: string[] = [];
+  for (const place of places) if (((await stat(place)).mode & 0o077) !== 0) open.push(place);
+  for (const place of open)
+    fault(
+      `others on this machine may read ${place}`,
+      `chmod go-rwx ${place}, and think about rotating the keys.`,
+    );
+  if (places.length > 0 && open.length === 0) ok(`only this user may read ${folder}`);
+}
+
+export async function examineKeys(env: Env, database: Database | null): Promise<Finding[]> {
+  const area = openArea("keys");
+  const folder = path.join(env.DATA_DIR, "keys");
+  if (process.platform !== "win32") await examineModes(folder, area);
+  const wrapping = createKeyWrapping(env);
+  const files = openSecretFiles(folder, wrapping);
+  const source = createKeySource(env, files, wrapping);
+  const isInUse = database !== null && (await activeKeyId(database.db, "log")) !== null;
+  const add = isInUse ? area.fault : area.warning;
+  try {
+    if (env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null)
+      add("AUTH_SECRET is not set, and its file is missing", "Restore the file, or set AUTH_SECRET.");
+    const [found, next] = [await source.load(), await source.loadNext()];
+    for (const purpose of purposes) {
+      const half = await publicHalf(found, purpose);
+      const active = database === null ? null : await activeKeyId(database.db, purpose);
+      if (half === null) add(`the ${purpose} key is missing`, `Restore ${source.describe(purpose)}.`);
+      else if (active === null) area.ok(`the ${purpose} key can be read`);
+      else if (half.keyId === active) area.ok(`the ${purpose} key ${active} is the active one`);
+      else if ((await publicHalf(next, purpose))?.keyId === active)
+        area.warning(`a rotation of the ${purpose} key is not finished`, "The next start finishes it.");
+      else area.fault(`the ${purpose} key is not this database's`, `Restore ${source.describe(purpose)}.`);
+    }
+  } catch (error) {
+    const says = error instanceof Error && !("code" in error) ? error.message : reasonOf(error);
+    area.fault(`a key can't be read: ${says}`, "Restore it from your backup.");
+  }
+  return area.found;
+}
+
+/** Whether this machine may go on signing this log. */
+export async function examineLog(env: Env, database: Database): Promise<Finding[]> {
+  const area = openArea("log");
+  try {
+    const guard = await readForkGuard(path.join(env.DATA_DIR, "log-guard"));
+    await requireOwnHistory(database.db, guard);
+    const { size, origin } = await readOpenHead(database.db);
+    if (guard.current() === null)
+      area.warning(
+        "this machine has signed nothing yet, so its fork guard knows nothing",
+        "Fine on a new machine.",
+      );
+    else area.ok(`the fork guard agrees with the database: ${origin} at size ${size}`);
+  } catch (error) {
+    if (error instanceof ForkGuardError)
+      area.fault(error.message, "Do what the message says before you start.");
+    else area.fault(`the log can't be read (${reasonOf(error)})`, "Run npm run log -- check.");
+  }
+  return area.found;
+}

@@ -1,0 +1,69 @@
+/** Whether the settings are fit for a service that others rely on. */
+import { type Env, parseEnv } from "#lib/env";
+import { type Area, type Finding, openArea } from "./findings";
+
+/** What the start would refuse, one finding for each setting. */
+export function readSettings(variables: Record<string, string | undefined>): Env | Finding[] {
+  try {
+    return parseEnv(variables);
+  } catch (error) {
+    const area = openArea("settings");
+    const lines = (error as Error).message.split("\n").filter((line) => line.startsWith("  "));
+    for (const line of lines)
+      area.fault(line.trim(), "The service doesn't start with this. See .env.example.");
+    return area.found;
+  }
+}
+
+function examineAddress(env: Env, { ok, warning, fault }: Area): void {
+  if (env.isLoopback)
+    fault(
+      "PUBLIC_BASE_URL is a loopback address, so links work on this machine only",
+      "Set PUBLIC_BASE_URL to the public https address.",
+    );
+  else if (!env.baseUrl.startsWith("https://"))
+    fault("PUBLIC_BASE_URL is not https", "Put a TLS proxy in front, and set PUBLIC_BASE_URL to https://…");
+  else ok(`links lead to ${env.baseUrl}`);
+  if (env.isLoopback) return;
+  if (env.TRUSTED_PROXY_HOPS === 0)
+    fault(
+      "TRUSTED_PROXY_HOPS is 0, so all clients behind the TLS proxy share the limits of one",
+      "Set it to the number of proxies that a request passes.",
+    );
+  else if (env.TRUSTED_PROXIES === undefined && env.bindAddresses === null)
+    warning(
+      "whoever reaches the port can write X-Forwarded-For",
+      "Set TRUSTED_PROXIES, or HOST, or keep everyone but the proxy away with a firewall.",
+    );
+  else ok("forwarding headers are taken from the proxy alone");
+}
+
+function examineTrust(env: Env, { ok, warning }: Area): void {
+  if (env.WITNESSES === undefined)
+    warning("no witness cosigns the log, so a split view would go unnoticed", "Set WITNESSES.");
+  else ok(`${env.WITNESSES.witnesses.length} witnesses, of which ${env.WITNESSES.threshold} must cosign`);
+  if (env.TSA_URLS.length === 0)
+    warning("no time-stamp authority stamps the log", "Set TSA_URLS and TSA_CERTIFICATES.");
+  if (env.WORLD_ENVIRONMENT === "staging" || env.worldId === "local")
+    warning("approvals are marked TEST", "Set the World ID settings of production.");
+  if (env.isDemoOn && env.WORLD_ENVIRONMENT === "production" && env.worldId === "portal")
+    warning("visitors may try real approvals (DEMO=on)", "Unset DEMO.");
+}
+
+function examineOperation(env: Env, { ok, warning, fault }: Area): void {
+  if (env.DATABASE_URL === undefined)
+    fault("the embedded database is for trying Countersign out", "Set DATABASE_URL to a PostgreSQL.");
+  else ok(`${env.processCount} processes answer the API`);
+  if (env.LOG_LEVEL === "silent" || env.LOG_LEVEL === "error")
+    warning(`LOG_LEVEL is ${env.LOG_LEVEL}, so warnings are lost`, "Set it to info.");
+  if (env.METRICS_PORT !== undefined && !["127.0.0.1", "::1"].includes(env.METRICS_HOST))
+    warning("metrics are not on loopback", "Keep METRICS_PORT closed to everyone but Prometheus.");
+}
+
+export function examineSettings(env: Env): Finding[] {
+  const area = openArea("settings");
+  examineAddress(env, area);
+  examineTrust(env, area);
+  examineOperation(env, area);
+  return area.found;
+}

@@ -1,0 +1,29 @@
+/** All that `npm run doctor` looks at. */
+import type { Env } from "#lib/env";
+import { examineDatabase } from "./doctor-database";
+import { examineKeys, examineLog } from "./doctor-keys";
+import { examineOutside, type Outside } from "./doctor-outside";
+import { examineSettings, readSettings } from "./doctor-settings";
+import type { Finding } from "./findings";
+
+async function examineStored(env: Env, clock: () => Date): Promise<Finding[]> {
+  // A running service has the embedded database to itself.
+  if (env.DATABASE_URL === undefined) return examineKeys(env, null);
+  const { findings, database } = await examineDatabase(env.DATABASE_URL, env, clock);
+  if (database === null) return [...findings, ...(await examineKeys(env, null))];
+  try {
+    return [...findings, ...(await examineKeys(env, database)), ...(await examineLog(env, database))];
+  } finally {
+    await database.close();
+  }
+}
+
+export async function examine(
+  variables: Record<string, string | undefined>,
+  outside: Outside,
+): Promise<Finding[]> {
+  const env = readSettings(variables);
+  if (Array.isArray(env)) return env;
+  const stored = await examineStored(env, outside.clock);
+  return [...examineSettings(env), ...stored, ...(await examineOutside(env, outside))];
+}

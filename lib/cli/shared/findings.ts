@@ -1,0 +1,46 @@
+/** What `npm run doctor` finds, and how it says so. No line holds a secret: addresses are shown by their host alone. */
+
+export interface Finding {
+  area: "settings" | "clock" | "database" | "keys" | "log" | "witnesses" | "mail" | "world" | "network";
+  /** `fault`: not fit for production. */
+  status: "ok" | "warning" | "fault";
+  says: string;
+  /** What to do; empty if nothing. */
+  mend: string;
+}
+
+/** Collects the findings of one area. */
+export function openArea(area: Finding["area"]) {
+  const found: Finding[] = [];
+  const add = (status: Finding["status"]) => (says: string, mend: string) =>
+    void found.push({ area, status, says, mend });
+  return {
+    found,
+    ok: (says: string) => add("ok")(says, ""),
+    warning: add("warning"),
+    fault: add("fault"),
+  };
+}
+
+export type Area = ReturnType<typeof openArea>;
+
+const marks = { ok: "ok     ", warning: "warning", fault: "FAULT  " } as const;
+
+export function encodeFindings(findings: readonly Finding[]): string[] {
+  const lines = findings.flatMap(({ area, status, says, mend }) => [
+    `${marks[status]}  ${area}: ${says}`,
+    ...(mend === "" ? [] : [`         → ${mend}`]),
+  ]);
+  const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;
+  return [...lines, `${count("ok")} ok, ${count("warning")} warnings, ${count("fault")} faults`];
+}
+
+/** An error's code or kind: its message may repeat an address with a password. */
+export function reasonOf(error: unknown): string {
+  const { cause, code, name } = error as { cause?: { code?: unknown }; code?: unknown; name?: string };
+  const known = [cause?.code, code, name].find((one) => typeof one === "string");
+  return typeof known === "string" ? known : "unknown";
+}
+
+/** Of an address that may have a password in it. */
+export const hostOf = (url: string) => new URL(url).host;

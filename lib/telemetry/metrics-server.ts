@@ -1,0 +1,72 @@
+/**
+ * GET /metrics on a port of its own, so that nobody makes it public by accident. A server of several processes answers
+ * for all of them; each labels its metrics with its name, and one that doesn't answer is shown as down.
+ */
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { Env } from "#lib/env";
+
+export interface Member {
+  name: string;
+  /** Its metrics; null: it is not there. */
+  read(): Promise<string> | null;
+}
+
+type Listening = Pick<Env, "METRICS_PORT" | "METRICS_HOST">;
+
+const patienceMs = 5_000;
+
+/** Metrics of one name must stand together, so each block goes to those of the same name. */
+export function mergeMetrics(texts: readonly string[]): string {
+  const blocks = new Map<string, { head: string; values: string[] }>();
+  for (const block of texts.flatMap((text) => text.split(/^(?=# HELP )/m))) {
+    const [, head = "", name = "", values = ""] =
+      /^(# HELP (\S+).*\n# TYPE .*\n)([\s\S]*)$/.exec(block) ?? [];
+    const known = blocks.get(name) ?? { head, values: [] };
+    known.values.push(...values.split("\n").filter(Boolean));
+    blocks.set(name, known);
+  }
+  blocks.delete("");
+  return [...blocks.values()].map(({ head, values }) => `${head}${values.join("\n")}\n`).join("\n");
+}
+
+async function readMember({ read }: Member): Promise<string | null> {
+  const asked = read();
+  if (asked === null) return null;
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(null), patienceMs);
+    asked.then(resolve, () => resolve(null)).finally(() => clearTimeout(timer));
+  });
+}
+
+async function readAll(members: readonly Member[]): Promise<string> {
+  const texts = await Promise.all(members.map(readMember));
+  const values = members.map(
+    ({ name }, i) => `countersign_process_up{process="${name}"} ${texts[i] === null ? 0 : 1}`,
+  );
+  const up = `# HELP countersign_process_up 1 if the process answers.\n# TYPE countersign_process_up gauge\n${values.join("\n")}\n`;
+  return mergeMetrics([up, ...texts.filter((text) => text !== null)]);
+}
+
+/** Null if METRICS_PORT is not set. */
+export async function serveMetrics(
+  { METRICS_PORT: port, METRICS_HOST: host }: Listening,
+  members: readonly Member[],
+): Promise<Server | null> {
+  if (port === undefined) return null;
+  const server = createServer((incoming, outgoing) => {
+    if (incoming.method !== "GET" || incoming.url !== "/metrics") {
+      outgoing.writeHead(404).end();
+      return;
+    }
+    void readAll(members).then((text) => {
+      outgoing.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text);
+    });
+  });
+  server.listen({ port, host, exclusive: true });
+  await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
+    const where = `METRICS_PORT ${port} of METRICS_HOST ${host}`;
+    throw new Error(`Countersign cannot start: ${where} can't be bound (${cause.code})`, { cause });
+  });
+  return server;
+}
