@@ -44,7 +44,9 @@ const schema = z.object({
     .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
     .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_LISTEN_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATA_DIR: z.string().min(1).default("./data"),
+  STOP_DELAY_SECONDS: z.coerce.number().int().min(0).max(300).default(0),
   PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
   AUTH_SECRET: z.string().min(32, "must be at least 32 characters").optional(),

@@ -50,6 +50,8 @@ export interface App extends Door<Context> {
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
+  /** Before it stops: it answers as before, asks everyone to go elsewhere, and lets nobody wait. */
+  leave(): void;
   close(): Promise<void>;
 }
 
@@ -164,6 +166,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     callers: createCallers(clock),
     agents: createShortMemory(clock, agentLifetimeMs),
     health: createHealthCheck(database),
+    leaving: { hasBegun: false },
     keys,
     guard,
     log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
@@ -202,6 +205,10 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     recall: (...asked) => recall(desk, ...asked),
     localWorldId: world.local,
     pictures,
+    leave: () => {
+      context.leaving.hasBegun = true;
+      context.wakeups.wakeAll();
+    },
     close,
   };
 }

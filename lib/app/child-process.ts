@@ -137,6 +137,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
       ? async () => []
       : await prepareFront(readEnv(), {
           pages: handPagesOn(app, sockets.pages),
+          leaving: app.context.leaving,
           ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
         });
   orders.done("opened");
@@ -144,7 +145,11 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   const servers = await listen();
   orders.done("listening");
   await orders.next();
-  await stopServers(servers);
+  app.leave();
+  await orders.next();
+  const drained = stopServers(servers);
+  orders.done("unbound");
+  await drained;
   orders.done("drained");
   await orders.next();
   closeRole();

@@ -6,22 +6,21 @@ import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
 import { getApp } from "./app";
 import { prepareFront } from "./front";
+import { untilStop } from "./until-stop";
 
 export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
   logConsole(logger);
-  const { close } = await getApp();
-  const listen = await prepareFront(env, { pages: await openPages() });
+  const { context, leave, close } = await getApp();
+  const listen = await prepareFront(env, { pages: await openPages(), leaving: context.leaving });
   const servers = await listen();
-  const stop = () =>
-    void stopServers(servers)
-      .then(close)
-      .then(
-        () => process.exit(0),
-        (error: unknown) => {
-          logger.error({ err: error }, "the shutdown failed");
-          process.exit(1);
-        },
-      );
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
+  void untilStop(env.STOP_DELAY_SECONDS, leave)
+    .then(() => stopServers(servers))
+    .then(close)
+    .then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, "the shutdown failed");
+        process.exit(1);
+      },
+    );
 }

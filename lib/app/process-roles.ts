@@ -1,14 +1,14 @@
 /**
  * The processes of one server, and what they and the one that started them say to each other. A child says `loaded`,
- * `opened`, `listening` and `drained` when it has done what it was asked; all open before any listens, and all are
- * drained before any closes, so whom a request is handed on to is there.
+ * `opened`, `listening`, `unbound` and `drained` when it has done what it was asked; all open before any listens, and all
+ * are drained before any closes, so whom a request is handed on to is there. `unbound`: it takes no new connection.
  */
 import path from "node:path";
 
 /** Writers and readers answer the API; there is one writer, which appends to the log. */
 export type Role = "writer" | "reader" | "pages";
 
-export type Done = "loaded" | "opened" | "listening" | "drained";
+export type Done = "loaded" | "opened" | "listening" | "unbound" | "drained";
 
 export interface Setup {
   /** Of the sockets; its user's alone. */
@@ -16,7 +16,7 @@ export interface Setup {
   peerSecret: string;
 }
 
-export type Order = { todo: "open"; setup: Setup } | { todo: "listen" | "drain" | "close" };
+export type Order = { todo: "open"; setup: Setup } | { todo: "listen" | "leave" | "drain" | "close" };
 
 /** Where the writer answers calls, and where it and the pages' process take whole requests. */
 export const socketsIn = (folder: string) => ({

@@ -11,8 +11,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { graceMs } from "#lib/door/listen";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
-import { cutUnaccepted } from "./cut-connections";
+import { watchConnections } from "./cut-connections";
 import type { Done, Order, Role, Setup } from "./process-roles";
+import { untilStop } from "./until-stop";
 
 interface Child {
   role: Role;
@@ -31,7 +32,6 @@ class ChildEnded extends Error {}
 function startChild(role: Role): Child {
   cluster.setupPrimary({ args: [role] });
   const worker = cluster.fork();
-  cutUnaccepted(worker);
   const said = new Set<string>();
   const exited = new Promise<number | null>((resolve) => {
     worker.once("exit", (code: number | null) => resolve(code));
@@ -66,6 +66,8 @@ export const pauseMs = (failures: number) =>
 interface Family {
   /** Resolves when all listen; rejects with ChildEnded if one ends before. */
   start(): Promise<void>;
+  /** They answer as before, and ask everyone to go elsewhere. */
+  leave(): void;
   /** Requests under way are answered first. Resolves to whether all have ended well. */
   stop(): Promise<boolean>;
   kill(): void;
@@ -73,10 +75,12 @@ interface Family {
 
 function createFamily(roles: readonly Role[], setup: Setup): Family {
   const children = new Set<Child>();
+  const connections = watchConnections();
   let isStopping = false;
 
   function add(role: Role): Child {
     const child = startChild(role);
+    connections.watch(child.worker);
     children.add(child);
     void child.exited.then(() => children.delete(child));
     return child;
@@ -126,13 +130,17 @@ function createFamily(roles: readonly Role[], setup: Setup): Family {
       await Promise.all(others.map(listen));
       for (const child of [writer, ...others]) void keep(child, 0);
     },
-    async stop() {
+    leave() {
       isStopping = true;
+      for (const child of children) if (child.isListening) child.tell({ todo: "leave" });
+    },
+    async stop() {
       const all = [...children];
       const ready = all.filter(({ isListening }) => isListening);
       for (const child of all) if (!child.isListening) child.worker.process.kill("SIGKILL");
       const limit = setTimeout(kill, 2 * graceMs);
       for (const child of ready) child.tell({ todo: "drain" });
+      void Promise.allSettled(ready.map((child) => child.hear("unbound"))).then(connections.cutRefused);
       await Promise.allSettled(ready.map((child) => child.hear("drained")));
       for (const child of ready) child.tell({ todo: "close" });
       const codes = await Promise.all(ready.map(({ exited }) => exited));
@@ -147,7 +155,10 @@ function ignoreEnd(error: unknown): void {
 }
 
 /** Resolves when all listen. What keeps one from starting is said by itself. */
-export async function startSeveral({ processCount }: Pick<Env, "processCount">): Promise<void> {
+export async function startSeveral({
+  processCount,
+  STOP_DELAY_SECONDS: delaySeconds,
+}: Pick<Env, "processCount" | "STOP_DELAY_SECONDS">): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "countersign-family-"));
   const readers: Role[] = Array.from({ length: processCount - 1 }, () => "reader");
   const peerSecret = randomBytes(16).toString("hex");
@@ -156,9 +167,9 @@ export async function startSeveral({ processCount }: Pick<Env, "processCount">):
     await rm(folder, { recursive: true, force: true });
     process.exit(code);
   };
-  const stop = () => void family.stop().then((isClean) => leave(isClean ? 0 : 1));
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
+  void untilStop(delaySeconds, family.leave)
+    .then(family.stop)
+    .then((isClean) => leave(isClean ? 0 : 1));
   try {
     await family.start();
   } catch (error) {

@@ -44,6 +44,11 @@ export interface Secrets {
   session: string;
 }
 
+/** Whether this process is about to stop, and another one is there to be asked. */
+export interface Leaving {
+  hasBegun: boolean;
+}
+
 export interface DoorContext {
   settings: ServiceSettings;
   database: Database;
@@ -53,6 +58,7 @@ export interface DoorContext {
   secrets: Secrets;
   limiter: RateLimiter;
   health: HealthCheck;
+  leaving: Leaving;
   wakeups: Wakeups;
   requestLog: RequestLog;
   /** Costly proofs, off the request thread. */
