@@ -8,6 +8,7 @@ import path from "node:path";
 import { Redis } from "ioredis";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
+import { openReplica } from "#lib/db/replica";
 import { createWakeups } from "#lib/db/wakeups";
 import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
@@ -152,6 +153,8 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
   const sequencer = createLogSequencer({ database, keys, guard, random, logger });
   const pool = createZkPool({ workerFile: path.resolve("dist/zk-worker.mjs") });
   const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
+  const { DATABASE_REPLICA_URL: replicaUrl } = env;
+  const replica = replicaUrl === undefined ? null : openReplica(replicaUrl, database, logger);
   const context: Context = {
     settings: env,
     database,
@@ -165,6 +168,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
     callers: createCallers(clock),
     agents: createShortMemory(clock, agentLifetimeMs),
+    replica,
     health: createHealthCheck(database),
     leaving: { hasBegun: false },
     keys,
@@ -193,6 +197,7 @@ async function buildOn(opened: OpenedLog, env: Env, { writer, ...options }: AppO
     await pictures.close();
     redis?.disconnect();
     guard.close();
+    await replica?.close();
     await database.close();
   };
   const { peerSecret = Buffer.from(random(16)).toString("hex") } = options;

@@ -200,6 +200,12 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   };
 }
 
+/** A standby's: it takes no migration and no write, and its address must be the server's own. */
+export async function openReplicaDatabase(url: string): Promise<Database> {
+  if (await detectPooler(url)) throw new Error("DATABASE_REPLICA_URL leads to a connection pooler");
+  return openDirectly(url, countConnections(false));
+}
+
 /** Migrates first. Rejects with a message for the operator if the database does not answer. */
 export async function openPostgres(
   addresses: Addresses,
