@@ -1,4 +1,4 @@
-/** When a server stops: some time after it was told to, in which load balancers learn of it. */
+/** When a server stops: some time after the signal, in which load balancers learn of it. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 const nextSignal = () =>
