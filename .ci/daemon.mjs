@@ -41,4 +41,5 @@ function findDaemon(title, binary, packageName) {
 }
 
 export const findRedis = () => findDaemon("Redis", "redis-server", "redis-server");
+export const findNginx = () => findDaemon("nginx", "nginx", "nginx");
 export const findPgbouncer = () => findDaemon("PgBouncer", "pgbouncer", "pgbouncer");

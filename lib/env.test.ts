@@ -71,6 +71,12 @@ describe("settings", () => {
     expect(messageOf({ PROCESSES: "2" })).toContain("set DATABASE_URL");
   });
 
+  it("take a replica only beside its primary", () => {
+    const replica = { DATABASE_REPLICA_URL: "postgres://y/y" };
+    expect(messageOf(replica)).toContain("DATABASE_URL: must be set with DATABASE_REPLICA_URL");
+    expect(messageOf({ ...replica, DATABASE_URL: "postgres://x/y" })).toBe("");
+  });
+
   it("need nothing on a loopback address", () => {
     expect(parseEnv({})).toMatchObject({
       PORT: 3000,

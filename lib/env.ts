@@ -44,7 +44,10 @@ const schema = z.object({
     .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
     .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_LISTEN_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_REPLICA_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATA_DIR: z.string().min(1).default("./data"),
+  STOP_DELAY_SECONDS: z.coerce.number().int().min(0).max(300).default(0),
   PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
   AUTH_SECRET: z.string().min(32, "must be at least 32 characters").optional(),
@@ -232,6 +235,11 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
   if (settings.TRUSTED_PROXIES !== undefined && settings.TRUSTED_PROXY_HOPS === 0) {
     throw new Error(
       "Countersign cannot start, a setting is missing:\n  TRUSTED_PROXY_HOPS: must be set with TRUSTED_PROXIES, to how many proxies a request passes",
+    );
+  }
+  if (settings.DATABASE_REPLICA_URL !== undefined && settings.DATABASE_URL === undefined) {
+    throw new Error(
+      "Countersign cannot start, a setting is missing:\n  DATABASE_URL: must be set with DATABASE_REPLICA_URL, to the primary that it is a standby of",
     );
   }
   if (settings.TSA_URLS.length > 0 && settings.TSA_CERTIFICATES === undefined) {

@@ -17,6 +17,8 @@ export interface Wire {
   /** The database's address through the wire. */
   url: string;
   cut(): void;
+  /** Cuts all connections; those that come are led to another server. */
+  leadTo(databaseUrl: string): void;
   /** Connections stay, and nothing comes through, until it is mended. */
   stall(): void;
   mend(): void;
@@ -29,7 +31,7 @@ export interface Wire {
 const readyOutsideTransaction = Buffer.from("Z\0\0\0\x05I");
 
 export async function layWire(databaseUrl: string): Promise<Wire> {
-  const target = new URL(databaseUrl);
+  let target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let isCut = false;
   let isStalled = false;
@@ -92,6 +94,10 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     url: url.href,
     cut: () => {
       isCut = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    leadTo: (otherUrl) => {
+      target = new URL(otherUrl);
       for (const socket of sockets) socket.destroy();
     },
     stall: () => {

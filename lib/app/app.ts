@@ -8,6 +8,7 @@ import path from "node:path";
 import { Redis } from "ioredis";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
+import { openReplica } from "#lib/db/replica";
 import { createWakeups } from "#lib/db/wakeups";
 import { originOfLog } from "#lib/domain/log-epochs";
 import type { Secrets } from "#lib/door/context";
@@ -54,6 +55,8 @@ export interface App extends Door<Context> {
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
+  /** Before it stops: it answers as before, asks everyone to go elsewhere, and lets nobody wait. */
+  leave(): void;
   close(): Promise<void>;
 }
 
@@ -165,6 +168,8 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   const sequencer = createLogSequencer({ database, keys, guard, random, logger });
   const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
   const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
+  const { DATABASE_REPLICA_URL: replicaUrl } = env;
+  const replica = replicaUrl === undefined ? null : openReplica(replicaUrl, database, logger);
   const context: Context = {
     settings: env,
     database,
@@ -178,7 +183,9 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
     callers: createCallers(clock),
     agents: createShortMemory(clock, agentLifetimeMs),
+    replica,
     health: createHealthCheck(database),
+    leaving: { hasBegun: false },
     keys,
     guard,
     log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
@@ -212,6 +219,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     await pictures.close();
     redis?.disconnect();
     guard.close();
+    await replica?.close();
     await database.close();
   };
   const { peerSecret = Buffer.from(random(16)).toString("hex") } = options;
@@ -224,6 +232,10 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     recall: (...asked) => recall(desk, ...asked),
     localWorldId: world.local,
     pictures,
+    leave: () => {
+      context.leaving.hasBegun = true;
+      context.wakeups.wakeAll();
+    },
     close,
   };
 }

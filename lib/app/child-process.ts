@@ -142,6 +142,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
       ? async () => []
       : await prepareFront(env, {
           pages: handPagesOn(app, sockets.pages),
+          leaving: app.context.leaving,
           ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
         });
   orders.done("opened");
@@ -149,7 +150,11 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   const servers = await listen();
   orders.done("listening");
   await orders.next();
-  await stopServers(servers);
+  app.leave();
+  await orders.next();
+  const drained = stopServers(servers);
+  orders.done("unbound");
+  await drained;
   orders.done("drained");
   await orders.next();
   closeRole();

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { createAdmit } from "#lib/door/admit";
+import type { Leaving } from "#lib/door/context";
 import { describeBinding, startServers } from "#lib/door/listen";
 import { loadStaticAssets } from "#lib/door/static-assets";
 import type { Env } from "#lib/env";
@@ -14,6 +15,7 @@ interface Answering {
   pages: RequestListener;
   /** Default: here. */
   operations?: RequestListener;
+  leaving: Leaving;
 }
 
 const answerHere = (incoming: IncomingMessage, outgoing: ServerResponse) =>
@@ -33,12 +35,14 @@ const measured =
 /** Returns the function that listens. */
 export async function prepareFront(
   env: Env,
-  { pages, operations = answerHere }: Answering,
+  { pages, operations = answerHere, leaving }: Answering,
 ): Promise<() => Promise<Server[]>> {
   const serveAsset = await loadStaticAssets(".next/static");
   const admit = createAdmit(env);
   const servePage = measured(pages);
   const handle: RequestListener = (incoming, outgoing) => {
+    // So that the next request of this client finds another server.
+    if (leaving.hasBegun) outgoing.shouldKeepAlive = false;
     const foreign = admit(incoming);
     if (foreign !== null) {
       void sendAnswer(foreign, outgoing);

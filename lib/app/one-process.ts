@@ -8,26 +8,25 @@ import { serveMetrics } from "#lib/telemetry/metrics-server";
 import { openTelemetry } from "#lib/telemetry/open";
 import { getApp } from "./app";
 import { prepareFront } from "./front";
+import { untilStop } from "./until-stop";
 
 export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
   logConsole(logger);
-  const { close, context } = await getApp();
+  const { close, context, leave } = await getApp();
   const processName = "server";
   const telemetry = await openTelemetry(env, context, { processName, readsDatabase: true });
-  const listen = await prepareFront(env, { pages: await openPages() });
+  const listen = await prepareFront(env, { pages: await openPages(), leaving: context.leaving });
   const servers = await listen();
   await serveMetrics(env, [{ name: processName, read: telemetry.readMetrics }]);
-  const stop = () =>
-    void stopServers(servers)
-      .then(telemetry.close)
-      .then(close)
-      .then(
-        () => process.exit(0),
-        (error: unknown) => {
-          logger.error({ err: error }, "the shutdown failed");
-          process.exit(1);
-        },
-      );
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
+  void untilStop(env.STOP_DELAY_SECONDS, leave)
+    .then(() => stopServers(servers))
+    .then(telemetry.close)
+    .then(close)
+    .then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, "the shutdown failed");
+        process.exit(1);
+      },
+    );
 }

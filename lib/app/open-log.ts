@@ -20,12 +20,14 @@ export interface OpenedLog {
 
 /** Everything works there; who wonders why it is slow finds this line. */
 const poolerAdvice =
-  "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower: no statement is prepared, and waiting requests look for a change once a second. Give it the server's own address if you can.";
+  "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower, because no statement is prepared. Give it the server's own address if you can.";
+const listenAdvice =
+  "Waiting requests look for a change once a second: set DATABASE_LISTEN_URL to the server's own address, and they learn of it at once.";
 
 export async function openLog(env: Env): Promise<OpenedLog> {
-  const { DATABASE_URL: databaseUrl, DATA_DIR: dataDir, processCount } = env;
-  const database = await openDatabase({ databaseUrl, dataDir, processCount });
-  if (database.isPooled) logger.warn(poolerAdvice);
+  const { DATABASE_URL: databaseUrl, DATABASE_LISTEN_URL: listenUrl, DATA_DIR: dataDir, processCount } = env;
+  const database = await openDatabase({ databaseUrl, listenUrl, dataDir, processCount });
+  if (database.isPooled) logger.warn(database.listen ? poolerAdvice : `${poolerAdvice} ${listenAdvice}`);
   try {
     const wrapping = createKeyWrapping(env);
     const files = openSecretFiles(path.join(env.DATA_DIR, "keys"), wrapping);

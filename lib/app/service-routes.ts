@@ -4,6 +4,7 @@ import { buildOpenApi } from "#lib/contract/openapi";
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
 import type { DoorContext } from "#lib/door/context";
 import type { Runs } from "#lib/door/route";
+import { AppError } from "#lib/errors";
 
 export const serviceRuns: Runs<Pick<typeof specs, "openapi" | "health">, DoorContext> = {
   openapi: async ({ env }) => ({
@@ -11,6 +12,8 @@ export const serviceRuns: Runs<Pick<typeof specs, "openapi" | "health">, DoorCon
     headers: { "cache-control": "public, max-age=60" },
   }),
   health: async ({ context }) => {
+    if (context.leaving.hasBegun)
+      throw new AppError("service_unavailable", "this server is about to stop; ask another one");
     await context.health.check();
     return { body: { status: "ok", database: context.database.kind, time: context.clock().toISOString() } };
   },

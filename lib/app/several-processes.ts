@@ -12,9 +12,10 @@ import { graceMs } from "#lib/door/listen";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
 import { type Member, serveMetrics } from "#lib/telemetry/metrics-server";
-import { cutUnaccepted } from "./cut-connections";
+import { watchConnections } from "./cut-connections";
 import { openCalls } from "./process-calls";
 import { type Done, type Order, type Place, type Setup, socketsIn } from "./process-roles";
+import { untilStop } from "./until-stop";
 
 interface Child {
   place: Place;
@@ -34,7 +35,6 @@ function startChild(place: Place): Child {
   const { role } = place;
   cluster.setupPrimary({ args: [role] });
   const worker = cluster.fork();
-  cutUnaccepted(worker);
   const said = new Set<string>();
   const exited = new Promise<number | null>((resolve) => {
     worker.once("exit", (code: number | null) => resolve(code));
@@ -69,6 +69,8 @@ export const pauseMs = (failures: number) =>
 interface Family {
   /** Resolves when all listen; rejects with ChildEnded if one ends before. */
   start(): Promise<void>;
+  /** They answer as before, and ask everyone to go elsewhere. */
+  leave(): void;
   /** Requests under way are answered first. Resolves to whether all have ended well. */
   stop(): Promise<boolean>;
   kill(): void;
@@ -76,10 +78,12 @@ interface Family {
 
 function createFamily(places: readonly Place[], setup: Setup): Family {
   const children = new Set<Child>();
+  const connections = watchConnections();
   let isStopping = false;
 
   function add(place: Place): Child {
     const child = startChild(place);
+    connections.watch(child.worker);
     children.add(child);
     void child.exited.then(() => children.delete(child));
     return child;
@@ -129,13 +133,17 @@ function createFamily(places: readonly Place[], setup: Setup): Family {
       await Promise.all(others.map(listen));
       for (const child of [writer, ...others]) void keep(child, 0);
     },
-    async stop() {
+    leave() {
       isStopping = true;
+      for (const child of children) if (child.isListening) child.tell({ todo: "leave" });
+    },
+    async stop() {
       const all = [...children];
       const ready = all.filter(({ isListening }) => isListening);
       for (const child of all) if (!child.isListening) child.worker.process.kill("SIGKILL");
       const limit = setTimeout(kill, 2 * graceMs);
       for (const child of ready) child.tell({ todo: "drain" });
+      void Promise.allSettled(ready.map((child) => child.hear("unbound"))).then(connections.cutRefused);
       await Promise.allSettled(ready.map((child) => child.hear("drained")));
       for (const child of ready) child.tell({ todo: "close" });
       const codes = await Promise.all(ready.map(({ exited }) => exited));
@@ -171,9 +179,9 @@ export async function startSeveral(env: Env): Promise<void> {
     await rm(folder, { recursive: true, force: true });
     process.exit(code);
   };
-  const stop = () => void family.stop().then((isClean) => leave(isClean ? 0 : 1));
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
+  void untilStop(env.STOP_DELAY_SECONDS, family.leave)
+    .then(family.stop)
+    .then((isClean) => leave(isClean ? 0 : 1));
   try {
     await family.start();
     if (env.METRICS_PORT !== undefined)

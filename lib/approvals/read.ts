@@ -123,6 +123,9 @@ function readTogether(context: Context, requestId: string): Promise<FoundAuthori
   return read;
 }
 
+/** In a process that is about to stop, whoever waits is answered at once; whoever comes back to it all the same, soon. */
+const longestWhileLeaving = 1;
+
 /** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */
 export async function readAuthorization(
   context: Context,
@@ -131,7 +134,10 @@ export async function readAuthorization(
   waitSeconds = 0,
 ): Promise<AuthorizationState> {
   if (waitSeconds === 0) return describeFor(context, await requireAuthorization(context, requestId), viewer);
-  const untilMs = performance.now() + waitSeconds * 1000;
+  const { leaving } = context;
+  const isLeaving = leaving.hasBegun;
+  const seconds = isLeaving ? Math.min(waitSeconds, longestWhileLeaving) : waitSeconds;
+  const untilMs = performance.now() + seconds * 1000;
   for (;;) {
     const abort = new AbortController();
     const leftMs = untilMs - performance.now();
@@ -139,7 +145,8 @@ export async function readAuthorization(
     const woken = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs), abort.signal);
     try {
       const row = await readTogether(context, requestId);
-      if (row.status !== "pending" || leftMs <= 0) return describeFor(context, row, viewer);
+      const isOver = leftMs <= 0 || (leaving.hasBegun && !isLeaving);
+      if (row.status !== "pending" || isOver) return describeFor(context, row, viewer);
       const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
       await woken;
       clearTimeout(expiry);

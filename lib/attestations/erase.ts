@@ -32,7 +32,7 @@ export async function eraseContent(
   principal: Principal,
   id: string,
 ): Promise<EraseResponse> {
-  return context.database.db.transaction(async (tx) => {
+  const erased = await context.database.db.transaction(async (tx) => {
     const row = await lockOwn(tx, principal, id);
     const erasedAt = row.erased_at ?? context.clock();
     if (row.erased_at === null || row.payload !== null) {
@@ -53,8 +53,11 @@ export async function eraseContent(
       erased_at: erasedAt.toISOString(),
       payload_hash: hexEncode(row.payload_hash),
       message: "The content is erased. The log entry, which contains only hashes and a signature, stays.",
-    };
+    } as const;
   });
+  // Whoever hears that it is erased must not find it.
+  await context.replica?.caughtUp();
+  return erased;
 }
 
 /** An erasure is looked into long afterwards: its line says by itself which key it was, and whose. */

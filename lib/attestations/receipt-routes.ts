@@ -1,6 +1,7 @@
 /** Runs the operations of lib/contract/operations-receipts.ts. */
 import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
+import { readFor, readPublicly } from "#lib/door/read-publicly";
 import { type Runs, requirePrincipal } from "#lib/door/route";
 import { AppError } from "#lib/errors";
 import { readAnchors } from "./anchors";
@@ -12,7 +13,9 @@ import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
 
 const download = (kind: ReceiptFileKind) =>
   orElsewhere(async ({ context, params, principal }) => {
-    const { name, mediaType, content } = await readReceiptFile(context, params["id"] ?? "", principal, kind);
+    const { name, mediaType, content } = await readFor(principal, context, (from) =>
+      readReceiptFile(from, params["id"] ?? "", principal, kind),
+    );
     return new Response(content as BodyInit, {
       headers: {
         "content-type": mediaType,
@@ -54,7 +57,7 @@ export const receiptsRuns: Runs<typeof specs, Context> = {
   downloadPayload: download("payload"),
   downloadSignature: download("signature"),
   readAnchors: orElsewhere(async ({ context, params }) => ({
-    body: await readAnchors(context, params["id"] ?? ""),
+    body: await readPublicly(context, (from) => readAnchors(from, params["id"] ?? "")),
   })),
   listAttestations: async (call) => ({
     body: await listAttestations(call.context, requirePrincipal(call), call.query),

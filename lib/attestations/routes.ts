@@ -3,6 +3,7 @@ import type { Context } from "#lib/approvals/context";
 
 import type { agentsOperations as agentsSpecs } from "#lib/contract/operations-agents";
 import type { attestationsOperations as specs } from "#lib/contract/operations-attestations";
+import { readFor, readPublicly } from "#lib/door/read-publicly";
 import { type Runs, requirePrincipal } from "#lib/door/route";
 import { attest } from "./attest";
 import { orElsewhere } from "./elsewhere";
@@ -28,14 +29,16 @@ export const attestationsRuns: Runs<
     }),
   }),
   verify: orElsewhere(async ({ context, params, principal, ip }) => ({
-    body: await verifyAttestationById(context, params["id"] ?? "", principal, ip),
+    body: await readFor(principal, context, (from) =>
+      verifyAttestationById(from, params["id"] ?? "", principal, ip),
+    ),
   })),
   agentRecord: async ({ context, params, query }) => ({
     body: await readAgentRecord(context, params["slug"] ?? "", query),
     headers: { "cache-control": "public, max-age=2" },
   }),
   agentFeed: async ({ context, params, query, request }) => {
-    const feed = await readAgentFeed(context, params["slug"] ?? "", query);
+    const feed = await readPublicly(context, (from) => readAgentFeed(from, params["slug"] ?? "", query));
     if (!request.headers.get("accept")?.includes(feedMediaType))
       return { body: feed, headers: { vary: "Accept" } };
     return new Response(writeJsonFeed(context.settings.baseUrl, feed), {

@@ -15,6 +15,16 @@ export type Executor = PgDatabase<PgQueryResultHKT, typeof schema>;
 
 export type Statement<Row extends object> = (...parameters: unknown[]) => Promise<Row[]>;
 
+/**
+ * Calls back with each payload sent by NOTIFY on the channel, by this process or another; and whenever it listens, at
+ * first and after its connection was lost, because nobody keeps what was sent in between.
+ */
+export type Listen = (
+  channel: string,
+  onPayload: (payload: string) => void,
+  onListening?: () => void,
+) => Promise<void>;
+
 /** Writing statements wait for locks, so they have connections of their own, and nobody's reading waits behind them. */
 export type StatementUse = "read" | "write";
 
@@ -30,8 +40,8 @@ export interface Database {
   statement<Row extends object>(text: string, use?: StatementUse): Statement<Row>;
   /** Plain SQL with $1 parameters, for libraries that bring their own statements. */
   query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
-  /** Calls back with each payload sent by NOTIFY on the channel, by this process or another; null behind a pooler. */
-  listen: ((channel: string, onPayload: (payload: string) => void) => Promise<void>) | null;
+  /** Null behind a pooler, unless there is an address for listening. */
+  listen: Listen | null;
   close(): Promise<void>;
 }
 
@@ -61,8 +71,9 @@ async function openEmbedded(folder: string | null): Promise<Database> {
     query: async (text, values) => ({
       rows: (await client.query<Record<string, unknown>>(text, values)).rows,
     }),
-    listen: async (channel, onPayload) => {
+    listen: async (channel, onPayload, onListening) => {
       await client.listen(channel, onPayload);
+      onListening?.();
     },
     close: async () => {
       await client.close();
@@ -74,14 +85,16 @@ async function openEmbedded(folder: string | null): Promise<Database> {
 /** `dataDir: null` with no URL: an embedded database in memory, for tests. */
 export async function openDatabase(from: {
   databaseUrl?: string | undefined;
+  /** Where to listen, if `databaseUrl` leads to a pooler. */
+  listenUrl?: string | undefined;
   dataDir: string | null;
   /** Default: one, which then has more connections. */
   processCount?: number;
 }): Promise<Database> {
-  const { databaseUrl, dataDir, processCount = 1 } = from;
+  const { databaseUrl, listenUrl, dataDir, processCount = 1 } = from;
   return databaseUrl === undefined
     ? openEmbedded(dataDir)
-    : openPostgres(databaseUrl, migrationsFolder, processCount === 1);
+    : openPostgres({ url: databaseUrl, listenUrl }, migrationsFolder, processCount === 1);
 }
 
 /** Runs `work` in one transaction while no other starting process of this database is inside. */

@@ -14,6 +14,7 @@ const codes = new Set([
   "57014", // statement_timeout
   "55P03", // lock_timeout
   "53300",
+  "25006", // read_only_sql_transaction: a standby that is not promoted yet
 ]);
 
 interface Failure {
@@ -52,6 +53,7 @@ const beforeAnything = new Set([
   "57014",
   "55P03",
   "53300",
+  "25006",
 ]);
 
 /** Out of reach, and certainly without having stored anything. */

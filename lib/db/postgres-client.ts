@@ -1,12 +1,12 @@
 /**
  * PostgreSQL, reached directly or through a pooler that gives each transaction a server connection of its own
  * (PgBouncer's transaction mode and its like). Behind such a pooler nothing that belongs to a session holds: settings
- * come with each transaction, statements have no names, and nobody can listen.
+ * come with each transaction, statements have no names, and who listens needs an address of the server's own.
  */
 import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
-import type { Database, Statement, StatementUse } from "./client";
+import type { Database, Listen, Statement, StatementUse } from "./client";
 import { createNaming, nameStatements } from "./named-statements";
 import * as schema from "./schema";
 
@@ -17,6 +17,12 @@ export const startLockKey = 7_267_140_221;
 const statementTimeoutMs = 15_000;
 
 const quiet = { onnotice: () => {}, connect_timeout: 10 };
+
+interface Addresses {
+  url: string;
+  /** Of the server itself; needed behind a pooler alone. */
+  listenUrl: string | undefined;
+}
 
 function cannotStart(cause: Error & { code?: string }): Error {
   const problem = cause.code ?? cause.message;
@@ -129,6 +135,13 @@ const bigintAsNumber = { to: 20, from: [20], serialize: String, parse: Number };
 const untyped = (client: postgres.Sql, parameters: unknown[]) =>
   parameters.map((value) => client.typed(value as never, 0));
 
+/** The driver listens on a connection of its own, which it opens again when it is lost. */
+const listenWith =
+  (client: postgres.Sql): Listen =>
+  async (channel, onPayload, onListening) => {
+    await client.listen(channel, onPayload, onListening);
+  };
+
 /** drizzle changes the serializers of the client it is given, so plain statements have one of their own. */
 function openDirectly(url: string, connections: Connections): Database {
   const options = {
@@ -154,9 +167,7 @@ function openDirectly(url: string, connections: Connections): Database {
     query: async (text, values) => ({
       rows: await plain.unsafe(text, values as never[], { prepare: values.length > 0 }),
     }),
-    listen: async (channel, onPayload) => {
-      await plain.listen(channel, onPayload);
-    },
+    listen: listenWith(plain),
     close: async () => {
       const all = [client, plain, clients.read, clients.write];
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
@@ -164,10 +175,11 @@ function openDirectly(url: string, connections: Connections): Database {
   };
 }
 
-function openThroughPooler(url: string, connections: Connections): Database {
+function openThroughPooler({ url, listenUrl }: Addresses, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
   const client = postgres(url, { ...options, max: connections.general });
   const plain = postgres(url, { ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
+  const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
   return {
     kind: "postgres",
     isPooled: true,
@@ -180,26 +192,35 @@ function openThroughPooler(url: string, connections: Connections): Database {
       const rows = await inLimits(plain, async (tx) => tx.unsafe(text, values as never[]));
       return { rows: rows as Record<string, unknown>[] };
     },
-    listen: null,
+    listen: listener && listenWith(listener),
     close: async () => {
-      await Promise.all([client.end({ timeout: 5 }), plain.end({ timeout: 5 })]);
+      const all = [client, plain, ...(listener ? [listener] : [])];
+      await Promise.all(all.map((one) => one.end({ timeout: 5 })));
     },
   };
 }
 
 /** Changes nothing: for a look at a database that a service uses. */
 export async function openAsItIs(url: string): Promise<Database> {
-  const isPooled = await detectPooler(url);
-  return (isPooled ? openThroughPooler : openDirectly)(url, { general: 1, plain: 1 });
+  const connections = { general: 1, plain: 1 };
+  return (await detectPooler(url)) ? openThroughPooler({ url, listenUrl: undefined }, connections) : openDirectly(url, connections);
+}
+
+/** A standby's: it takes no migration and no write, and its address must be the server's own. */
+export async function openReplicaDatabase(url: string): Promise<Database> {
+  if (await detectPooler(url)) throw new Error("DATABASE_REPLICA_URL leads to a connection pooler");
+  return openDirectly(url, countConnections(false));
 }
 
 /** Migrates first. Rejects with a message for the operator if the database does not answer. */
 export async function openPostgres(
-  url: string,
+  addresses: Addresses,
   migrationsFolder: string,
   isAlone: boolean,
 ): Promise<Database> {
+  const { url } = addresses;
   const isPooled = await detectPooler(url);
   await migrateUnderLock(url, migrationsFolder);
-  return (isPooled ? openThroughPooler : openDirectly)(url, countConnections(isAlone));
+  const connections = countConnections(isAlone);
+  return isPooled ? openThroughPooler(addresses, connections) : openDirectly(url, connections);
 }

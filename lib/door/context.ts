@@ -3,6 +3,7 @@
  * says what a function can reach: door → log → accounts → approvals, which has all of it.
  */
 import type { Database } from "#lib/db/client";
+import type { Replica } from "#lib/db/replica";
 import type { Wakeups } from "#lib/db/wakeups";
 import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import type { Logger } from "#lib/logger";
@@ -44,6 +45,11 @@ export interface Secrets {
   session: string;
 }
 
+/** Whether this process is about to stop, and another one is there to be asked. */
+export interface Leaving {
+  hasBegun: boolean;
+}
+
 export interface DoorContext {
   settings: ServiceSettings;
   database: Database;
@@ -52,7 +58,10 @@ export interface DoorContext {
   logger: Logger;
   secrets: Secrets;
   limiter: RateLimiter;
+  /** Null: there is none. */
+  replica: Replica | null;
   health: HealthCheck;
+  leaving: Leaving;
   wakeups: Wakeups;
   requestLog: RequestLog;
   /** Costly proofs, off the request thread. */

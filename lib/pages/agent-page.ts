@@ -9,6 +9,7 @@ import { readAgentRecord } from "#lib/attestations/record";
 import type { FeedResponse, KeyHistoryResponse } from "#lib/contract/identity";
 import { approvalMethods } from "#lib/contract/portal-attestations";
 import { warningsFilter } from "#lib/contract/warnings";
+import { readPublicly } from "#lib/door/read-publicly";
 import { AppError } from "#lib/errors";
 
 export type LoadedAgent =
@@ -56,13 +57,14 @@ export const loadAgent = cache(
     const { context } = await getApp();
     try {
       await countPage(await headers(), "feed");
-      const agent = await readAgentFeed(context, slug, {
+      const page: Parameters<typeof readAgentFeed>[2] = {
         limit: entriesShown,
         cursor,
         approval: approvalMethods.find((known) => known === approval),
         action: action?.slice(0, 200),
         warnings: warningsFilter.catch(undefined).parse(warnings),
-      });
+      };
+      const agent = await readPublicly(context, (from) => readAgentFeed(from, slug, page));
       const { head } = await readAgentRecord(context, agent.slug, { from: 1, limit: 1 });
       return { kind: "found", agent, recordLength: head.sequence };
     } catch (error) {

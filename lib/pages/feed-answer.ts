@@ -10,6 +10,7 @@ import type { FeedResponse } from "#lib/contract/identity";
 import { httpRequestId } from "#lib/domain/ids";
 import { toResponse } from "#lib/door/exchange";
 import { answerProblem } from "#lib/door/problem";
+import { readPublicly } from "#lib/door/read-publicly";
 
 export interface FeedFormat {
   write: (baseUrl: string, agent: FeedResponse) => string;
@@ -22,7 +23,8 @@ export async function answerFeed(request: Request, slug: string, format: FeedFor
   const { context, env } = await getApp();
   try {
     await countPage(request.headers, "feed");
-    const text = format.write(env.baseUrl, await readAgentFeed(context, slug, { limit: entries }));
+    const feed = await readPublicly(context, (from) => readAgentFeed(from, slug, { limit: entries }));
+    const text = format.write(env.baseUrl, feed);
     const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
     const headers = {
       "Content-Type": format.contentType,

@@ -13,6 +13,7 @@ import { isJsonObject } from "#lib/domain/canonical-json";
 import { MESSAGE_NAMES } from "#lib/domain/disclosure";
 import { parseMessage } from "#lib/domain/disclosure-messages";
 import type { HumanApproval } from "#lib/domain/statement";
+import { readPublicly } from "#lib/door/read-publicly";
 import { AppError } from "#lib/errors";
 
 export interface VerificationPage {
@@ -50,7 +51,10 @@ function isTestApproval(approval: HumanApproval | undefined): boolean {
 }
 
 /** `client`: the address that asks. */
-export async function verifyForPage(context: Context, id: string, client: string): Promise<VerificationPage> {
+export const verifyForPage = (context: Context, id: string, client: string): Promise<VerificationPage> =>
+  readPublicly(context, (from) => verifyFrom(from, id, client));
+
+async function verifyFrom(context: Context, id: string, client: string): Promise<VerificationPage> {
   const answer = await verifyAttestationById(context, id, null, client);
   const stored = await readAttestation(context, id);
   const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);

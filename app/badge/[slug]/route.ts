@@ -12,6 +12,7 @@ import { readAgentFeed } from "#lib/attestations/feed";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { isUuid } from "#lib/domain/uuid";
 import { forOwnHosts } from "#lib/door/next-door";
+import { readPublicly } from "#lib/door/read-publicly";
 import { AppError } from "#lib/errors";
 import { verifyForPage } from "#lib/pages/verification-page";
 
@@ -37,7 +38,7 @@ const grey = "#474e59";
 async function describeState(slug: string, request: Request): Promise<Badge> {
   const app = await getApp();
   const asked = new URL(request.url).searchParams.get("attestation");
-  const feed = await readAgentFeed(app.context, slug, { limit: 1 });
+  const feed = await readPublicly(app.context, (from) => readAgentFeed(from, slug, { limit: 1 }));
   const id = asked ?? feed.attestations[0]?.attestation_id;
   if (id === undefined) return { status: 200, message: "no public attestation", color: grey };
   if (!isUuid(id)) return { status: 404, message: "unknown attestation", color: grey };

@@ -1,0 +1,254 @@
+/**
+ * Two servers behind nginx on one PostgreSQL, of which the second reaches it through PgBouncer, with limits in Redis. What
+ * one knows the other knows, and they are restarted one after the other without a request that fails.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createTestDatabase, databaseKinds } from "#support/databases";
+import { checkEverything, type KeptReceipt } from "#support/load";
+import { findNginx, type Nginx, startNginx } from "#support/nginx";
+import { startPooler } from "#support/pooler";
+import { findPort } from "#support/ports";
+import { noLimits } from "#support/processes";
+import { type HttpAnswer, obtainKey, type ServerProcess, startServer } from "./server-process";
+
+const found = findNginx();
+const isRunnable = databaseKinds.includes("postgres") && process.platform === "linux" && "program" in found;
+const why = "reason" in found ? `: skipped, ${found.reason}` : "";
+const requestsPerHour = 9;
+
+const json = { accept: "application/json" };
+
+type Sent = { key?: string; body?: unknown; headers?: Record<string, string> };
+
+/** One connection a request, as to a client that nobody knows. */
+function call(port: number, host: string, method: string, target: string, sent: Sent = {}) {
+  const text = sent.body instanceof URLSearchParams ? sent.body.toString() : JSON.stringify(sent.body);
+  const headers = {
+    host,
+    ...(text !== undefined && { "content-type": "application/json", "content-length": String(text.length) }),
+    ...(sent.key !== undefined && { authorization: `Bearer ${sent.key}` }),
+    ...sent.headers,
+  };
+  const agent = new Agent({ keepAlive: false });
+  return new Promise<Pick<HttpAnswer, "status" | "body"> & { cookies: string[]; isClosed: boolean }>(
+    (resolve, reject) => {
+      const asked = request({ agent, host: "127.0.0.1", port, method, path: target, headers });
+      asked.once("error", reject);
+      asked.once("response", async (answer) => {
+        const body = Buffer.concat(await answer.toArray()).toString();
+        const isJson = /json/.test(answer.headers["content-type"] ?? "") && body !== "";
+        const cookies = (answer.headers["set-cookie"] ?? []).map((one) => one.split(";")[0] ?? "");
+        const isClosed = answer.headers.connection === "close";
+        resolve({
+          status: answer.statusCode ?? 0,
+          body: isJson ? JSON.parse(body) : body,
+          cookies,
+          isClosed,
+        });
+      });
+      asked.end(text);
+    },
+  );
+}
+
+describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "countersign-instances-"));
+  const closing: (() => Promise<unknown>)[] = [];
+  const servers: ServerProcess[] = [];
+  const settings: Record<string, string>[] = [];
+  let nginx: Nginx;
+  let redis: Redis;
+  let key: string;
+  const host = () => `localhost:${nginx.port}`;
+  /** Straight to one of them, as nginx would. */
+  const at = (n: number, method: string, target: string, sent: Sent = {}) => {
+    const headers = { "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "http", ...sent.headers };
+    return call(servers[n]?.port ?? 0, host(), method, target, { ...sent, headers });
+  };
+  const through = (method: string, target: string, sent: Sent = {}) =>
+    call(nginx.port, host(), method, target, sent);
+  const start = async (n: number) => {
+    servers[n] = await startServer("server", path.join(folder, String(n)), settings[n]);
+  };
+  const places = (down?: number) => servers.map(({ port }, n) => ({ port, isDown: n === down }));
+
+  beforeAll(async () => {
+    const database = await createTestDatabase();
+    closing.push(database.drop);
+    const pooler = await startPooler(database.url);
+    closing.push(pooler.stop);
+    const redisPort = await findPort();
+    const redisArgs = ["--port", String(redisPort), "--bind", "127.0.0.1", "--save", "", "--dir", folder];
+    const store = spawn(process.env["TEST_REDIS_SERVER"] ?? "redis-server", redisArgs, { stdio: "ignore" });
+    closing.push(async () => {
+      store.kill("SIGKILL");
+      await once(store, "exit");
+    });
+    redis = new Redis(redisPort, "127.0.0.1");
+    redis.on("error", () => {});
+    closing.push(async () => redis.disconnect());
+    nginx = await startNginx("program" in found ? found.program : "");
+    closing.push(nginx.stop);
+    const shared = {
+      ...noLimits,
+      PUBLIC_BASE_URL: nginx.base,
+      TRUSTED_PROXY_HOPS: "1",
+      REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+      STOP_DELAY_SECONDS: "300",
+      LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: String(requestsPerHour),
+    };
+    settings.push({ ...shared, DATABASE_URL: database.url, PROCESSES: "1" });
+    settings.push({
+      ...shared,
+      DATABASE_URL: pooler.url,
+      DATABASE_LISTEN_URL: database.url,
+      PROCESSES: "1",
+    });
+    await start(0);
+    cpSync(path.join(folder, "0", "keys"), path.join(folder, "1", "keys"), { recursive: true });
+    await start(1);
+    await nginx.use(places());
+    key = await obtainKey(nginx.base);
+  });
+  afterAll(async () => {
+    for (const server of servers) await server.stop("SIGKILL");
+    for (const close of closing.toReversed()) await close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("count limits together, exactly, in Redis", async () => {
+    for (const n of [0, 1]) {
+      let tries = 0;
+      const isCountedThere = async () => {
+        tries += 1;
+        const before = await redis.dbsize();
+        await at(n, "GET", "/v1/pubkey", { headers: { "x-forwarded-for": `198.51.100.${10 * n + tries}` } });
+        return (await redis.dbsize()) > before;
+      };
+      await expect.poll(isCountedThere).toBe(true);
+    }
+    const many = Array.from({ length: 2 * requestsPerHour }, (_, i) =>
+      at(i % 2, "POST", "/v1/keys/request", { body: { email: `person-${i}@example.com` } }),
+    );
+    const statuses = (await Promise.all(many)).map(({ status }) => status);
+    const count = (wanted: number) => statuses.filter((status) => status === wanted).length;
+    expect([count(200) + count(202), count(429)]).toEqual([requestsPerHour, requestsPerHour]);
+  });
+
+  it("wake who waits at one of them for a decision that the other takes", async () => {
+    for (const [waits, decides] of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      const body = { agent_slug: "waiting", action: `decided by ${decides}` };
+      const asked = await at(decides, "POST", "/v1/authorize", { key, body });
+      const target = `/v1/authorize/${asked.body.request_id}`;
+      let status = "waiting";
+      const waiting = at(waits, "GET", `${target}?wait=25`, { key }).then((answer) => {
+        status = answer.body.status;
+      });
+      expect((await at(waits, "GET", target, { key })).body.status).toBe("pending");
+      expect((await at(decides, "DELETE", target, { key })).status).toBe(200);
+      // Long before the wait is over.
+      await vi.waitFor(() => expect(status).toBe("cancelled"), { timeout: 15_000 });
+      await waiting;
+    }
+  });
+
+  it("take each other's sessions: the link is asked for at one, opened at the other, and good for both", async () => {
+    const html = (await at(0, "GET", "/portal/sign-in")).body as string;
+    const hidden = [...html.matchAll(/<input type="hidden" name="(\$ACTION[^"]*)"(?: value="([^"]*)")?/g)];
+    const form = new FormData();
+    for (const [, name = "", value = ""] of hidden) form.append(name, value.replaceAll("&quot;", '"'));
+    form.append("email", "person@example.com");
+    const signIn = new Request(nginx.base, { method: "POST", body: form });
+    const multipart = {
+      origin: nginx.base,
+      "content-type": signIn.headers.get("content-type") ?? "",
+    };
+    await fetch(`${nginx.base}/portal/sign-in`, {
+      method: "POST",
+      headers: multipart,
+      body: await signIn.text(),
+    });
+    const { messages } = (await through("GET", "/dev/mailbox", { headers: json })).body;
+    const { text } = messages.find(({ to }: { to: string }) => to === "person@example.com");
+    const link = new URL(/http\S+\/portal\/sign-in\/confirm\?\S+/.exec(text)?.[0] ?? "");
+    const verified = await at(1, "POST", "/portal/sign-in/verify", {
+      body: link.searchParams,
+      headers: { origin: nginx.base, "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(verified.status).toBe(303);
+    const cookie = verified.cookies.join("; ");
+    for (const n of [0, 1]) {
+      expect((await at(n, "GET", "/portal", { headers: { cookie } })).status).toBe(200);
+      expect((await at(n, "GET", "/portal")).status).not.toBe(200);
+    }
+  });
+
+  it("are restarted one after the other under load, and no request fails", async () => {
+    const receipts: KeptReceipt[] = [];
+    const failures: unknown[] = [];
+    let isOver = false;
+    const runClient = async (client: number) => {
+      for (let n = 0; !isOver; n += 1) {
+        const body = { agent_slug: `load-bot-${client}`, action: `${client}/${n}`, inputs_hash: "x" };
+        try {
+          const made = await through("POST", "/v1/attest", { key, body });
+          const read = await through("GET", `/v1/verify/${made.body.attestation_id}`);
+          if (made.status !== 201 || !read.body.valid) failures.push([made, read]);
+          else receipts.push({ ...made.body, id: made.body.attestation_id });
+        } catch (error) {
+          failures.push(error);
+        }
+        // Enough to be in the way of every step, and few enough to leave the processors to the servers that start.
+        await sleep(25);
+      }
+    };
+    const clients = Promise.all([0, 1, 2].map(runClient));
+    const reach = async (more: number) => {
+      const wanted = receipts.length + more;
+      await vi.waitFor(() => expect(receipts.length + failures.length).toBeGreaterThan(wanted), {
+        timeout: 60_000,
+      });
+    };
+    for (const n of [0, 1]) {
+      await reach(3);
+      const asked = await at(n, "POST", "/v1/authorize", { key, body: { agent_slug: "w", action: `${n}` } });
+      const waiting = at(n, "GET", `/v1/authorize/${asked.body.request_id}?wait=25`, { key });
+      await nginx.use(places(n));
+      const server = servers[n] as ServerProcess;
+      server.child.kill("SIGTERM");
+      // First it is not ready, and answers everything; the connection is not kept.
+      await expect.poll(async () => (await at(n, "GET", "/v1/health")).status).toBe(503);
+      const late = { agent_slug: "late", action: "late", inputs_hash: "x" };
+      const answer = await at(n, "POST", "/v1/attest", {
+        key,
+        body: late,
+        headers: { connection: "keep-alive" },
+      });
+      expect([answer.status, answer.isClosed]).toEqual([201, true]);
+      expect((await waiting).body.status).toBe("pending");
+      // A second signal ends the delay.
+      server.child.kill("SIGTERM");
+      await server.exited;
+      expect(server.child.exitCode, server.output()).toBe(0);
+      await reach(3);
+      await start(n);
+      await nginx.use(places());
+    }
+    await reach(3);
+    isOver = true;
+    await clients;
+    expect(failures).toEqual([]);
+    await checkEverything(nginx.base, receipts);
+  });
+});

@@ -1,0 +1,45 @@
+/** A process that is about to stop: it is no longer ready, answers everything, and lets nobody wait. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+
+let test: TestApp;
+beforeAll(async () => {
+  test = await startTestApp(anyKind);
+});
+afterAll(() => test.close());
+
+it("answers who waits at once, says that it is not ready, and takes what comes all the same", async () => {
+  const { key } = await test.createKey();
+  const { made } = await ask(test, key);
+  const { wakeups } = test.app.context;
+  const wait = wakeups.wait;
+  const beginsToWait = new Promise<void>((resolve) => {
+    // No time limit: whoever is answered was woken.
+    wakeups.wait = (name, _timeoutMs, signal) => {
+      resolve();
+      return wait(name, 2 ** 31 - 1, signal);
+    };
+  });
+  const waiting = test.call("GET", `/v1/authorize/${made.request_id}?wait=25`);
+  await beginsToWait;
+  expect((await test.call("GET", "/v1/health")).status).toBe(200);
+  test.app.leave();
+  expect((await waiting).body.status).toBe("pending");
+  wakeups.wait = wait;
+
+  const health = await test.call("GET", "/v1/health");
+  expect([health.status, health.body.code]).toEqual([503, "service_unavailable"]);
+  const body = { agent_slug: "leaving-bot", action: "act", inputs_hash: "x" };
+  expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
+  // Whoever asks again before it stops neither waits long nor asks a thousand times a second.
+  const waited: number[] = [];
+  wakeups.wait = (name, timeoutMs, signal) => {
+    waited.push(timeoutMs);
+    return wait(name, timeoutMs, signal);
+  };
+  expect((await test.call("GET", `/v1/authorize/${made.request_id}?wait=25`)).body.status).toBe("pending");
+  expect(waited[0]).toBeGreaterThan(0);
+  expect(waited[0]).toBeLessThanOrEqual(1_000);
+});

@@ -1,0 +1,40 @@
+/** Who waits is woken, also for what was sent while the connection that listens was lost. */
+import { expect, it } from "vitest";
+import { anyKind, createTestDatabase } from "#support/databases";
+import { startPooler } from "#support/pooler";
+import { type Database, openDatabase } from "./client";
+import { createWakeups } from "./wakeups";
+
+/** Longer than any test. */
+const forever = 2 ** 31 - 1;
+
+it("lets everyone look again when it listens again", async () => {
+  let listensAgain = () => {};
+  const listen: Database["listen"] = async (_channel, _onPayload, onListening = () => {}) => {
+    listensAgain = onListening;
+  };
+  const wakeups = await createWakeups({ isPooled: false, listen } as Database);
+  const waiting = ["a", "b"].map((name) => wakeups.wait(name, forever));
+  listensAgain();
+  await Promise.all(waiting);
+});
+
+it.skipIf(anyKind !== "postgres")("does not start where nothing is heard behind a pooler", async () => {
+  const [right, wrong] = [await createTestDatabase(), await createTestDatabase()];
+  const pooler = await startPooler(right.url);
+  try {
+    const open = (listenUrl: string) => openDatabase({ databaseUrl: pooler.url, listenUrl, dataDir: null });
+    const deaf = await open(wrong.url);
+    await expect(createWakeups(deaf, 1)).rejects.toThrow(/cannot start: .* DATABASE_LISTEN_URL/);
+    await deaf.close();
+    const hearing = await open(right.url);
+    const wakeups = await createWakeups(hearing);
+    const woken = wakeups.wait("a", forever);
+    await (await createWakeups(hearing)).notify("a");
+    await woken;
+    await hearing.close();
+  } finally {
+    await pooler.stop();
+    await Promise.all([right.drop(), wrong.drop()]);
+  }
+});

@@ -1,0 +1,20 @@
+/** What everyone may read, and asks for without a key or session: from the replica, if there is one. */
+import type { DoorContext } from "./context";
+import type { Principal } from "./principal";
+
+/** What the replica doesn't have, or fails at, the primary answers: a new record is there, or nowhere. */
+export async function readPublicly<Context extends DoorContext, Value>(
+  context: Context,
+  read: (context: Context) => Promise<Value>,
+): Promise<Value> {
+  const database = context.replica?.fresh() ?? null;
+  if (database === null) return read(context);
+  return read({ ...context, database }).catch(() => read(context));
+}
+
+/** Whoever shows who they are finds what they have just written. */
+export const readFor = <Context extends DoorContext, Value>(
+  viewer: Principal | null,
+  context: Context,
+  read: (context: Context) => Promise<Value>,
+): Promise<Value> => (viewer === null ? readPublicly(context, read) : read(context));
