@@ -7,6 +7,7 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import type { Database, Statement, StatementUse } from "./client";
+import { watchHost } from "./host-watch";
 import { createNaming, nameStatements } from "./named-statements";
 import * as schema from "./schema";
 
@@ -129,23 +130,39 @@ const bigintAsNumber = { to: 20, from: [20], serialize: String, parse: Number };
 const untyped = (client: postgres.Sql, parameters: unknown[]) =>
   parameters.map((value) => client.typed(value as never, 0));
 
+/** Clients of one host, which notice together that it is gone. */
+function openClients(url: string) {
+  const watch = watchHost({ silentMs: 2_000, answerMs: 3_000, longestMs: statementTimeoutMs + 5_000 });
+  const { socket, backoff } = watch;
+  // The type says that an option without a type is none of the driver's.
+  const own = { socket, backoff } as object;
+  return {
+    open: <Types extends Record<string, postgres.PostgresType>>(options: postgres.Options<Types>) =>
+      watch.follow(postgres(url, { ...options, ...own }) as postgres.Sql),
+    isReachable: watch.isReachable,
+    stopWatching: watch.close,
+  };
+}
+
 /** drizzle changes the serializers of the client it is given, so plain statements have one of their own. */
 function openDirectly(url: string, connections: Connections): Database {
   const options = {
     ...connectionOptions,
     connection: { ...connectionOptions.connection, ...sessionSettings },
   };
-  const client = postgres(url, { ...options, max: connections.general });
-  const plain = postgres(url, { ...options, max: connections.plain });
+  const { open, isReachable, stopWatching } = openClients(url);
+  const client = open({ ...options, max: connections.general });
+  const plain = open({ ...options, max: connections.plain });
   const hot = {
     ...options,
     connection: { ...options.connection, ...planSettings },
     types: { bigint: bigintAsNumber },
   };
-  const clients = { read: postgres(url, { ...hot, max: 4 }), write: postgres(url, { ...hot, max: 1 }) };
+  const clients = { read: open({ ...hot, max: 4 }), write: open({ ...hot, max: 1 }) };
   return {
     kind: "postgres",
     isPooled: false,
+    isReachable,
     db: drizzle(nameStatements(client, createNaming()), { schema }),
     statement:
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
@@ -160,17 +177,20 @@ function openDirectly(url: string, connections: Connections): Database {
     close: async () => {
       const all = [client, plain, clients.read, clients.write];
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
+      stopWatching();
     },
   };
 }
 
 function openThroughPooler(url: string, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
-  const client = postgres(url, { ...options, max: connections.general });
-  const plain = postgres(url, { ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
+  const { open, isReachable, stopWatching } = openClients(url);
+  const client = open({ ...options, max: connections.general });
+  const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   return {
     kind: "postgres",
     isPooled: true,
+    isReachable,
     db: drizzle(limitTransactions(client), { schema }),
     statement:
       <Row extends object>(text: string): Statement<Row> =>
@@ -183,6 +203,7 @@ function openThroughPooler(url: string, connections: Connections): Database {
     listen: null,
     close: async () => {
       await Promise.all([client.end({ timeout: 5 }), plain.end({ timeout: 5 })]);
+      stopWatching();
     },
   };
 }
