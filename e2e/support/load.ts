@@ -26,7 +26,7 @@ export interface Load {
 }
 
 /** Clients share agents, so that several write into one record at once. */
-const slugOf = (client: number) => `load-bot-${client % 3}`;
+export const slugOf = (client: number) => `load-bot-${client % 3}`;
 
 /** Clients that attest one after the other, until stopped or until the server is gone. */
 export function startLoad(url: string, key: string, clients: number): Load {
