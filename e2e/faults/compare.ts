@@ -76,12 +76,13 @@ async function compareLeaves(sql: Sql, { doubled }: Found): Promise<void> {
   if (row?.decided !== "0") doubled.push(`${row?.decided} leaves too many of decisions`);
 }
 
-/** Every event has its message, and every message has come at least once. */
+/** Every event has its message, unless its subject was erased, and every message has come at least once. */
 async function compareEvents(sql: Sql, receiver: Receiver, { lost }: Found): Promise<number> {
   const silent = await sql<{ id: string }[]>`
     SELECT id::text FROM attestations t WHERE payload IS NOT NULL AND NOT EXISTS
       (SELECT FROM webhook_messages m WHERE m.subject = t.id::text AND m.type = 'attestation.created')
-    UNION ALL SELECT id FROM authorization_requests r WHERE status <> 'pending' AND NOT EXISTS
+    UNION ALL SELECT id FROM authorization_requests r WHERE status <> 'pending'
+      AND NOT (status = 'approved' AND human_authorization IS NULL) AND NOT EXISTS
       (SELECT FROM webhook_messages m WHERE m.subject = r.id AND m.type = 'authorization.' || r.status)`;
   for (const { id } of silent) lost.push(`the event of ${id}`);
   const isPending = async () => {
