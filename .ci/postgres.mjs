@@ -98,18 +98,38 @@ function initialise(binaries, folder, password, user) {
   );
 }
 
-async function startServer(binaries, folder, user, settings) {
-  // A password, not trust: a superuser of the cluster can run commands as its system user.
-  const password = randomBytes(16).toString("hex");
-  initialise(binaries, folder, password, user);
-  const port = await findFreePort();
+function spawnServer({ binaries, folder, port, user, settings }) {
   const all = ["listen_addresses=127.0.0.1", "unix_socket_directories=", ...settings];
-  const server = spawn(
+  return spawn(
     path.join(binaries, "postgres"),
     ["-D", path.join(folder, "data"), "-p", String(port), ...all.flatMap((setting) => ["-c", setting])],
     { ...user, cwd: folder, stdio: ["ignore", "ignore", "pipe"] },
   );
-  return { server, url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
+}
+
+/** The server's processes; of the first's children, which are its own. Linux only. */
+const listChildren = (pid) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+
+function isRunning(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.[0] !== "Z";
+  } catch {
+    return false;
+  }
+}
+
+/** SIGKILL to all of its processes at once. Resolves when none is left that holds its memory. */
+async function killServer(server) {
+  const pids = [server.pid, ...listChildren(server.pid)];
+  for (const pid of pids) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+  }
+  while (pids.some(isRunning)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 /** For what nobody needs after a crash: nothing waits for the disk. */
@@ -124,7 +144,10 @@ export async function startPostgres() {
   return startCluster([...withoutFsync, "max_connections=200"]);
 }
 
-/** `settings`: lines of postgresql.conf. Gives what startPostgres does. */
+/**
+ * `settings`: lines of postgresql.conf. Gives what startPostgres does, and for tests of crashes: where its programs and
+ * its data are, its process's id, `kill` (as a crash would end it), and `start`, which starts it again.
+ */
 export async function startCluster(settings) {
   if (!findBinaries()) installServer();
   const binaries = findBinaries();
@@ -136,24 +159,43 @@ export async function startCluster(settings) {
   const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-postgres-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   try {
-    const { server, url } = await startServer(binaries, folder, findUser(), settings);
-    const exited = new Promise((resolve) => server.on("exit", resolve));
-    // The last resort, when this process ends without stop(): SIGQUIT ends the server at once.
-    const end = () => {
-      server.kill("SIGQUIT");
-      remove();
-    };
-    process.on("exit", end);
-    await waitUntilReady(server);
-    const stop = async () => {
-      server.kill("SIGINT");
-      await exited;
-      process.off("exit", end);
-      remove();
-    };
-    return { url, stop };
+    return await runCluster({ binaries, folder, user: findUser(), settings }, remove);
   } catch (error) {
     remove();
     throw error;
   }
+}
+
+async function runCluster({ binaries, folder, user, settings }, remove) {
+  // A password, not trust: a superuser of the cluster can run commands as its system user.
+  const password = randomBytes(16).toString("hex");
+  initialise(binaries, folder, password, user);
+  const port = await findFreePort();
+  let server;
+  const start = async () => {
+    server = spawnServer({ binaries, folder, port, user, settings });
+    await waitUntilReady(server);
+  };
+  // The last resort, when this process ends without stop(): SIGQUIT ends the server at once.
+  const end = () => {
+    server?.kill("SIGQUIT");
+    remove();
+  };
+  process.on("exit", end);
+  await start();
+  return {
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    binaries,
+    folder: path.join(folder, "data"),
+    pid: () => server.pid,
+    start,
+    kill: () => killServer(server),
+    stop: async () => {
+      const exited = new Promise((resolve) => server.on("exit", resolve));
+      server.kill("SIGINT");
+      if (server.exitCode === null && server.signalCode === null) await exited;
+      process.off("exit", end);
+      remove();
+    },
+  };
 }

@@ -27,7 +27,7 @@ export interface Load {
 }
 
 /** Clients share agents, so that several write into one record at once. */
-const slugOf = (client: number) => `load-bot-${client % 3}`;
+export const slugOf = (client: number) => `load-bot-${client % 3}`;
 
 /** Clients that attest one after the other, until stopped or until the server is gone. */
 export function startLoad(url: string, key: string, clients: number): Load {
@@ -67,16 +67,18 @@ export function startLoad(url: string, key: string, clients: number): Load {
   };
 }
 
+/** Between two requests the server may close the connection, which a busy test notices too late. */
+const fetchAgain = (url: string) => fetch(url).catch(() => fetch(url));
+
 /** The log at this address, through the network; full answers are kept, because tiles never change. */
 export async function visitServer(url: string): Promise<{ log: LogVisitor; logKey: VerifierKey }> {
-  const { log } = (await (await fetch(`${url}/v1/pubkey`)).json()) as { log: { vkey: string } };
+  const { log } = (await (await fetchAgain(`${url}/v1/pubkey`)).json()) as { log: { vkey: string } };
   const logKey = parseVerifierKey(log.vkey);
   const kept = new Map<string, { status: number; bytes: Uint8Array }>();
   const fetchLog = async (target: string) => {
     const known = kept.get(target);
     if (known) return known;
-    // Between two requests the server may close the connection, which a busy test notices too late.
-    const response = await fetch(url + target).catch(() => fetch(url + target));
+    const response = await fetchAgain(url + target);
     const answer = { status: response.status, bytes: new Uint8Array(await response.arrayBuffer()) };
     if (target !== "/log/checkpoint") kept.set(target, answer);
     return answer;
@@ -110,7 +112,7 @@ async function readRecord(url: string, slug: string): Promise<Map<number, string
   let walk: RecordWalk | undefined;
   for (let from: number | null = 1; from !== null; ) {
     const page = (await (
-      await fetch(`${url}/v1/agent/${slug}/record?from=${from}`)
+      await fetchAgain(`${url}/v1/agent/${slug}/record?from=${from}`)
     ).json()) as RecordResponse;
     walk ??= walkRecord(page.agent_id);
     for (const { sequence, payload_hash, log_origin, log_index } of page.entries) {

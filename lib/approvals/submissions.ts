@@ -48,6 +48,19 @@ export async function attemptSubmission(context: Context, submission: Submission
   }
 }
 
+/** The same proof again: what has become of it, or another attempt if nobody is at it. */
+async function answerKnown(context: Context, known: Submission): Promise<void> {
+  if (known.status === "accepted") return;
+  if (known.status === "refused") throw new AppError(known.code ?? "approval_refused", known.detail ?? "");
+  const claimed = await claimSubmission(context, known.id);
+  if (claimed === null) {
+    throw new AppError("service_unavailable", "this proof is stored and will be checked again", {
+      headers: { "retry-after": "5" },
+    });
+  }
+  await attemptSubmission(context, claimed);
+}
+
 /** POST /approve/{token}/proof: returns when the approval is counted. `client`: the address, as limits count it. */
 export async function submitApproval(
   context: Context,
@@ -57,18 +70,18 @@ export async function submitApproval(
 ): Promise<void> {
   const body = canonicalJson(JSON.parse(JSON.stringify(result)) as JsonObject);
   const { nonce } = result;
-  const known = await findSubmission(context, requestId, nonce, body);
-  if (known?.status === "accepted") return;
-  if (known?.status === "refused") throw new AppError(known.code ?? "approval_refused", known.detail ?? "");
-  if (known === undefined) {
-    pickNamedProof(context, await findOpen(context, requestId), result);
-    return attemptSubmission(context, await storeSubmission(context, { requestId, nonce, body, client }));
+  const find = () => findSubmission(context, requestId, nonce, body);
+  const known = await find();
+  if (known !== undefined) return answerKnown(context, known);
+  pickNamedProof(context, await findOpen(context, requestId), result);
+  let stored: Submission;
+  try {
+    stored = await storeSubmission(context, { requestId, nonce, body, client });
+  } catch (error) {
+    // Sent twice at once, for instance after a connection broke: the other one has spent the nonce.
+    const faster = await find();
+    if (faster === undefined) throw error;
+    return answerKnown(context, faster);
   }
-  const claimed = await claimSubmission(context, known.id);
-  if (claimed === null) {
-    throw new AppError("service_unavailable", "this proof is stored and will be checked again", {
-      headers: { "retry-after": "5" },
-    });
-  }
-  await attemptSubmission(context, claimed);
+  await attemptSubmission(context, stored);
 }

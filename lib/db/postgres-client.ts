@@ -7,6 +7,7 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import type { Database, Listen, Statement, StatementUse } from "./client";
+import { watchHost } from "./host-watch";
 import { createNaming, nameStatements } from "./named-statements";
 import * as schema from "./schema";
 
@@ -142,23 +143,39 @@ const listenWith =
     await client.listen(channel, onPayload, onListening);
   };
 
+/** Clients of one host, which notice together that it is gone. */
+function openClients(url: string) {
+  const watch = watchHost({ silentMs: 2_000, answerMs: 3_000, longestMs: statementTimeoutMs + 5_000 });
+  const { socket, backoff } = watch;
+  // The type says that an option without a type is none of the driver's.
+  const own = { socket, backoff } as object;
+  return {
+    open: <Types extends Record<string, postgres.PostgresType>>(options: postgres.Options<Types>) =>
+      watch.follow(postgres(url, { ...options, ...own }) as postgres.Sql),
+    isReachable: watch.isReachable,
+    stopWatching: watch.close,
+  };
+}
+
 /** drizzle changes the serializers of the client it is given, so plain statements have one of their own. */
 function openDirectly(url: string, connections: Connections): Database {
   const options = {
     ...connectionOptions,
     connection: { ...connectionOptions.connection, ...sessionSettings },
   };
-  const client = postgres(url, { ...options, max: connections.general });
-  const plain = postgres(url, { ...options, max: connections.plain });
+  const { open, isReachable, stopWatching } = openClients(url);
+  const client = open({ ...options, max: connections.general });
+  const plain = open({ ...options, max: connections.plain });
   const hot = {
     ...options,
     connection: { ...options.connection, ...planSettings },
     types: { bigint: bigintAsNumber },
   };
-  const clients = { read: postgres(url, { ...hot, max: 4 }), write: postgres(url, { ...hot, max: 1 }) };
+  const clients = { read: open({ ...hot, max: 4 }), write: open({ ...hot, max: 1 }) };
   return {
     kind: "postgres",
     isPooled: false,
+    isReachable,
     db: drizzle(nameStatements(client, createNaming()), { schema }),
     statement:
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
@@ -171,18 +188,21 @@ function openDirectly(url: string, connections: Connections): Database {
     close: async () => {
       const all = [client, plain, clients.read, clients.write];
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
+      stopWatching();
     },
   };
 }
 
 function openThroughPooler({ url, listenUrl }: Addresses, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
-  const client = postgres(url, { ...options, max: connections.general });
-  const plain = postgres(url, { ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
+  const { open, isReachable, stopWatching } = openClients(url);
+  const client = open({ ...options, max: connections.general });
+  const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
   return {
     kind: "postgres",
     isPooled: true,
+    isReachable,
     db: drizzle(limitTransactions(client), { schema }),
     statement:
       <Row extends object>(text: string): Statement<Row> =>
@@ -196,6 +216,7 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
     close: async () => {
       const all = [client, plain, ...(listener ? [listener] : [])];
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
+      stopWatching();
     },
   };
 }
@@ -203,7 +224,9 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
 /** Changes nothing: for a look at a database that a service uses. */
 export async function openAsItIs(url: string): Promise<Database> {
   const connections = { general: 1, plain: 1 };
-  return (await detectPooler(url)) ? openThroughPooler({ url, listenUrl: undefined }, connections) : openDirectly(url, connections);
+  return (await detectPooler(url))
+    ? openThroughPooler({ url, listenUrl: undefined }, connections)
+    : openDirectly(url, connections);
 }
 
 /** A standby's: it takes no migration and no write, and its address must be the server's own. */

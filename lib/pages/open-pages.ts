@@ -26,8 +26,22 @@ async function openNext(port: number) {
   return pages.getRequestHandler();
 }
 
+/** A page that could not be rendered because the database is out of reach is no error of the page: 503, as the API says. */
+function explainFailure(outgoing: ServerResponse, isReachable: () => boolean): void {
+  const writeHead = outgoing.writeHead.bind(outgoing) as (
+    status: number,
+    ...more: unknown[]
+  ) => ServerResponse;
+  outgoing.writeHead = (status: number, ...more: unknown[]) => {
+    if (status !== 500 || isReachable()) return writeHead(status, ...more);
+    outgoing.statusMessage = "";
+    outgoing.setHeader("retry-after", "2");
+    return writeHead(503, ...more);
+  };
+}
+
 export async function openPages(): Promise<RequestListener> {
-  const { env, peerSecret } = await getApp();
+  const { env, peerSecret, context } = await getApp();
   const handlePage = await openNext(env.PORT);
   const files = await listStaticFiles(".next/static");
   const keptPages = createKeptPages(new URL(env.baseUrl).host);
@@ -37,6 +51,7 @@ export async function openPages(): Promise<RequestListener> {
     vouchForPeer(incoming, peerSecret);
     if (await serveRefusal(incoming, outgoing, peerSecret)) return;
     if (keptPages.serve(incoming, outgoing)) return;
+    explainFailure(outgoing, context.database.isReachable);
     if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
     else await serveInTurn(gate, incoming, outgoing, handlePage);
   };

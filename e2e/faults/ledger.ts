@@ -1,0 +1,72 @@
+/** What the service has acknowledged, as its clients heard it: all of it must be there in the end. */
+import type { KeptReceipt } from "#support/load";
+
+/** An attestation that was sent once or, under one key or one authorization, several times. */
+export interface Sent {
+  action: string;
+  /** Ids in answers of 201; more than one is a doubled record. */
+  acknowledged: Set<string>;
+  authorizationId: string | null;
+}
+
+export type Decision = "approved" | "denied" | "cancelled";
+
+export interface Ledger {
+  receipts: KeptReceipt[];
+  sent: Sent[];
+  authorizations: Set<string>;
+  /** A set of two is a request that was decided twice. */
+  decisions: Map<string, Set<Decision>>;
+  /** Asked to be erased, and answered that they are. */
+  erasing: Set<string>;
+  erased: Set<string>;
+  /** Signed notes that anyone was shown. */
+  checkpoints: Set<string>;
+  operations: number;
+  /** Answers of 503 and broken connections: what was asked may or may not have happened. */
+  unknown: number;
+  /** Answers that no fault explains, in words. */
+  unexpected: string[];
+  longestAnswerMs: number;
+  longestOutageMs: number;
+  acknowledged(): number;
+  /** One operation was answered as it should be. */
+  acknowledge(): void;
+  /** Resolves when so many more have been acknowledged; rejects if the service does not come back. */
+  reach(more: number): Promise<void>;
+}
+
+const patienceMs = 180_000;
+
+export function createLedger(now: () => number): Ledger {
+  let count = 0;
+  let lastMs = now();
+  const ledger: Ledger = {
+    receipts: [],
+    sent: [],
+    authorizations: new Set(),
+    decisions: new Map(),
+    erasing: new Set(),
+    erased: new Set(),
+    checkpoints: new Set(),
+    operations: 0,
+    unknown: 0,
+    unexpected: [],
+    longestAnswerMs: 0,
+    longestOutageMs: 0,
+    acknowledged: () => count,
+    acknowledge: () => {
+      count += 1;
+      ledger.longestOutageMs = Math.max(ledger.longestOutageMs, now() - lastMs);
+      lastMs = now();
+    },
+    reach: async (more) => {
+      const wanted = count + more;
+      for (const startedMs = now(); count < wanted; ) {
+        if (now() - startedMs > patienceMs) throw new Error("the service did not come back in three minutes");
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    },
+  };
+  return ledger;
+}
