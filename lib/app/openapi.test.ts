@@ -117,6 +117,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** Not there in a service that is the only one. */
+const listFiles: OperationId[] = ["log_list", "log_list_signature"];
+
 /** What the build makes. */
 const programs: OperationId[] = [
   "verifierProgram",
@@ -250,8 +253,13 @@ describe("the OpenAPI document", () => {
         );
         await expectStatus(403, known(), { ...valid, key: narrow });
       }
-      if (wants(404) && !programs.includes(id)) await expectStatus(404, unknown, valid);
+      if (wants(404) && ![...programs, ...listFiles].includes(id)) await expectStatus(404, unknown, valid);
     }
+    const { context } = test.app;
+    const { logList } = context;
+    context.logList = null;
+    for (const id of listFiles) expect([id, (await send(test, id, {})).status]).toEqual([id, 404]);
+    context.logList = logList;
     const wrong = { body: { email: "nobody@example.com", code: "123456" } };
     expect((await send(test, "verifyKey", {}, wrong)).status).toBe(401);
     const badQuery = await test.call("GET", "/v1/attestations?limit=0", { key });
