@@ -161,8 +161,10 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
   it("tell each endpoint what it asked for, and nobody of another organization", async () => {
     const { key: stranger } = await test.createKey("stranger@example.com");
     const elsewhere = await startReceiver();
-    await api("POST", "", { url: elsewhere.url, events: ["attestation.created"] }, stranger);
+    const events = ["attestation.created", "authorization.denied"];
+    await api("POST", "", { url: elsewhere.url, events }, stranger);
     const denials = await create("authorization.denied");
+    await create("authorization.approved");
     await attest();
     await (await asking()).deny();
     expect((await sent(1)).map(({ body }) => JSON.parse(body).type)).toEqual(["authorization.denied"]);
