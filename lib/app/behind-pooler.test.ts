@@ -41,11 +41,15 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler, with an a
     const { wakeups } = test.app.context;
     const { wait } = wakeups;
     const asked = await ask(test, key);
-    const begins = new Promise<void>((resolve) => {
-      // No time limit: whoever is answered was woken.
+    const begins = new Promise<void>((begin) => {
+      // No time limit: whoever is answered was woken. It is awaited when the request was looked at.
       wakeups.wait = (name, _timeoutMs, signal) => {
-        resolve();
-        return wait(name, 2 ** 31 - 1, signal);
+        const woken = wait(name, 2 ** 31 - 1, signal);
+        const then: typeof woken.then = (...settle) => {
+          begin();
+          return woken.then(...settle);
+        };
+        return { then } as Promise<void>;
       };
     });
     const waiting = test.call("GET", `/v1/authorize/${asked.made.request_id}?wait=25`);

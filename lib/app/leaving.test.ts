@@ -15,11 +15,15 @@ it("answers who waits at once, says that it is not ready, and takes what comes a
   const { made } = await ask(test, key);
   const { wakeups } = test.app.context;
   const wait = wakeups.wait;
-  const beginsToWait = new Promise<void>((resolve) => {
-    // No time limit: whoever is answered was woken.
+  const beginsToWait = new Promise<void>((begin) => {
+    // No time limit: whoever is answered was woken. It is awaited when the request was looked at.
     wakeups.wait = (name, _timeoutMs, signal) => {
-      resolve();
-      return wait(name, 2 ** 31 - 1, signal);
+      const woken = wait(name, 2 ** 31 - 1, signal);
+      const then: typeof woken.then = (...settle) => {
+        begin();
+        return woken.then(...settle);
+      };
+      return { then } as Promise<void>;
     };
   });
   const waiting = test.call("GET", `/v1/authorize/${made.request_id}?wait=25`);
