@@ -9,7 +9,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { findChromium } from "./chromium.mjs";
-import { findPgbouncer, findRedis } from "./daemon.mjs";
+import { findNginx, findPgbouncer, findRedis } from "./daemon.mjs";
 import { findFreePort, startPostgres } from "./postgres.mjs";
 import { findScratch } from "./scratch.mjs";
 import { root, seconds } from "./step.mjs";
@@ -111,6 +111,7 @@ function countUnit(report) {
 async function runUnit(filters) {
   const redis = findRedis();
   const pgbouncer = findPgbouncer();
+  const nginx = findNginx();
   const postgres = await startPostgres();
   try {
     const file = path.join(scratch, "unit.json");
@@ -119,6 +120,7 @@ async function runUnit(filters) {
       TEST_DATABASE_URL: postgres.url,
       TEST_REDIS_SERVER: redis,
       TEST_PGBOUNCER: pgbouncer,
+      TEST_NGINX: nginx,
     });
     const report = readReport(file);
     return judge(report ? countUnit(report) : { passed: 0, failed: 0 }, code);
