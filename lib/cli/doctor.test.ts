@@ -9,6 +9,7 @@ import path from "node:path";
 import postgres from "postgres";
 import { SMTPServer } from "smtp-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openAsItIs } from "#lib/db/postgres-client";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/domain/signed-note";
 import { parseEnv } from "#lib/env";
 import { createLocalSigner } from "#lib/signing/local-signer";
@@ -16,6 +17,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { findPort } from "#support/ports";
 import { examineDatabase } from "./shared/doctor-database";
+import { examineReplica } from "./shared/doctor-replica";
 import { examine } from "./shared/examine";
 import { encodeFindings, type Finding } from "./shared/findings";
 
@@ -242,6 +244,15 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     expect(texts(found, "warning").join("\n")).toMatch(/database: the database is empty/);
     await dropEmpty();
     await sql.end();
+  });
+
+  it("whose replica is no standby, or out of reach, has it named", async () => {
+    const primary = await openAsItIs(variables["DATABASE_URL"] ?? "");
+    const itself = await examineReplica(variables["DATABASE_URL"] ?? "", primary, 60_000);
+    expect(texts(itself)).toEqual(["replica: the replica isn't used: it is no standby"]);
+    const nobody = await examineReplica("postgres://u:pw@127.0.0.1:1/x", primary, 60_000);
+    expect(texts(nobody)).toEqual(["replica: the replica isn't used: ECONNREFUSED"]);
+    await primary.close();
   });
 
   it("whose DATABASE_URL answers without being a PostgreSQL has it named", async () => {

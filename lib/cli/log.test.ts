@@ -6,34 +6,56 @@ import { cpSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseVerifierKey } from "#lib/domain/signed-note";
-import { expectExit } from "#support/commands";
+import { expectExit, runProgram } from "#support/commands";
 import { databaseKinds } from "#support/databases";
 import { attest, checkWholeLog, closeHomes, isValid, makeHome, run, start } from "#support/operator-commands";
+import { findPrograms } from "#support/postgres-pair";
 import { readStaticLog } from "#support/tlog-reader";
 
 afterEach(closeHomes);
 
-describe("the embedded database's log", () => {
-  it("goes on in a new log after a restored backup, and never signs a second history", async () => {
-    const home = await makeHome("embedded");
-    const folder = path.join(String(home["DATA_DIR"]), "pglite");
-    const first = await start("embedded", home);
+const programs = await findPrograms();
+
+/** Keeps a copy of the home's database, as an operator would; what it returns puts the copy in its place. */
+async function backUp(home: Record<string, string>): Promise<() => Promise<void>> {
+  const { DATA_DIR: folder = "", DATABASE_URL: url } = home;
+  if (url === undefined) {
+    const data = path.join(folder, "pglite");
+    cpSync(data, `${data}.backup`, { recursive: true });
+    return async () => {
+      rmSync(data, { recursive: true });
+      cpSync(`${data}.backup`, data, { recursive: true });
+    };
+  }
+  const file = path.join(folder, "backup.dump");
+  const runTool = async (name: string, args: string[]) =>
+    expectExit(await runProgram(path.join(programs?.folder ?? "", name), args, { env: {} }), 0);
+  await runTool("pg_dump", ["--format=custom", `--file=${file}`, url]);
+  return () => runTool("pg_restore", ["--clean", "--if-exists", "--exit-on-error", `--dbname=${url}`, file]);
+}
+
+/** PostgreSQL's programs are beside its server, which may be on another machine. */
+const kinds = databaseKinds.filter((kind) => kind === "embedded" || programs !== null);
+
+describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
+  it("goes on in a new log, and never signs a second history", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
     const { key } = await first.createKey();
     const kept = (await attest(first, key)).body;
     await first.app.close();
-    cpSync(folder, `${folder}.backup`, { recursive: true });
-    const second = await start("embedded", home);
+    const restore = await backUp(home);
+    const second = await start(kind, home);
     const lost = (await attest(second, key)).body;
     await second.app.close();
-    rmSync(folder, { recursive: true });
-    cpSync(`${folder}.backup`, folder, { recursive: true });
+    await restore();
 
-    await expect(start("embedded", home)).rejects.toThrow(/refuses to sign.*npm run log -- new-epoch/s);
+    await expect(start(kind, home)).rejects.toThrow(/refuses to sign.*npm run log -- new-epoch/s);
     expect((await run("keys", ["rotate", "attestation"], home)).out).toMatch(/refuses to sign/);
     expectExit(await run("log", ["new-epoch"], home), 0);
     expectExit(await run("log", ["check"], home), 0);
 
-    const test = await start("embedded", home);
+    const test = await start(kind, home);
     const after = await attest(test, key);
     expect(after.status).toBe(201);
     expect(after.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });

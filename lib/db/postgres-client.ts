@@ -25,9 +25,9 @@ interface Addresses {
   listenUrl: string | undefined;
 }
 
-function cannotStart(cause: Error & { code?: string }): Error {
+function cannotStart(cause: Error & { code?: string }): never {
   const problem = cause.code ?? cause.message;
-  return new Error(`Countersign cannot start: the database of DATABASE_URL does not answer (${problem})`, {
+  throw new Error(`Countersign cannot start: the database of DATABASE_URL does not answer (${problem})`, {
     cause,
   });
 }
@@ -42,8 +42,6 @@ async function detectPooler(url: string): Promise<boolean> {
   try {
     const rows = await client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
     return rows[0]?.pid !== rows.state.pid;
-  } catch (cause) {
-    throw cannotStart(cause as Error);
   } finally {
     await client.end({ timeout: 5 });
   }
@@ -242,7 +240,7 @@ export async function openPostgres(
   isAlone: boolean,
 ): Promise<Database> {
   const { url } = addresses;
-  const isPooled = await detectPooler(url);
+  const isPooled = await detectPooler(url).catch(cannotStart);
   await migrateUnderLock(url, migrationsFolder);
   const connections = countConnections(isAlone);
   return isPooled ? openThroughPooler(addresses, connections) : openDirectly(url, connections);

@@ -17,6 +17,8 @@ const patienceMs = 2_000;
 export interface Replica {
   /** Null while it is out of reach, too far behind, promoted, or not of the primary's history. */
   fresh(): Database | null;
+  /** Why it is not fresh: words while it is only late, an error if something is wrong with it. */
+  problem(): unknown;
   /** Resolves when what is committed now shows in every later answer, from the standby too. */
   caughtUp(): Promise<void>;
   close(): Promise<void>;
@@ -112,6 +114,7 @@ export function watchReplica({ primary, open, logger, clockMs }: Given): Replica
   const watching = watch();
   return {
     fresh: () => (isFresh() ? database : null),
+    problem: () => problem,
     caughtUp: async () => {
       const sinceMs = clockMs();
       // After this time nobody takes an older answer from it, in any process.

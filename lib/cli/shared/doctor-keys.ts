@@ -11,7 +11,7 @@ import { openSecretFiles } from "#lib/signing/key-files";
 import { authSecretFile, createKeySource } from "#lib/signing/key-source";
 import { createKeyWrapping } from "#lib/signing/key-wrapping";
 import { activeKeyId } from "#lib/signing/signing-keys";
-import { type Area, type Finding, openArea, reasonOf } from "./findings";
+import { type Area, explain, type Finding, openArea, reasonOf } from "./findings";
 
 const purposes = ["attestation", "log", "zk"] as const;
 
@@ -52,8 +52,7 @@ export async function examineKeys(env: Env, database: Database | null): Promise<
       else area.fault(`the ${purpose} key is not this database's`, `Restore ${source.describe(purpose)}.`);
     }
   } catch (error) {
-    const says = error instanceof Error && !("code" in error) ? error.message : reasonOf(error);
-    area.fault(`a key can't be read: ${says}`, "Restore it from your backup.");
+    area.fault(`a key can't be read: ${explain(error)}`, "Restore it from your backup.");
   }
   return area.found;
 }

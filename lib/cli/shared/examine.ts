@@ -3,6 +3,7 @@ import type { Env } from "#lib/env";
 import { examineDatabase } from "./doctor-database";
 import { examineKeys, examineLog } from "./doctor-keys";
 import { examineOutside, type Outside } from "./doctor-outside";
+import { examineReplica } from "./doctor-replica";
 import { examineSettings, readSettings } from "./doctor-settings";
 import type { Finding } from "./findings";
 
@@ -12,7 +13,10 @@ async function examineStored(env: Env, clock: () => Date): Promise<Finding[]> {
   const { findings, database } = await examineDatabase(env.DATABASE_URL, env, clock);
   if (database === null) return [...findings, ...(await examineKeys(env, null))];
   try {
-    return [...findings, ...(await examineKeys(env, database)), ...(await examineLog(env, database))];
+    const { DATABASE_REPLICA_URL: replica } = env;
+    const standby = replica === undefined ? [] : await examineReplica(replica, database);
+    const [keys, log] = [await examineKeys(env, database), await examineLog(env, database)];
+    return [...findings, ...standby, ...keys, ...log];
   } finally {
     await database.close();
   }

@@ -1,7 +1,17 @@
 /** What `npm run doctor` finds, and how it says so. No line holds a secret: addresses are shown by their host alone. */
 
 export interface Finding {
-  area: "settings" | "clock" | "database" | "keys" | "log" | "witnesses" | "mail" | "world" | "network";
+  area:
+    | "settings"
+    | "clock"
+    | "database"
+    | "replica"
+    | "keys"
+    | "log"
+    | "witnesses"
+    | "mail"
+    | "world"
+    | "network";
   /** `fault`: not fit for production. */
   status: "ok" | "warning" | "fault";
   says: string;
@@ -40,6 +50,12 @@ export function reasonOf(error: unknown): string {
   const { cause, code, name } = error as { cause?: { code?: unknown }; code?: unknown; name?: string };
   const known = [cause?.code, code, name].find((one) => typeof one === "string");
   return typeof known === "string" ? known : "unknown";
+}
+
+/** What the service's own errors say; of others' the code, as above. */
+export function explain(problem: unknown): string {
+  if (typeof problem === "string") return problem;
+  return problem instanceof Error && !("code" in problem) ? problem.message : reasonOf(problem);
 }
 
 /** Of an address that may have a password in it. */
