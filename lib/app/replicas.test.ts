@@ -134,7 +134,8 @@ describe.skipIf(programs === null)(title, () => {
 
       await pauseReplay();
       // As if nobody had noticed yet that the standby is behind.
-      context.replica = { fresh: () => standby, caughtUp: async () => {}, close: async () => {} };
+      const unwatched = { problem: () => null, caughtUp: async () => {}, close: async () => {} };
+      context.replica = { fresh: () => standby, ...unwatched };
       const late = (await attest()).body.attestation_id;
       const read = await test.call("GET", `/v1/verify/${late}`);
       expect([read.status, read.body.valid]).toEqual([200, true]);

@@ -71,7 +71,7 @@ export async function wrapSecretFiles(folder: string, wrapping: KeyWrapping): Pr
     const file = path.join(folder, name);
     const sealed = await wrapping.rewrap((await readIfThere(file)) ?? "", purposeOf(name), file);
     if (sealed === null) continue;
-    const draft = path.join(folder, `.${name}.${process.pid}`);
+    const draft = path.join(/* turbopackIgnore: true */ folder, `.${name}.${process.pid}`);
     await writeDraft(draft, sealed);
     await rename(draft, file);
     wrapped.push(file);
