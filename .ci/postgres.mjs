@@ -4,6 +4,7 @@
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import {
   chownSync,
   existsSync,
@@ -119,8 +120,12 @@ function isRunning(pid) {
   }
 }
 
-/** SIGKILL to all of its processes at once. Resolves when none is left that holds its memory. */
+/**
+ * SIGKILL to all of its processes at once. Resolves when none is left that holds its memory, and Node has taken note of
+ * the first one's end: until then its number is in use, and the next server would take it for running.
+ */
 async function killServer(server) {
+  const exited = server.exitCode === null && server.signalCode === null && once(server, "exit");
   const pids = [server.pid, ...listChildren(server.pid)];
   for (const pid of pids) {
     try {
@@ -129,6 +134,7 @@ async function killServer(server) {
       if (error.code !== "ESRCH") throw error;
     }
   }
+  await exited;
   while (pids.some(isRunning)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
