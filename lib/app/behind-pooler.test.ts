@@ -38,7 +38,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler, with an a
   });
 
   it("learns of a decision as soon as it is taken", async () => {
-    const { wakeups } = test.app.context;
+    const { wakeups, database } = test.app.context;
+    // In one process a decision wakes who waits without the database; several need this.
+    expect([database.isPooled, database.listen]).toEqual([true, expect.any(Function)]);
     const { wait } = wakeups;
     const asked = await ask(test, key);
     const begins = new Promise<void>((begin) => {
