@@ -3,15 +3,12 @@
  * and Next's bundle are two copies of this code that must share one database, one sequencer and one limiter.
  */
 
-import { hkdfSync } from "node:crypto";
 import path from "node:path";
-import { Redis } from "ioredis";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
 import { openReplica } from "#lib/db/replica";
 import { createWakeups } from "#lib/db/wakeups";
 import { originOfLog } from "#lib/domain/log-epochs";
-import type { Secrets } from "#lib/door/context";
 import { createHealthCheck } from "#lib/door/health";
 import { unknownKeyPolicy } from "#lib/door/limits";
 import { createRateLimiter } from "#lib/door/rate-limit";
@@ -27,15 +24,9 @@ import { openLogList } from "#lib/log/log-list";
 import { createLogSequencer } from "#lib/log/sequencer";
 import { createStaticTiles } from "#lib/log/static-tiles";
 import { logger } from "#lib/logger";
-import { createMailboxMailer } from "#lib/mail/mailbox";
-import type { Mailer } from "#lib/mail/mailer";
-import { createResendMailer, createSmtpMailer } from "#lib/mail/transports";
 import { openSigners, reloadSigners } from "#lib/signing/first-keys";
-import type { SecretFiles } from "#lib/signing/key-files";
-import { authSecretFile } from "#lib/signing/key-source";
 import { createSigningKeys } from "#lib/signing/signing-keys";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
-import { measure } from "#lib/steps";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
 import { createShortMemory } from "#lib/workers/short-memory";
@@ -43,9 +34,12 @@ import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/workers/
 import { appSlot } from "./app-slot";
 import { startBackground } from "./background";
 import { type OpenedLog, openLog } from "./open-log";
+import { openMailer } from "./open-mailer";
 import { openTime } from "./open-time";
 import type { Calls } from "./process-calls";
 import { createRandom } from "./random";
+import { openRedis } from "./redis";
+import { openSecrets } from "./secrets";
 import { openWorldId } from "./world-id";
 import { appendInWriter, workInWriter } from "./writer-calls";
 
@@ -61,29 +55,6 @@ export interface App extends Door<Context> {
 }
 
 const random = createRandom();
-
-/** Made with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
-async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
-  const secret = env.AUTH_SECRET ?? (await files.read(authSecretFile));
-  if (secret !== null) return secret;
-  throw new Error(
-    `Countersign cannot start: AUTH_SECRET is not set and the file ${files.describe(authSecretFile)} is missing, but this database is in use. ` +
-      "Restore the file, or set AUTH_SECRET to the other processes' value. If it is lost, set AUTH_SECRET to a new one: that ends sessions, e-mail codes and open approval links, and webhook endpoints must be rotated.",
-  );
-}
-
-function deriveSecrets(authSecret: string): Secrets {
-  const derive = (use: string) =>
-    new Uint8Array(hkdfSync("sha256", authSecret, "", `countersign/${use}`, 32));
-  return {
-    emailCode: derive("email-code"),
-    approvalLink: derive("approval-link"),
-    approverLink: derive("approver-link"),
-    mcpState: derive("mcp-state"),
-    webhookKeys: derive("webhook-keys"),
-    session: Buffer.from(derive("session")).toString("base64"),
-  };
-}
 
 /** A call may hang for ten seconds, so nobody has all of them. */
 const worldCallShares = {
@@ -108,30 +79,6 @@ export interface AppOptions {
   writer?: Calls;
   /** For proofs: shared by several apps of one process, and left open by each. */
   proofThreads?: WorkerThreads;
-}
-
-type Clocked = { database: Context["database"]; clock: () => Date };
-
-function measureMails({ send }: Mailer): Mailer {
-  return { send: (mail) => measure("mail", "send a mail", () => send(mail)) };
-}
-
-function createMailer(env: Env, { database, clock }: Clocked): Mailer {
-  const from = env.MAIL_FROM ?? "";
-  if (env.RESEND_API_KEY !== undefined)
-    return createResendMailer(env.RESEND_API_KEY, from, env.RESEND_BASE_URL);
-  if (env.SMTP_URL !== undefined) return createSmtpMailer(env.SMTP_URL, from);
-  return createMailboxMailer({ database, clock, random, print: (line) => logger.info(line) });
-}
-
-function openRedis(url: string | undefined): Redis | null {
-  if (url === undefined) return null;
-  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
-  // Without a listener ioredis prints each failed attempt to connect.
-  redis.on("error", (error) =>
-    logger.warn({ err: error }, "Redis is out of reach; limits are counted in the database"),
-  );
-  return redis;
 }
 
 /** Few at once: who looks at a link's card can wait or ask again, and nothing is kept of one (it may be erased). */
@@ -176,8 +123,8 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     clock,
     random,
     logger,
-    secrets: deriveSecrets(await readAuthSecret(env, files)),
-    mailer: measureMails(createMailer(env, { database, clock })),
+    secrets: await openSecrets(env, files),
+    mailer: openMailer(env, { database, clock, random, logger }),
     domainProbe,
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
