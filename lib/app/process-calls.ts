@@ -44,15 +44,26 @@ function readMessages(socket: Socket, onMessage: (message: Message) => void): vo
   });
 }
 
+const outboxes = new WeakMap<Socket, Buffer[]>();
+
+function flush(socket: Socket, parts: Buffer[]): void {
+  outboxes.delete(socket);
+  if (socket.writable) socket.write(Buffer.concat(parts));
+}
+
 /** What is sent in the same turn of the event loop leaves in one write. */
 function send(socket: Socket, message: Message): void {
   const body = serialize(message);
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32LE(body.length);
-  socket.cork();
-  socket.write(length);
-  socket.write(body);
-  process.nextTick(() => socket.uncork());
+  const waiting = outboxes.get(socket);
+  if (waiting !== undefined) {
+    waiting.push(length, body);
+    return;
+  }
+  const parts = [length, body];
+  outboxes.set(socket, parts);
+  setImmediate(flush, socket, parts);
 }
 
 /** In the place of a process that was killed and has left its socket behind. */

@@ -51,6 +51,11 @@ const lockedBatches = 64;
 /** After an item was refused, so many batches judge its owner's items, apart from the others'. */
 const judgedBatches = 64;
 
+/** Two turns of the event loop: whoever got the last answers, or can be read by now, joins the next batch. */
+async function untilOthersJoin(): Promise<void> {
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((next) => setImmediate(next));
+}
+
 interface Dependencies extends Signing {
   database: Database;
   logger: Logger;
@@ -220,6 +225,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       if (others.length > 0) await runBatch(others);
       if (apart.length > 0) await runBatch(apart, true);
       preparing.begin();
+      await untilOthersJoin();
     }
     running = null;
   }
