@@ -1,10 +1,13 @@
 /** Agents, attestations and authorizations as their owner and as a stranger meet them. */
 import { readFile } from "node:fs/promises";
-import { expect } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { callApi, makeKey, newAddress, readLink, signIn } from "./portal-helpers";
 import { expectExit, runProgram } from "./support/commands";
 import { test } from "./test";
+
+const currentSection = (page: Page) =>
+  page.getByRole("navigation", { name: "Portal" }).locator('[aria-current="page"]');
 
 test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
   await signIn(page, newAddress("agents"));
@@ -95,6 +98,7 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
 
   await page.getByRole("link", { name: "Evidence pack" }).click();
   await expect(page.getByRole("heading", { name: "Evidence pack" })).toBeVisible();
+  await expect(currentSection(page)).toHaveText("Attestations");
   await page.getByLabel("Agent").fill(agent_slug);
   await expectGoodPage(page);
   const [pack] = await Promise.all([
@@ -111,6 +115,8 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   const search = page.getByRole("combobox", { name: "Search pages, keys, agents and ids" });
   await expect(search).toBeFocused();
   await expectGoodPage(page);
+  await search.fill("approvers");
+  await expect(page.getByRole("option").first()).toHaveText(/Approvers/);
   await search.fill("audit");
   await expect(page.getByRole("option").first()).toHaveText(/Audit log/);
   await search.fill(agent_slug);
@@ -174,6 +180,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await expect(page.getByText("Request cancelled.")).toBeVisible();
 
   await page.goto("/portal/approvers");
+  await expect(currentSection(page)).toHaveText("Settings");
   const ana = newAddress("ana");
   await page.getByLabel("Name", { exact: true }).fill("Ana");
   await page.getByLabel("E-mail address").fill(ana);

@@ -3,10 +3,14 @@
 import Link from "next/link";
 import { usePathname } from "next/navigation";
 import { useEffect, useRef } from "react";
-import { portalSections } from "./portal-sections";
+import { innerPages, portalSections } from "./portal-sections";
+
+const isBelow = (href: string, path: string) => path === href || path.startsWith(`${href}/`);
 
 function isCurrent(href: string, path: string): boolean {
-  return href === "/portal" ? path === href : path === href || path.startsWith(`${href}/`);
+  if (href === "/portal") return path === href;
+  const inner = innerPages.find((page) => isBelow(page.href, path));
+  return isBelow(href, inner?.section ?? path);
 }
 
 /** How many requests wait, beside the inbox. */

@@ -11,3 +11,9 @@ export const portalSections = [
   { href: "/portal/audit", label: "Audit log" },
   { href: "/portal/settings", label: "Settings" },
 ] as const;
+
+/** Pages inside a section, which is marked while one is open. The search finds them too. */
+export const innerPages = [
+  { href: "/portal/approvers", label: "Approvers", section: "/portal/settings" },
+  { href: "/portal/evidence", label: "Evidence pack", section: "/portal/attestations" },
+] as const;

@@ -6,7 +6,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { guideEntries } from "#components/guides/guides-index";
 import { Input } from "#components/ui/field";
-import { portalSections } from "./portal-sections";
+import { innerPages, portalSections } from "./portal-sections";
 import { useSearchHits } from "./use-search-hits";
 
 interface Choice {
@@ -16,7 +16,7 @@ interface Choice {
 }
 
 const pages: readonly Choice[] = [
-  ...portalSections.map(({ href, label }) => ({ kind: "Page", label, href })),
+  ...[...portalSections, ...innerPages].map(({ href, label }) => ({ kind: "Page", label, href })),
   { kind: "Page", label: "API reference", href: "/docs/api" },
   ...guideEntries.map(({ slug, title }) => ({ kind: "Guide", label: title, href: `/docs/${slug}` })),
 ];
