@@ -33,6 +33,10 @@ export interface StageOptions {
   /** Each proof takes a second of a processor. */
   withApprovals: boolean;
   chance: Chance;
+  /** Lines of postgresql.conf. */
+  clusterSettings?: readonly string[];
+  /** More of the service's settings, and what each instance is started with. */
+  settings?: (cluster: Cluster) => Promise<Record<string, string>>;
 }
 
 const settingsOf = (cluster: Cluster, dataDir: string) => ({
@@ -68,12 +72,13 @@ async function prepareAccount(base: string, cluster: Cluster, receiver: Receiver
   return key;
 }
 
-export async function openStage({ instances, clients, withApprovals, chance }: StageOptions): Promise<Stage> {
+export async function openStage(options: StageOptions): Promise<Stage> {
+  const { instances, clients, withApprovals, chance, clusterSettings = ["max_connections=150"] } = options;
   const now = () => performance.now();
-  const cluster = await startCluster(["max_connections=150"]);
+  const cluster = await startCluster(clusterSettings);
   const dataDir = await mkdtemp(path.join(tmpdir(), "countersign-faults-"));
   const receiver = await startReceiver();
-  const settings = settingsOf(cluster, dataDir);
+  const settings = { ...settingsOf(cluster, dataDir), ...(await options.settings?.(cluster)) };
   const running: Instance[] = [];
   // The first makes keys and tables, so the others come when it is there.
   for (const processes of instances) {
