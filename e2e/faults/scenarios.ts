@@ -1,6 +1,15 @@
 /** What happens once, each to a service of its own, before the kills. */
 import { fullPool, lockedTables } from "./full-pool";
+import { oldBackup } from "./restore";
 import type { Scenario } from "./scenario";
+import { slowDatabase, stoppedAnswer } from "./slow-database";
 import { vanishedHost } from "./vanished-host";
 
-export const scenarios: readonly Scenario[] = [vanishedHost, fullPool, lockedTables];
+export const scenarios: readonly Scenario[] = [
+  vanishedHost,
+  fullPool,
+  lockedTables,
+  slowDatabase,
+  stoppedAnswer,
+  oldBackup,
+];

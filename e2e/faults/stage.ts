@@ -21,6 +21,8 @@ export interface Stage {
   receiver: Receiver;
   ledger: Ledger;
   work: Work;
+  /** The service's. */
+  settings: Record<string, string>;
   /** Ends the load; resolves when all that was asked has been answered or given up. */
   endLoad(): Promise<void>;
   close(): Promise<void>;
@@ -78,7 +80,10 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const cluster = await startCluster(clusterSettings);
   const dataDir = await mkdtemp(path.join(tmpdir(), "countersign-faults-"));
   const receiver = await startReceiver();
-  const settings = { ...settingsOf(cluster, dataDir), ...(await options.settings?.(cluster)) };
+  const settings: Record<string, string> = {
+    ...settingsOf(cluster, dataDir),
+    ...(await options.settings?.(cluster)),
+  };
   const running: Instance[] = [];
   // The first makes keys and tables, so the others come when it is there.
   for (const processes of instances) {
@@ -105,6 +110,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     receiver,
     ledger,
     work,
+    settings,
     endLoad: async () => {
       isOn = false;
       await load;

@@ -68,7 +68,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
       // Two connections and a queue of many; the driver itself would wait for all of them.
       const many = Array.from({ length: 20 }, () => failure(run(sql)));
       expect(new Set(await Promise.all(many))).toEqual(new Set(["unreachable"]));
-      wire.mend();
+      await wire.mend();
       await expect.poll(() => failure(run(sql))).toBe("answered");
     },
   );
