@@ -7,6 +7,8 @@ export interface Sent {
   /** Ids in answers of 201; more than one is a doubled record. */
   acknowledged: Set<string>;
   authorizationId: string | null;
+  /** It may be sent again under its key, which an erasure would make new. */
+  isOpen: boolean;
 }
 
 export type Decision = "approved" | "denied" | "cancelled";

@@ -1,9 +1,11 @@
 /** What happens once, each to a service of its own, before the kills. */
 import { fullPool, lockedTables } from "./full-pool";
+import { receiversAway } from "./receivers-away";
 import { oldBackup } from "./restore";
 import type { Scenario } from "./scenario";
 import { slowDatabase, stoppedAnswer } from "./slow-database";
 import { vanishedHost } from "./vanished-host";
+import { worldAway } from "./world-away";
 
 export const scenarios: readonly Scenario[] = [
   vanishedHost,
@@ -11,5 +13,7 @@ export const scenarios: readonly Scenario[] = [
   lockedTables,
   slowDatabase,
   stoppedAnswer,
+  worldAway,
+  receiversAway,
   oldBackup,
 ];

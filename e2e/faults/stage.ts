@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
 import { type Cluster, startCluster } from "#ci/postgres";
-import { obtainKey } from "#e2e/http/server-process";
+import { obtainKey, type SubjectReader } from "#e2e/http/server-process";
 import { findPort } from "#support/ports";
 import { noLimits } from "#support/processes";
 import { type Receiver, startReceiver } from "#support/webhook-receiver";
@@ -18,7 +18,8 @@ import { runOperations, type Work } from "./operations";
 export interface Stage {
   cluster: Cluster;
   instances: readonly Instance[];
-  receiver: Receiver;
+  /** Null: nobody listens to events. */
+  receiver: Receiver | null;
   ledger: Ledger;
   work: Work;
   /** The service's. */
@@ -39,6 +40,10 @@ export interface StageOptions {
   clusterSettings?: readonly string[];
   /** More of the service's settings, and what each instance is started with. */
   settings?: (cluster: Cluster) => Promise<Record<string, string>>;
+  /** By which address the receiver is reached; null: nobody listens to events. */
+  webhookUrl?: ((receiver: Receiver) => Promise<string>) | null;
+  /** If mail leaves the service. */
+  readSubject?: SubjectReader;
 }
 
 const settingsOf = (cluster: Cluster, dataDir: string) => ({
@@ -55,14 +60,20 @@ const settingsOf = (cluster: Cluster, dataDir: string) => ({
   AUTH_SECRET: "faults".repeat(8),
 });
 
+interface Account {
+  webhookUrl: string | null;
+  readSubject: SubjectReader | undefined;
+}
+
 /** With every scope, and an endpoint that hears of everything. */
-async function prepareAccount(base: string, cluster: Cluster, receiver: Receiver): Promise<string> {
-  const key = await obtainKey(base);
+async function prepareAccount(base: string, cluster: Cluster, { webhookUrl, readSubject }: Account) {
+  const key = await obtainKey(base, "dev@example.com", readSubject);
   const sql = postgres(cluster.url, { max: 1 });
   await sql`UPDATE api_keys SET scopes = array_append(scopes, 'erase') WHERE NOT 'erase' = ANY(scopes)`;
   await sql.end();
+  if (webhookUrl === null) return key;
   const body = {
-    url: receiver.url,
+    url: webhookUrl,
     events: [
       "attestation.created",
       ...["approved", "denied", "cancelled", "expired"].map((status) => `authorization.${status}`),
@@ -92,7 +103,9 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     await instance.ready();
   }
   const bases = running.map(({ base }) => base);
-  const key = await prepareAccount(bases[0] ?? "", cluster, receiver);
+  const { webhookUrl = async ({ url }) => url, readSubject } = options;
+  const account = { webhookUrl: (await webhookUrl?.(receiver)) ?? null, readSubject };
+  const key = await prepareAccount(bases[0] ?? "", cluster, account);
   const ledger = createLedger(now);
   let isOn = true;
   const client = createClient(ledger, now);
@@ -107,7 +120,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   return {
     cluster,
     instances: running,
-    receiver,
+    receiver: account.webhookUrl === null ? null : receiver,
     ledger,
     work,
     settings,

@@ -14,8 +14,10 @@ import * as schema from "./schema";
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
 export const startLockKey = 7_267_140_221;
 
-/** No request waits longer than this for a statement or a lock: the answer is 503, and the pool stays free. */
+/** No statement may take longer, and no request waits longer for one: the answer is 503. */
 const statementTimeoutMs = 15_000;
+/** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
+const lockTimeoutMs = 5_000;
 
 const quiet = { onnotice: () => {}, connect_timeout: 10 };
 
@@ -67,6 +69,7 @@ async function migrateUnderLock(url: string, migrationsFolder: string): Promise<
 /** Settings of a session from its start, if sessions are ours. */
 const sessionSettings = {
   statement_timeout: statementTimeoutMs,
+  lock_timeout: lockTimeoutMs,
   idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
 };
 
@@ -143,7 +146,12 @@ const listenWith =
 
 /** Clients of one host, which notice together that it is gone. */
 function openClients(url: string) {
-  const watch = watchHost({ silentMs: 2_000, answerMs: 3_000, longestMs: statementTimeoutMs + 5_000 });
+  const watch = watchHost({
+    silentMs: 2_000,
+    answerMs: 3_000,
+    longestMs: statementTimeoutMs + 5_000,
+    overdueMs: statementTimeoutMs,
+  });
   const { socket, backoff } = watch;
   // The type says that an option without a type is none of the driver's.
   const own = { socket, backoff } as object;
