@@ -1,5 +1,7 @@
 /** What happens once, each to a service of its own, before the kills. */
+import { fullDisk } from "./full-disk";
 import { fullPool, lockedTables } from "./full-pool";
+import { movedClock } from "./moved-clock";
 import { receiversAway } from "./receivers-away";
 import { oldBackup } from "./restore";
 import type { Scenario } from "./scenario";
@@ -15,5 +17,7 @@ export const scenarios: readonly Scenario[] = [
   stoppedAnswer,
   worldAway,
   receiversAway,
+  fullDisk,
+  movedClock,
   oldBackup,
 ];

@@ -17,11 +17,12 @@ export interface ServerProcess {
 /** The two ways in: the production server, and Next alone. */
 export type Door = "server" | "next";
 
-/** Resolves when it answers, or has ended. */
+/** Resolves when it answers, or has ended. `launcher`: a program that becomes the server, before its own words. */
 export async function startServer(
   door: Door,
   dataDir: string,
   settings: Record<string, string> = {},
+  launcher: readonly string[] = [],
 ): Promise<ServerProcess> {
   for (const built of ["dist/server.mjs", ".next/BUILD_ID"])
     if (!existsSync(built)) throw new Error(`there is no ${built} to test: run npm run build first`);
@@ -39,7 +40,8 @@ export async function startServer(
     DATA_DIR: dataDir,
     ...settings,
   } as const;
-  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  const [program = "", ...words] = [...launcher, process.execPath, ...args];
+  const child = spawn(program, words, { env, stdio: ["ignore", "pipe", "pipe"] });
   let text = "";
   for (const stream of [child.stdout, child.stderr])
     stream?.on("data", (chunk: Buffer) => {

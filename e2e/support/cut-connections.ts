@@ -112,8 +112,14 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);
-        near.destroy();
-        far.destroy();
+        const end = () => {
+          near.destroy();
+          far.destroy();
+        };
+        // What is still on its way arrives first.
+        const onItsWay = passing.get(socket === near ? far : near);
+        if (onItsWay === undefined) end();
+        else void onItsWay.then(end);
       });
     }
     if (isStalled) near.pause();

@@ -32,8 +32,8 @@ export interface Database {
   kind: "embedded" | "postgres";
   /** Behind a pooler that shares server connections between transactions: correct, and slower. */
   isPooled: boolean;
-  /** Whether the statement that ended last reached it. */
-  isReachable(): boolean;
+  /** Whether every statement that ended since then (of `performance.now()`) has reached it. */
+  wasReachableSince(ms: number): boolean;
   db: Executor;
   /**
    * A statement of the hot path: one text with $1 parameters, parsed and planned once for each connection and answered
@@ -65,7 +65,7 @@ async function openEmbedded(folder: string | null): Promise<Database> {
   return {
     kind: "embedded",
     isPooled: false,
-    isReachable: () => true,
+    wasReachableSince: () => true,
     db,
     statement:
       <Row extends object>(text: string): Statement<Row> =>

@@ -17,6 +17,7 @@ const codes = new Set([
   "57P03",
   "57014", // statement_timeout
   "55P03", // lock_timeout
+  "53100", // disk_full
   "53300",
   "25006", // read_only_sql_transaction: a standby that is not promoted yet
 ]);
@@ -56,6 +57,7 @@ const beforeAnything = new Set([
   "57P03",
   "57014",
   "55P03",
+  "53100",
   "53300",
   "25006",
 ]);

@@ -15,7 +15,7 @@ export interface HostWatch {
   follow: WaitingList["follow"];
   /** Seconds until a connection is tried again after so many failures. */
   backoff(failures: number): number;
-  isReachable: WaitingList["isReachable"];
+  wasReachableSince: WaitingList["wasReachableSince"];
   close(): void;
 }
 
@@ -68,7 +68,7 @@ const lookMs = 500;
 
 export function watchHost(times: WatchTimes, now: () => number = () => performance.now()): HostWatch {
   const sockets = new Set<Watched>();
-  const { follow, oldestMs, giveUpSince, isReachable } = createWaitingList(now);
+  const { follow, oldestMs, giveUpSince, wasReachableSince } = createWaitingList(now);
   let isAsking = false;
   let isGone = false;
   let triedMs = 0;
@@ -145,7 +145,7 @@ export function watchHost(times: WatchTimes, now: () => number = () => performan
     },
     follow,
     backoff: (failures) => (isGone ? 0.1 : Math.min(0.05 * 2 ** failures, 1)),
-    isReachable,
+    wasReachableSince,
     close: () => clearInterval(timer),
   };
 }

@@ -14,10 +14,12 @@ import * as schema from "./schema";
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
 export const startLockKey = 7_267_140_221;
 
-/** No statement may take longer, and no request waits longer for one: the answer is 503. */
+/** No statement may take longer. */
 const statementTimeoutMs = 15_000;
+/** No request waits longer for a statement and its turn: the answer is 503. */
+const overdueMs = 10_000;
 /** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
-const lockTimeoutMs = 5_000;
+const lockTimeoutMs = 3_000;
 
 const quiet = { onnotice: () => {}, connect_timeout: 10 };
 
@@ -150,7 +152,7 @@ function openClients(url: string) {
     silentMs: 2_000,
     answerMs: 3_000,
     longestMs: statementTimeoutMs + 5_000,
-    overdueMs: statementTimeoutMs,
+    overdueMs,
   });
   const { socket, backoff } = watch;
   // The type says that an option without a type is none of the driver's.
@@ -158,7 +160,7 @@ function openClients(url: string) {
   return {
     open: <Types extends Record<string, postgres.PostgresType>>(options: postgres.Options<Types>) =>
       watch.follow(postgres(url, { ...options, ...own }) as postgres.Sql),
-    isReachable: watch.isReachable,
+    wasReachableSince: watch.wasReachableSince,
     stopWatching: watch.close,
   };
 }
@@ -169,7 +171,7 @@ function openDirectly(url: string, connections: Connections): Database {
     ...connectionOptions,
     connection: { ...connectionOptions.connection, ...sessionSettings },
   };
-  const { open, isReachable, stopWatching } = openClients(url);
+  const { open, wasReachableSince, stopWatching } = openClients(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain });
   const hot = {
@@ -181,7 +183,7 @@ function openDirectly(url: string, connections: Connections): Database {
   return {
     kind: "postgres",
     isPooled: false,
-    isReachable,
+    wasReachableSince,
     db: drizzle(nameStatements(client, createNaming()), { schema }),
     statement:
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
@@ -201,14 +203,14 @@ function openDirectly(url: string, connections: Connections): Database {
 
 function openThroughPooler({ url, listenUrl }: Addresses, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
-  const { open, isReachable, stopWatching } = openClients(url);
+  const { open, wasReachableSince, stopWatching } = openClients(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
   return {
     kind: "postgres",
     isPooled: true,
-    isReachable,
+    wasReachableSince,
     db: drizzle(limitTransactions(client), { schema }),
     statement:
       <Row extends object>(text: string): Statement<Row> =>

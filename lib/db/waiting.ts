@@ -22,8 +22,8 @@ export interface WaitingList {
   oldestMs(): number | null;
   /** Tells those that wait for a turn or an answer since then that there is none. */
   giveUpSince(ms: number): void;
-  /** Whether the statement that ended last reached the database. */
-  isReachable(): boolean;
+  /** Whether every statement that ended since then has reached the database. */
+  wasReachableSince(ms: number): boolean;
 }
 
 const overdue = () =>
@@ -31,7 +31,7 @@ const overdue = () =>
 
 export function createWaitingList(now: () => number): WaitingList {
   const waiting = new Set<Waiting>();
-  let isReachable = true;
+  let failedMs = Number.NEGATIVE_INFINITY;
 
   /** The answer, or the end of the wait for it. */
   function limit<T>(one: Waiting, answer: Promise<T>): Promise<T> {
@@ -40,18 +40,17 @@ export function createWaitingList(now: () => number): WaitingList {
       one.giveUp = () => {
         one.giveUp = null;
         one.isOverdue = true;
-        isReachable = false;
+        failedMs = now();
         reject(overdue());
       };
       answer.then(
         (value) => {
           waiting.delete(one);
-          isReachable = true;
           resolve(value);
         },
         (error: unknown) => {
           waiting.delete(one);
-          isReachable = !isUnreachable(error);
+          if (isUnreachable(error)) failedMs = now();
           reject(error);
         },
       );
@@ -103,6 +102,6 @@ export function createWaitingList(now: () => number): WaitingList {
         if (!one.isStarted) one.giveUp?.();
       }
     },
-    isReachable: () => isReachable,
+    wasReachableSince: (ms) => failedMs < ms,
   };
 }
