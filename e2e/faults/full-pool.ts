@@ -1,7 +1,7 @@
 /** The database has no connection left for the service, or all of the service's wait for a lock. */
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { type Scenario, seconds, underLoad } from "./scenario";
+import { type Act, type Scenario, seconds, underLoad } from "./scenario";
 import type { Stage } from "./stage";
 
 const open = (url: string) =>
@@ -52,16 +52,17 @@ async function lockTables({ cluster }: Stage, holdMs: number): Promise<{ held: P
   return { held };
 }
 
+export const takeConnections: Act = async (stage, probes, problems) => {
+  const giveBack = await takeAll(stage.cluster.url);
+  const takenMs = Math.max(await probes.round([503], problems), await probes.round([503], problems));
+  await giveBack();
+  const backMs = await probes.back(problems);
+  return `503 after ${seconds(takenMs)}, back after ${seconds(backMs)}`;
+};
+
 export const fullPool: Scenario = {
   name: "full pool",
-  run: (chance) =>
-    underLoad({ chance, clusterSettings: ["max_connections=30"] }, async (stage, probes, problems) => {
-      const giveBack = await takeAll(stage.cluster.url);
-      const takenMs = Math.max(await probes.round([503], problems), await probes.round([503], problems));
-      await giveBack();
-      const backMs = await probes.back(problems);
-      return `503 after ${seconds(takenMs)}, back after ${seconds(backMs)}`;
-    }),
+  run: (chance) => underLoad({ chance, clusterSettings: ["max_connections=30"] }, takeConnections),
 };
 
 const lockedMs = 40_000;

@@ -54,13 +54,14 @@ export const slowDatabase: Scenario = {
     }),
 };
 
+export async function stopMidAnswer(wire: Wire, probes: Probes, problems: string[]): Promise<string> {
+  wire.stallMidAnswer();
+  const firstMs = await probes.round([503], problems);
+  const laterMs = await probes.round([503], problems);
+  return `503 after ${seconds(firstMs)}, then after ${seconds(laterMs)}`;
+}
+
 export const stoppedAnswer: Scenario = {
   name: "stopped answer",
-  run: (chance) =>
-    onWire(chance, async (wire, probes, problems) => {
-      wire.stallMidAnswer();
-      const firstMs = await probes.round([503], problems);
-      const laterMs = await probes.round([503], problems);
-      return `503 after ${seconds(firstMs)}, then after ${seconds(laterMs)}`;
-    }),
+  run: (chance) => onWire(chance, stopMidAnswer),
 };
