@@ -41,7 +41,7 @@ async function startMailbox(): Promise<Mailbox> {
 
 const approver = "ana@example.com";
 
-/** One who has accepted, and is told of requests that name her. */
+/** One who has accepted, and gets mail of requests that name her. */
 const addApprover = (sql: postgres.Sql) => sql`
   INSERT INTO approvers (id, organization_id, name, email, status, requests)
   SELECT gen_random_uuid(), organization_id, 'Ana', ${approver}, 'confirmed', 'named' FROM api_keys LIMIT 1`;

@@ -26,7 +26,7 @@ export interface WatchTimes {
   answerMs: number;
   /** Silent for longer than any statement may take: cut, even if the host answers others. */
   longestMs: number;
-  /** Who waits for a turn or an answer for longer is told that there is none. */
+  /** Who waits for a turn or an answer for longer gets an error. */
   overdueMs: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The statements and transactions of a client that wait for an answer. The driver has no limit for how long: it sends
  * statements one behind the other on a connection, and each may wait for a lock until the server ends it. So whoever
- * waits for too long is told that there is no answer, while the statement itself may still run.
+ * waits for too long gets an error, while the statement itself may still run.
  */
 import type postgres from "postgres";
 import { isUnreachable, OVERDUE } from "./failures";
@@ -20,7 +20,7 @@ export interface WaitingList {
   follow(client: postgres.Sql): postgres.Sql;
   /** When the one that waits longest was asked; null if none does. */
   oldestMs(): number | null;
-  /** Tells those that wait for a turn or an answer since then that there is none. */
+  /** Ends the wait of those for a turn or an answer since then that there is none. */
   giveUpSince(ms: number): void;
   /** Whether every statement that ended since then has reached the database. */
   wasReachableSince(ms: number): boolean;
