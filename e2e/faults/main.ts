@@ -33,7 +33,7 @@ function print(counts: FaultCounts, ledger: Ledger, comparison: Comparison): voi
       `${ledger.unknown} answers, ${comparison.storedUnheard} attestations stored unheard`,
     ],
     ["unexpected answers", `${ledger.unexpected.length}`],
-    ["longest outage", seconds(ledger.longestOutageMs)],
+    ["longest outage", `${seconds(ledger.longestOutage.ms)} (${ledger.longestOutage.faults.join(", ")})`],
     ["longest answer", seconds(ledger.longestAnswerMs)],
   ];
   for (const [name = "", text] of lines) console.log(`${name.padEnd(20)}${text}`);
