@@ -65,7 +65,8 @@ export function createLedger(now: () => number): Ledger {
       count += 1;
       const ms = now() - lastMs;
       if (ms > ledger.longestOutage.ms) ledger.longestOutage = { ms, faults };
-      faults = [];
+      // What was struck last may still be down when an answer of before comes.
+      faults = faults.slice(-1);
       lastMs = now();
     },
     reach: async (more) => {
