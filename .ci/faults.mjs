@@ -1,10 +1,11 @@
 /**
- * `npm run faults`: kills the built service and its database at random points under load, and compares what was
- * acknowledged with what is stored (e2e/faults).
+ * `npm run faults`: does to the built service what happens to services (e2e/faults/scenarios.ts), kills it and its
+ * database at random points under load, and compares what was acknowledged with what is stored.
  *
- *   FAULTS=1000        how many
+ *   FAULTS=1000        how many kills
  *   FAULTS_MINUTES=N   fewer, if the time is up before
  *   FAULTS_SEED=N      the same choice of faults again; the seed is printed
+ *   FAULTS_ONLY=NAME   one scenario, or kills
  */
 import path from "node:path";
 import { pathToFileURL } from "node:url";

@@ -10,6 +10,11 @@ const rows = readFileSync("docs/threats.md", "utf8")
 describe("the table of threats", () => {
   it("has its rows", () => expect(rows.length).toBeGreaterThan(40));
 
+  it("names each threat once", () => {
+    const threats = rows.map(([threat]) => threat);
+    expect(threats.filter((threat, place) => threats.indexOf(threat) !== place)).toEqual([]);
+  });
+
   it.each(rows)("%s: is proven by tests that exist", (_threat, tests = "") => {
     const files = [...tests.matchAll(/`([^`]+)`/g)].map(([, file]) => file ?? "");
     expect(files.length).toBeGreaterThan(0);

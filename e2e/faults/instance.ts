@@ -72,6 +72,7 @@ export function superviseInstance(port: number, settings: Record<string, string>
     },
     output: () => server?.output() ?? lastOutput,
     stop: async () => {
+      if (isStopped) return;
       isStopped = true;
       while (!strike((pid) => [pid, ...membersOf(pid)])) await sleep(50);
       await running;

@@ -109,6 +109,7 @@ export async function runKills(
     // Sometimes while another is being started, and not always: a start that never succeeds tells nothing.
     if (targets.instances.some((one) => !one.isUp()) && chance.int(4) > 0) continue;
     const name = choose(chance);
+    ledger.noteFault(name);
     if (!(await strike(name, targets, chance))) continue;
     counts[name] += 1;
     done += 1;

@@ -7,6 +7,8 @@ export interface Sent {
   /** Ids in answers of 201; more than one is a doubled record. */
   acknowledged: Set<string>;
   authorizationId: string | null;
+  /** It may be sent again under its key, which an erasure would make new. */
+  isOpen: boolean;
 }
 
 export type Decision = "approved" | "denied" | "cancelled";
@@ -28,7 +30,9 @@ export interface Ledger {
   /** Answers that no fault explains, in words. */
   unexpected: string[];
   longestAnswerMs: number;
-  longestOutageMs: number;
+  /** Without any operation answered as it should be, and the faults of that time. */
+  longestOutage: { ms: number; faults: readonly string[] };
+  noteFault(name: string): void;
   acknowledged(): number;
   /** One operation was answered as it should be. */
   acknowledge(): void;
@@ -41,6 +45,7 @@ const patienceMs = 180_000;
 export function createLedger(now: () => number): Ledger {
   let count = 0;
   let lastMs = now();
+  let faults: string[] = [];
   const ledger: Ledger = {
     receipts: [],
     sent: [],
@@ -53,11 +58,15 @@ export function createLedger(now: () => number): Ledger {
     unknown: 0,
     unexpected: [],
     longestAnswerMs: 0,
-    longestOutageMs: 0,
+    longestOutage: { ms: 0, faults: [] },
+    noteFault: (name) => faults.push(name),
     acknowledged: () => count,
     acknowledge: () => {
       count += 1;
-      ledger.longestOutageMs = Math.max(ledger.longestOutageMs, now() - lastMs);
+      const ms = now() - lastMs;
+      if (ms > ledger.longestOutage.ms) ledger.longestOutage = { ms, faults };
+      // What was struck last may still be down when an answer of before comes.
+      faults = faults.slice(-1);
       lastMs = now();
     },
     reach: async (more) => {

@@ -1,13 +1,12 @@
-/** `npm run faults` (.ci/faults.mjs): a host that vanishes, kills by the hundred, the comparison. Exits with 1 if anything is amiss. */
+/** `npm run faults` (.ci/faults.mjs): one scenario after the other, kills by the hundred, the comparison. Exits with 1 if anything is amiss. */
 import { randomInt } from "node:crypto";
-import { createChance } from "./chance";
+import { type Chance, createChance } from "./chance";
 import { type Comparison, compare } from "./compare";
 import { type FaultCounts, runKills } from "./kills";
 import type { Ledger } from "./ledger";
+import { seconds } from "./scenario";
+import { scenarios } from "./scenarios";
 import { openStage } from "./stage";
-import { tryVanishedHost } from "./vanished-host";
-
-const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
 function print(counts: FaultCounts, ledger: Ledger, comparison: Comparison): void {
   const faults = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
@@ -34,7 +33,7 @@ function print(counts: FaultCounts, ledger: Ledger, comparison: Comparison): voi
       `${ledger.unknown} answers, ${comparison.storedUnheard} attestations stored unheard`,
     ],
     ["unexpected answers", `${ledger.unexpected.length}`],
-    ["longest outage", seconds(ledger.longestOutageMs)],
+    ["longest outage", `${seconds(ledger.longestOutage.ms)} (${ledger.longestOutage.faults.join(", ")})`],
     ["longest answer", seconds(ledger.longestAnswerMs)],
   ];
   for (const [name = "", text] of lines) console.log(`${name.padEnd(20)}${text}`);
@@ -42,9 +41,8 @@ function print(counts: FaultCounts, ledger: Ledger, comparison: Comparison): voi
     if (Array.isArray(all)) for (const one of all.slice(0, 20)) console.log(`  ${name}: ${one}`);
 }
 
-async function run(): Promise<boolean> {
+async function runKillsUnderLoad(seed: number): Promise<boolean> {
   const count = Number(process.env["FAULTS"] ?? 1000);
-  const seed = Number(process.env["FAULTS_SEED"] ?? randomInt(2 ** 31));
   const minutes = Number(process.env["FAULTS_MINUTES"] ?? Number.POSITIVE_INFINITY);
   console.log(`${count} faults, FAULTS_SEED=${seed}`);
   const stage = await openStage({
@@ -77,18 +75,23 @@ async function run(): Promise<boolean> {
   }
 }
 
-async function runVanishedHost(): Promise<boolean> {
-  const outcome = await tryVanishedHost();
-  if (typeof outcome === "string") {
-    console.log(`vanished host       skipped: ${outcome}`);
-    return true;
-  }
-  const { firstMs, laterMs, backMs, problems } = outcome;
-  const times = `503 after ${seconds(firstMs)}, then after ${seconds(laterMs)}; back after ${seconds(backMs)}`;
-  console.log(`vanished host       ${times}`);
-  for (const problem of problems) console.log(`  vanished host: ${problem}`);
+async function runScenario({ name, run }: (typeof scenarios)[number], chance: Chance): Promise<boolean> {
+  const outcome = await run(chance).catch((error: Error) => ({
+    text: "failed",
+    problems: [String(error.stack)],
+  }));
+  const { text, problems } =
+    typeof outcome === "string" ? { text: `skipped: ${outcome}`, problems: [] } : outcome;
+  console.log(`${name.padEnd(20)}${text}`);
+  for (const problem of problems.slice(0, 20)) console.log(`  ${name}: ${problem}`);
   return problems.length === 0;
 }
 
-const outcomes = [await runVanishedHost(), await run()];
-process.exit(outcomes.every(Boolean) ? 0 : 1);
+const only = process.env["FAULTS_ONLY"];
+const seed = Number(process.env["FAULTS_SEED"] ?? randomInt(2 ** 31));
+const outcomes: boolean[] = [];
+for (const scenario of scenarios)
+  if (only === undefined || only === scenario.name)
+    outcomes.push(await runScenario(scenario, createChance(seed)));
+if (only === undefined || only === "kills") outcomes.push(await runKillsUnderLoad(seed));
+process.exit(outcomes.length > 0 && outcomes.every(Boolean) ? 0 : 1);

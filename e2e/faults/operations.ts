@@ -32,7 +32,7 @@ function keepReceipt({ ledger }: Work, sent: Sent, { body }: Heard): void {
 }
 
 export function describeAttestation(work: Work, kind: string, authorizationId: string | null = null): Sent {
-  const sent = { action: nextName(kind), acknowledged: new Set<string>(), authorizationId };
+  const sent = { action: nextName(kind), acknowledged: new Set<string>(), authorizationId, isOpen: false };
   work.ledger.sent.push(sent);
   return sent;
 }
@@ -61,6 +61,7 @@ async function attest(work: Work): Promise<void> {
 /** Sent twice at once, and again until it is answered. */
 async function attestWithKey(work: Work): Promise<void> {
   const sent = describeAttestation(work, "keyed");
+  sent.isOpen = true;
   const body = { agent_slug: slugOf(last) };
   const more = { headers: { "idempotency-key": sent.action }, body };
   const known = await Promise.all([attestOnce(work, sent, more), attestOnce(work, sent, more)]);
@@ -68,6 +69,7 @@ async function attestWithKey(work: Work): Promise<void> {
     await sleep(100);
     isKnown = await attestOnce(work, sent, more);
   }
+  sent.isOpen = false;
 }
 
 /** A random receipt of those that are not erased. */
@@ -89,6 +91,7 @@ async function verify(work: Work): Promise<void> {
 async function erase(work: Work): Promise<void> {
   const receipt = anyReceipt(work);
   if (receipt === undefined) return;
+  if (work.ledger.sent.some(({ isOpen, acknowledged }) => isOpen && acknowledged.has(receipt.id))) return;
   // From now on it may be gone, whatever is answered.
   work.ledger.erasing.add(receipt.id);
   const target = `/v1/attestations/${receipt.id}/content`;

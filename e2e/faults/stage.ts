@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
 import { type Cluster, startCluster } from "#ci/postgres";
-import { obtainKey } from "#e2e/http/server-process";
+import { obtainKey, type SubjectReader } from "#e2e/http/server-process";
 import { findPort } from "#support/ports";
 import { noLimits } from "#support/processes";
 import { type Receiver, startReceiver } from "#support/webhook-receiver";
@@ -18,9 +18,12 @@ import { runOperations, type Work } from "./operations";
 export interface Stage {
   cluster: Cluster;
   instances: readonly Instance[];
-  receiver: Receiver;
+  /** Null: nobody listens to events. */
+  receiver: Receiver | null;
   ledger: Ledger;
   work: Work;
+  /** The service's. */
+  settings: Record<string, string>;
   /** Ends the load; resolves when all that was asked has been answered or given up. */
   endLoad(): Promise<void>;
   close(): Promise<void>;
@@ -33,6 +36,14 @@ export interface StageOptions {
   /** Each proof takes a second of a processor. */
   withApprovals: boolean;
   chance: Chance;
+  /** Lines of postgresql.conf. */
+  clusterSettings?: readonly string[];
+  /** More of the service's settings, and what each instance is started with. */
+  settings?: (cluster: Cluster) => Promise<Record<string, string>>;
+  /** By which address the receiver is reached; null: nobody listens to events. */
+  webhookUrl?: ((receiver: Receiver) => Promise<string>) | null;
+  /** If mail leaves the service. */
+  readSubject?: SubjectReader;
 }
 
 const settingsOf = (cluster: Cluster, dataDir: string) => ({
@@ -49,14 +60,20 @@ const settingsOf = (cluster: Cluster, dataDir: string) => ({
   AUTH_SECRET: "faults".repeat(8),
 });
 
+interface Account {
+  webhookUrl: string | null;
+  readSubject: SubjectReader | undefined;
+}
+
 /** With every scope, and an endpoint that hears of everything. */
-async function prepareAccount(base: string, cluster: Cluster, receiver: Receiver): Promise<string> {
-  const key = await obtainKey(base);
+async function prepareAccount(base: string, cluster: Cluster, { webhookUrl, readSubject }: Account) {
+  const key = await obtainKey(base, "dev@example.com", readSubject);
   const sql = postgres(cluster.url, { max: 1 });
   await sql`UPDATE api_keys SET scopes = array_append(scopes, 'erase') WHERE NOT 'erase' = ANY(scopes)`;
   await sql.end();
+  if (webhookUrl === null) return key;
   const body = {
-    url: receiver.url,
+    url: webhookUrl,
     events: [
       "attestation.created",
       ...["approved", "denied", "cancelled", "expired"].map((status) => `authorization.${status}`),
@@ -68,12 +85,16 @@ async function prepareAccount(base: string, cluster: Cluster, receiver: Receiver
   return key;
 }
 
-export async function openStage({ instances, clients, withApprovals, chance }: StageOptions): Promise<Stage> {
+export async function openStage(options: StageOptions): Promise<Stage> {
+  const { instances, clients, withApprovals, chance, clusterSettings = ["max_connections=150"] } = options;
   const now = () => performance.now();
-  const cluster = await startCluster(["max_connections=150"]);
+  const cluster = await startCluster(clusterSettings);
   const dataDir = await mkdtemp(path.join(tmpdir(), "countersign-faults-"));
   const receiver = await startReceiver();
-  const settings = settingsOf(cluster, dataDir);
+  const settings: Record<string, string> = {
+    ...settingsOf(cluster, dataDir),
+    ...(await options.settings?.(cluster)),
+  };
   const running: Instance[] = [];
   // The first makes keys and tables, so the others come when it is there.
   for (const processes of instances) {
@@ -82,7 +103,9 @@ export async function openStage({ instances, clients, withApprovals, chance }: S
     await instance.ready();
   }
   const bases = running.map(({ base }) => base);
-  const key = await prepareAccount(bases[0] ?? "", cluster, receiver);
+  const { webhookUrl = async ({ url }) => url, readSubject } = options;
+  const account = { webhookUrl: (await webhookUrl?.(receiver)) ?? null, readSubject };
+  const key = await prepareAccount(bases[0] ?? "", cluster, account);
   const ledger = createLedger(now);
   let isOn = true;
   const client = createClient(ledger, now);
@@ -97,9 +120,10 @@ export async function openStage({ instances, clients, withApprovals, chance }: S
   return {
     cluster,
     instances: running,
-    receiver,
+    receiver: account.webhookUrl === null ? null : receiver,
     ledger,
     work,
+    settings,
     endLoad: async () => {
       isOn = false;
       await load;

@@ -3,8 +3,12 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createChance } from "#e2e/faults/chance";
 import { type Comparison, compare } from "#e2e/faults/compare";
+import { takeConnections } from "#e2e/faults/full-pool";
 import { runKills } from "#e2e/faults/kills";
+import { openProbes, type Probes } from "#e2e/faults/probes";
+import { stopMidAnswer } from "#e2e/faults/slow-database";
 import { openStage, type Stage } from "#e2e/faults/stage";
+import { layWire, type Wire } from "#support/cut-connections";
 import { databaseKinds } from "#support/databases";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
@@ -12,21 +16,39 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 const nothing = { lost: [], doubled: [], forked: [] };
 
 describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "linux")(
-  "kill -9 of the built service and of its database",
+  "kill -9 of the built service and of its database, one without connections, one that stops mid-answer",
   () => {
     let stage: Stage;
+    let wire: Wire;
+    let probes: Probes;
     const check = (): Promise<Comparison> => {
       const { work, cluster, receiver, ledger } = stage;
       return compare(ledger, { base: work.bases[0] ?? "", databaseUrl: cluster.url, receiver });
     };
     beforeAll(async () => {
       const chance = createChance(18);
-      stage = await openStage({ instances: [1], clients: 3, withApprovals: false, chance });
+      const clusterSettings = ["max_connections=50"];
+      const settings = async ({ url }: { url: string }) => {
+        wire = await layWire(url);
+        return { DATABASE_URL: wire.url };
+      };
+      const options = { instances: [1], clients: 3, withApprovals: false, clusterSettings, settings };
+      stage = await openStage({ ...options, chance });
+      probes = await openProbes(stage.work.bases[0] ?? "", stage.work.key);
     });
-    afterAll(() => stage.close());
+    afterAll(async () => {
+      await stage.close();
+      await wire.close();
+    });
 
     it("loses and doubles nothing that was acknowledged", async () => {
       const { ledger, instances } = stage;
+      const problems: string[] = [];
+      await takeConnections(stage, probes, problems);
+      await stopMidAnswer(wire, probes, problems);
+      await wire.mend();
+      await probes.back(problems);
+      expect(problems).toEqual([]);
       const chance = createChance(18);
       for (const name of ["database backend", "service", "database"] as const)
         await runKills(1, stage, ledger, chance, { choose: () => name });

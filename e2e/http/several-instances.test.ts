@@ -110,7 +110,8 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
       ...shared,
       DATABASE_URL: pooler.url,
       DATABASE_LISTEN_URL: database.url,
-      PROCESSES: "1",
+      // Each of them is drained.
+      PROCESSES: "2",
     });
     await start(0);
     cpSync(path.join(folder, "0", "keys"), path.join(folder, "1", "keys"), { recursive: true });

@@ -1,5 +1,6 @@
-/** A wire to PostgreSQL that tests can cut: at once, or around one statement. */
+/** A wire to PostgreSQL, or another server, that tests can cut, slow down or stop: at once, or around one statement. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /**
  * Before the database gets the statement; before it gets the COMMIT behind it, if the statement is in a transaction; when
@@ -21,7 +22,13 @@ export interface Wire {
   leadTo(databaseUrl: string): void;
   /** Connections stay, and nothing comes through, until it is mended. */
   stall(): void;
-  mend(): void;
+  /** As above, in the middle of the next answer. */
+  stallMidAnswer(): void;
+  /** Each way takes so long, until it is mended. */
+  delay(ms: number): void;
+  /** Cuts all connections and takes none, until it is mended. */
+  refuse(): Promise<void>;
+  mend(): Promise<void>;
   /** Cuts the connection that asks the next statement with this text in it; resolves when that has happened. */
   cutAt(moment: Moment, text: string, meanwhile?: () => void): Promise<void>;
   close(): Promise<void>;
@@ -35,6 +42,10 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
   const sockets = new Set<Socket>();
   let isCut = false;
   let isStalled = false;
+  let isStallingNext = false;
+  let delayMs = 0;
+  const passing = new Map<Socket, Promise<void>>();
+  const held: (() => void)[] = [];
   let awaited: Awaited | null = null;
   let asking: Socket | null = null;
   let isDone = false;
@@ -58,6 +69,38 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     return isCommitted && (isCutAt("committed", near, far) || isCutAt("committing", near, far));
   }
 
+  function stall(): void {
+    isStalled = true;
+    for (const socket of sockets) socket.pause();
+  }
+
+  /** In the order in which they came, even if the delay has become shorter. */
+  function pass(bytes: Buffer, to: Socket): void {
+    const dueMs = performance.now() + delayMs;
+    const before = passing.get(to);
+    if (delayMs === 0 && before === undefined) {
+      to.write(bytes);
+      return;
+    }
+    const passed = (before ?? Promise.resolve())
+      .then(() => sleep(Math.max(0, dueMs - performance.now())))
+      .then(() => void (to.writable && to.write(bytes)));
+    passing.set(to, passed);
+    void passed.then(() => passing.get(to) === passed && passing.delete(to));
+  }
+
+  function passAnswer(bytes: Buffer, near: Socket): void {
+    if (!isStallingNext) {
+      pass(bytes, near);
+      return;
+    }
+    isStallingNext = false;
+    const half = bytes.length >> 1;
+    pass(bytes.subarray(0, half), near);
+    stall();
+    held.push(() => void (near.writable && near.write(bytes.subarray(half))));
+  }
+
   const server = createServer((near) => {
     if (isCut) {
       near.destroy();
@@ -69,8 +112,14 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);
-        near.destroy();
-        far.destroy();
+        const end = () => {
+          near.destroy();
+          far.destroy();
+        };
+        // What is still on its way arrives first.
+        const onItsWay = passing.get(socket === near ? far : near);
+        if (onItsWay === undefined) end();
+        else void onItsWay.then(end);
       });
     }
     if (isStalled) near.pause();
@@ -80,16 +129,19 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
         isDone = false;
       }
       const isCommit = isDone && /commit/i.test(chunk.toString("latin1"));
-      if (!isCutAt("asked", near, far) && !(isCommit && isCutAt("committing", near, far))) far.write(chunk);
+      if (!isCutAt("asked", near, far) && !(isCommit && isCutAt("committing", near, far))) pass(chunk, far);
     });
     far.on("data", (chunk) => {
-      if (!isAnswerCut(chunk, near, far)) near.write(chunk);
+      if (!isAnswerCut(chunk, near, far)) passAnswer(chunk, near);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const listen = (port: number) =>
+    new Promise<void>((resolve) => void server.listen(port, "127.0.0.1", resolve));
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
   const url = new URL(databaseUrl);
   url.hostname = "127.0.0.1";
-  url.port = String((server.address() as AddressInfo).port);
+  url.port = String(port);
   return {
     url: url.href,
     cut: () => {
@@ -100,14 +152,26 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       target = new URL(otherUrl);
       for (const socket of sockets) socket.destroy();
     },
-    stall: () => {
-      isStalled = true;
-      for (const socket of sockets) socket.pause();
+    stall,
+    stallMidAnswer: () => {
+      isStallingNext = true;
     },
-    mend: () => {
+    delay: (ms) => {
+      delayMs = ms;
+    },
+    refuse: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+    mend: async () => {
       isCut = false;
       isStalled = false;
+      isStallingNext = false;
+      delayMs = 0;
+      for (const write of held.splice(0)) write();
       for (const socket of sockets) socket.resume();
+      if (!server.listening) await listen(port);
     },
     cutAt: (moment, text, meanwhile = () => {}) =>
       new Promise((resolve) => {

@@ -7,6 +7,7 @@ import path from "node:path";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
 import { openReplica } from "#lib/db/replica";
+import { openSharedClock } from "#lib/db/shared-clock";
 import { createWakeups } from "#lib/db/wakeups";
 import { originOfLog } from "#lib/domain/log-epochs";
 import { createHealthCheck } from "#lib/door/health";
@@ -104,7 +105,8 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
 async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promise<App> {
   const { writer, proofThreads } = options;
   const { database, files, source, guard, firstOrigin } = opened;
-  const clock = () => new Date();
+  const sharedClock = await openSharedClock(database, logger);
+  const clock = sharedClock.now;
   const signers = await openSigners(database, source, firstOrigin);
   await requireOwnHistory(database.db, guard);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
@@ -166,6 +168,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     await pictures.close();
     redis?.disconnect();
     guard.close();
+    sharedClock.close();
     await replica?.close();
     await database.close();
   };

@@ -62,7 +62,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     await reach(201, 20);
     wire.cut();
     await reach(503, 8);
-    wire.mend();
+    await wire.mend();
     await reach(201, 20);
     isStopped = true;
     await Promise.all(clients);
@@ -95,14 +95,14 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     await watch(200);
     wire.cut();
     expect(await watch(503)).toBeLessThan(2000);
-    wire.mend();
+    await wire.mend();
     await watch(200);
     wire.stall();
     expect(await watch(503)).toBeLessThan(4000);
     const startedMs = performance.now();
     expect(await health()).toBe(503);
     expect(performance.now() - startedMs).toBeLessThan(1500);
-    wire.mend();
+    await wire.mend();
     await watch(200);
   }, 60_000);
 
@@ -167,7 +167,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   it("holds no Idempotency-Key of work that it ended: sent again, it is answered at once", async () => {
     const headers = { "idempotency-key": "ended-1" };
     expect((await failUnderway("sent twice", headers)).status).toBe(503);
-    wire.mend();
+    await wire.mend();
     expect((await attestWhenBack("sent twice", headers)).status).toBe(201);
     expect(await count("attestations", "action = 'sent twice'")).toBe(1);
   }, 60_000);
@@ -180,7 +180,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
       503,
       expect.stringMatching(/may or may not/),
     ]);
-    wire.mend();
+    await wire.mend();
     expect((await attestWhenBack("sent to an orphan", headers)).status).toBe(201);
     await vi.waitFor(async () =>
       expect(await countDirectly("pg_stat_activity", "wait_event_type = 'Lock'")).toBe(0),
@@ -194,7 +194,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   it("gives such a key back for other processes too, as soon as the database answers", async () => {
     expect((await failUnderway("sent once", { "idempotency-key": "ended-2" })).status).toBe(503);
     expect(await countDirectly("idempotency_keys", "key = 'ended-2'")).toBe(1);
-    wire.mend();
+    await wire.mend();
     await vi.waitFor(async () => expect(await countDirectly("idempotency_keys", "key = 'ended-2'")).toBe(0), {
       timeout: 60_000,
     });

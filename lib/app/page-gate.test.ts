@@ -82,6 +82,35 @@ describe("the gate of pages", () => {
     expect(done.length).toBeLessThan(150);
   });
 
+  it("lets all addresses have their turns when there are more of them than pages under way", async () => {
+    const gate = makeGate({ maxActive: 2 });
+    const done: string[] = [];
+    const addresses = ["a", "b", "c", "d", "e", "f"];
+    for (let i = 0; i < 20; i += 1)
+      for (const address of addresses) void gate.run(address, new Client(), render(done, address));
+    await vi.advanceTimersByTimeAsync(6 * pageMs);
+    expect(done.toSorted()).toEqual([...addresses, ...addresses].sort());
+  });
+
+  it("keeps in mind what an address has used, however many others come", async () => {
+    const gate = makeGate({ perAddress: { part: 1 / 4, atOnceMs: 100 } });
+    const done: string[] = [];
+    const ask = () => void gate.run("flood", new Client(), render(done, "flood"));
+    for (let i = 0; i < 20; i += 1) ask();
+    await vi.advanceTimersByTimeAsync(200);
+    const gone = Object.assign(new Client(), { destroyed: true }).setMaxListeners(0);
+    const come = async (name: string, count: number) => {
+      for (let i = 0; i < count; i += 1) await gate.run(`${name}-${i}`, gone, render(done, name));
+    };
+    await come("stranger", 9_999);
+    for (let i = 0; i < 10; i += 1) ask();
+    await come("other", 5_000);
+    done.length = 0;
+    for (let i = 0; i < 10; i += 1) ask();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(done.length).toBeLessThan(6);
+  });
+
   it("refuses what finds the lines full: 429 to the one address, 503 to all", async () => {
     const gate = makeGate({ maxWaiting: 5, maxWaitingPerAddress: 3 });
     const never = () => new Promise<void>(() => {});

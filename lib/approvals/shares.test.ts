@@ -3,9 +3,11 @@
  * that every order is theirs and no clock decides.
  */
 import { bn254 } from "@noble/curves/bn254.js";
+import { sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { deleteExpired } from "#lib/app/housekeeping";
 import type { WorldIdStart } from "#lib/contract/approval-view";
+import { approvalSubmissions } from "#lib/db/schema";
 import type { WorldProof } from "#lib/domain/world-id-proof";
 import { wordHex } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
@@ -16,6 +18,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { createRetries } from "./retry-submissions";
+import { findDue } from "./store-submissions";
 import type { WorldIdProvider } from "./world-id/provider";
 
 vi.setConfig({ testTimeout: 240_000 });
@@ -210,6 +213,24 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
     await thread.endUntil(Promise.all(junk.map((one) => one.answer)));
   });
 
+  /** Whose proofs come first when all of them are due, unseen by the app's own loop. */
+  async function findFirst(limit: number): Promise<string[]> {
+    const { context } = test.app;
+    let first: string[] = [];
+    const undone = new Error("undone");
+    await context.database.db
+      .transaction(async (tx) => {
+        await tx.update(approvalSubmissions).set({ attempts: 1, next_attempt_at: sql`created_at` });
+        const due = await findDue({ ...context, database: { ...context.database, db: tx } }, limit, []);
+        first = due.map(({ requestId }) => requestId);
+        throw undone;
+      })
+      .catch((error: unknown) => {
+        if (error !== undone) throw error;
+      });
+    return first;
+  }
+
   it("tries what waited for World by turns, and past what hangs", async () => {
     test.app.context.pool = { ...pool, run: async () => passPairing() } as unknown as ZkPool;
     setWorld(async () => {
@@ -242,6 +263,7 @@ describe.each(databaseKinds)("shares of approvals (%s)", (kind) => {
       return { ok: true };
     });
     // Its turn is the last by time: only fairness brings it forward.
+    expect(await findFirst(2)).toContain(mine.made.request_id);
     await test.app.context.database.query(
       "UPDATE approval_submissions SET next_attempt_at = now() - interval '1 hour' WHERE status = 'pending' AND request_id <> $1",
       [mine.made.request_id],

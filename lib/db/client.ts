@@ -32,8 +32,8 @@ export interface Database {
   kind: "embedded" | "postgres";
   /** Behind a pooler that shares server connections between transactions: correct, and slower. */
   isPooled: boolean;
-  /** Whether the statement that ended last reached it. */
-  isReachable(): boolean;
+  /** Whether every statement that ended since then (of `performance.now()`) has reached it. */
+  wasReachableSince(ms: number): boolean;
   db: Executor;
   /**
    * A statement of the hot path: one text with $1 parameters, parsed and planned once for each connection and answered
@@ -65,7 +65,7 @@ async function openEmbedded(folder: string | null): Promise<Database> {
   return {
     kind: "embedded",
     isPooled: false,
-    isReachable: () => true,
+    wasReachableSince: () => true,
     db,
     statement:
       <Row extends object>(text: string): Statement<Row> =>
@@ -103,6 +103,8 @@ export async function openDatabase(from: {
 /** Runs `work` in one transaction while no other starting process of this database is inside. */
 export async function withStartLock<T>(database: Database, work: (tx: Executor) => Promise<T>): Promise<T> {
   return database.db.transaction(async (tx) => {
+    // Who is inside may be making keys, which takes its time on a busy machine.
+    await tx.execute(sql`SET LOCAL lock_timeout = 0`);
     await tx.execute(sql`SELECT pg_advisory_xact_lock(${startLockKey})`);
     return work(tx);
   });

@@ -1,5 +1,9 @@
+/** Our own: the server has it, or will get it, and nobody waits for it any more (waiting.ts). */
+export const OVERDUE = "STATEMENT_OVERDUE";
+
 /** What a failure of the database says. These codes: it (or whatever else is asked) is out of reach, a passing state. */
 const codes = new Set([
+  OVERDUE,
   "ECONNREFUSED",
   "ECONNRESET",
   "ENOTFOUND",
@@ -13,6 +17,7 @@ const codes = new Set([
   "57P03",
   "57014", // statement_timeout
   "55P03", // lock_timeout
+  "53100", // disk_full
   "53300",
   "25006", // read_only_sql_transaction: a standby that is not promoted yet
 ]);
@@ -52,6 +57,7 @@ const beforeAnything = new Set([
   "57P03",
   "57014",
   "55P03",
+  "53100",
   "53300",
   "25006",
 ]);

@@ -41,7 +41,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
     );
 
   it("leaves a statement alone that waits for a lock while the host answers", async () => {
-    const { sql } = open({ silentMs: 50, answerMs: 30_000, longestMs: 60_000 });
+    const { sql } = open({ silentMs: 50, answerMs: 30_000, longestMs: 60_000, overdueMs: 60_000 });
     const direct = postgres(directUrl, { max: 1 });
     const holder = await direct.reserve();
     await holder`SELECT pg_advisory_lock(1)`;
@@ -62,24 +62,47 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
   ])(
     "cuts %s that a silent host owes, fails others at once, and finds the host again",
     async (_what, run) => {
-      const { sql } = open({ silentMs: 50, answerMs: 200, longestMs: 60_000 });
+      const { sql } = open({ silentMs: 50, answerMs: 200, longestMs: 60_000, overdueMs: 60_000 });
       await expect.poll(() => failure(run(sql))).toBe("answered");
       wire.stall();
       // Two connections and a queue of many; the driver itself would wait for all of them.
       const many = Array.from({ length: 20 }, () => failure(run(sql)));
       expect(new Set(await Promise.all(many))).toEqual(new Set(["unreachable"]));
-      wire.mend();
+      await wire.mend();
       await expect.poll(() => failure(run(sql))).toBe("answered");
     },
   );
 
   it("lets no number of failures hold up the next connection for more than a second", () => {
-    const { watch } = open({ silentMs: 50, answerMs: 200, longestMs: 60_000 });
+    const { watch } = open({ silentMs: 50, answerMs: 200, longestMs: 60_000, overdueMs: 60_000 });
     expect([0, 3, 10, 100].map(watch.backoff)).toEqual([0.05, 0.4, 1, 1]);
   });
 
   it("cuts a connection that is silent for longer than any statement may take, though the host answers", async () => {
-    const { sql } = open({ silentMs: 50, answerMs: 30_000, longestMs: 1_000 });
+    const { sql } = open({ silentMs: 50, answerMs: 30_000, longestMs: 1_000, overdueMs: 60_000 });
     expect(await failure(sql.unsafe("SELECT pg_sleep(60)"))).toBe("unreachable");
+  });
+
+  it("lets nobody wait for long behind statements that wait for a lock, and begins nothing for who has gone", async () => {
+    const { sql } = open({ silentMs: 50, answerMs: 30_000, longestMs: 60_000, overdueMs: 2_000 });
+    const direct = postgres(directUrl, { max: 1 });
+    const holder = await direct.reserve();
+    await holder`SELECT pg_advisory_lock(2)`;
+    await Promise.all([1, 2].map(() => failure(sql.unsafe("SELECT pg_sleep(0.1)"))));
+    // Both connections wait for the lock, and others behind them for a turn.
+    const locked = Array.from({ length: 2 }, () => failure(sql.unsafe("SELECT pg_advisory_lock_shared(2)")));
+    const asked = async () =>
+      (await holder`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length;
+    await vi.waitFor(async () => expect(await asked()).toBe(2), { timeout: 30_000 });
+    const behind = Array.from({ length: 4 }, () => failure(sql.unsafe("SELECT 1")));
+    let begun = 0;
+    const begins = failure(sql.begin(async () => (begun += 1)));
+    expect(new Set(await Promise.all([...locked, ...behind, begins]))).toEqual(new Set(["unreachable"]));
+    await holder`SELECT pg_advisory_unlock(2)`;
+    holder.release();
+    await expect.poll(() => failure(sql.unsafe("SELECT 1"))).toBe("answered");
+    expect(await failure(sql.begin(async (tx) => tx.unsafe("SELECT pg_sleep(3)")))).toBe("answered");
+    expect(begun).toBe(0);
+    await direct.end();
   });
 });

@@ -7,18 +7,15 @@
  * fail as those of any connection that breaks.
  */
 import { connect, Socket } from "node:net";
-import type postgres from "postgres";
-import { isUnreachable } from "./failures";
+import { createWaitingList, type WaitingList } from "./waiting";
 
 export interface HostWatch {
   /** For the driver's option of that name. */
   socket(to: { host: string[]; port: number[]; path?: string | false }): Socket;
-  /** The client, whose statements and transactions are known to wait. */
-  follow(client: postgres.Sql): postgres.Sql;
+  follow: WaitingList["follow"];
   /** Seconds until a connection is tried again after so many failures. */
   backoff(failures: number): number;
-  /** Whether the statement that ended last reached the database. */
-  isReachable(): boolean;
+  wasReachableSince: WaitingList["wasReachableSince"];
   close(): void;
 }
 
@@ -29,6 +26,8 @@ export interface WatchTimes {
   answerMs: number;
   /** Silent for longer than any statement may take: cut, even if the host answers others. */
   longestMs: number;
+  /** Who waits for a turn or an answer for longer gets an error. */
+  overdueMs: number;
 }
 
 interface Watched {
@@ -69,10 +68,9 @@ const lookMs = 500;
 
 export function watchHost(times: WatchTimes, now: () => number = () => performance.now()): HostWatch {
   const sockets = new Set<Watched>();
-  const waiting = new Set<{ sinceMs: number }>();
+  const { follow, oldestMs, giveUpSince, wasReachableSince } = createWaitingList(now);
   let isAsking = false;
   let isGone = false;
-  let isReachable = true;
   let triedMs = 0;
   let turn = 0;
 
@@ -105,11 +103,12 @@ export function watchHost(times: WatchTimes, now: () => number = () => performan
 
   function look(): void {
     listen();
-    const [oldest] = waiting;
-    if (oldest === undefined) return;
+    const sinceMs = oldestMs();
+    if (sinceMs === null) return;
     const nowMs = now();
-    if (nowMs - oldest.sinceMs > times.longestMs) cutSilent(nowMs - times.longestMs);
-    if (nowMs - oldest.sinceMs < times.silentMs || isAsking || isGone) return;
+    giveUpSince(nowMs - times.overdueMs);
+    if (nowMs - sinceMs > times.longestMs) cutSilent(nowMs - times.longestMs);
+    if (nowMs - sinceMs < times.silentMs || isAsking || isGone) return;
     const silent = [...sockets].find(({ heardMs }) => nowMs - heardMs >= times.silentMs);
     if (silent !== undefined) void ask(silent);
   }
@@ -136,36 +135,6 @@ export function watchHost(times: WatchTimes, now: () => number = () => performan
     return socket;
   }
 
-  function begin() {
-    const one = { sinceMs: now() };
-    waiting.add(one);
-    return {
-      answered: () => {
-        waiting.delete(one);
-        isReachable = true;
-      },
-      failed: (error: unknown) => {
-        waiting.delete(one);
-        isReachable = !isUnreachable(error);
-      },
-    };
-  }
-
-  /** The driver sends a statement when it is first awaited. */
-  function followStatement<Query extends Promise<unknown>>(query: Query): Query {
-    const send = query.then.bind(query);
-    let isSent = false;
-    const then: typeof send = (...settle) => {
-      if (!isSent) {
-        isSent = true;
-        const { answered, failed } = begin();
-        void send(answered, failed);
-      }
-      return send(...settle);
-    };
-    return Object.assign(query, { then });
-  }
-
   return {
     socket: (to) => {
       if (!isGone || to.host.length > 1 || now() - triedMs >= tryAgainMs) {
@@ -174,22 +143,9 @@ export function watchHost(times: WatchTimes, now: () => number = () => performan
       }
       return refuse();
     },
-    follow: (client) =>
-      new Proxy(client, {
-        get(target, name, receiver) {
-          if (name === "unsafe")
-            return (...given: Parameters<postgres.Sql["unsafe"]>) => followStatement(target.unsafe(...given));
-          if (name !== "begin") return Reflect.get(target, name, receiver);
-          return (...given: [never]) => {
-            const { answered, failed } = begin();
-            const answer = target.begin(...given);
-            answer.then(answered, failed);
-            return answer;
-          };
-        },
-      }),
+    follow,
     backoff: (failures) => (isGone ? 0.1 : Math.min(0.05 * 2 ** failures, 1)),
-    isReachable: () => isReachable,
+    wasReachableSince,
     close: () => clearInterval(timer),
   };
 }

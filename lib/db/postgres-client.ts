@@ -14,8 +14,12 @@ import * as schema from "./schema";
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
 export const startLockKey = 7_267_140_221;
 
-/** No request waits longer than this for a statement or a lock: the answer is 503, and the pool stays free. */
+/** No statement may take longer. */
 const statementTimeoutMs = 15_000;
+/** No request waits longer for a statement and its turn: the answer is 503. */
+const overdueMs = 10_000;
+/** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
+const lockTimeoutMs = 3_000;
 
 const quiet = { onnotice: () => {}, connect_timeout: 10 };
 
@@ -67,6 +71,7 @@ async function migrateUnderLock(url: string, migrationsFolder: string): Promise<
 /** Settings of a session from its start, if sessions are ours. */
 const sessionSettings = {
   statement_timeout: statementTimeoutMs,
+  lock_timeout: lockTimeoutMs,
   idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
 };
 
@@ -143,14 +148,19 @@ const listenWith =
 
 /** Clients of one host, which notice together that it is gone. */
 function openClients(url: string) {
-  const watch = watchHost({ silentMs: 2_000, answerMs: 3_000, longestMs: statementTimeoutMs + 5_000 });
+  const watch = watchHost({
+    silentMs: 2_000,
+    answerMs: 3_000,
+    longestMs: statementTimeoutMs + 5_000,
+    overdueMs,
+  });
   const { socket, backoff } = watch;
   // The type says that an option without a type is none of the driver's.
   const own = { socket, backoff } as object;
   return {
     open: <Types extends Record<string, postgres.PostgresType>>(options: postgres.Options<Types>) =>
       watch.follow(postgres(url, { ...options, ...own }) as postgres.Sql),
-    isReachable: watch.isReachable,
+    wasReachableSince: watch.wasReachableSince,
     stopWatching: watch.close,
   };
 }
@@ -161,7 +171,7 @@ function openDirectly(url: string, connections: Connections): Database {
     ...connectionOptions,
     connection: { ...connectionOptions.connection, ...sessionSettings },
   };
-  const { open, isReachable, stopWatching } = openClients(url);
+  const { open, wasReachableSince, stopWatching } = openClients(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain });
   const hot = {
@@ -173,7 +183,7 @@ function openDirectly(url: string, connections: Connections): Database {
   return {
     kind: "postgres",
     isPooled: false,
-    isReachable,
+    wasReachableSince,
     db: drizzle(nameStatements(client, createNaming()), { schema }),
     statement:
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
@@ -193,14 +203,14 @@ function openDirectly(url: string, connections: Connections): Database {
 
 function openThroughPooler({ url, listenUrl }: Addresses, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
-  const { open, isReachable, stopWatching } = openClients(url);
+  const { open, wasReachableSince, stopWatching } = openClients(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
   return {
     kind: "postgres",
     isPooled: true,
-    isReachable,
+    wasReachableSince,
     db: drizzle(limitTransactions(client), { schema }),
     statement:
       <Row extends object>(text: string): Statement<Row> =>

@@ -7,6 +7,7 @@ import { createKeptPages } from "#lib/app/kept-pages";
 import { createPageGate } from "#lib/app/page-gate";
 import { vouchForPeer } from "#lib/app/peer";
 import { serveInTurn, serveMalformed, serveRefusal } from "#lib/app/serve";
+import type { Database } from "#lib/db/client";
 import { listStaticFiles } from "#lib/door/static-assets";
 import { logger } from "#lib/logger";
 
@@ -27,13 +28,14 @@ async function openNext(port: number) {
 }
 
 /** A page that could not be rendered because the database is out of reach is no error of the page: 503, as the API says. */
-function explainFailure(outgoing: ServerResponse, isReachable: () => boolean): void {
+function explainFailure(outgoing: ServerResponse, { wasReachableSince }: Database): void {
+  const beganMs = performance.now();
   const writeHead = outgoing.writeHead.bind(outgoing) as (
     status: number,
     ...more: unknown[]
   ) => ServerResponse;
   outgoing.writeHead = (status: number, ...more: unknown[]) => {
-    if (status !== 500 || isReachable()) return writeHead(status, ...more);
+    if (status !== 500 || wasReachableSince(beganMs)) return writeHead(status, ...more);
     outgoing.statusMessage = "";
     outgoing.setHeader("retry-after", "2");
     return writeHead(503, ...more);
@@ -51,7 +53,7 @@ export async function openPages(): Promise<RequestListener> {
     vouchForPeer(incoming, peerSecret);
     if (await serveRefusal(incoming, outgoing, peerSecret)) return;
     if (keptPages.serve(incoming, outgoing)) return;
-    explainFailure(outgoing, context.database.isReachable);
+    explainFailure(outgoing, context.database);
     if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
     else await serveInTurn(gate, incoming, outgoing, handlePage);
   };

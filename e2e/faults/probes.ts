@@ -1,0 +1,79 @@
+/** One question of each kind, asked while something is amiss: how it is answered, and how soon. */
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface Timed {
+  /** 0: the connection broke. */
+  status: number;
+  ms: number;
+}
+
+export interface Probes {
+  names: readonly string[];
+  ask(name: string): Promise<Timed>;
+  /** These at once, or all. The longest answer in milliseconds; `problems` gets what is answered otherwise, or too late. */
+  round(
+    expected: readonly number[],
+    problems: string[],
+    limitMs?: number,
+    only?: readonly string[],
+  ): Promise<number>;
+  /** Milliseconds until an attestation is made again, after which all the others are answered too. */
+  back(problems: string[]): Promise<number>;
+}
+
+const backLimitMs = 60_000;
+
+async function time(ask: () => Promise<Response>): Promise<Timed> {
+  const startedMs = performance.now();
+  const status = await ask().then(
+    async (answer) => {
+      await answer.arrayBuffer();
+      return answer.status;
+    },
+    () => 0,
+  );
+  return { status, ms: performance.now() - startedMs };
+}
+
+/** Makes an attestation to ask for. */
+export async function openProbes(base: string, key: string): Promise<Probes> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const attest = () => {
+    const body = JSON.stringify({ agent_slug: "probe-bot", action: "probe", inputs_hash: "x" });
+    return fetch(`${base}/v1/attest`, { method: "POST", headers, body });
+  };
+  const made = (await (await attest()).json()) as { attestation_id: string };
+  const asks: Record<string, () => Promise<Response>> = {
+    attest,
+    verify: () => fetch(`${base}/v1/verify/${made.attestation_id}`, { headers }),
+    list: () => fetch(`${base}/v1/attestations`, { headers }),
+    page: () => fetch(`${base}/verify/probe-bot/${made.attestation_id}`),
+  };
+  const names = Object.keys(asks);
+  const ask = (name: string) => time(asks[name] as () => Promise<Response>);
+  for (const name of names) await ask(name);
+  const round: Probes["round"] = async (expected, problems, limitMs = 10_000, only = names) => {
+    const answers = only.map(async (name) => {
+      const { status, ms } = await ask(name);
+      if (!expected.includes(status) || ms > limitMs)
+        problems.push(`${name} was answered ${status} after ${Math.round(ms)} ms`);
+      return ms;
+    });
+    return Math.max(...(await Promise.all(answers)));
+  };
+  return {
+    names,
+    ask,
+    round,
+    back: async (problems) => {
+      const startedMs = performance.now();
+      while ((await ask("attest")).status !== 201) {
+        if (performance.now() - startedMs > backLimitMs) throw new Error("it did not come back in a minute");
+        await sleep(100);
+      }
+      const ms = performance.now() - startedMs;
+      await round([200, 201], problems);
+      return ms;
+    },
+  };
+}

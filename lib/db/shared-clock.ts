@@ -1,0 +1,90 @@
+/**
+ * The database's time, which all processes share, whatever the clocks of their machines say. It is asked for at the
+ * start and from time to time; in between this machine counts, on the clock that nobody sets.
+ */
+import type { Logger } from "#lib/logger";
+import type { Database } from "./client";
+
+export interface SharedClock {
+  now: () => Date;
+  close(): void;
+}
+
+interface Look {
+  theirMs: number;
+  /** In the middle of the question, by the clock that nobody sets; and how far from it theirs may have been read. */
+  atMs: number;
+  uncertainMs: number;
+  /** By the other one. */
+  wallMs: number;
+}
+
+const everyMs = 30_000;
+/** The machine's two clocks count the same, unless one is set or the machine has slept. */
+const toleratedMs = 500;
+const worthAWordMs = 5_000;
+
+type Queried = Pick<Database, "kind" | "query">;
+
+async function look({ query }: Queried): Promise<Look> {
+  const beforeMs = performance.now();
+  const { rows } = await query("SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms", []);
+  const uncertainMs = (performance.now() - beforeMs) / 2;
+  return {
+    theirMs: Number(rows[0]?.["ms"]),
+    atMs: beforeMs + uncertainMs,
+    uncertainMs,
+    wallMs: Date.now() - uncertainMs,
+  };
+}
+
+export async function openSharedClock(database: Queried, logger: Logger): Promise<SharedClock> {
+  // The embedded database is in this process, and has its clock.
+  if (database.kind === "embedded") return { now: () => new Date(), close: () => {} };
+  let known = await look(database);
+  let isLooking = false;
+  warn();
+
+  function warn(): void {
+    const differenceMs = Math.round(known.wallMs - known.theirMs);
+    if (Math.abs(differenceMs) > worthAWordMs)
+      logger.warn(
+        { differenceMs },
+        "this machine's clock differs from the database's, which counts: set both by NTP",
+      );
+  }
+
+  const countedMs = () => known.theirMs + performance.now() - known.atMs;
+
+  async function renew(): Promise<void> {
+    if (isLooking) return;
+    isLooking = true;
+    try {
+      const next = await look(database);
+      const offMs = next.theirMs - (known.theirMs + next.atMs - known.atMs);
+      // What may be the way there and back changes nothing, so that times stay in order.
+      known =
+        Math.abs(offMs) > next.uncertainMs
+          ? next
+          : { ...known, wallMs: next.wallMs - (next.atMs - known.atMs) };
+      warn();
+    } catch (error) {
+      logger.debug({ err: error }, "the database could not be asked for the time");
+    } finally {
+      isLooking = false;
+    }
+  }
+
+  const timer = setInterval(() => void renew(), everyMs).unref();
+  return {
+    now: () => {
+      const wallMs = known.theirMs + Date.now() - known.wallMs;
+      const ms = countedMs();
+      if (Math.abs(wallMs - ms) <= toleratedMs) return new Date(ms);
+      // Until the database says which is right, nothing is dated back.
+      void renew();
+      return new Date(Math.max(wallMs, ms));
+    },
+    close: () => clearInterval(timer),
+  };
+}
