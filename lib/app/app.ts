@@ -5,7 +5,7 @@
 
 import { hkdfSync } from "node:crypto";
 import path from "node:path";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
 import { openReplica } from "#lib/db/replica";
@@ -29,7 +29,6 @@ import { createStaticTiles } from "#lib/log/static-tiles";
 import { logger } from "#lib/logger";
 import { createMailboxMailer } from "#lib/mail/mailbox";
 import type { Mailer } from "#lib/mail/mailer";
-import { createResendMailer, createSmtpMailer } from "#lib/mail/transports";
 import { openSigners, reloadSigners } from "#lib/signing/first-keys";
 import type { SecretFiles } from "#lib/signing/key-files";
 import { authSecretFile } from "#lib/signing/key-source";
@@ -116,22 +115,18 @@ function measureMails({ send }: Mailer): Mailer {
   return { send: (mail) => measure("mail", "send a mail", () => send(mail)) };
 }
 
-function createMailer(env: Env, { database, clock }: Clocked): Mailer {
-  const from = env.MAIL_FROM ?? "";
-  if (env.RESEND_API_KEY !== undefined)
-    return createResendMailer(env.RESEND_API_KEY, from, env.RESEND_BASE_URL);
-  if (env.SMTP_URL !== undefined) return createSmtpMailer(env.SMTP_URL, from);
-  return createMailboxMailer({ database, clock, random, print: (line) => logger.info(line) });
+/** What only some settings need is loaded only with them: a start that loads all takes longer by a fifth. */
+async function createMailer(env: Env, { database, clock }: Clocked): Promise<Mailer> {
+  const { RESEND_API_KEY: resendKey, SMTP_URL: smtpUrl, MAIL_FROM: from = "" } = env;
+  if (resendKey === undefined && smtpUrl === undefined)
+    return createMailboxMailer({ database, clock, random, print: (line) => logger.info(line) });
+  const { createResendMailer, createSmtpMailer } = await import("#lib/mail/transports");
+  if (resendKey !== undefined) return createResendMailer(resendKey, from, env.RESEND_BASE_URL);
+  return createSmtpMailer(String(smtpUrl), from);
 }
 
-function openRedis(url: string | undefined): Redis | null {
-  if (url === undefined) return null;
-  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
-  // Without a listener ioredis prints each failed attempt to connect.
-  redis.on("error", (error) =>
-    logger.warn({ err: error }, "Redis is out of reach; limits are counted in the database"),
-  );
-  return redis;
+async function openRedis(url: string | undefined): Promise<Redis | null> {
+  return url === undefined ? null : (await import("./redis")).openRedis(url);
 }
 
 /** Few at once: who looks at a link's card can wait or ask again, and nothing is kept of one (it may be erased). */
@@ -161,7 +156,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   const signers = await openSigners(database, source, firstOrigin);
   await requireOwnHistory(database.db, guard);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
-  const redis = openRedis(env.REDIS_URL);
+  const redis = await openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
   const logList = await openLogList(env.LOG_LIST, firstOrigin);
   const world = await openWorldId(env, files, random);
@@ -177,7 +172,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     random,
     logger,
     secrets: deriveSecrets(await readAuthSecret(env, files)),
-    mailer: measureMails(createMailer(env, { database, clock })),
+    mailer: measureMails(await createMailer(env, { database, clock })),
     domainProbe,
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),

@@ -1,5 +1,15 @@
-/** Whether the Redis of REDIS_URL answers: what the operator's check asks. */
+/** The Redis of REDIS_URL: opened for the service, and tried for the operator's check. */
 import { Redis } from "ioredis";
+import { logger } from "#lib/logger";
+
+export function openRedis(url: string): Redis {
+  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+  // Without a listener ioredis prints each failed attempt to connect.
+  redis.on("error", (error) =>
+    logger.warn({ err: error }, "Redis is out of reach; limits are counted in the database"),
+  );
+  return redis;
+}
 
 /** Rejects if it doesn't. */
 export async function pingRedis(url: string): Promise<void> {
