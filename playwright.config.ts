@@ -29,8 +29,8 @@ export default defineConfig({
   testDir: "e2e",
   testMatch: "**/*.spec.ts",
   outputDir: "test-results",
-  // Half of a test is waiting, for a page or a proof; what each does has its own account, agents and requests.
-  workers: 3,
+  // Most of a test is waiting, for a page or a proof; what each does has its own account, agents and requests.
+  workers: 4,
   forbidOnly: Boolean(process.env["CI"]),
   // A second try tells whether a failure comes each time. It mends nothing: a test that needed it has failed.
   retries: process.env["CI"] ? 1 : 0,

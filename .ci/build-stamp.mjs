@@ -10,6 +10,7 @@ const inputs = [
   ".ci/client-types.json",
   ".ci/compress.mjs",
   ".ci/patch-bbs-signatures.mjs",
+  ".ci/patch-postgres.mjs",
   ".ci/verifier.mjs",
   "app",
   "components",

@@ -1,7 +1,7 @@
 /**
  * Runs every check and test and ends with one line, "N passed, N failed". `npm test` comes here after the build.
  *
- *   npm test                                    checks, then unit, service and route tests, then the browser's
+ *   npm test                                    checks beside unit, service and route tests, then the browser's
  *   npm test -- --only checks|unit|e2e [filter…]  one part; filters go to its test runner
  */
 import { spawn } from "node:child_process";
@@ -176,8 +176,10 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 }
 
 const wants = (part) => only === undefined || only === part;
-if (wants("checks")) await runChecks();
+// The checks beside the first unit tests, many of which wait for processes that start.
+const checks = wants("checks") ? runChecks() : undefined;
 if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(filters));
+await checks;
 if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
 if (interrupted) totals.failed += 1;
 console.log(describe(totals));

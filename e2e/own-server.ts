@@ -50,7 +50,7 @@ export async function makeOwnServer(): Promise<OwnServer> {
     async start(settings = {}) {
       const args = [...quickStart, "dist/server.mjs"];
       server = spawn(process.execPath, args, { stdio: "ignore", env: { ...env, ...settings } });
-      await expect.poll(ask, { timeout: 60_000 }).toBe(200);
+      await expect.poll(ask, { timeout: 60_000, intervals: [100] }).toBe(200);
     },
     async runKeys(...args) {
       await promisify(execFile)(process.execPath, [...quickStart, "dist/cli/keys.mjs", ...args], { env });

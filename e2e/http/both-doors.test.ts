@@ -19,22 +19,29 @@ const manyReads = {
   LIMIT_FEED_PER_MINUTE: "100000",
 };
 
+const running = {} as Record<Door, ServerProcess>;
+const closing: (() => Promise<void>)[] = [];
+
+afterAll(async () => {
+  for (const close of closing) await close();
+});
+
 describe.each<Door>(["server", "next"])("over HTTP (%s)", (door) => {
-  let dataDir: string;
   let database: Awaited<ReturnType<typeof createTestDatabase>> | null;
   let server: ServerProcess;
   beforeAll(async () => {
-    dataDir = await makeDataDir();
+    const dataDir = await makeDataDir();
     database = anyKind === "postgres" ? await createTestDatabase() : null;
     server = await startServer(door, dataDir, {
       ...manyReads,
       ...(database && { DATABASE_URL: database.url }),
     });
-  });
-  afterAll(async () => {
-    await server.stop();
-    await database?.drop();
-    await rm(dataDir, { recursive: true, force: true });
+    running[door] = server;
+    closing.push(async () => {
+      await server.stop();
+      await database?.drop();
+      await rm(dataDir, { recursive: true, force: true });
+    });
   });
 
   testAnswers(door, () => server);
@@ -45,6 +52,12 @@ describe.each<Door>(["server", "next"])("over HTTP (%s)", (door) => {
     () => database?.url ?? "",
   );
   if (door === "server") testWire(() => server);
+});
+
+/** It waits ten seconds for a request that never comes whole, beside the tests of the other door. */
+it("a server that got the signal to stop while a connection was open ends with 0", async () => {
+  await running.server.exited;
+  expect(running.server.child.exitCode).toBe(0);
 });
 
 function testAnswers(door: Door, getServer: () => ServerProcess): void {

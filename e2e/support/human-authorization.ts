@@ -15,12 +15,13 @@ import { buildDecisionStatement } from "#lib/domain/approval-decision";
 import type { AuthorizationVerifyOptions } from "#lib/domain/authorization-checks";
 import { base64Encode, hexEncode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { publicInputsV4 } from "#lib/domain/check-world-proof";
 import { preAuthEncoding } from "#lib/domain/dsse";
 import { computeDsseKeyId } from "#lib/domain/ed25519-key";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
 import type { RequestedBy } from "#lib/domain/requested-by";
 import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
-import { publicInputsV4, type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
+import { type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 
 const secretKey = new Uint8Array(32).fill(7);

@@ -39,7 +39,6 @@ import { openMailer } from "./open-mailer";
 import { openTime } from "./open-time";
 import type { Calls } from "./process-calls";
 import { createRandom } from "./random";
-import { openRedis } from "./redis";
 import { openSecrets } from "./secrets";
 import { openWorldId } from "./world-id";
 import { appendInWriter, workInWriter } from "./writer-calls";
@@ -82,6 +81,10 @@ export interface AppOptions {
   proofThreads?: WorkerThreads;
 }
 
+/** Loaded only if a setting asks for it. */
+const openRedis = async (url: string | undefined) =>
+  url === undefined ? null : (await import("./redis")).openRedis(url);
+
 /** Few at once: who looks at a link's card can wait or ask again, and nothing is kept of one (it may be erased). */
 const createPicturePool = () =>
   createZkPool<typeof pictureWorker>({
@@ -110,7 +113,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   const signers = await openSigners(database, source, firstOrigin);
   await requireOwnHistory(database.db, guard);
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
-  const redis = openRedis(env.REDIS_URL);
+  const redis = await openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
   const logList = await openLogList(env.LOG_LIST, firstOrigin);
   const world = await openWorldId(env, files, random);
@@ -126,7 +129,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     random,
     logger,
     secrets: await openSecrets(env, files),
-    mailer: openMailer(env, { database, clock, random, logger }),
+    mailer: await openMailer(env, { database, clock, random, logger }),
     domainProbe,
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),

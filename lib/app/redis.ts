@@ -2,8 +2,7 @@
 import { Redis } from "ioredis";
 import { logger } from "#lib/logger";
 
-export function openRedis(url: string | undefined): Redis | null {
-  if (url === undefined) return null;
+export function openRedis(url: string): Redis {
   const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
   // Without a listener ioredis prints each failed attempt to connect.
   redis.on("error", (error) =>

@@ -3,7 +3,6 @@
 import { createWorldChain } from "#lib/approvals/world-id/chain";
 import { createPortalProvider } from "#lib/approvals/world-id/portal";
 import type { WorldIdProvider } from "#lib/approvals/world-id/provider";
-import { readV4VerifyingKey } from "#lib/approvals/world-id/v4-key";
 import type { Env } from "#lib/env";
 import type { SecretFiles } from "#lib/signing/key-files";
 import type { LocalWorldId } from "#lib/stand-in/world-id";
@@ -12,6 +11,10 @@ interface OpenedWorldId {
   provider: WorldIdProvider;
   local: LocalWorldId | null;
 }
+
+/** The curve of the key takes long to load, and only this setting needs it here. */
+const readV4Key = async (setting: string) =>
+  (await import("#lib/approvals/world-id/v4-key")).readV4VerifyingKey(setting);
 
 const localKeyFile = "local-rp-signing-key";
 
@@ -51,7 +54,7 @@ export async function openWorldId(
     rpId,
     rpSigningKeyHex,
     portalUrl: env.WORLD_PORTAL_URL.replace(/\/+$/, ""),
-    ...(v4Key === undefined ? {} : { v4KeyJson: readV4VerifyingKey(v4Key) }),
+    ...(v4Key === undefined ? {} : { v4KeyJson: await readV4Key(v4Key) }),
     ...(rpcUrl === undefined ? {} : { chain: createWorldChain({ rpcUrl }) }),
   });
   return { provider, local: null };

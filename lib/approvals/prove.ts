@@ -9,7 +9,7 @@ import { pickProof } from "#lib/contract/world-id";
 import { explainPortalCode } from "#lib/contract/world-id-codes";
 import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
 import { reasons } from "#lib/domain/reasons";
-import { isCredentialCurrent, isWellFormed, type WorldProof } from "#lib/domain/world-id-proof";
+import { isCredentialCurrent, type WorldProof } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
 import { type Share, shareOf } from "#lib/workers/fair-share";
 import { type ProvenApproval, refused, requireSameVersion } from "./accept";
@@ -21,7 +21,11 @@ import { isResultOfRequest } from "./world-id/provider";
  * The result must name what IDKit was configured with. Nothing else in it is trusted. All of it is cheap,
  * and done before a proof may cost anything.
  */
-export function pickNamedProof(context: Context, row: AuthorizationRow, result: IdkitResult): WorldProof {
+export async function pickNamedProof(
+  context: Context,
+  row: AuthorizationRow,
+  result: IdkitResult,
+): Promise<WorldProof> {
   const { worldId } = context;
   const request = parseRequest(row);
   const binding = bindRequest(request);
@@ -38,6 +42,8 @@ export function pickNamedProof(context: Context, row: AuthorizationRow, result: 
   const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
   if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
   if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
+  // The curve is loaded with the first proof: few starts are followed by one at once.
+  const { isWellFormed } = await import("#lib/domain/check-world-proof");
   if (!isWellFormed(proof)) throw refused(reasons.malformed_proof);
   return proof;
 }
@@ -93,7 +99,7 @@ export async function proveApproval(
   client: string | null,
 ): Promise<ProvenApproval> {
   const binding = bindRequest(parseRequest(row));
-  const proof = pickNamedProof(context, row, result);
+  const proof = await pickNamedProof(context, row, result);
   const share = shareOf("approval", { organization: row.organization_id, request: row.id, client });
   // v4's public inputs hold keys that only the chain knows, so there it comes before the pairing.
   const isV4 = proof.protocol_version === "4.0";

@@ -73,7 +73,7 @@ export async function submitApproval(
   const find = () => findSubmission(context, requestId, nonce, body);
   const known = await find();
   if (known !== undefined) return answerKnown(context, known);
-  pickNamedProof(context, await findOpen(context, requestId), result);
+  await pickNamedProof(context, await findOpen(context, requestId), result);
   let stored: Submission;
   try {
     stored = await storeSubmission(context, { requestId, nonce, body, client });

@@ -1,16 +1,10 @@
 /** The checks of the approvals in a `human_authorization`: how many, of whom, from where, when, and their proofs. */
 import type { Approval, HumanAuthorization } from "./approval";
+import { checkProofV3, checkProofV4, type ProofCheck } from "./check-world-proof";
 import type { VerificationKey } from "./groth16";
 import { fail, type Outcome, pass, skip } from "./outcome";
 import { semaphoreKeyFor } from "./world-id-keys";
-import {
-  checkProofV3,
-  checkProofV4,
-  isCredentialCurrent,
-  isLevelSufficient,
-  type ProofCheck,
-  parseFieldElement,
-} from "./world-id-proof";
+import { isCredentialCurrent, isLevelSufficient, parseFieldElement } from "./world-id-proof";
 
 export function checkCount({ request, approvals }: HumanAuthorization): Outcome {
   const { approvals_required: required } = request;

@@ -4,7 +4,6 @@
  * A proof shows some of the 24 messages of one attestation and hides the rest perfectly. Its header is the
  * same for every attestation, because the header appears in every presentation and would link them.
  */
-import { generateKeyPair } from "@digitalbazaar/bbs-signatures";
 import { base64UrlEncode, sha256 } from "./bytes";
 import { canonicalBytes } from "./canonical-json";
 import { PRODUCT_URI } from "./product";
@@ -93,6 +92,8 @@ export interface ZkKeyPair {
 /** The draft's KeyGen over a secret seed of exactly 32 bytes: the same seed makes the same keys. */
 export async function zkKeyPairFromSeed(seed: Uint8Array): Promise<ZkKeyPair> {
   if (seed.length !== 32) throw new RangeError("a BBS seed has 32 bytes");
+  // The curve takes a tenth of a second to load, and most starts have no use for it.
+  const { generateKeyPair } = await import("@digitalbazaar/bbs-signatures");
   // The Buffers of Node are subclasses that share memory: a copy is a plain array of its own.
   return generateKeyPair({ seed: Uint8Array.from(seed), ciphersuite: BBS_CIPHERSUITE });
 }

@@ -3,11 +3,10 @@ import { describe, expect, it } from "vitest";
 import { compressProof, makeTrapdoorKey } from "#support/groth16";
 import { standInProof } from "#support/stand-in-proof";
 import { listVectors } from "#support/vectors";
+import { checkProofV3, checkProofV4, publicInputsV4 } from "./check-world-proof";
 import { parseVerificationKey, SCALAR_FIELD_ORDER, verifyGroth16 } from "./groth16";
 import { semaphoreKeyFor } from "./world-id-keys";
 import {
-  checkProofV3,
-  checkProofV4,
   externalNullifier,
   hashSignal,
   hashToField,
@@ -15,7 +14,6 @@ import {
   parseFieldElement,
   parseRpId,
   parseWord,
-  publicInputsV4,
   type WorldProofV4,
   wordHex,
 } from "./world-id-proof";
@@ -51,6 +49,7 @@ describe("numbers", () => {
     const spellings = ["0xA", "0x0a", "10", `0x${"0".repeat(63)}a`];
     expect(new Set(spellings.map((text) => wordHex(parseFieldElement(text) ?? -1n))).size).toBe(1);
     expect(parseFieldElement(wordHex(SCALAR_FIELD_ORDER))).toBeUndefined();
+    expect(parseFieldElement(wordHex(SCALAR_FIELD_ORDER - 1n))).toBe(SCALAR_FIELD_ORDER - 1n);
     expect(parseFieldElement(String(SCALAR_FIELD_ORDER + 10n))).toBeUndefined();
     expect(parseWord(wordHex(SCALAR_FIELD_ORDER))).toBe(SCALAR_FIELD_ORDER);
     expect(parseWord(String(1n << 256n))).toBeUndefined();

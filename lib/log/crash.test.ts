@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestDatabase, databaseKinds } from "#support/databases";
+import { copyEmbeddedTemplate, createTestDatabase, databaseKinds } from "#support/databases";
 import { checkEverything, type KeptReceipt, startLoad } from "#support/load";
 import { fetchApiKey, killStartedProcesses, noLimits, startServerProcess } from "#support/processes";
 
@@ -28,7 +28,10 @@ describe(`kill -9 during load (${databaseKinds.join(" and ")})`, () => {
       drops.push(() => rmSync(folder, { recursive: true, force: true }));
       const settings = { ...noLimits, DATA_DIR: folder };
       homes.push({ settings, receipts: [], key: "" });
-      if (kind === "embedded") continue;
+      if (kind === "embedded") {
+        await copyEmbeddedTemplate(folder);
+        continue;
+      }
       const database = await createTestDatabase();
       drops.push(database.drop);
       Object.assign(settings, { DATABASE_URL: database.url });

@@ -6,8 +6,7 @@
  * As with the real one, no RP signature reaches it: that is checked before a proof is made (rp-signature.ts).
  */
 import { z } from "zod";
-import { semaphoreKeyFor } from "#lib/domain/world-id-keys";
-import { checkProofV3, parseFieldElement, parseWord, wordHex } from "#lib/domain/world-id-proof";
+import { parseFieldElement, parseWord, wordHex } from "#lib/domain/world-id-proof";
 import { type LocalLevel, treeRoot } from "./test-humans";
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -71,7 +70,7 @@ export function createPortalStub(settings: PortalStubSettings): PortalStub {
       return refuse("environment_mismatch", "The local stand-in knows the staging environment only.");
     }
     const results = items.success
-      ? items.data.map((item) => verifyItem(item, settings.app_id, parsed.data.action))
+      ? await Promise.all(items.data.map((item) => verifyItem(item, settings.app_id, parsed.data.action)))
       : [
           {
             identifier: "unknown",
@@ -84,7 +83,7 @@ export function createPortalStub(settings: PortalStubSettings): PortalStub {
   };
 }
 
-function verifyItem(item: z.infer<typeof itemV3>, appId: string, action: string): ItemResult {
+async function verifyItem(item: z.infer<typeof itemV3>, appId: string, action: string): Promise<ItemResult> {
   const { identifier } = item;
   const fail = (code: string, detail: string): ItemResult => ({ identifier, success: false, code, detail });
   const root = parseFieldElement(item.merkle_root);
@@ -106,6 +105,10 @@ function verifyItem(item: z.infer<typeof itemV3>, appId: string, action: string)
     merkle_root: wordHex(root),
     proof: item.proof.toLowerCase(),
   };
+  const [{ checkProofV3 }, { semaphoreKeyFor }] = await Promise.all([
+    import("#lib/domain/check-world-proof"),
+    import("#lib/domain/world-id-keys"),
+  ]);
   const check = checkProofV3(world, action, signalHash, semaphoreKeyFor("local"));
   if (check.ok) return { identifier, success: true, nullifier: world.nullifier_hash };
   return check.reason === "malformed_proof"

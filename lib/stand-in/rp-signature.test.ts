@@ -4,7 +4,7 @@ import { actionField, hashSignal, wordHex } from "#lib/domain/world-id-proof";
 import { createRpChecker, rpAddress, type SignedProofRequest } from "./rp-signature";
 
 const key = "0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318";
-const rp = { rp_id: "rp_00000000000000ff", signer: rpAddress(key) };
+const rp = { rp_id: "rp_00000000000000ff", signer: () => rpAddress(key) };
 const signal = `0x${"ab".repeat(32)}`;
 const signalHash = wordHex(hashSignal(signal));
 

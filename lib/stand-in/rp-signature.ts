@@ -39,8 +39,8 @@ export type RpRefusal =
 
 export interface RegisteredRp {
   rp_id: string;
-  /** 20 bytes, hex with 0x. */
-  signer: string;
+  /** 20 bytes, hex with 0x. Asked for with each signature, because a start has better things to do than to compute it. */
+  signer: () => string;
 }
 
 export type RpChecker = (
@@ -94,7 +94,7 @@ function checkTimes(
 
 function checkSigner(request: SignedProofRequest, rp: RegisteredRp): RpRefusal | undefined {
   if (request.rp_id !== rp.rp_id) return "unknown_rp";
-  return recoverSigner(request) === rp.signer ? undefined : "invalid_rp_signature";
+  return recoverSigner(request) === rp.signer() ? undefined : "invalid_rp_signature";
 }
 
 /** 0x01 ‖ nonce ‖ created_at ‖ expires_at ‖ action, signed as an Ethereum personal message (EIP-191). */

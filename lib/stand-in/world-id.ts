@@ -41,11 +41,10 @@ export interface LocalWorldId {
 export function createLocalWorldId(settings: LocalWorldIdSettings): LocalWorldId {
   const { baseUrl, rpSigningKeyHex, now = Date.now } = settings;
   const bridge = createWalletBridge(now);
-  const rp = { rp_id: LOCAL_RP_ID, signer: rpAddress(rpSigningKeyHex) };
   const worldApp = createWorldApp({
     bridge,
     appId: LOCAL_APP_ID,
-    checkRp: createRpChecker(rp, now),
+    checkRp: createRpChecker({ rp_id: LOCAL_RP_ID, signer: () => rpAddress(rpSigningKeyHex) }, now),
     prove: createProver(),
     now,
   });

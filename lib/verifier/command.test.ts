@@ -4,13 +4,16 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serveDirectly } from "#lib/app/serve";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { makeVerifierKey } from "#lib/domain/signed-note";
 import { startTestApp, type TestApp } from "#support/app";
-import { expectExit, runProgram } from "#support/commands";
+import { type CommandRun, expectExit, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
+import { nodeIo, readProgramAt } from "./node-io";
+import { runCommand } from "./run-command";
 
 const program = path.resolve("dist/verify.mjs");
 
@@ -31,6 +34,23 @@ describe("verify.mjs", () => {
   const run = (file: string, args: string[], env: Record<string, string> = {}) =>
     runProgram(file, args, { cwd: folder, env: { PATH: process.env["PATH"], ...env } });
   const verify = (...args: string[]) => run(process.execPath, [program, ...args]);
+  /** The same in this process, for what needs none of its own; each exit code comes from a process once. */
+  const verifyHere = async (...args: string[]): Promise<CommandRun> => {
+    let out = "";
+    const code = await runCommand(args, {
+      ...nodeIo,
+      readFile: (name) => nodeIo.readFile(inFolder(name)),
+      isFile: (name) => nodeIo.isFile(inFolder(name)),
+      writeFile: (name, text) => nodeIo.writeFile(inFolder(name), text),
+      readProgram: readProgramAt(pathToFileURL(program).href),
+      print: (text) => {
+        out += text;
+      },
+      progress: undefined,
+      apiKey: undefined,
+    });
+    return { code, out };
+  };
   const shell = (lines: string, env: Record<string, string> = {}) =>
     run("/bin/bash", ["--norc", "-e", "-o", "pipefail", "-c", lines], env);
   const attest = async (body: object): Promise<Answer> => {
@@ -70,7 +90,7 @@ describe("verify.mjs", () => {
 
   it("follows an agent's record, and says in words whether it is complete", async () => {
     await writeJson("receipt.json", plain);
-    const record = await verify(
+    const record = await verifyHere(
       "record",
       base,
       "invoice-bot",
@@ -83,14 +103,14 @@ describe("verify.mjs", () => {
     expect(record.out).toContain("the receipt is in the record");
     expectExit(record, 0);
     await writeJson("other.json", { ...plain, payload_hash: hidden.payload_hash });
-    const refused = await verify("record", base, "invoice-bot", "--receipt", "other.json", "--json");
+    const refused = await verifyHere("record", base, "invoice-bot", "--receipt", "other.json", "--json");
     expect(JSON.parse(refused.out)).toMatchObject({
       kind: "record",
       verdict: "invalid",
       slug: "invoice-bot",
     });
     expectExit(refused, 1);
-    expectExit(await verify("record", base, "nobody"), 2);
+    expectExit(await verifyHere("record", base, "nobody"), 2);
   });
 
   it("agrees with the openssl lines of independent_verification, which run unchanged", async () => {
@@ -119,7 +139,7 @@ describe("verify.mjs", () => {
       ["receipt.json", "--keys", "keys.json"],
       ["bundle.json", "--keys=keys.json"],
     ]) {
-      expect((await verify(...args)).out, args.join(" ")).toMatch(
+      expect((await verifyHere(...args)).out, args.join(" ")).toMatch(
         /^(Authentic record|Valid log proof)\. Every check passed\.$/m,
       );
     }
@@ -131,14 +151,21 @@ describe("verify.mjs", () => {
     await writeJson("receipt.json", plain);
     const logVkey = pubkey.log.vkey;
     await writeFile(inFolder("key.pem"), pubkey.public_key_pem);
-    const files = await verify("receipt.json", "--key", "key.pem", "--log-vkey", logVkey);
+    const files = await verifyHere("receipt.json", "--key", "key.pem", "--log-vkey", logVkey);
     expect(files.out).toContain("Keys: pinned by --key and --log-vkey.");
     expectExit(files, 0);
-    const online = await verify(plain.attestation_id, "--base", base, "--key", pubkey.public_key, "--json");
+    const online = await verifyHere(
+      plain.attestation_id,
+      "--base",
+      base,
+      "--key",
+      pubkey.public_key,
+      "--json",
+    );
     expect(JSON.parse(online.out)).toMatchObject({ verdict: "valid", keys: { pinned: true } });
     const other = Buffer.from(new Uint8Array(32).fill(9)).toString("base64");
-    expectExit(await verify("receipt.json", "--key", other, "--log-vkey", logVkey), 2);
-    expect((await verify("receipt.json")).out).toContain("no keys to trust");
+    expectExit(await verifyHere("receipt.json", "--key", other, "--log-vkey", logVkey), 2);
+    expect((await verifyHere("receipt.json")).out).toContain("no keys to trust");
   });
 
   it("fails a swapped key, with exit code 1", async () => {
@@ -148,11 +175,11 @@ describe("verify.mjs", () => {
     test.use();
     await writeJson("receipt.json", plain);
     await writeJson("foreign.json", foreign);
-    const swapped = await verify("receipt.json", "--keys", "foreign.json", "--json");
+    const swapped = await verifyHere("receipt.json", "--keys", "foreign.json", "--json");
     expectExit(swapped, 1);
     expect(JSON.parse(swapped.out).verdict).toBe("invalid");
     await writeJson("mixed.json", { ...pubkey, log: foreign.log, logs: foreign.logs });
-    expectExit(await verify("receipt.json", "--keys", "mixed.json"), 1);
+    expectExit(await verifyHere("receipt.json", "--keys", "mixed.json"), 1);
   });
 
   it("holds a presentation to --audience, --nonce and --payload, and prints what it shows", async () => {
@@ -162,7 +189,7 @@ describe("verify.mjs", () => {
       const path = `/v1/attestations/${made.attestation_id}/presentations`;
       await writeJson("presentation.json", (await test.call("POST", path, { key, body: wanted })).body);
     };
-    const check = (...args: string[]) => verify("presentation.json", "--keys", "keys.json", ...args);
+    const check = (...args: string[]) => verifyHere("presentation.json", "--keys", "keys.json", ...args);
     const rightly = ["--audience", "bank", "--nonce", "n-1"];
     await writeFile(inFolder("payload.json"), made.payload);
     await writeFile(inFolder("other.json"), plain.payload);
@@ -186,7 +213,7 @@ describe("verify.mjs", () => {
     await new Promise<void>((done) => liar.listen(0, "127.0.0.1", done));
     const { port } = liar.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}/v1/verify/${plain.attestation_id}`;
-    const { code, out } = await verify(url, "--keys", "keys.json");
+    const { code, out } = await verifyHere(url, "--keys", "keys.json");
     liar.close();
     expect([code, out.includes("where an attestation was asked for")]).toEqual([2, true]);
   });
@@ -196,7 +223,7 @@ describe("verify.mjs", () => {
     const { body: shown } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
     const check = async (value: unknown) => {
       await writeJson("zk.json", value);
-      return verify("zk.json", "--keys", "keys.json");
+      return verifyHere("zk.json", "--keys", "keys.json");
     };
     expectExit(await check(made), 0);
     expectExit(await check(shown), 0);
@@ -222,8 +249,8 @@ describe("verify.mjs", () => {
     await writeJson("--receipt.json", plain);
     await writeJson("-5.json", plain);
     for (const args of [["--", "--receipt.json"], ["-5.json"], ["--receipt.json"]])
-      expectExit(await verify("--keys", "keys.json", ...args), 0);
-    expect((await verify("--jsn", "receipt.json")).out).toContain("unknown option --jsn");
+      expectExit(await verifyHere("--keys", "keys.json", ...args), 0);
+    expect((await verifyHere("--jsn", "receipt.json")).out).toContain("unknown option --jsn");
     for (const args of [
       [],
       ["--nonsense"],
@@ -234,7 +261,8 @@ describe("verify.mjs", () => {
       ["record", base],
       ["record", base, "a", "b"],
     ])
-      expectExit(await verify(...args), 2);
+      expectExit(await verifyHere(...args), 2);
+    expectExit(await verify("no-such-file"), 2);
   });
 
   it("prints each warning beside the authenticity, and fails on them if asked to", async () => {
@@ -252,24 +280,24 @@ describe("verify.mjs", () => {
       /not in the registered manifest: shell\.exec⟨U\+001B⟩\[2J\. \[tools_not_registered\]/,
     );
     expect(await verify(url, "--fail-on-warnings")).toMatchObject({ code: 4 });
-    expect(await verify(plain.public_url, "--fail-on-warnings")).toMatchObject({ code: 0 });
-    const json = JSON.parse((await verify(url, "--json")).out);
+    expect(await verifyHere(plain.public_url, "--fail-on-warnings")).toMatchObject({ code: 0 });
+    const json = JSON.parse((await verifyHere(url, "--json")).out);
     expect(json.warnings.map((one: { code: string }) => one.code)).toEqual([
       "code_hash_mismatch",
       "tools_not_registered",
     ]);
     const answer = (await test.call("GET", `/v1/verify/${made.attestation_id}`)).body;
     await writeJson("silent.json", { ...answer, warnings: [] });
-    const silent = await verify("silent.json", "--keys", "keys.json", "--fail-on-warnings");
+    const silent = await verifyHere("silent.json", "--keys", "keys.json", "--fail-on-warnings");
     expect(silent).toMatchObject({ code: 1 });
     expect(silent.out).toContain("warnings (code_hash_mismatch) differs from the payload");
     const secret = await attest({ ...wrong, is_public: false });
     const address = `${base}/v1/verify/${secret.attestation_id}`;
-    const stranger = await verify(address);
+    const stranger = await verifyHere(address);
     expect(stranger).toMatchObject({ code: 3 });
     expect(stranger.out).toContain("Authentic as far as it can be checked, 2 warnings.");
     expect(stranger.out).toContain("(The service says so. Nothing in this file shows it.)");
-    expect(await verify(address, "--fail-on-warnings")).toMatchObject({ code: 4 });
+    expect(await verifyHere(address, "--fail-on-warnings")).toMatchObject({ code: 4 });
   });
 
   it("catches a service that lies: changed bytes under valid: true, or another attestation than asked for", async () => {
@@ -281,11 +309,11 @@ describe("verify.mjs", () => {
     });
     await new Promise<void>((done) => liar.listen(0, "127.0.0.1", done));
     const target = `http://127.0.0.1:${(liar.address() as AddressInfo).port}/v1/verify/`;
-    expectExit(await verify(target + plain.attestation_id), 0);
+    expectExit(await verifyHere(target + plain.attestation_id), 0);
     lie = (body) => body.replaceAll("Paid 12", "Paid 99");
-    expectExit(await verify(target + plain.attestation_id), 1);
+    expectExit(await verifyHere(target + plain.attestation_id), 1);
     lie = (body) => (body.includes('"valid"') ? JSON.stringify({ ...other, valid: true }) : body);
-    const swapped = await verify(target + plain.attestation_id);
+    const swapped = await verifyHere(target + plain.attestation_id);
     expectExit(swapped, 1);
     expect(swapped.out).toContain("not the attestation that was asked for");
     liar.close();
@@ -293,7 +321,7 @@ describe("verify.mjs", () => {
 
   it("shows terminal escapes instead of sending them", async () => {
     const made = await attest({ action: "Paid \u001b[2J\u202e 12" });
-    const shown = await verify(`${base}/v1/verify/${made.attestation_id}`);
+    const shown = await verifyHere(`${base}/v1/verify/${made.attestation_id}`);
     const { out } = shown;
     expectExit(shown, 0);
     expect(out).not.toContain("\u001b");
@@ -301,7 +329,7 @@ describe("verify.mjs", () => {
   });
 
   it("follows the log: remembers a checkpoint, demands that it is extended, reads every entry", async () => {
-    const check = (...args: string[]) => verify("log", "check", base, ...args);
+    const check = (...args: string[]) => verifyHere("log", "check", base, ...args);
     expectExit(await check("--remember", "seen.txt"), 0);
     const first = await readFile(inFolder("seen.txt"), "utf8");
     await attest({ action: "One more" });

@@ -10,6 +10,7 @@ import { mergeHeads as merge } from "#lib/domain/agent-heads";
 import type { Anchor, HumanAuthorization } from "#lib/domain/approval";
 import { base64UrlDecode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
+import { checkProofV3, checkProofV4, type ProofCheck } from "#lib/domain/check-world-proof";
 import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
 import { disclosureMessages } from "#lib/domain/disclosure-messages";
 import { verifyEd25519Strict } from "#lib/domain/ed25519";
@@ -31,13 +32,7 @@ import {
   verifyHumanAuthorization as verifyAuthorization,
 } from "#lib/domain/verify-human-authorization";
 import { semaphoreKeyFor, type WorldEnvironment } from "#lib/domain/world-id-keys";
-import {
-  checkProofV3,
-  checkProofV4,
-  type ProofCheck,
-  parseFieldElement,
-  type WorldProof,
-} from "#lib/domain/world-id-proof";
+import { parseFieldElement, type WorldProof } from "#lib/domain/world-id-proof";
 
 // Linux gives each thread a priority of its own: if processors are scarce, requests go before proofs.
 if (!isMainThread && process.platform === "linux") setPriority(10);
