@@ -170,6 +170,14 @@ describe(".env.example", () => {
       expect([name, listed.get(name)]).toEqual([name, value]);
   });
 
+  it("has each of them in the guide, and no other; limits have a page of their own", () => {
+    const guide = readFileSync("components/guides/content/run-your-own.md", "utf8");
+    const table = guide.split("\n").filter((line) => line.startsWith("| `"));
+    const named = table.flatMap((line) => [...line.matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name]) => name));
+    const wanted = Object.keys(settingDefaults()).filter((name) => !name.startsWith("LIMIT_"));
+    expect(named.sort()).toEqual(wanted.sort());
+  });
+
   it("sets nothing by itself, and explains each", () => {
     expect(text).not.toMatch(/^[A-Z]/m);
     for (const name of listed.keys())
