@@ -8,9 +8,6 @@ import { makeKey, newAddress, signIn } from "./portal-helpers";
 import { attest, authorize, hostileFields, pageBot, run } from "./public-pages-helpers";
 import { test } from "./test";
 
-/** The last file by name: its tests go to every worker, or all but one would have nothing left to do. */
-test.describe.configure({ mode: "parallel" });
-
 const phone = { width: 390, height: 844 };
 let key = "";
 
