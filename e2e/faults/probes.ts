@@ -54,7 +54,7 @@ export async function openProbes(base: string, key: string): Promise<Probes> {
   const names = Object.keys(asks);
   const ask = (name: string) => time(asks[name] as () => Promise<Response>);
   for (const name of names) if (name !== "agent") await ask(name);
-  const round: Probes["round"] = async (expected, problems, limitMs = 10_000, only = names) => {
+  const round: Probes["round"] = async (expected, problems, limitMs = 15_000, only = names) => {
     const answers = only.map(async (name) => {
       const { status, ms } = await ask(name);
       if (!expected.includes(status) || ms > limitMs)
