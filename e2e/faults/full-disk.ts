@@ -38,7 +38,7 @@ async function fillOnce(disk: SmallDisk, left: number, load: Load, probes: Probe
     }
   }
   disk.free();
-  const backMs = await probes.back(problems);
+  const backMs = await probes.back();
   return `503 within ${seconds(longest.ms)}, back after ${seconds(backMs)}`;
 }
 

@@ -56,7 +56,7 @@ export const takeConnections: Act = async (stage, probes, problems) => {
   const giveBack = await takeAll(stage.cluster.url);
   const takenMs = Math.max(await probes.round([503], problems), await probes.round([503], problems));
   await giveBack();
-  const backMs = await probes.back(problems);
+  const backMs = await probes.back();
   return `503 after ${seconds(takenMs)}, back after ${seconds(backMs)}`;
 };
 
@@ -81,14 +81,15 @@ export const lockedTables: Scenario = {
       const crowd = Array.from({ length: 40 }, async (_, place) => {
         while (isLocked()) {
           // Pages of one address wait for one another, whatever the database does.
-          const names = place === 0 ? probes.names : probes.names.filter((name) => name !== "page");
+          const names =
+            place === 0 ? probes.names : probes.names.filter((name) => name !== "page" && name !== "agent");
           const ms = await probes.round([200, 201, 503], problems, waitLimitMs, names);
           longestMs = Math.max(longestMs, ms);
           await sleep(100);
         }
       });
       await Promise.all([held, ...crowd]);
-      const backMs = await probes.back(problems);
+      const backMs = await probes.back();
       return `longest answer ${seconds(longestMs)}, back after ${seconds(backMs)}`;
     }),
 };

@@ -17,8 +17,8 @@ export interface Probes {
     limitMs?: number,
     only?: readonly string[],
   ): Promise<number>;
-  /** Milliseconds until an attestation is made again, after which all the others are answered too. */
-  back(problems: string[]): Promise<number>;
+  /** Milliseconds until all are answered as they should be; throws if that takes a minute. */
+  back(): Promise<number>;
 }
 
 const backLimitMs = 60_000;
@@ -47,12 +47,14 @@ export async function openProbes(base: string, key: string): Promise<Probes> {
     attest,
     verify: () => fetch(`${base}/v1/verify/${made.attestation_id}`, { headers }),
     list: () => fetch(`${base}/v1/attestations`, { headers }),
+    // Nobody has asked for it before, so nothing of it is in memory: not its limit either.
+    agent: () => fetch(`${base}/agent/probe-bot`),
     page: () => fetch(`${base}/verify/probe-bot/${made.attestation_id}`),
   };
   const names = Object.keys(asks);
   const ask = (name: string) => time(asks[name] as () => Promise<Response>);
-  for (const name of names) await ask(name);
-  const round: Probes["round"] = async (expected, problems, limitMs = 10_000, only = names) => {
+  for (const name of names) if (name !== "agent") await ask(name);
+  const round: Probes["round"] = async (expected, problems, limitMs = 15_000, only = names) => {
     const answers = only.map(async (name) => {
       const { status, ms } = await ask(name);
       if (!expected.includes(status) || ms > limitMs)
@@ -65,15 +67,18 @@ export async function openProbes(base: string, key: string): Promise<Probes> {
     names,
     ask,
     round,
-    back: async (problems) => {
+    back: async () => {
       const startedMs = performance.now();
-      while ((await ask("attest")).status !== 201) {
-        if (performance.now() - startedMs > backLimitMs) throw new Error("it did not come back in a minute");
+      // Twice: one process of several may be back before another.
+      for (let good = 0; good < 2; ) {
+        const problems: string[] = [];
+        await round([200, 201], problems);
+        good = problems.length === 0 ? good + 1 : 0;
+        if (performance.now() - startedMs > backLimitMs)
+          throw new Error(`it did not come back in a minute: ${problems.join(", ")}`);
         await sleep(100);
       }
-      const ms = performance.now() - startedMs;
-      await round([200, 201], problems);
-      return ms;
+      return performance.now() - startedMs;
     },
   };
 }

@@ -22,7 +22,7 @@ async function onWire(
       if (wire === undefined) throw new Error("there is no wire");
       const text = await act(wire, probes, problems);
       await wire.mend();
-      return `${text}, back after ${seconds(await probes.back(problems))}`;
+      return `${text}, back after ${seconds(await probes.back())}`;
     });
   } finally {
     for (const wire of laid) await wire.close();
@@ -48,7 +48,7 @@ export const slowDatabase: Scenario = {
         said.push(`${seconds(ms)} at ${seconds(delayMs)}`);
         wire.delay(0);
         await sleep(delayMs);
-        await probes.back(problems);
+        await probes.back();
       }
       return `answers at most ${said.join(", ")}`;
     }),

@@ -18,7 +18,7 @@ export const vanishedHost: Scenario = {
         const firstMs = await probes.round([503], problems);
         const laterMs = Math.max(await probes.round([503], problems), await probes.round([503], problems));
         link?.up();
-        const backMs = await probes.back(problems);
+        const backMs = await probes.back();
         return `503 after ${seconds(firstMs)}, then after ${seconds(laterMs)}; back after ${seconds(backMs)}`;
       });
     } finally {

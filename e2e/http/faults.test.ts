@@ -47,7 +47,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       await takeConnections(stage, probes, problems);
       await stopMidAnswer(wire, probes, problems);
       await wire.mend();
-      await probes.back(problems);
+      await probes.back();
       expect(problems).toEqual([]);
       const chance = createChance(18);
       for (const name of ["database backend", "service", "database"] as const)

@@ -1,4 +1,4 @@
-/** Guarantee: a process counts by the database's clock, whatever is done to its own; nothing is dated back. */
+/** Guarantee: a process counts by the database's clock, whatever is done to its own. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { logger } from "#lib/logger";
 import { openSharedClock, type SharedClock } from "./shared-clock";
@@ -42,7 +42,7 @@ describe("the clock that processes share", () => {
 
   it.each([-3_600_000, 3_600_000])("goes on when the machine's clock is set by %d ms", async (byMs) => {
     setMachine(byMs);
-    expect(ahead()).toBe(Math.max(0, byMs));
+    expect(ahead()).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
     expect(looks).toBe(2);
     expect(ahead()).toBe(0);
@@ -50,10 +50,10 @@ describe("the clock that processes share", () => {
     expect(ahead()).toBe(0);
   });
 
-  it("is not dated back by a machine that slept, whose other clock stood still", async () => {
+  it("asks again when the machine has slept, whose other clock stood still", async () => {
     offMs = 7_200_000;
     setMachine(7_200_000);
-    expect(ahead()).toBe(7_200_000);
+    expect(ahead()).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
     expect(ahead()).toBe(7_200_000);
   });

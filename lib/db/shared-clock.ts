@@ -78,12 +78,10 @@ export async function openSharedClock(database: Queried, logger: Logger): Promis
   const timer = setInterval(() => void renew(), everyMs).unref();
   return {
     now: () => {
-      const wallMs = known.theirMs + Date.now() - known.wallMs;
       const ms = countedMs();
-      if (Math.abs(wallMs - ms) <= toleratedMs) return new Date(ms);
-      // Until the database says which is right, nothing is dated back.
-      void renew();
-      return new Date(Math.max(wallMs, ms));
+      const wallMs = known.theirMs + Date.now() - known.wallMs;
+      if (Math.abs(wallMs - ms) > toleratedMs) void renew();
+      return new Date(ms);
     },
     close: () => clearInterval(timer),
   };

@@ -31,13 +31,16 @@ describe("the fork guard", () => {
     expect((await stat(path.join(folder, file ?? ""))).size).toBeLessThan(1024);
   });
 
-  it("still knows the head before if the machine dies while one is written", async () => {
+  it.each([
+    ["in zeros", (bytes: Buffer, at: number) => bytes.fill(0, at + 10, at + 40)],
+    ["as another head", (bytes: Buffer, at: number) => bytes.fill("9", at + 2, at + 3)],
+  ])("still knows the head before if the machine dies while one is written, %s", async (_how, tear) => {
     const guard = await open();
     for (const size of [5, 6]) await guard.advance(head(1, size));
     const [name = ""] = await readdir(folder);
     const bytes = await readFile(path.join(folder, name));
     const at = bytes.indexOf("1-6-");
-    await writeFile(path.join(folder, name), Buffer.from(bytes.fill(0, at + 10, at + 40)));
+    await writeFile(path.join(folder, name), Buffer.from(tear(bytes, at)));
     expect((await open()).current()).toEqual(head(1, 5));
   });
 
