@@ -1,6 +1,11 @@
 /** Idempotency-Key on both databases (docs/wire.md, Idempotency). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { beginIdempotent } from "#lib/door/idempotency";
+import {
+  beginIdempotent,
+  completeIdempotent,
+  type IdempotencyHold,
+  releaseIdempotent,
+} from "#lib/door/idempotency";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 
@@ -72,6 +77,25 @@ describe.each(databaseKinds)("Idempotency-Key (%s)", (kind) => {
     expect((await attest("k4")).status).toBe(409);
     await query("UPDATE idempotency_keys SET locked_until = now() - interval '1 second' WHERE key = 'k4'");
     expect((await attest("k4")).status).toBe(201);
+  });
+
+  it("is no longer its first holder's once a later request has taken over", async () => {
+    const { context } = test.app;
+    const begin = async (): Promise<IdempotencyHold> => {
+      const start = await beginIdempotent(context, organizationId, "/v1/authorize", "taken", body);
+      if (start.kind !== "held") throw new Error("not held");
+      return start.hold;
+    };
+    const slow = await begin();
+    await query("UPDATE idempotency_keys SET locked_until = now() - interval '1 second' WHERE key = 'taken'");
+    const later = await begin();
+    const complete = (hold: IdempotencyHold) =>
+      completeIdempotent(context.database.db, hold, { status: 201, response: "{}" });
+    await expect(complete(slow)).rejects.toMatchObject({ errorName: "idempotency_conflict" });
+    await releaseIdempotent(context, slow);
+    await complete(later);
+    const start = await beginIdempotent(context, organizationId, "/v1/authorize", "taken", body);
+    expect(start).toEqual({ kind: "replay", status: 201, response: "{}" });
   });
 
   it("replays what was committed by a process that died before it could answer", async () => {
