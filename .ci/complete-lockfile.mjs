@@ -6,7 +6,8 @@
  * (e2e/http/lockfile-integrity.test.ts shows it), and writes `integrity` on the first install that has it.
  *
  *   node .ci/complete-lockfile.mjs          adds what is missing
- *   node .ci/complete-lockfile.mjs --check  changes nothing; exit code 1 if something is missing
+ *   node .ci/complete-lockfile.mjs --check  changes nothing; exit code 1 if something is missing, or an entry that every
+ *                                           platform installs has lost its `integrity`
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -86,6 +87,13 @@ if (remote > 0) {
   console.error(
     `package-lock.json names a registry in ${remote} entries: run npm install with this folder's .npmrc`,
   );
+  process.exit(1);
+}
+const undigested = Object.entries(lock.packages).filter(
+  ([place, { integrity, link, optional }]) => place !== "" && !integrity && !link && !optional,
+);
+if (undigested.length > 0) {
+  console.error(`package-lock.json has no integrity for ${undigested.map(([place]) => place).join(", ")}`);
   process.exit(1);
 }
 if (process.argv.includes("--check")) {

@@ -33,7 +33,7 @@ async function findMisdated({ bases, key }: Work): Promise<string[]> {
     : [`an attestation is dated ${stamp}, ${Math.round(offMs / 1000)} s off (${made.status})`];
 }
 
-/** A request of an hour and a half lives on, one of a minute ends after a minute, and both can be decided meanwhile. */
+/** A request of 30 minutes is still open, and one of 5 minutes that is made now ends in 5 minutes. */
 async function findMisjudged(work: Work, waiting: { request_id: string }): Promise<string[]> {
   const read = async (id: string) =>
     (await callServer(work.bases[0] ?? "", "GET", `/v1/authorize/${id}`, { key: work.key })).body;

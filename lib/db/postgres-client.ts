@@ -10,16 +10,10 @@ import type { Database, Listen, Statement, StatementUse } from "./client";
 import { watchHost } from "./host-watch";
 import { createNaming, nameStatements } from "./named-statements";
 import * as schema from "./schema";
+import { inLimits, limitTransactions, overdueMs, sessionSettings, statementTimeoutMs } from "./time-limits";
 
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
 export const startLockKey = 7_267_140_221;
-
-/** No statement may take longer. */
-const statementTimeoutMs = 15_000;
-/** No request waits longer for a statement and its turn: the answer is 503. */
-const overdueMs = 10_000;
-/** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
-const lockTimeoutMs = 3_000;
 
 const quiet = { onnotice: () => {}, connect_timeout: 10 };
 
@@ -66,43 +60,6 @@ async function migrateUnderLock(url: string, migrationsFolder: string): Promise<
   } finally {
     await Promise.all([holder.end({ timeout: 5 }), client.end({ timeout: 5 })]);
   }
-}
-
-/** Settings of a session from its start, if sessions are ours. */
-const sessionSettings = {
-  statement_timeout: statementTimeoutMs,
-  lock_timeout: lockTimeoutMs,
-  idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
-};
-
-/** Settings of each transaction instead, if they are not. */
-const transactionSettings = Object.entries(sessionSettings)
-  .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
-  .join("; ");
-
-type Work = (tx: postgres.TransactionSql) => Promise<unknown>;
-
-/** Runs `work` in a transaction that has the time limits. */
-const inLimits = (client: postgres.Sql, work: Work, mode = "") =>
-  client.begin(mode, async (tx) => {
-    await tx.unsafe(transactionSettings);
-    return work(tx);
-  });
-
-/** What drizzle asks of a client, each statement within the time limits: one that is alone is a transaction too. */
-function limitTransactions(client: postgres.Sql): postgres.Sql {
-  const unsafe = (...statement: Parameters<postgres.Sql["unsafe"]>) => ({
-    // biome-ignore lint/suspicious/noThenProperty: as the driver's own query, which runs when it is awaited
-    then: (...settle: Parameters<Promise<unknown>["then"]>) =>
-      inLimits(client, async (tx) => tx.unsafe(...statement)).then(...settle),
-    values: () => inLimits(client, async (tx) => tx.unsafe(...statement).values()),
-  });
-  const begin = (...given: [Work] | [string, Work]) =>
-    given.length === 1 ? inLimits(client, given[0]) : inLimits(client, given[1], given[0]);
-  return new Proxy(client, {
-    get: (target, name, receiver) =>
-      name === "begin" ? begin : name === "unsafe" ? unsafe : Reflect.get(target, name, receiver),
-  });
 }
 
 /** Of each process. PostgreSQL has a hundred by default, for all. */

@@ -1,0 +1,46 @@
+/** How long statements, locks and transactions of PostgreSQL may take: set for a session, or behind a pooler for each transaction. */
+import type postgres from "postgres";
+
+/** No statement may take longer. */
+export const statementTimeoutMs = 15_000;
+/** No request waits longer for a statement and its turn: the answer is 503. */
+export const overdueMs = 10_000;
+/** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
+const lockTimeoutMs = 3_000;
+
+/** Settings of a session from its start, if sessions are ours. */
+export const sessionSettings = {
+  statement_timeout: statementTimeoutMs,
+  lock_timeout: lockTimeoutMs,
+  idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
+};
+
+/** Settings of each transaction instead, if they are not. */
+const transactionSettings = Object.entries(sessionSettings)
+  .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
+  .join("; ");
+
+type Work = (tx: postgres.TransactionSql) => Promise<unknown>;
+
+/** Runs `work` in a transaction that has the time limits. */
+export const inLimits = (client: postgres.Sql, work: Work, mode = "") =>
+  client.begin(mode, async (tx) => {
+    await tx.unsafe(transactionSettings);
+    return work(tx);
+  });
+
+/** What drizzle asks of a client, each statement within the time limits: one that is alone is a transaction too. */
+export function limitTransactions(client: postgres.Sql): postgres.Sql {
+  const unsafe = (...statement: Parameters<postgres.Sql["unsafe"]>) => ({
+    // biome-ignore lint/suspicious/noThenProperty: as the driver's own query, which runs when it is awaited
+    then: (...settle: Parameters<Promise<unknown>["then"]>) =>
+      inLimits(client, async (tx) => tx.unsafe(...statement)).then(...settle),
+    values: () => inLimits(client, async (tx) => tx.unsafe(...statement).values()),
+  });
+  const begin = (...given: [Work] | [string, Work]) =>
+    given.length === 1 ? inLimits(client, given[0]) : inLimits(client, given[1], given[0]);
+  return new Proxy(client, {
+    get: (target, name, receiver) =>
+      name === "begin" ? begin : name === "unsafe" ? unsafe : Reflect.get(target, name, receiver),
+  });
+}
