@@ -10,6 +10,7 @@ import type { Database, Listen, Statement, StatementUse } from "./client";
 import { watchHost } from "./host-watch";
 import { createNaming, nameStatements } from "./named-statements";
 import * as schema from "./schema";
+import { shareConnection } from "./shared-connection";
 import { inLimits, limitTransactions, overdueMs, sessionSettings, statementTimeoutMs } from "./time-limits";
 
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
@@ -136,7 +137,12 @@ function openDirectly(url: string, connections: Connections): Database {
     connection: { ...options.connection, ...planSettings },
     types: { bigint: bigintAsNumber },
   };
-  const clients = { read: open({ ...hot, max: 4 }), write: open({ ...hot, max: 1 }) };
+  const clients = {
+    read: open({ ...hot, max: 1 }),
+    others: open({ ...hot, max: 3 }),
+    write: open({ ...hot, max: 1 }),
+  };
+  const reading = shareConnection(clients.read, clients.others);
   return {
     kind: "postgres",
     isPooled: false,
@@ -144,14 +150,17 @@ function openDirectly(url: string, connections: Connections): Database {
     db: drizzle(nameStatements(client, createNaming()), { schema }),
     statement:
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
-      (...parameters) =>
-        clients[use].unsafe<Row[]>(text, untyped(plain, parameters), { prepare: true }),
+      (...parameters) => {
+        const ask = (on: postgres.Sql): Promise<Row[]> =>
+          on.unsafe<Row[]>(text, untyped(plain, parameters), { prepare: true });
+        return use === "write" ? ask(clients.write) : reading.run(ask);
+      },
     query: async (text, values) => ({
       rows: await plain.unsafe(text, values as never[], { prepare: values.length > 0 }),
     }),
     listen: listenWith(plain),
     close: async () => {
-      const all = [client, plain, clients.read, clients.write];
+      const all = [client, plain, ...Object.values(clients)];
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
       stopWatching();
     },
