@@ -5,7 +5,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { anyKind } from "#support/databases";
 import { callServer, type Door, obtainKey, type ServerProcess } from "./server-process";
 
@@ -150,6 +150,25 @@ export function testErasure(door: Door, getServer: () => ServerProcess, database
       expect(await findOnDisk(".next/server", needles)).toEqual([]);
       // Not one picture of any kind: every file contains the empty string.
       expect(await findOnDisk(".next/cache/images", [Buffer.of()])).toEqual([]);
+    });
+
+    it.runIf(door === "server")("are rendered once while the record stays the same", async () => {
+      const page = `/verify/steady/${await attest("steady")}`;
+      const visit = async () => {
+        const { headers, status } = await fetch(server.base + page);
+        const policy = headers.get("content-security-policy") ?? "";
+        const nonce = /'nonce-([^']+)'/.exec(policy)?.[1] ?? "none";
+        // Next sends a page in chunks, as it comes.
+        return { status, isKept: headers.has("content-length"), nonce };
+      };
+      expect(await visit()).toMatchObject({ status: 200, isKept: false });
+      // The log may have grown a little behind the attestation.
+      await vi.waitFor(async () => expect(await visit()).toMatchObject({ isKept: true }), 10_000);
+      const visits = [await visit(), await visit()];
+      expect(visits.map(({ status, isKept }) => [status, isKept])).toEqual(Array(2).fill([200, true]));
+      expect(visits[0]?.nonce).not.toBe(visits[1]?.nonce);
+      await attest("steady");
+      expect(await visit()).toMatchObject({ status: 200, isKept: false });
     });
 
     it("show the new verdict when it has changed", async () => {

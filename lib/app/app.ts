@@ -49,6 +49,8 @@ export interface App extends Door<Context> {
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
+  /** What the production server has made for pages that Next renders (kept-verifications.ts). */
+  handedOver: Map<string, Promise<unknown>>;
   /** Before it stops: it answers as before, asks everyone to go elsewhere, and lets nobody wait. */
   leave(): void;
   close(): Promise<void>;
@@ -185,6 +187,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     recall: (...asked) => recall(desk, ...asked),
     localWorldId: world.local,
     pictures,
+    handedOver: new Map(),
     leave: () => {
       context.leaving.hasBegun = true;
       context.wakeups.wakeAll();

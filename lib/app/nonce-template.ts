@@ -32,11 +32,12 @@ function join(parts: readonly Buffer[], between: Buffer): Buffer[] {
 /** `nonce`: the one in `text` now. Another one must be of the same alphabet, not of the same length. */
 export function createNonceTemplate(text: string, nonce: string): NonceTemplate {
   const parts = text.split(nonce).map((part) => Buffer.from(part));
-  const compressed = parts.map(compressPart);
+  let compressed: Buffer[] | undefined;
   const plain = (other: string) => Buffer.concat(join(parts, Buffer.from(other)));
   return {
     plain,
     gzip(other) {
+      compressed ??= parts.map(compressPart);
       const content = plain(other);
       const trailer = Buffer.alloc(8);
       trailer.writeUInt32LE(crc32(content), 0);

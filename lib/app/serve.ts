@@ -5,6 +5,7 @@ import { type Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { clientAddress, PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
 import type { Answer, Asked } from "#lib/door/exchange";
+import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { getApp } from "./app";
@@ -227,6 +228,10 @@ export async function serveRefusal(
   return true;
 }
 
+/** Of the client, as limits and turns count it. */
+export const addressOf = (incoming: IncomingMessage, peerSecret: string, env: Env): string =>
+  clientAddress(toBareRequest(incoming), peerSecret, env);
+
 /** Hands a request to Next when it is its address's turn; says so if too many wait. */
 export async function serveInTurn(
   gate: PageGate,
@@ -235,7 +240,7 @@ export async function serveInTurn(
   handlePage: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,
 ): Promise<void> {
   const { env, peerSecret } = await getApp();
-  const address = clientAddress(toBareRequest(incoming), peerSecret, env);
+  const address = addressOf(incoming, peerSecret, env);
   try {
     await gate.run(address, outgoing, () => handlePage(incoming, outgoing));
   } catch (error) {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attestationChecks } from "#lib/domain/verify";
 import type { MemberPrincipal } from "#lib/door/principal";
-import { verifyForPage } from "#lib/pages/verification-page";
+import { verifyForPage } from "#lib/pages/public-verification";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { verdictOf } from "#components/verify/facts";
-import { verifyForPage } from "#lib/pages/verification-page";
+import { verifyForPage } from "#lib/pages/public-verification";
 import { readOverview } from "#lib/portal/overview";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { wordsFor } from "#lib/verifier/report";

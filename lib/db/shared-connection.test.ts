@@ -17,7 +17,10 @@ describe("a shared connection", () => {
       });
       return { taken, done };
     };
-    return { ask, answers, pass: (ms: number) => void (nowMs += ms) };
+    const pass = (ms: number) => {
+      nowMs += ms;
+    };
+    return { ask, answers, pass };
   }
 
   it("is taken by everyone while it answers, however long it was idle", async () => {
@@ -64,9 +67,11 @@ describe.skipIf(!databaseKinds.includes("postgres"))("reading statements of Post
       const [shared] = await pids(1);
       expect(await pids(50)).toEqual(new Set([shared]));
       let isSlowDone = false;
-      const slow = database.statement("SELECT pg_sleep(2)")().then(() => {
-        isSlowDone = true;
-      });
+      const slow = database
+        .statement("SELECT pg_sleep(2)")()
+        .then(() => {
+          isSlowDone = true;
+        });
       await new Promise((resolve) => setTimeout(resolve, 50));
       expect(await pids(1)).not.toEqual(new Set([shared]));
       expect(isSlowDone).toBe(false);

@@ -4,12 +4,14 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import next from "next";
 import { getApp } from "#lib/app/app";
 import { createKeptPages } from "#lib/app/kept-pages";
+import { createKeptVerifications } from "#lib/app/kept-verifications";
 import { createPageGate } from "#lib/app/page-gate";
 import { vouchForPeer } from "#lib/app/peer";
-import { serveInTurn, serveMalformed, serveRefusal } from "#lib/app/serve";
+import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/app/serve";
 import type { Database } from "#lib/db/client";
 import { listStaticFiles } from "#lib/door/static-assets";
 import { logger } from "#lib/logger";
+import { verifyForPage } from "./public-verification";
 
 async function openNext(port: number) {
   // What an earlier version's picture optimizer kept of records that may be erased by now.
@@ -43,10 +45,17 @@ function explainFailure(outgoing: ServerResponse, { wasReachableSince }: Databas
 }
 
 export async function openPages(): Promise<RequestListener> {
-  const { env, peerSecret, context } = await getApp();
+  const { env, peerSecret, context, handedOver } = await getApp();
   const handlePage = await openNext(env.PORT);
   const files = await listStaticFiles(".next/static");
-  const keptPages = createKeptPages(new URL(env.baseUrl).host);
+  const { host } = new URL(env.baseUrl);
+  const keptPages = createKeptPages(host);
+  const keptVerifications = createKeptVerifications({
+    host,
+    handedOver,
+    load: (id, incoming) => verifyForPage(context, id, addressOf(incoming, peerSecret, env)),
+    nowMs: () => performance.now(),
+  });
   const gate = createPageGate();
   const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (await serveMalformed(incoming, outgoing, files)) return;
@@ -54,6 +63,7 @@ export async function openPages(): Promise<RequestListener> {
     if (await serveRefusal(incoming, outgoing, peerSecret)) return;
     if (keptPages.serve(incoming, outgoing)) return;
     explainFailure(outgoing, context.database);
+    if (await keptVerifications.serve(incoming, outgoing)) return;
     if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
     else await serveInTurn(gate, incoming, outgoing, handlePage);
   };

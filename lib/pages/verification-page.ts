@@ -1,85 +1,33 @@
-/** What the pages, images and badges about an attestation are made from: the API's own answer and a little besides. */
+/** What Next renders an attestation's page and its metadata from. */
 
 import { headers } from "next/headers";
 import { cache } from "react";
-import { getApp } from "#lib/app/app";
+import { type App, getApp } from "#lib/app/app";
+import { HANDED_OVER_HEADER } from "#lib/app/kept-verifications";
 import { countPage } from "#lib/app/page-limits";
 import { requestAddress } from "#lib/app/request-address";
-import type { Context } from "#lib/approvals/context";
-import { readAttestation } from "#lib/attestations/stored-receipt";
-import { parseObject, verifyAttestationById } from "#lib/attestations/verify";
-import type { VerifyResponse } from "#lib/contract/verify";
-import { isJsonObject } from "#lib/domain/canonical-json";
-import { MESSAGE_NAMES } from "#lib/domain/disclosure";
-import { parseMessage } from "#lib/domain/disclosure-messages";
-import type { HumanApproval } from "#lib/domain/statement";
-import { readPublicly } from "#lib/door/read-publicly";
 import { AppError } from "#lib/errors";
-
-export interface VerificationPage {
-  /** As a stranger gets it from GET /v1/verify/:id. */
-  answer: VerifyResponse;
-  /** Of the key that signed; `unknown` if it is not one of the service's. */
-  keyStatus: "active" | "retired" | "revoked" | "unknown";
-  /** True for private attestations too: a TEST approval is permanently marked everywhere. */
-  isTest: boolean;
-  /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof or a warning. */
-  approvalMethod: HumanApproval["method"] | null;
-}
-
-function findApprovalMethod(answer: VerifyResponse) {
-  const { human_approval: approval, checks, zk_proof: proof, warnings } = answer;
-  if (approval !== null) return approval.method;
-  if (warnings.some(({ code }) => code === "approval_asserted_only")) return "hash";
-  const isProven = checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
-  const index = MESSAGE_NAMES.indexOf("human_approval_method");
-  const method = isProven ? parseMessage(index, proof?.disclosed[index] ?? "") : undefined;
-  return method === "none" || method === "hash" || method === "proof_of_personhood" ? method : null;
-}
-
-/** A changed payload may say production beside an authorization that still says what it was. */
-function isTestAuthorization(stored: Uint8Array | null): boolean {
-  const approvals = parseObject(stored)?.["approvals"];
-  return (
-    Array.isArray(approvals) &&
-    approvals.some((one) => isJsonObject(one) && one["environment"] !== "production")
-  );
-}
-
-function isTestApproval(approval: HumanApproval | undefined): boolean {
-  return approval?.method === "proof_of_personhood" && approval.environment !== "production";
-}
-
-/** `client`: the address that asks. */
-export const verifyForPage = (context: Context, id: string, client: string): Promise<VerificationPage> =>
-  readPublicly(context, (from) => verifyFrom(from, id, client));
-
-async function verifyFrom(context: Context, id: string, client: string): Promise<VerificationPage> {
-  const answer = await verifyAttestationById(context, id, null, client);
-  const stored = await readAttestation(context, id);
-  const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
-  return {
-    answer,
-    keyStatus: key?.status ?? "unknown",
-    isTest:
-      isTestApproval(stored.statement?.predicate.human_approval) ||
-      isTestAuthorization(stored.human_authorization),
-    approvalMethod: findApprovalMethod(answer),
-  };
-}
+import { type VerificationPage, verifyForPage } from "./public-verification";
 
 export type LoadedVerification =
   | ({ kind: "found" } & VerificationPage)
   | { kind: "unknown"; elsewhere: string | null }
   | { kind: "limited"; detail: string };
 
+/** What the production server has handed over for this request, or made here. */
+async function findVerification(app: App, id: string): Promise<VerificationPage> {
+  const asked = await headers();
+  const handedOver = app.handedOver.get(asked.get(HANDED_OVER_HEADER) ?? "");
+  if (handedOver !== undefined) return handedOver as Promise<VerificationPage>;
+  await countPage(asked, "verify");
+  return verifyForPage(app.context, id, requestAddress(app, asked));
+}
+
 /** Once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
 export const loadVerification = cache(async (id: string): Promise<LoadedVerification> => {
   const app = await getApp();
   try {
-    const asked = await headers();
-    await countPage(asked, "verify");
-    return { kind: "found", ...(await verifyForPage(app.context, id, requestAddress(app, asked))) };
+    return { kind: "found", ...(await findVerification(app, id)) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.errorName === "attestation_not_found")

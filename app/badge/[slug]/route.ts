@@ -14,7 +14,7 @@ import { isUuid } from "#lib/domain/uuid";
 import { forOwnHosts } from "#lib/door/next-door";
 import { readPublicly } from "#lib/door/read-publicly";
 import { AppError } from "#lib/errors";
-import { verifyForPage } from "#lib/pages/verification-page";
+import { verifyForPage } from "#lib/pages/public-verification";
 
 export const dynamic = "force-dynamic";
 
