@@ -2,9 +2,9 @@
 
 import { and, count, desc, eq, gte, isNull, lt } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
-import type { KeyHistoryEntry, KeyHistoryResponse } from "#lib/contract/identity";
+import type { IdentityResponse, KeyHistoryEntry, KeyHistoryResponse } from "#lib/contract/identity";
 import { isCalendarTime } from "#lib/contract/primitives";
-import type { Executor } from "#lib/db/client";
+import type { Database, Executor } from "#lib/db/client";
 import { agentKeys } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
@@ -48,14 +48,32 @@ async function readPage(executor: Executor, agentId: string, limit: number, befo
     )
     .orderBy(desc(agentKeys.registered_at))
     .limit(limit + 1);
+  return cutKeys(rows, limit);
+}
+
+function cutKeys(rows: readonly KeyRow[], limit: number) {
   const { shown, nextCursor } = cutPage(rows, { limit }, cursorOf);
   return { keys: shown.map(describeKey), cursor: nextCursor };
 }
 
 /** The newest keys in the order in which they were registered, and where the older ones begin. */
-export async function readNewestKeys(executor: Executor, agentId: string) {
-  const { keys, cursor } = await readPage(executor, agentId, newestShown);
-  return { key_history: keys.reverse(), key_history_cursor: cursor };
+export type NewestKeys = Pick<IdentityResponse, "key_history" | "key_history_cursor">;
+
+export async function readNewestKeys(executor: Executor, agentId: string): Promise<NewestKeys> {
+  return toHistory(await readPage(executor, agentId, newestShown));
+}
+
+const toHistory = ({ keys, cursor }: ReturnType<typeof cutKeys>): NewestKeys => ({
+  key_history: keys.reverse(),
+  key_history_cursor: cursor,
+});
+
+const newestText = "SELECT * FROM agent_keys WHERE agent_id = $1 ORDER BY registered_at DESC LIMIT $2";
+
+/** The same for the hot path, outside a transaction. */
+export async function readPublicKeyHistory(database: Database, agentId: string): Promise<NewestKeys> {
+  const rows = await database.statement<KeyRow>(newestText)(agentId, newestShown + 1);
+  return toHistory(cutKeys(rows, newestShown));
 }
 
 /** GET /v1/identity/{slug}/keys */

@@ -3,7 +3,8 @@
 import { and, eq, getTableColumns, inArray, isNull, sql } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import { agentSlug } from "#lib/contract/primitives";
-import type { Executor } from "#lib/db/client";
+import type { Database, Executor } from "#lib/db/client";
+import { withPlainBytes } from "#lib/db/plain-bytes";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
@@ -42,6 +43,19 @@ export async function findAgent(executor: Executor, slug: string) {
 }
 
 export type FoundAgent = NonNullable<Awaited<ReturnType<typeof findAgent>>>;
+
+const agentText = `SELECT agents.*, agents.xmin::text AS version, m.manifest, k.proven_at AS key_proven_at
+  FROM agents
+  LEFT JOIN tool_manifests m ON m.hash = agents.tool_manifest_hash
+  LEFT JOIN agent_keys k ON k.agent_id = agents.id AND k.retired_at IS NULL
+  WHERE agents.slug_key = $1`;
+
+/** The same for the hot path, outside a transaction. */
+export async function findPublicAgent(database: Database, slug: string): Promise<FoundAgent | null> {
+  if (!isSlug(slug)) return null;
+  const [row] = await database.statement<FoundAgent>(agentText)(slugKey(slug));
+  return row === undefined ? null : withPlainBytes(row);
+}
 
 type Registration = Pick<typeof agents.$inferSelect, "public_key" | "code_hash" | "tool_manifest_hash">;
 

@@ -20,8 +20,17 @@ import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks"
 import { parseCanonical } from "#lib/domain/statement";
 import { actorOf, type Principal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
-import { readNewestKeys, replaceKey } from "./agent-keys";
-import { agentNotFound, claimAgents, findAgent, isSlug, keyStatusOf, slugKey, slugTaken } from "./agents";
+import { type NewestKeys, readNewestKeys, replaceKey } from "./agent-keys";
+import {
+  agentNotFound,
+  claimAgents,
+  type FoundAgent,
+  findAgent,
+  isSlug,
+  keyStatusOf,
+  slugKey,
+  slugTaken,
+} from "./agents";
 
 type Profile = z.infer<typeof updateIdentityBody>;
 type Registration = z.infer<typeof registerBody>;
@@ -109,13 +118,10 @@ async function storeTools(
 export async function readIdentity(executor: Executor, slug: string): Promise<IdentityResponse> {
   const agent = await findAgent(executor, slug);
   if (agent === null) throw agentNotFound();
-  return describeIdentity(executor, agent);
+  return describeIdentity(agent, await readNewestKeys(executor, agent.id));
 }
 
-export async function describeIdentity(
-  executor: Executor,
-  agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>,
-): Promise<IdentityResponse> {
+export function describeIdentity(agent: FoundAgent, newestKeys: NewestKeys): IdentityResponse {
   const descriptions = agent.manifest ? parseCanonical(agent.manifest)?.["tool_descriptions"] : undefined;
   return {
     slug: agent.slug,
@@ -124,7 +130,7 @@ export async function describeIdentity(
     public_key: agent.public_key ? base64Encode(agent.public_key) : null,
     public_key_pem: agent.public_key ? encodePublicKeyPem(agent.public_key) : null,
     key_status: keyStatusOf(agent),
-    ...(await readNewestKeys(executor, agent.id)),
+    ...newestKeys,
     code_hash: agent.code_hash,
     model_id: agent.model_id,
     tool_manifest_hash: agent.tool_manifest_hash,

@@ -1,6 +1,7 @@
 /** GET /v1/agent/:slug: an agent's public attestations. */
 
-import { agentNotFound, findAgent } from "#lib/agents/agents";
+import { readPublicKeyHistory } from "#lib/agents/agent-keys";
+import { agentNotFound, findPublicAgent } from "#lib/agents/agents";
 import { describeIdentity } from "#lib/agents/identities";
 import type { Context } from "#lib/approvals/context";
 import type { FeedResponse } from "#lib/contract/identity";
@@ -69,15 +70,16 @@ export async function readAgentFeed(
   slug: string,
   { limit, cursor, ...filter }: PageQuery & FeedFilter,
 ): Promise<FeedResponse> {
-  const { db } = context.database;
+  const { database } = context;
   if (filter.action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
-  const agent = await findAgent(db, slug);
+  const agent = await findPublicAgent(database, slug);
   if (agent === null) throw agentNotFound();
-  const [{ shown, nextCursor }, total, identity] = await Promise.all([
+  const [{ shown, nextCursor }, total, newestKeys] = await Promise.all([
     readPage(context, agent, filter, { limit, cursor }),
     countListed(context, agent.id),
-    describeIdentity(db, agent),
+    readPublicKeyHistory(database, agent.id),
   ]);
+  const identity = describeIdentity(agent, newestKeys);
   return {
     slug: agent.slug,
     name: agent.name,
