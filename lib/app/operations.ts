@@ -129,7 +129,10 @@ async function answerRoute(route: Route, request: Asked, path: string): Promise<
     : { ...answer, text: null };
 }
 
-const patterns = routes.filter(({ isPattern }) => isPattern);
+/** With what comes before the first parameter, by which most are told apart. */
+const patterns = routes
+  .filter(({ isPattern }) => isPattern)
+  .map((route) => ({ route, start: route.path.slice(0, route.path.indexOf("{")) }));
 const byPath = new Map(
   routes
     .filter(({ isPattern }) => !isPattern)
@@ -137,9 +140,15 @@ const byPath = new Map(
 );
 
 const findMatching = (path: string): readonly Route[] =>
-  byPath.get(path) ?? patterns.filter(({ pattern }) => pattern.test(path));
+  byPath.get(path) ??
+  patterns
+    .filter(({ start, route }) => path.startsWith(start) && route.pattern.test(path))
+    .map(({ route }) => route);
 
-const pathOf = (request: Asked) => normalizePath(new URL(request.url).pathname);
+/** An address in which a URL's parser would change nothing. */
+const plainUrl = /^https?:\/\/[^/]+((?:\/[\w~-]+)+)$/;
+
+const pathOf = ({ url }: Asked) => plainUrl.exec(url)?.[1] ?? normalizePath(new URL(url).pathname);
 
 /** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
 export async function answerAsked(request: Asked): Promise<Answer | Response> {

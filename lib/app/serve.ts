@@ -98,9 +98,13 @@ export async function sendAnswer(answer: Answer | Response, outgoing: ServerResp
 }
 
 function sendText({ status, headers, text }: Answer, outgoing: ServerResponse): void {
-  const length = text === null ? {} : { "content-length": String(Buffer.byteLength(text)) };
-  outgoing.writeHead(status, { ...headers, ...length });
-  outgoing.end(text ?? undefined);
+  if (text === null) {
+    outgoing.writeHead(status, headers).end();
+    return;
+  }
+  const body = Buffer.from(text);
+  headers["content-length"] = String(body.length);
+  outgoing.writeHead(status, headers).end(body);
 }
 
 async function send(response: Answer | Response, outgoing: ServerResponse): Promise<void> {

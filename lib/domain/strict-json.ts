@@ -15,31 +15,45 @@ export function parseStrictJson(text: string, maxDepth: number = MAX_DEPTH): Jso
   if (text.length > MAX_CHARACTERS) throw new RangeError("longer than a million characters");
   if (!text.isWellFormed()) throw new RangeError("not well-formed Unicode");
   const value = JSON.parse(text) as JsonValue;
-  checkTokens(text, maxDepth);
+  const written = checkTokens(text, maxDepth);
+  // JSON.parse has kept one of two equal names, whose values are gone with the names in them.
+  if (countNames(value) !== written) throw new RangeError("a name occurs twice in one object");
   return value;
 }
 
-/** On text that JSON.parse has accepted, so the tokens are known to be in order. */
-function checkTokens(text: string, maxDepth: number): void {
-  const scopes: Set<string>[] = [];
+/** On text that JSON.parse has accepted, so the tokens are known to be in order. Returns how many names there are. */
+function checkTokens(text: string, maxDepth: number): number {
+  let depth = 0;
+  let names = 0;
   let lastString = "";
-  for (const [token] of text.matchAll(TOKEN)) {
+  for (const token of text.match(TOKEN) ?? []) {
     if (token === "{" || token === "[") {
-      if (scopes.push(new Set()) > maxDepth) throw new RangeError("nested too deeply");
-    } else if (token === "}" || token === "]") scopes.pop();
-    else if (token === ":") addName(scopes.at(-1), lastString);
-    else if (token.startsWith('"')) {
-      lastString = JSON.parse(token);
-      if (!lastString.isWellFormed()) throw new RangeError("a string with a lone surrogate");
-    } else checkNumber(token);
+      depth += 1;
+      if (depth > maxDepth) throw new RangeError("nested too deeply");
+    } else if (token === "}" || token === "]") depth -= 1;
+    else if (token === ":") {
+      // An object that is copied member by member would lose it, and two documents would get one hash.
+      if (lastString === '"__proto__"') throw new RangeError("a name is __proto__");
+      names += 1;
+    } else if (token.startsWith('"')) lastString = token.includes("\\") ? readEscapes(token) : token;
+    else checkNumber(token);
   }
+  return names;
 }
 
-function addName(names: Set<string> | undefined, name: string): void {
-  if (names?.has(name)) throw new RangeError("a name occurs twice in one object");
-  // An object that is copied member by member would lose it, and two documents would get one hash.
-  if (name === "__proto__") throw new RangeError("a name is __proto__");
-  names?.add(name);
+/** The string in quotes, without escapes if it has none that it needs. */
+function readEscapes(token: string): string {
+  const text: string = JSON.parse(token);
+  if (!text.isWellFormed()) throw new RangeError("a string with a lone surrogate");
+  return `"${text}"`;
+}
+
+function countNames(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const members = Object.values(value);
+  let names = Array.isArray(value) ? 0 : members.length;
+  for (const member of members) names += countNames(member);
+  return names;
 }
 
 const MAX_SHOWN_DIGITS = 40;

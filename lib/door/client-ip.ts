@@ -4,6 +4,7 @@
  */
 import ipaddr from "ipaddr.js";
 import type { Env } from "#lib/env";
+import { createRecent } from "#lib/workers/recent";
 import type { Asked } from "./exchange";
 
 /** Which proxies are believed. */
@@ -32,8 +33,21 @@ export function isNearby(bucket: string): boolean {
   return near.includes(ipaddr.parse(address).range());
 }
 
+/** The longest spelling of an IPv6 address; what is longer names a zone, or is none. */
+const longestAddress = 45;
+const buckets = createRecent<string>(10_000);
+
 /** IPv4 as it is (also when mapped into IPv6), IPv6 by its /64. */
 export function addressBucket(address: string): string {
+  if (address.length > longestAddress) return toBucket(address);
+  const known = buckets.get(address);
+  if (known !== undefined) return known;
+  const bucket = toBucket(address);
+  buckets.set(address, bucket);
+  return bucket;
+}
+
+function toBucket(address: string): string {
   if (!ipaddr.isValid(address)) return "unknown";
   const parsed = ipaddr.process(address.replace(/%.*$/, ""));
   if (parsed.kind() === "ipv4") return parsed.toString();

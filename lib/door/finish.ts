@@ -10,7 +10,7 @@ const lowerCase = (headers: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 const always = lowerCase({ ...everywhere, ...dataOnly });
-const overTls = lowerCase({ ...everywhere, ...dataOnly, ...strictTransport });
+const overTls = { ...always, ...lowerCase(strictTransport) };
 const forEveryone = { "access-control-allow-origin": "*", "access-control-expose-headers": exposed };
 
 export function finish<Kind extends Answer | Response>(
@@ -19,13 +19,11 @@ export function finish<Kind extends Answer | Response>(
   requestId: string,
   isForEveryone: boolean,
 ): Kind {
-  const added = {
-    ...(baseUrl.startsWith("https://") ? overTls : always),
-    "request-id": requestId,
-    ...(isForEveryone ? forEveryone : undefined),
-  };
-  if (answer instanceof Response)
-    for (const [name, value] of Object.entries(added)) answer.headers.set(name, value);
-  else Object.assign(answer.headers, added);
+  const fixed = baseUrl.startsWith("https://") ? overTls : always;
+  const added = isForEveryone ? [fixed, forEveryone] : [fixed];
+  if (answer instanceof Response) {
+    for (const [name, value] of added.flatMap(Object.entries)) answer.headers.set(name, value);
+    answer.headers.set("request-id", requestId);
+  } else Object.assign(answer.headers, ...added, { "request-id": requestId });
   return answer;
 }

@@ -2,6 +2,7 @@
  * A request body to a JSON object, strictly (lib/domain/strict-json.ts): UTF-8, at most 64 KiB counted as it
  * streams in, and no U+0000, which PostgreSQL's text cannot hold.
  */
+import { utf8Decode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { discard, readAtMost } from "#lib/domain/read-stream";
 import { parseStrictJson } from "#lib/domain/strict-json";
@@ -46,7 +47,7 @@ function parse(text: string): JsonValue {
 
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return utf8Decode(bytes);
   } catch {
     throw new AppError("bad_request", "the body is not UTF-8");
   }
@@ -64,9 +65,11 @@ function findNul(value: JsonValue, path: readonly string[]): FieldError[] {
 }
 
 export function parseStrictObject(bytes: Uint8Array): JsonObject {
-  const value = parse(decode(bytes));
+  const text = decode(bytes);
+  const value = parse(text);
   if (!isJsonObject(value)) throw new AppError("bad_request", "the body must be a JSON object");
-  const [first, ...others] = findNul(value, []);
+  // JSON has one way to write it.
+  const [first, ...others] = text.includes("\\u0000") ? findNul(value, []) : [];
   if (first) {
     const field = first.pointer.slice(1).replaceAll("/", ".") || "body";
     throw new AppError("validation_error", `${field}: ${first.message}`, { errors: [first, ...others] });
