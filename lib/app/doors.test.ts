@@ -152,7 +152,7 @@ describe("doors", () => {
       },
     });
     database.db = broken;
-    const failed = await test.call("GET", "/v1/agent/x", { key });
+    const failed = await test.call("GET", "/v1/identity/x", { key });
     const failedKeyed = await test.call("GET", "/v1/keys/info", { key });
     database.db = db;
     for (const [level, log] of kept) logger[level] = log;

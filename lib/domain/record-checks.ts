@@ -1,6 +1,6 @@
 /** The checks of what the service did: hashed, signed under a key of its own, and put into the log. */
 import { bytesEqual, sha256 } from "./bytes";
-import { verifyCheckpoint } from "./checkpoint";
+import type { CheckpointVerdict } from "./checkpoint";
 import { verifyEnvelope } from "./dsse";
 import { SIGNATURE_BYTES, type VerifyEd25519 } from "./ed25519";
 import { computeDsseKeyId } from "./ed25519-key";
@@ -25,6 +25,8 @@ export interface Subject {
   statement: ActionStatement | null;
   key: TrustedKey | undefined;
   verify: VerifyEd25519;
+  /** Of the receipt's checkpoint, under the log's key. */
+  checkpoint: CheckpointVerdict;
 }
 
 const whyWithout = { erased: "payload_erased", lost: "payload_lost", hidden: "payload_private" } as const;
@@ -80,9 +82,8 @@ export function checkKeyValidity({ receipt, key }: Subject): RecordOutcome {
 }
 
 export function checkLogInclusion(subject: Subject): RecordOutcome {
-  const { receipt, trust, payload, key } = subject;
+  const { receipt, payload, key, checkpoint } = subject;
   const { log } = receipt;
-  const checkpoint = verifyCheckpoint(log.checkpoint, trust.logKey, trust.verifySignature);
   if (!checkpoint.ok) return failBy(checkpoint);
   const { size, root } = checkpoint.checkpoint;
   if (size !== log.treeSize) return fail("checkpoint_mismatch");
@@ -121,8 +122,7 @@ function findMisfit({ receipt, payload, key }: Subject): RecordOutcome | undefin
   return undefined;
 }
 
-export function checkCheckpointSignature({ receipt, trust }: Subject): RecordOutcome {
-  const verdict = verifyCheckpoint(receipt.log.checkpoint, trust.logKey, trust.verifySignature);
+export function checkCheckpointSignature({ checkpoint: verdict }: Subject): RecordOutcome {
   return verdict.ok
     ? pass(`checkpoint of ${verdict.checkpoint.origin} at size ${verdict.checkpoint.size}`)
     : failBy(verdict);

@@ -4,6 +4,7 @@
  * this.
  */
 import { checkAgentRecord } from "./agent-record-check";
+import { verifyCheckpoint } from "./checkpoint";
 import { checkAgent, checkCode, checkHumanAuthorization, checkToolsUsed, checkZkProof } from "./claim-checks";
 import { verifyEd25519Strict } from "./ed25519";
 import { type Outcome, skip } from "./outcome";
@@ -73,6 +74,7 @@ export async function verifyAttestation(
         keyId === receipt.keyId && logOrigin === trust.logKey.name,
     ),
     verify: trust.verifySignature ?? verifyEd25519Strict,
+    checkpoint: verifyCheckpoint(receipt.log.checkpoint, trust.logKey, trust.verifySignature),
   };
   const zk = watchZkKey(costly);
   const bounds: Record<"not_before" | "not_after", TimeBound | null> = { not_before: null, not_after: null };

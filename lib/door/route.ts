@@ -58,6 +58,14 @@ export interface Call<Body, Query, Context extends DoorContext = DoorContext> {
   hold: IdempotencyHold | null;
 }
 
+/** JSON that was written before, for what stays the same for a while and is asked for often. */
+export class WrittenJson {
+  readonly text: string;
+  constructor(value: unknown) {
+    this.text = JSON.stringify(value);
+  }
+}
+
 export interface Reply {
   status?: number;
   /** JSON. */
@@ -112,7 +120,8 @@ function answerJson(status: number, text: string, headers: Record<string, string
 
 function toAnswer(reply: Reply | Response, headers: Record<string, string>): Answer | Response {
   if (!(reply instanceof Response)) {
-    return answerJson(reply.status ?? 200, JSON.stringify(reply.body), { ...headers, ...reply.headers });
+    const text = reply.body instanceof WrittenJson ? reply.body.text : JSON.stringify(reply.body);
+    return answerJson(reply.status ?? 200, text, { ...headers, ...reply.headers });
   }
   const merged = new Headers(reply.headers);
   for (const [name, value] of Object.entries(headers)) merged.set(name, value);

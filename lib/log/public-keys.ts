@@ -11,6 +11,7 @@ import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/domain/ed25519-ke
 import { pathOfLog } from "#lib/domain/log-epochs";
 import { encodeVerifierKey } from "#lib/domain/signed-note";
 import { encodeWitnessPolicy } from "#lib/domain/witness-policy";
+import { WrittenJson } from "#lib/door/route";
 import { readLogs } from "#lib/signing/log-keys";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import type { LogContext } from "./context";
@@ -127,6 +128,8 @@ async function describeKeys(context: LogContext, keys: PublishedKey[]) {
   };
 }
 
+type Described = Awaited<ReturnType<typeof describeKeys>>;
+
 /** Described once for each list of published keys, which is read again every second. */
 const described = new WeakMap<PublishedKey[], ReturnType<typeof describeKeys>>();
 
@@ -139,24 +142,49 @@ function describeOnce(context: LogContext, keys: PublishedKey[], isStale: boolea
   return made;
 }
 
-export async function readPublicKeys(context: LogContext): Promise<z.infer<typeof pubkeyResponse>> {
-  const keys = await context.keys.published();
-  const states = await context.database.statement<LogState>(statesText)();
-  let about = await describeOnce(context, keys, false);
-  // A log was begun since.
-  if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);
+type Witnesses = Awaited<ReturnType<typeof describeWitnesses>>;
+
+function describeAll(
+  { timeAuthorities }: LogContext,
+  about: Described,
+  states: readonly LogState[],
+  witnesses: Witnesses,
+): z.infer<typeof pubkeyResponse> {
   const logs = about.logs.map(({ id, opened_by, ...log }) => {
     const state = states.find((one) => one.id === id);
     if (state === undefined) throw new Error(`log ${id} is gone`);
     return { ...log, size: state.size, closed_at: state.closed_at?.toISOString() ?? null, opened_by };
   });
+  const { origin, vkey, url } = requireOpen(logs);
+  const { current, zk, key_events } = about;
+  const time_authorities = timeAuthorities.map(encodeCertificatePem);
+  return { ...current, log: { origin, vkey, url, witnesses, time_authorities }, logs, zk, key_events };
+}
+
+function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): Log {
   const open = logs.find((log) => log.closed_at === null);
   if (!open) throw new Error("the database has no open log");
-  const { origin, vkey, url } = open;
-  const { current, zk, key_events } = about;
-  const witnesses = await describeWitnesses(context, vkey);
-  const time_authorities = context.timeAuthorities.map(encodeCertificatePem);
-  return { ...current, log: { origin, vkey, url, witnesses, time_authorities }, logs, zk, key_events };
+  return open;
+}
+
+/** The last answer from each description of keys, and what else it was made from. */
+const written = new WeakMap<Described, { from: string; json: WrittenJson }>();
+
+/** The answer, written again only if the logs or the witnesses have come further. */
+export async function readPublicKeys(context: LogContext): Promise<WrittenJson> {
+  const keys = await context.keys.published();
+  const states = await context.database.statement<LogState>(statesText)();
+  let about = await describeOnce(context, keys, false);
+  // A log was begun since.
+  if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);
+  const open = about.logs.find(({ id }) => id === requireOpen(states).id);
+  const witnesses = await describeWitnesses(context, open?.vkey ?? "");
+  const from = JSON.stringify([states, witnesses]);
+  const known = written.get(about);
+  if (known?.from === from) return known.json;
+  const json = new WrittenJson(describeAll(context, about, states, witnesses));
+  written.set(about, { from, json });
+  return json;
 }
 
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */
