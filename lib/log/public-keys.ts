@@ -167,18 +167,28 @@ function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): 
   return open;
 }
 
-/** The last answer from each description of keys, and what else it was made from. */
-const written = new WeakMap<Described, { from: string; json: WrittenJson }>();
-
-/** The answer, written again only if the logs or the witnesses have come further. */
-export async function readPublicKeys(context: LogContext): Promise<WrittenJson> {
+/** What the answer is made from, read anew but for the description of the keys. */
+async function findParts(context: LogContext) {
   const keys = await context.keys.published();
   const states = await context.database.statement<LogState>(statesText)();
   let about = await describeOnce(context, keys, false);
   // A log was begun since.
   if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);
   const open = about.logs.find(({ id }) => id === requireOpen(states).id);
-  const witnesses = await describeWitnesses(context, open?.vkey ?? "");
+  return { about, states, witnesses: await describeWitnesses(context, open?.vkey ?? "") };
+}
+
+export async function readPublicKeys(context: LogContext): Promise<z.infer<typeof pubkeyResponse>> {
+  const { about, states, witnesses } = await findParts(context);
+  return describeAll(context, about, states, witnesses);
+}
+
+/** The last answer from each description of keys, and what else it was made from. */
+const written = new WeakMap<Described, { from: string; json: WrittenJson }>();
+
+/** The same, written again only if the logs or the witnesses have come further. */
+export async function writePublicKeys(context: LogContext): Promise<WrittenJson> {
+  const { about, states, witnesses } = await findParts(context);
   const from = JSON.stringify([states, witnesses]);
   const known = written.get(about);
   if (known?.from === from) return known.json;

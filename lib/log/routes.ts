@@ -5,7 +5,7 @@ import type { serviceOperations } from "#lib/contract/operations-service";
 import type { Runs } from "#lib/door/route";
 import { AppError } from "#lib/errors";
 import type { LogContext } from "./context";
-import { readJwks, readPublicKeys } from "./public-keys";
+import { readJwks, writePublicKeys } from "./public-keys";
 import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "./public-log";
 import { readStatements } from "./statements";
 
@@ -65,7 +65,7 @@ export const logRuns: Runs<
   LogContext
 > = {
   pubkey: async ({ context }) => ({
-    body: await readPublicKeys(context),
+    body: await writePublicKeys(context),
     headers: { "cache-control": "public, max-age=60" },
   }),
   jwks: async ({ context }) => ({
