@@ -49,7 +49,7 @@ export interface App extends Door<Context> {
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
-  /** What the production server has made for pages that Next renders (kept-verifications.ts). */
+  /** What the production server has made for pages that Next renders (kept-records.ts). */
   handedOver: Map<string, Promise<unknown>>;
   /** Before it stops: it answers as before, asks everyone to go elsewhere, and lets nobody wait. */
   leave(): void;

@@ -1,5 +1,5 @@
 /** GET /v1/agent/:slug/record: every entry of an agent's record, private and erased ones by their hash alone. */
-import { agentNotFound, findAgent } from "#lib/agents/agents";
+import { agentNotFound, findPublicAgent } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import type { RecordEntry, RecordQuery, RecordResponse } from "#lib/contract/record";
 import { withPlainBytes } from "#lib/db/plain-bytes";
@@ -58,7 +58,7 @@ export async function readAgentRecord(
   slug: string,
   { from, limit }: RecordQuery,
 ): Promise<RecordResponse> {
-  const agent = await findAgent(context.database.db, slug);
+  const agent = await findPublicAgent(context.database, slug);
   if (agent === null) throw agentNotFound();
   // Before the entries, so that they lead to its row and beyond.
   const snapshot = await readRecordSnapshot(context, agent.id);

@@ -1,23 +1,20 @@
-/** What an agent's page is made from: the feed of the API, with the page's filters. */
+/** What Next renders an agent's page from, with the page's filters. */
 import { headers } from "next/headers";
 import { cache } from "react";
 import { listAgentKeys } from "#lib/agents/agent-keys";
 import { getApp } from "#lib/app/app";
+import { findHandedOver } from "#lib/app/kept-records";
 import { countPage } from "#lib/app/page-limits";
-import { readAgentFeed } from "#lib/attestations/feed";
-import { readAgentRecord } from "#lib/attestations/record";
-import type { FeedResponse, KeyHistoryResponse } from "#lib/contract/identity";
+import type { KeyHistoryResponse } from "#lib/contract/identity";
 import { approvalMethods } from "#lib/contract/portal-attestations";
 import { warningsFilter } from "#lib/contract/warnings";
-import { readPublicly } from "#lib/door/read-publicly";
 import { AppError } from "#lib/errors";
+import { type AgentPage, entriesShown, readAgentForPage } from "./public-agent";
 
 export type LoadedAgent =
-  | { kind: "found"; agent: FeedResponse; recordLength: number }
+  | ({ kind: "found" } & AgentPage)
   | { kind: "unknown" }
   | { kind: "refused"; detail: string };
-
-const entriesShown = 20;
 
 type Refused = Exclude<LoadedAgent, { kind: "found" }>;
 
@@ -54,19 +51,19 @@ export const loadAgent = cache(
     warnings?: string,
     cursor?: string,
   ): Promise<LoadedAgent> => {
-    const { context } = await getApp();
+    const app = await getApp();
     try {
-      await countPage(await headers(), "feed");
-      const page: Parameters<typeof readAgentFeed>[2] = {
-        limit: entriesShown,
+      const asked = await headers();
+      const handedOver = findHandedOver<AgentPage>(app, asked);
+      if (handedOver !== null) return { kind: "found", ...(await handedOver) };
+      await countPage(asked, "feed");
+      const page: Parameters<typeof readAgentForPage>[2] = {
         cursor,
         approval: approvalMethods.find((known) => known === approval),
         action: action?.slice(0, 200),
         warnings: warningsFilter.catch(undefined).parse(warnings),
       };
-      const agent = await readPublicly(context, (from) => readAgentFeed(from, slug, page));
-      const { head } = await readAgentRecord(context, agent.slug, { from: 1, limit: 1 });
-      return { kind: "found", agent, recordLength: head.sequence };
+      return { kind: "found", ...(await readAgentForPage(app.context, slug, page)) };
     } catch (error) {
       return describeRefusal(error);
     }

@@ -4,14 +4,18 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import next from "next";
 import { getApp } from "#lib/app/app";
 import { createKeptPages } from "#lib/app/kept-pages";
-import { createKeptVerifications } from "#lib/app/kept-verifications";
+import { createKeptRecords } from "#lib/app/kept-records";
 import { createPageGate } from "#lib/app/page-gate";
 import { vouchForPeer } from "#lib/app/peer";
 import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/app/serve";
 import type { Database } from "#lib/db/client";
 import { listStaticFiles } from "#lib/door/static-assets";
 import { logger } from "#lib/logger";
+import { readAgentForPage } from "./public-agent";
 import { verifyForPage } from "./public-verification";
+
+const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+const agentPath = /^\/agent\/([\w.-]+)$/;
 
 async function openNext(port: number) {
   // What an earlier version's picture optimizer kept of records that may be erased by now.
@@ -50,10 +54,16 @@ export async function openPages(): Promise<RequestListener> {
   const files = await listStaticFiles(".next/static");
   const { host } = new URL(env.baseUrl);
   const keptPages = createKeptPages(host);
-  const keptVerifications = createKeptVerifications({
+  const keptRecords = createKeptRecords({
     host,
     handedOver,
-    load: (id, incoming) => verifyForPage(context, id, addressOf(incoming, peerSecret, env)),
+    views: [
+      {
+        pattern: attestationPath,
+        load: (id, incoming) => verifyForPage(context, id, addressOf(incoming, peerSecret, env)),
+      },
+      { pattern: agentPath, load: (slug) => readAgentForPage(context, slug) },
+    ],
     nowMs: () => performance.now(),
   });
   const gate = createPageGate();
@@ -63,7 +73,7 @@ export async function openPages(): Promise<RequestListener> {
     if (await serveRefusal(incoming, outgoing, peerSecret)) return;
     if (keptPages.serve(incoming, outgoing)) return;
     explainFailure(outgoing, context.database);
-    if (await keptVerifications.serve(incoming, outgoing)) return;
+    if (await keptRecords.serve(incoming, outgoing)) return;
     if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
     else await serveInTurn(gate, incoming, outgoing, handlePage);
   };

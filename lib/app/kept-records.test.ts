@@ -2,7 +2,7 @@ import { createServer, request as sendRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { createKeptVerifications, HANDED_OVER_HEADER, type KeptVerifications } from "./kept-verifications";
+import { createKeptRecords, HANDED_OVER_HEADER, type KeptRecords } from "./kept-records";
 
 const id = "01a207ba-4429-7cda-8900-14acd2e27e3a";
 const path = `/verify/agent/${id}`;
@@ -11,7 +11,7 @@ let stored: unknown;
 let asked: string[] = [];
 /** What Next saw of each request that it made a page for. */
 let made: Record<string, unknown>[] = [];
-let kept: KeptVerifications;
+let kept: KeptRecords;
 let nowMs = 0;
 
 /** In Next's place: renders what was handed over. */
@@ -65,7 +65,8 @@ beforeEach(() => {
     if (stored === null) throw new Error("not found");
     return structuredClone(stored);
   };
-  kept = createKeptVerifications({ host: "localhost:3000", load, handedOver, nowMs: () => nowMs });
+  const views = [{ pattern: /^\/verify\/[^/]+\/([0-9a-f-]{36})$/, load }];
+  kept = createKeptRecords({ host: "localhost:3000", views, handedOver, nowMs: () => nowMs });
 });
 afterEach(() => {
   vi.useRealTimers();

@@ -1,7 +1,7 @@
 /**
- * The public pages of attestations. Every visit runs the verification anew, from the stored bytes. Rendering costs twenty
- * times as much, so the page that it led to is kept for a minute, and answered again while every byte of what it is
- * made from is the same: after an erasure, a revoked key or a changed row the very next visit gets another page.
+ * The public pages of attestations and agents. Every visit reads and verifies the stored bytes anew. Rendering costs
+ * twenty times as much, so the page that it led to is kept for a minute, and answered again while every byte of what it
+ * is made from is the same: after an erasure, a revoked key or a changed row the very next visit gets another page.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -11,16 +11,31 @@ import { answerKept, collectPage, type KeptPage, makeImpersonal, themeOf } from 
 /** Names what is handed over to the page that Next renders; nobody outside can guess it. */
 export const HANDED_OVER_HEADER = "x-countersign-handed-over";
 
-export interface KeptVerifications {
+export interface KeptRecords {
   /** Answers; false: Next has to make the page, from what is handed over, and what it answers is kept. */
   serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean>;
 }
 
-export interface KeptVerificationsOptions {
+/** For the page: what {@link KeptRecords} has loaded for this request; null if the page must load it. */
+export function findHandedOver<Value>(
+  { handedOver }: { handedOver: ReadonlyMap<string, Promise<unknown>> },
+  headers: Pick<Headers, "get">,
+): Promise<Value> | null {
+  const found = handedOver.get(headers.get(HANDED_OVER_HEADER) ?? "");
+  return (found as Promise<Value> | undefined) ?? null;
+}
+
+interface View {
+  /** Of the path; its group names the record. */
+  pattern: RegExp;
+  /** What the page is made from. */
+  load(name: string, incoming: IncomingMessage): Promise<unknown>;
+}
+
+export interface KeptRecordsOptions {
   /** That of PUBLIC_BASE_URL. */
   host: string;
-  /** What the page is made from. */
-  load(id: string, incoming: IncomingMessage): Promise<unknown>;
+  views: readonly View[];
   handedOver: Map<string, Promise<unknown>>;
   nowMs(): number;
 }
@@ -31,22 +46,25 @@ interface Kept {
   madeMs: number;
 }
 
-const pagePath = /^\/verify\/[a-z0-9_.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 /** Some 30 MB. */
 const maxKept = 200;
 /** What is erased stays in memory no longer than this. */
 const maxAgeMs = 60_000;
 
-/** Null for what Next answers with something else than the page. */
-function idOf({ method, url = "/", headers }: IncomingMessage): string | null {
-  const isPage = (method === "GET" || method === "HEAD") && headers["rsc"] === undefined;
-  return isPage ? (pagePath.exec(url)?.[1] ?? null) : null;
+/** Starts to load what the page is made from; null for what Next answers with something else than the page. */
+function loadFor(views: readonly View[], incoming: IncomingMessage): Promise<unknown> | null {
+  const { method, url = "/", headers } = incoming;
+  if ((method !== "GET" && method !== "HEAD") || headers["rsc"] !== undefined) return null;
+  for (const { pattern, load } of views) {
+    const name = pattern.exec(url)?.[1];
+    if (name !== undefined) return load(name, incoming);
+  }
+  return null;
 }
 
 const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
-export function createKeptVerifications(options: KeptVerificationsOptions): KeptVerifications {
-  const { host, load, handedOver, nowMs } = options;
+export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecordsOptions): KeptRecords {
   const pages = createRecent<Kept>(maxKept);
 
   function keepFor(key: string, page: Kept): void {
@@ -67,10 +85,9 @@ export function createKeptVerifications(options: KeptVerificationsOptions): Kept
   return {
     async serve(incoming, outgoing) {
       delete incoming.headers[HANDED_OVER_HEADER];
-      const id = idOf(incoming);
-      if (id === null) return false;
+      const loading = loadFor(views, incoming);
+      if (loading === null) return false;
       const key = `${incoming.url} ${themeOf(incoming.headers.cookie)}`;
-      const loading = load(id, incoming);
       const digest = await loading.then(digestOf, () => null);
       const known = pages.get(key);
       if (known !== undefined && known.digest === digest && nowMs() - known.madeMs < maxAgeMs) {
