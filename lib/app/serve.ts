@@ -64,10 +64,16 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (incoming.destroyed) throw new Error("the connection was closed");
     const chunks: Buffer[] = [];
+    let isWhole = false;
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
-    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    incoming.once("end", () => {
+      isWhole = true;
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    });
     incoming.once("error", reject);
-    incoming.once("close", () => reject(new Error("the connection was closed")));
+    incoming.once("close", () => {
+      if (!isWhole) reject(new Error("the connection was closed"));
+    });
   });
 }
 

@@ -65,11 +65,13 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
 
 async function consume(context: DoorContext, policy: LimitPolicy, key: string) {
   const state = await context.limiter.consume(policy, key);
-  const nowMs = context.clock().getTime();
-  if (!state.allowed) count("limit refused", policy.name);
-  if (!state.allowed) throw limitExceeded(policy, state, nowMs);
-  return { headers: limitHeaders(policy, state, nowMs), remaining: state.remaining };
+  if (state.allowed) return { policy, state };
+  count("limit refused", policy.name);
+  throw limitExceeded(policy, state, context.clock().getTime());
 }
+
+const describe = ({ clock }: DoorContext, { policy, state }: Awaited<ReturnType<typeof consume>>) =>
+  limitHeaders(policy, state, clock().getTime());
 
 /**
  * The limit of the key and then that of its organization, so that many keys do not multiply it; the headers describe
@@ -83,7 +85,7 @@ export async function enforceKeyLimit(
 ): Promise<Record<string, string>> {
   const ofKey = await consume(context, policies.key, caller.keyId);
   const ofAll = await consume(context, policies.organization, caller.organizationId);
-  return ofAll.remaining < ofKey.remaining ? ofAll.headers : ofKey.headers;
+  return describe(context, ofAll.state.remaining < ofKey.state.remaining ? ofAll : ofKey);
 }
 
 export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: number): AppError {
@@ -100,5 +102,5 @@ export async function enforceLimit(
   policy: LimitPolicy,
   key: string,
 ): Promise<Record<string, string>> {
-  return (await consume(context, policy, key)).headers;
+  return describe(context, await consume(context, policy, key));
 }
