@@ -32,6 +32,7 @@ const answers: Record<RecordReport["checks"][number]["status"], { tone: Tone; te
 
 function titleOf({ ok, claimed, head, checks }: RecordReport): string {
   const all = claimed.toLocaleString("en");
+  if (ok && claimed === 1) return "Complete: its one entry is as it was signed";
   if (ok) return `Complete: all ${all} entries, none missing, none moved`;
   if (head.sequence < claimed)
     return `Not complete: your browser could follow it to number ${head.sequence.toLocaleString("en")} of ${all}`;
