@@ -83,10 +83,14 @@ export function collectPage(outgoing: ServerResponse, keep: (page: KeptPage) => 
   });
 }
 
-/** As text; null for a coding that is not known here. */
+/** As text; null for a coding that is not known here, and for what is not whole. */
 function decode(body: Buffer, coding: unknown): string | null {
   if (coding === undefined) return body.toString();
-  return coding === "gzip" ? gunzipSync(body).toString() : null;
+  try {
+    return coding === "gzip" ? gunzipSync(body).toString() : null;
+  } catch {
+    return null;
+  }
 }
 
 function readPage(outgoing: ServerResponse, sent: Buffer): KeptPage | null {

@@ -67,10 +67,13 @@ const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(
 export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecordsOptions): KeptRecords {
   const pages = createRecent<Kept>(maxKept);
 
-  function keepFor(key: string, page: Kept): void {
-    pages.set(key, page);
+  function keepFor(key: string, kept: Kept): void {
+    pages.set(key, kept);
+    const { digest, madeMs } = kept;
+    // It holds no page: on a busy log one takes the place of another all the time.
     const forget = () => {
-      if (pages.get(key) === page) pages.forget(key);
+      const now = pages.get(key);
+      if (now?.digest === digest && now.madeMs === madeMs) pages.forget(key);
     };
     setTimeout(forget, maxAgeMs).unref();
   }
