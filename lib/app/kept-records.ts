@@ -1,5 +1,5 @@
 /**
- * The public pages of attestations and agents. Every visit reads and verifies the stored bytes anew. Rendering costs
+ * The public pages of attestations and agents. Every visit reads and verifies the stored bytes. Rendering costs
  * twenty times as much, so the page that it led to is kept for a minute, and answered again while every byte of what it
  * is made from is the same: after an erasure, a revoked key or a changed row the very next visit gets another page.
  */

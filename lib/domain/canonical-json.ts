@@ -12,54 +12,36 @@ export type JsonObject = { [name: string]: JsonValue };
 function inOrder(value: JsonValue): JsonValue | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
   if (typeof value !== "object" || value === null) return value;
-  return Array.isArray(value) ? elementsInOrder(value) : membersInOrder(value);
-}
-
-function elementsInOrder(values: JsonValue[]): JsonValue[] | undefined {
-  let ordered: JsonValue[] | null = null;
-  for (const [i, value] of values.entries()) {
-    const one = inOrder(value);
-    if (one === undefined) return undefined;
-    if (one !== value) ordered ??= [...values];
-    if (ordered !== null) ordered[i] = one;
-  }
-  return ordered ?? values;
-}
-
-const isPlainName = (name: string) => !/^\d|^__proto__$|^toJSON$/.test(name);
-
-function membersInOrder(value: JsonObject): JsonObject | undefined {
-  const names = Object.keys(value);
-  if (!names.every(isPlainName)) return undefined;
-  const isSorted = names.every((name, i) => i === 0 || name > (names[i - 1] as string));
-  let ordered: JsonObject | null = isSorted ? null : {};
-  for (const name of isSorted ? names : names.sort()) {
-    const member = value[name] as JsonValue;
+  const isList = Array.isArray(value);
+  const members = value as JsonObject;
+  const written = Object.keys(value);
+  if (!isList && written.some((name) => /^\d|^__proto__$/.test(name))) return undefined;
+  const names = isList ? written : [...written].sort();
+  let ordered: JsonObject | null = names.every((name, i) => name === written[i]) ? null : {};
+  for (const name of names) {
+    const member = members[name] as JsonValue;
     const one = inOrder(member);
     if (one === undefined) return undefined;
-    if (one !== member) ordered ??= { ...value };
+    if (one !== member) ordered ??= (isList ? [...value] : { ...value }) as JsonObject;
     if (ordered !== null) ordered[name] = one;
   }
   return ordered ?? value;
 }
 
-/** JSON.stringify writes numbers and strings as RFC 8785 does, but for lone surrogates, which it escapes. */
-const hasSurrogates = (text: string) => text.includes("\\ud");
-
-/** Most values are written in half the time; the library decides the rest. */
+/**
+ * Most values are written by JSON.stringify, in half the time. It writes numbers and strings as RFC 8785 does, but for
+ * lone surrogates, which it escapes; the library decides the rest.
+ */
 export function canonicalJson(value: JsonValue): string {
   const ordered = inOrder(value);
-  const written = ordered === undefined ? undefined : JSON.stringify(ordered);
-  const text = written === undefined || hasSurrogates(written) ? canonicalize(value) : written;
+  const written = ordered === undefined ? "\\ud" : JSON.stringify(ordered);
+  const text = written.includes("\\ud") ? canonicalize(value) : written;
   if (text === undefined) throw new TypeError("not a JSON value");
   return text;
 }
 
 /** Whether the text, which `value` was parsed from, is its canonical spelling. */
-export function isCanonicalText(text: string, value: JsonValue): boolean {
-  const isWritten = !hasSurrogates(text) && JSON.stringify(value) === text && inOrder(value) === value;
-  return isWritten || canonicalJson(value) === text;
-}
+export const isCanonicalText = (text: string, value: JsonValue): boolean => canonicalJson(value) === text;
 
 /** The UTF-8 bytes that are hashed and signed. */
 export function canonicalBytes(value: JsonValue): Uint8Array {

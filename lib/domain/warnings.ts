@@ -96,10 +96,7 @@ export function factsOfStatement(
   manifest: Uint8Array | null,
 ): WarningFacts {
   return {
-    agent_authenticated: verdicts.agent_authenticated,
-    code_hash_verified: verdicts.code_hash_verified,
-    tools_authorized: verdicts.tools_authorized,
-    ...(verdicts.client_gap !== undefined && { client_gap: verdicts.client_gap }),
+    ...verdicts,
     human_approval_method: approval.method,
     human_approval_environment: approval.method === "proof_of_personhood" ? approval.environment : null,
     unregisteredTools: listUnregisteredTools(request, registered.tool_manifest_hash, manifest),

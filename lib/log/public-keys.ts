@@ -167,7 +167,7 @@ function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): 
   return open;
 }
 
-/** What the answer is made from, read anew but for the description of the keys. */
+/** What the answer is made from, read each time but for the description of the keys. */
 async function findParts(context: LogContext) {
   const keys = await context.keys.published();
   const states = await context.database.statement<LogState>(statesText)();
