@@ -34,6 +34,7 @@ import { createShortMemory } from "#lib/workers/short-memory";
 import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/workers/zk-worker-pool";
 import { appSlot } from "./app-slot";
 import { startBackground } from "./background";
+import type { HandedOver } from "./kept-records";
 import { type OpenedLog, openLog } from "./open-log";
 import { openMailer } from "./open-mailer";
 import { openTime } from "./open-time";
@@ -50,7 +51,7 @@ export interface App extends Door<Context> {
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
   /** What the production server has made for pages that Next renders (kept-records.ts). */
-  handedOver: Map<string, Promise<unknown>>;
+  handedOver: Map<string, HandedOver>;
   /** Before it stops: it answers as before, asks everyone to go elsewhere, and lets nobody wait. */
   leave(): void;
   close(): Promise<void>;

@@ -2,11 +2,17 @@ import { createServer, request as sendRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { createKeptRecords, HANDED_OVER_HEADER, type KeptRecords } from "./kept-records";
+import {
+  createKeptRecords,
+  HANDED_OVER_HEADER,
+  type HandedOver,
+  type KeptRecords,
+  takeHandedOver,
+} from "./kept-records";
 
 const id = "01a207ba-4429-7cda-8900-14acd2e27e3a";
 const path = `/verify/agent/${id}`;
-const handedOver = new Map<string, Promise<unknown>>();
+const handedOver = new Map<string, HandedOver>();
 let stored: unknown;
 let asked: string[] = [];
 /** What Next saw of each request that it made a page for. */
@@ -14,13 +20,17 @@ let made: Record<string, unknown>[] = [];
 let kept: KeptRecords;
 let nowMs = 0;
 let isBroken = false;
+/** Until it is the page's turn. */
+let waitMs = 0;
 
 /** In Next's place: renders what was handed over. */
 const server = createServer(async (incoming, outgoing) => {
   if (await kept.serve(incoming, outgoing)) return;
   made.push({ url: incoming.url, ...incoming.headers });
-  const name = String(incoming.headers[HANDED_OVER_HEADER]);
-  const text = await (handedOver.get(name) ?? Promise.resolve("nothing handed over")).then(
+  nowMs += waitMs;
+  const headers = new Headers({ [HANDED_OVER_HEADER]: String(incoming.headers[HANDED_OVER_HEADER]) });
+  const taken = takeHandedOver({ handedOver }, headers, nowMs);
+  const text = await (taken ?? Promise.resolve("nothing handed over")).then(
     (value) => JSON.stringify(value),
     () => null,
   );
@@ -144,6 +154,16 @@ it("keeps a page for a minute, and no longer in memory", async () => {
   expect(made).toHaveLength(3);
 });
 
+it("hands over nothing that was loaded long before the page's turn, and keeps no such page", async () => {
+  waitMs = 1_001;
+  expect((await ask(path)).text).toContain("nothing handed over");
+  waitMs = 999;
+  expect((await ask(path)).text).toContain("Paid");
+  waitMs = 0;
+  await ask(path);
+  expect(made).toHaveLength(2);
+});
+
 it("keeps a page for each theme, and nothing that isn't exactly the page", async () => {
   expect((await ask(path, { cookie: "theme=dark" })).text).toContain("theme=dark");
   expect((await ask(path)).text).not.toContain("theme=dark");
@@ -157,7 +177,8 @@ it("keeps a page for each theme, and nothing that isn't exactly the page", async
 });
 
 it("lets nobody outside name what is handed over", async () => {
-  handedOver.set("guessed", Promise.resolve("somebody else's"));
+  const loading = Promise.resolve("somebody else's");
+  handedOver.set("guessed", { loading, sinceMs: 0, isTaken: false });
   const answer = await ask(`${path}?a=b`, { [HANDED_OVER_HEADER]: "guessed" });
   handedOver.delete("guessed");
   expect(answer.text).toContain("nothing handed over");

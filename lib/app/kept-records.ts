@@ -16,13 +16,27 @@ export interface KeptRecords {
   serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean>;
 }
 
-/** For the page: what {@link KeptRecords} has loaded for this request; null if the page must load it. */
-export function findHandedOver<Value>(
-  { handedOver }: { handedOver: ReadonlyMap<string, Promise<unknown>> },
+/** What was loaded for a request that Next answers. */
+export interface HandedOver {
+  loading: Promise<unknown>;
+  sinceMs: number;
+  /** The page is made from it. */
+  isTaken: boolean;
+}
+
+/** A page may wait for its turn, and what it shows may be erased meanwhile: what is older is loaded again. */
+const freshMs = 1_000;
+
+/** For the page: what was loaded for this request; null if the page must load it. */
+export function takeHandedOver<Value>(
+  { handedOver }: { handedOver: ReadonlyMap<string, HandedOver> },
   headers: Pick<Headers, "get">,
+  nowMs: number = performance.now(),
 ): Promise<Value> | null {
   const found = handedOver.get(headers.get(HANDED_OVER_HEADER) ?? "");
-  return (found as Promise<Value> | undefined) ?? null;
+  if (found === undefined || nowMs - found.sinceMs > freshMs) return null;
+  found.isTaken = true;
+  return found.loading as Promise<Value>;
 }
 
 interface View {
@@ -36,7 +50,8 @@ export interface KeptRecordsOptions {
   /** That of PUBLIC_BASE_URL. */
   host: string;
   views: readonly View[];
-  handedOver: Map<string, Promise<unknown>>;
+  handedOver: Map<string, HandedOver>;
+  /** As performance.now(). */
   nowMs(): number;
 }
 
@@ -78,11 +93,13 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
     setTimeout(forget, maxAgeMs).unref();
   }
 
-  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, loading: Promise<unknown>): void {
+  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, loading: Promise<unknown>) {
     const name = randomBytes(16).toString("hex");
-    handedOver.set(name, loading);
+    const made: HandedOver = { loading, sinceMs: nowMs(), isTaken: false };
+    handedOver.set(name, made);
     outgoing.once("close", () => handedOver.delete(name));
     incoming.headers[HANDED_OVER_HEADER] = name;
+    return made;
   }
 
   return {
@@ -98,10 +115,12 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
         return true;
       }
       pages.forget(key);
-      handOver(incoming, outgoing, loading);
+      const made = handOver(incoming, outgoing, loading);
       if (digest === null) return false;
       makeImpersonal(incoming, host, incoming.url ?? "/");
-      collectPage(outgoing, (page) => keepFor(key, { digest, page, madeMs: nowMs() }));
+      collectPage(outgoing, (page) => {
+        if (made.isTaken) keepFor(key, { digest, page, madeMs: made.sinceMs });
+      });
       return false;
     },
   };

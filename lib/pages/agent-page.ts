@@ -3,7 +3,7 @@ import { headers } from "next/headers";
 import { cache } from "react";
 import { listAgentKeys } from "#lib/agents/agent-keys";
 import { getApp } from "#lib/app/app";
-import { findHandedOver } from "#lib/app/kept-records";
+import { takeHandedOver } from "#lib/app/kept-records";
 import { countPage } from "#lib/app/page-limits";
 import type { KeyHistoryResponse } from "#lib/contract/identity";
 import { approvalMethods } from "#lib/contract/portal-attestations";
@@ -54,7 +54,7 @@ export const loadAgent = cache(
     const app = await getApp();
     try {
       const asked = await headers();
-      const handedOver = findHandedOver<AgentPage>(app, asked);
+      const handedOver = takeHandedOver<AgentPage>(app, asked);
       if (handedOver !== null) return { kind: "found", ...(await handedOver) };
       await countPage(asked, "feed");
       const page: Parameters<typeof readAgentForPage>[2] = {

@@ -3,7 +3,7 @@
 import { headers } from "next/headers";
 import { cache } from "react";
 import { type App, getApp } from "#lib/app/app";
-import { findHandedOver } from "#lib/app/kept-records";
+import { takeHandedOver } from "#lib/app/kept-records";
 import { countPage } from "#lib/app/page-limits";
 import { requestAddress } from "#lib/app/request-address";
 import { AppError } from "#lib/errors";
@@ -17,7 +17,7 @@ export type LoadedVerification =
 /** What the production server has handed over for this request, or made here. */
 async function findVerification(app: App, id: string): Promise<VerificationPage> {
   const asked = await headers();
-  const handedOver = findHandedOver<VerificationPage>(app, asked);
+  const handedOver = takeHandedOver<VerificationPage>(app, asked);
   if (handedOver !== null) return handedOver;
   await countPage(asked, "verify");
   return verifyForPage(app.context, id, requestAddress(app, asked));
