@@ -1,7 +1,7 @@
 /**
  * The page of an attestation, which verifies it, against a dynamic page of a plain Next application with one query: one
- * page that stays the same, and another page at every visit, more of them than are kept. They are asked for from many
- * addresses, because one address has one page under way at once.
+ * page that stays the same, and another page at every visit, more of them than are kept. They are asked for as browsers
+ * do, and from many addresses, because one address has one page under way at once.
  */
 import { attestMany, readerSlug, recordMany } from "./fill.mjs";
 import { httpRequest, runLoad } from "./load.mjs";
@@ -21,7 +21,10 @@ export async function run(servers, { seconds }) {
   const [row] = await recordMany(await servers.fastify(), 1);
   const side = ({ port, meter }, paths) => {
     const requests = Array.from({ length: addresses * paths.length }, (_, i) =>
-      httpRequest(port, "GET", paths[i % paths.length], { address: `198.51.100.${i % addresses}` }),
+      httpRequest(port, "GET", paths[i % paths.length], {
+        address: `198.51.100.${i % addresses}`,
+        isBrowser: true,
+      }),
     );
     let sent = 0;
     const next = () => requests[sent++ % requests.length];

@@ -6,13 +6,17 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { quantile } from "./figures.mjs";
 
-/** Bytes of one HTTP/1.1 request; `address`: of a client behind the reverse proxy that the benchmark plays. */
-export function httpRequest(port, method, path, { key, body, address } = {}) {
+/**
+ * Bytes of one HTTP/1.1 request; `address`: of a client behind the reverse proxy that the benchmark plays;
+ * `isBrowser`: it takes gzip.
+ */
+export function httpRequest(port, method, path, { key, body, address, isBrowser = false } = {}) {
   const text = body === undefined ? "" : JSON.stringify(body);
   const head = [
     `${method} ${path} HTTP/1.1`,
     `host: localhost:${port}`,
     ...(address === undefined ? [] : [`x-forwarded-for: ${address}`]),
+    ...(isBrowser ? ["accept-encoding: gzip"] : []),
     ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
     ...(body === undefined
       ? []
