@@ -9,7 +9,8 @@ import { describeBinding, startServers } from "#lib/door/listen";
 import { loadStaticAssets } from "#lib/door/static-assets";
 import type { Env } from "#lib/env";
 import { measure } from "#lib/steps";
-import { isDispatched, refuseConnect, sendAnswer, serveDirectly } from "./serve";
+import { refuseConnect } from "./page-requests";
+import { isDispatched, sendAnswer, serveDirectly } from "./serve";
 
 interface Answering {
   pages: RequestListener;

@@ -20,6 +20,8 @@ export interface KeptRecords {
 export interface HandedOver {
   loading: Promise<unknown>;
   sinceMs: number;
+  /** As the same client. */
+  loadAgain(): Promise<unknown>;
   /** The page is made from it. */
   isTaken: boolean;
 }
@@ -27,16 +29,16 @@ export interface HandedOver {
 /** A page may wait for its turn, and what it shows may be erased meanwhile: what is older is loaded again. */
 const freshMs = 1_000;
 
-/** For the page: what was loaded for this request; null if the page must load it. */
+/** For the page: what it is made from; null if no server has handed anything over. */
 export function takeHandedOver<Value>(
   { handedOver }: { handedOver: ReadonlyMap<string, HandedOver> },
   headers: Pick<Headers, "get">,
   nowMs: number = performance.now(),
 ): Promise<Value> | null {
   const found = handedOver.get(headers.get(HANDED_OVER_HEADER) ?? "");
-  if (found === undefined || nowMs - found.sinceMs > freshMs) return null;
-  found.isTaken = true;
-  return found.loading as Promise<Value>;
+  if (found === undefined) return null;
+  found.isTaken = nowMs - found.sinceMs <= freshMs;
+  return (found.isTaken ? found.loading : found.loadAgain()) as Promise<Value>;
 }
 
 interface View {
@@ -66,13 +68,13 @@ const maxKept = 200;
 /** What is erased stays in memory no longer than this. */
 const maxAgeMs = 60_000;
 
-/** Starts to load what the page is made from; null for what Next answers with something else than the page. */
-function loadFor(views: readonly View[], incoming: IncomingMessage): Promise<unknown> | null {
+/** Loads what the page is made from; null for what Next answers with something else than the page. */
+function findLoad(views: readonly View[], incoming: IncomingMessage): (() => Promise<unknown>) | null {
   const { method, url = "/", headers } = incoming;
   if ((method !== "GET" && method !== "HEAD") || headers["rsc"] !== undefined) return null;
   for (const { pattern, load } of views) {
     const name = pattern.exec(url)?.[1];
-    if (name !== undefined) return load(name, incoming);
+    if (name !== undefined) return () => load(name, incoming);
   }
   return null;
 }
@@ -93,20 +95,19 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
     setTimeout(forget, maxAgeMs).unref();
   }
 
-  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, loading: Promise<unknown>) {
+  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, made: HandedOver): void {
     const name = randomBytes(16).toString("hex");
-    const made: HandedOver = { loading, sinceMs: nowMs(), isTaken: false };
     handedOver.set(name, made);
     outgoing.once("close", () => handedOver.delete(name));
     incoming.headers[HANDED_OVER_HEADER] = name;
-    return made;
   }
 
   return {
     async serve(incoming, outgoing) {
       delete incoming.headers[HANDED_OVER_HEADER];
-      const loading = loadFor(views, incoming);
-      if (loading === null) return false;
+      const load = findLoad(views, incoming);
+      if (load === null) return false;
+      const loading = load();
       const key = `${incoming.url} ${themeOf(incoming.headers.cookie)}`;
       const digest = await loading.then(digestOf, () => null);
       const known = pages.get(key);
@@ -115,7 +116,9 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
         return true;
       }
       pages.forget(key);
-      const made = handOver(incoming, outgoing, loading);
+      // From when it was there: nobody waits twice for what takes long, or fails.
+      const made = { loading, sinceMs: nowMs(), loadAgain: load, isTaken: false };
+      handOver(incoming, outgoing, made);
       if (digest === null) return false;
       makeImpersonal(incoming, host, incoming.url ?? "/");
       collectPage(outgoing, (page) => {

@@ -6,8 +6,8 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { createPageGate } from "./page-gate";
 import { COUNTED_HEADER } from "./page-limits";
+import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
 import { vouchForPeer } from "./peer";
-import { serveInTurn, serveMalformed, serveRefusal } from "./serve";
 
 describe("the door of pages", () => {
   let test: TestApp;

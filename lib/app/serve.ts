@@ -1,17 +1,11 @@
 /** node:http ⇄ the web's Request and Response, for what the production server answers without Next. */
-import { type IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import { type Duplex, Readable } from "node:stream";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { clientAddress, PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
+import { PEER_HEADER, rememberPeer } from "#lib/door/client-ip";
 import type { Answer, Asked } from "#lib/door/exchange";
-import type { Env } from "#lib/env";
-import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
-import { getApp } from "./app";
-import { answerAsked, answerServerOptions, isOperationPath, normalizePath, refuse } from "./operations";
-import type { PageGate } from "./page-gate";
-import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
+import { answerAsked, isOperationPath, normalizePath } from "./operations";
 import { peerOf } from "./peer";
 import { isStandInPath, serveStandIn } from "./stand-in";
 
@@ -24,10 +18,10 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
 }
 
 /** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
-const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
+export const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const unknownMethod = "UNKNOWN";
 
-function readHeaders(incoming: IncomingMessage): Headers {
+export function readHeaders(incoming: IncomingMessage): Headers {
   const headers = new Headers();
   for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
     headers.append(incoming.rawHeaders[i] ?? "", incoming.rawHeaders[i + 1] ?? "");
@@ -77,13 +71,6 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-/** Who asks: all that a limit needs of a request, whose body is left alone. */
-function toBareRequest(incoming: IncomingMessage): Request {
-  const request = new Request("http://localhost/", { headers: readHeaders(incoming) });
-  rememberPeer(request, peerOf(incoming));
-  return request;
-}
-
 function toRequest(incoming: IncomingMessage): Request {
   const headers = readHeaders(incoming);
   const sent = incoming.method ?? "GET";
@@ -113,7 +100,7 @@ function sendText({ status, headers, text }: Answer, outgoing: ServerResponse): 
   outgoing.writeHead(status, headers).end(body);
 }
 
-async function send(response: Answer | Response, outgoing: ServerResponse): Promise<void> {
+export async function send(response: Answer | Response, outgoing: ServerResponse): Promise<void> {
   if (!(response instanceof Response)) {
     sendText(response, outgoing);
     return;
@@ -142,119 +129,3 @@ export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerR
 }
 
 const pathOfTarget = ({ url = "/" }: IncomingMessage) => normalizePath(url.split("?")[0] ?? "/");
-
-function isDecodable(path: string): boolean {
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Of app/demo and app/notices. Their handlers read no body, and no page has these addresses. */
-const isPlainForm = (path: string) =>
-  /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave))$/.test(path);
-
-/**
- * Only the portal, the demo and approvers' links have forms that Next takes; elsewhere it would decode what a stranger
- * posts, and render the page besides.
- */
-function refuseMethod(method: string, path: string): Promise<Answer> | null {
-  const takesForms = path === "/portal" || path.startsWith("/portal/") || isPlainForm(path);
-  const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
-  if (isTaken) return null;
-  const allow = takesForms || forbiddenMethods.has(method) ? "GET, HEAD, POST" : "GET, HEAD";
-  return refuse(new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }));
-}
-
-/**
- * Of Next's own addresses only the build's files are served. The picture optimizer above all is not: it would keep
- * pictures of records beyond their erasure.
- */
-const isForeignToBuild = (path: string, files: ReadonlySet<string>) =>
-  /^\/_next(?:\/|$)/.test(path) && !files.has(path);
-
-function refuseMalformed(incoming: IncomingMessage, files: ReadonlySet<string>): Promise<Answer> | null {
-  const { method = "GET", url = "/" } = incoming;
-  if (url === "*" && method === "OPTIONS") return answerServerOptions();
-  const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");
-  if (!isSound && !forbiddenMethods.has(method))
-    return refuse(new AppError("bad_request", "the path is malformed"));
-  const path = isSound ? pathOf(incoming) : "/";
-  if (isForeignToBuild(path, files)) return refuse(new AppError("not_found", "nothing exists at this path"));
-  return refuseMethod(method, path);
-}
-
-/** As Next matches it, so that no other spelling of an address has another limit. */
-function pathOf({ url = "/" }: IncomingMessage): string {
-  return normalizePath(decodeURIComponent(url.split("?")[0] ?? "/"));
-}
-
-/**
- * Answers a request for a page in a way that Next would answer with 500, or should not see; false: it is well-formed.
- * `files`: the addresses of the build's files.
- */
-export async function serveMalformed(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  files: ReadonlySet<string> = new Set(),
-): Promise<boolean> {
-  const refusal = refuseMalformed(incoming, files);
-  if (refusal === null) return false;
-  await send(await refusal, outgoing);
-  return true;
-}
-
-/** Node hands over CONNECT with the bare socket. */
-export async function refuseConnect(incoming: IncomingMessage, socket: Duplex): Promise<void> {
-  socket.on("error", () => socket.destroy());
-  const outgoing = new ServerResponse(incoming);
-  outgoing.shouldKeepAlive = false;
-  outgoing.assignSocket(socket as Socket);
-  outgoing.once("finish", () => socket.end());
-  await serveMalformed(incoming, outgoing).catch(() => socket.destroy());
-}
-
-/** Answers a page's request that is over its limit; false: it is Next's to answer. */
-export async function serveRefusal(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  peerSecret: string,
-): Promise<boolean> {
-  delete incoming.headers[COUNTED_HEADER];
-  let refusal: Response | null;
-  try {
-    refusal = await refusePage(toBareRequest(incoming), limitOfPage(pathOf(incoming)) ?? "public_read");
-  } catch {
-    // The counter is out of reach: the page will find that out too, and says so.
-    return false;
-  }
-  if (refusal === null) {
-    incoming.headers[COUNTED_HEADER] = peerSecret;
-    return false;
-  }
-  await send(refusal, outgoing);
-  return true;
-}
-
-/** Of the client, as limits and turns count it. */
-export const addressOf = (incoming: IncomingMessage, peerSecret: string, env: Env): string =>
-  clientAddress(toBareRequest(incoming), peerSecret, env);
-
-/** Hands a request to Next when it is its address's turn; says so if too many wait. */
-export async function serveInTurn(
-  gate: PageGate,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  handlePage: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,
-): Promise<void> {
-  const { env, peerSecret } = await getApp();
-  const address = addressOf(incoming, peerSecret, env);
-  try {
-    await gate.run(address, outgoing, () => handlePage(incoming, outgoing));
-  } catch (error) {
-    if (!(error instanceof AppError) || outgoing.headersSent) throw error;
-    await send(explainRefusal(error), outgoing);
-  }
-}
