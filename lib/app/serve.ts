@@ -95,9 +95,10 @@ function sendText({ status, headers, text }: Answer, outgoing: ServerResponse): 
     outgoing.writeHead(status, headers).end();
     return;
   }
-  const body = Buffer.from(text);
-  headers["content-length"] = String(body.length);
-  outgoing.writeHead(status, headers).end(body);
+  const bytes = Buffer.byteLength(text);
+  headers["content-length"] = String(bytes);
+  // Node writes a string of plain ASCII together with the headers, and as it is.
+  outgoing.writeHead(status, headers).end(text, bytes === text.length ? "latin1" : "utf8");
 }
 
 export async function send(response: Answer | Response, outgoing: ServerResponse): Promise<void> {
