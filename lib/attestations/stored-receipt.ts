@@ -10,6 +10,7 @@ import type { Anchor, TimeEvidence } from "#lib/domain/receipt";
 import { parseSignatureLines } from "#lib/domain/signed-note";
 import { parseActionStatement } from "#lib/domain/statement";
 import { isUuid } from "#lib/domain/uuid";
+import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
 import { isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { readAnchors, selectAnchors } from "#lib/log/anchors";
@@ -62,7 +63,6 @@ interface Row {
 }
 
 const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
-const policy = { witnesses: "$2", quorum: "$3" };
 
 /**
  * The payload is canonical JSON, in which this comes before anything that the agent sent; what is found otherwise is not
@@ -70,10 +70,11 @@ const policy = { witnesses: "$2", quorum: "$3" };
  */
 const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
 
-/** $1: id. With a policy $2 are its witnesses and $3 its quorum; without one $2 is null. */
+/** $1: id. `shown`: SQL of the checkpoint. */
 const statementWith = (
-  columns: string,
-  joins: string,
+  shown: string,
+  columns = "",
+  joins = "",
 ) => `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload,
     a.payload_hash, a.signature, a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof,
     a.bbs_signature, a.erased_at, g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size,
@@ -89,12 +90,19 @@ const statementWith = (
   LEFT JOIN log_leaves before ON before.agent_id = leaf.agent_id AND before.sequence = leaf.sequence - 1
   LEFT JOIN log_leaves after ON after.agent_id = leaf.agent_id AND after.sequence = leaf.sequence + 1
   LEFT JOIN agent_records record ON record.agent_id = leaf.agent_id
-  LEFT JOIN LATERAL (${selectCovering(head, "a.leaf_index", policy)}) shown ON true
+  LEFT JOIN LATERAL (${shown}) shown ON true
   LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true${joins}
   WHERE a.id = $1`;
 
-const plainText = statementWith("", "");
+const plainText = statementWith(
+  `SELECT ${head.size} AS size, ${head.note} AS note, NULL::text AS cosignatures`,
+);
+
+/** $2: the policy's witnesses, NULL without one. $3: its quorum. */
+const covering = selectCovering(head, "a.leaf_index", { witnesses: "$2", quorum: "$3" });
+const cosignedText = statementWith(covering);
 const timedText = statementWith(
+  covering,
   ", named.note AS cosigned_note, anchored.anchors",
   `
   LEFT JOIN cosigned_notes named ON named.hash = ${namedHash}
@@ -112,27 +120,32 @@ export type StoredAttestation = ReturnType<typeof toStored>;
 
 type Reader = Pick<Context, "database" | "settings">;
 
-async function read({ database, settings }: Reader, text: string, id: string, isCosigned: boolean) {
+async function read({ database }: Reader, text: string, id: string, ...policy: unknown[]) {
   if (!isUuid(id)) throw attestationNotFound();
-  const policy = isCosigned ? settings.WITNESSES : undefined;
-  const names = policy?.witnesses.map(({ key }) => key.name) ?? null;
-  const quorum = policy ? JSON.stringify(policy.quorum) : null;
-  const [row] = await database.statement<Row>(text)(id, names, quorum);
+  const [row] = await database.statement<Row>(text)(id, ...policy);
   if (!row) throw attestationNotFound();
   return toStored(row);
 }
 
+const policyOf = ({ witnesses, quorum }: WitnessPolicySettings) => [
+  witnesses.map(({ key }) => key.name),
+  JSON.stringify(quorum),
+];
+
 /** `isCosigned`: its receipt is under a checkpoint that the witness policy is met for, if there is one; else the newest. */
-export const readAttestation = (context: Reader, id: string, isCosigned = true): Promise<StoredAttestation> =>
-  read(context, plainText, id, isCosigned);
+export function readAttestation(context: Reader, id: string, isCosigned = true): Promise<StoredAttestation> {
+  const policy = isCosigned ? context.settings.WITNESSES : undefined;
+  return policy ? read(context, cosignedText, id, ...policyOf(policy)) : read(context, plainText, id);
+}
 
 /** With what others have said about its time, where there are others. */
 export function readWithTime(
   context: Reader & Pick<Context, "timeAuthorities">,
   id: string,
 ): Promise<StoredAttestation> {
-  const isVouched = context.settings.WITNESSES !== undefined || context.timeAuthorities.length > 0;
-  return read(context, isVouched ? timedText : plainText, id, true);
+  const policy = context.settings.WITNESSES;
+  if (policy === undefined && context.timeAuthorities.length === 0) return read(context, plainText, id);
+  return read(context, timedText, id, ...(policy ? policyOf(policy) : [null, null]));
 }
 
 /** `viewer`: null for the public. */

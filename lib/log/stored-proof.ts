@@ -14,14 +14,17 @@ import { createRecent } from "#lib/workers/recent";
 
 /**
  * SQL of the tiles that prove leaf `index` in the tree of `size`: on each level the one above the leaf, and the one at
- * the tree's edge. Its one row has for each `level:index:bytes:digest`, which is what {@link proveStored} takes.
+ * the tree's edge. Its one row has for each `level:index:bytes:digest`, which is what {@link proveStored} takes. Each
+ * tile is a subquery of its own, because a join that was planned on an empty table reads all tiles of a level.
  */
 export function selectTiles(logId: string, index: string, size: string): string {
-  return `SELECT string_agg(concat_ws(':', t.level, t.tile_index, length(t.hashes), encode(sha256(t.hashes), 'hex')), ' ') AS tiles
-    FROM generate_series(0, 6) AS l
-    CROSS JOIN LATERAL (SELECT ${index} >> (8 * l + 8) UNION SELECT ${size} >> (8 * l + 8)) AS needed(tile_index)
-    JOIN log_tiles t ON t.log_id = ${logId} AND t.level = l AND t.tile_index = needed.tile_index
-    WHERE ${size} >> (8 * l) > 0`;
+  const above = `${index} >> (8 * l + 8)`;
+  const edge = `${size} >> (8 * l + 8)`;
+  const tile = (position: string) => `(SELECT
+      concat_ws(':', t.level, t.tile_index, length(t.hashes), encode(sha256(t.hashes), 'hex'))
+      FROM log_tiles t WHERE t.log_id = ${logId} AND t.level = l AND t.tile_index = ${position})`;
+  return `SELECT string_agg(nullif(concat_ws(' ', ${tile(above)}, CASE WHEN ${above} <> ${edge} THEN ${tile(edge)} END), ''), ' ') AS tiles
+    FROM generate_series(0, 6) AS l WHERE ${size} >> (8 * l) > 0`;
 }
 
 interface SeenTile {
