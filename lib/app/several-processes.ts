@@ -31,9 +31,16 @@ interface Child {
 
 class ChildEnded extends Error {}
 
+/**
+ * Where requests are answered, what is new fills V8's own 16 MiB every few milliseconds, and each time all requests under
+ * way are copied. With twice as much a process answers a tenth more.
+ */
+const roomForRequests = "--max-semi-space-size=32";
+
 function startChild(place: Place): Child {
   const { role } = place;
-  cluster.setupPrimary({ args: [role] });
+  const heap = role === "pages" ? [] : [roomForRequests];
+  cluster.setupPrimary({ args: [role], execArgv: [...process.execArgv, ...heap] });
   const worker = cluster.fork();
   const said = new Set<string>();
   const exited = new Promise<number | null>((resolve) => {
