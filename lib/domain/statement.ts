@@ -115,15 +115,21 @@ export function buildStatement(
   });
 }
 
-/** The JSON of canonical bytes; null for anything that is not the one canonical spelling of an object. */
-export function parseCanonical(bytes: Uint8Array): JsonObject | null {
+/** An object in JSON and its text; null for any other bytes. */
+function parseObject(bytes: Uint8Array): { text: string; value: JsonObject } | null {
   try {
     const text = utf8Decode(bytes);
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) && isCanonicalText(text, value) ? value : null;
+    return isJsonObject(value) ? { text, value } : null;
   } catch {
     return null;
   }
+}
+
+/** The JSON of canonical bytes; null for anything that is not the one canonical spelling of an object. */
+export function parseCanonical(bytes: Uint8Array): JsonObject | null {
+  const parsed = parseObject(bytes);
+  return parsed && isCanonicalText(parsed.text, parsed.value) ? parsed.value : null;
 }
 
 const isVerdict = (value: unknown): value is Verdict => value === null || typeof value === "boolean";
@@ -176,14 +182,24 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
   );
 }
 
-/** Null for bytes that are not the canonical form of an action statement with a subject that fits. */
-export function parseActionStatement(bytes: Uint8Array): ActionStatement | null {
-  const statement = parseCanonical(bytes);
-  if (statement === null || statement["_type"] !== STATEMENT_TYPE) return null;
+function toActionStatement(statement: JsonObject): ActionStatement | null {
+  if (statement["_type"] !== STATEMENT_TYPE) return null;
   if (statement["predicateType"] !== AGENT_ACTION_PREDICATE || !isActionPredicate(statement["predicate"]))
     return null;
   const typed = statement as unknown as ActionStatement;
   const digest = subjectDigest(String(typed.predicate.request["inputs_hash"]));
-  // The bytes are canonical, so the subject is written in this order and no other.
+  // Canonical bytes have the subject in this order and no other.
   return JSON.stringify(statement["subject"]) === JSON.stringify([{ digest, name: "inputs" }]) ? typed : null;
+}
+
+/** Null for bytes that are not the canonical form of an action statement with a subject that fits. */
+export function parseActionStatement(bytes: Uint8Array): ActionStatement | null {
+  const statement = parseCanonical(bytes);
+  return statement && toActionStatement(statement);
+}
+
+/** Of bytes that our own key has signed, and so are canonical if they are JSON; null if they state something else. */
+export function readOwnActionStatement(bytes: Uint8Array): ActionStatement | null {
+  const parsed = parseObject(bytes);
+  return parsed && toActionStatement(parsed.value);
 }
