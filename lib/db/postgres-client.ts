@@ -97,6 +97,9 @@ const bigintAsNumber = { to: 20, from: [20], serialize: String, parse: Number };
 const untyped = (client: postgres.Sql, parameters: unknown[]) =>
   parameters.map((value) => client.typed(value as never, 0));
 
+/** The driver would send what has no parameters as a text, which is planned every time. */
+const named = { prepare: true, simple: false } as postgres.UnsafeQueryOptions;
+
 /** The driver listens on a connection of its own, which it opens again when it is lost. */
 const listenWith =
   (client: postgres.Sql): Listen =>
@@ -152,7 +155,7 @@ function openDirectly(url: string, connections: Connections): Database {
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
       (...parameters) => {
         const ask = (on: postgres.Sql): Promise<Row[]> =>
-          on.unsafe<Row[]>(text, untyped(plain, parameters), { prepare: true });
+          on.unsafe<Row[]>(text, untyped(plain, parameters), named);
         return use === "write" ? ask(clients.write) : reading.run(ask);
       },
     query: async (text, values) => ({

@@ -63,6 +63,20 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     await made.drop();
   });
 
+  it("is planned once, with parameters or without", async () => {
+    const made = await createTestDatabase();
+    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    await database.statement("SELECT 1 AS without", "write")();
+    await database.statement("SELECT $1::int AS with", "write")(1);
+    const kept = database.statement(
+      "SELECT statement FROM pg_prepared_statements WHERE statement LIKE $1",
+      "write",
+    );
+    expect(await kept("SELECT%AS with%")).toHaveLength(2);
+    await database.close();
+    await made.drop();
+  });
+
   it("reads a page in the order of an index, and not all rows to sort them, if the table has no statistics yet", async () => {
     const made = await createTestDatabase();
     const database = await openDatabase({ databaseUrl: made.url, dataDir: null });

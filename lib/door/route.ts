@@ -58,11 +58,16 @@ export interface Call<Body, Query, Context extends DoorContext = DoorContext> {
   hold: IdempotencyHold | null;
 }
 
-/** JSON that was written before, for what stays the same for a while and is asked for often. */
+/** JSON that was written before, in ASCII: for what stays the same for a while and is asked for often. */
 export class WrittenJson {
   readonly text: string;
   constructor(value: unknown) {
-    this.text = JSON.stringify(value);
+    const text = JSON.stringify(value).replaceAll(
+      /[\u0080-\uffff]/g,
+      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+    // A string of one byte a character, which what was just replaced in is not.
+    this.text = Buffer.from(text, "latin1").toString("latin1");
   }
 }
 
