@@ -45,13 +45,13 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler, with an a
     const asked = await ask(test, key);
     const begins = new Promise<void>((begin) => {
       // No time limit: whoever is answered was woken. It is awaited when the request was looked at.
-      wakeups.wait = (name, _timeoutMs, signal) => {
-        const woken = wait(name, 2 ** 31 - 1, signal);
-        const then: typeof woken.then = (...settle) => {
+      wakeups.wait = (name) => {
+        const { over, end } = wait(name, 2 ** 31 - 1);
+        const then: typeof over.then = (...settle) => {
           begin();
-          return woken.then(...settle);
+          return over.then(...settle);
         };
-        return { then } as Promise<void>;
+        return { over: { then } as typeof over, end };
       };
     });
     const waiting = test.call("GET", `/v1/authorize/${asked.made.request_id}?wait=25`);

@@ -17,13 +17,13 @@ it("answers who waits at once, says that it is not ready, and takes what comes a
   const wait = wakeups.wait;
   const beginsToWait = new Promise<void>((begin) => {
     // No time limit: whoever is answered was woken. It is awaited when the request was looked at.
-    wakeups.wait = (name, _timeoutMs, signal) => {
-      const woken = wait(name, 2 ** 31 - 1, signal);
-      const then: typeof woken.then = (...settle) => {
+    wakeups.wait = (name) => {
+      const { over, end } = wait(name, 2 ** 31 - 1);
+      const then: typeof over.then = (...settle) => {
         begin();
-        return woken.then(...settle);
+        return over.then(...settle);
       };
-      return { then } as Promise<void>;
+      return { over: { then } as typeof over, end };
     };
   });
   const waiting = test.call("GET", `/v1/authorize/${made.request_id}?wait=25`);
@@ -39,9 +39,9 @@ it("answers who waits at once, says that it is not ready, and takes what comes a
   expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
   // Whoever asks again before it stops neither waits long nor asks a thousand times a second.
   const waited: number[] = [];
-  wakeups.wait = (name, timeoutMs, signal) => {
+  wakeups.wait = (name, timeoutMs) => {
     waited.push(timeoutMs);
-    return wait(name, timeoutMs, signal);
+    return wait(name, timeoutMs);
   };
   expect((await test.call("GET", `/v1/authorize/${made.request_id}?wait=25`)).body.status).toBe("pending");
   expect(waited[0]).toBeGreaterThan(0);

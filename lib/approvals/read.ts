@@ -139,19 +139,18 @@ export async function readAuthorization(
   const seconds = isLeaving ? Math.min(waitSeconds, longestWhileLeaving) : waitSeconds;
   const untilMs = performance.now() + seconds * 1000;
   for (;;) {
-    const abort = new AbortController();
     const leftMs = untilMs - performance.now();
     // Listening begins before the look, so that a change in between wakes too.
-    const woken = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs), abort.signal);
+    const wait = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs));
     try {
       const row = await readTogether(context, requestId);
       const isOver = leftMs <= 0 || (leaving.hasBegun && !isLeaving);
       if (row.status !== "pending" || isOver) return describeFor(context, row, viewer);
-      const expiry = setTimeout(() => abort.abort(), Math.max(0, row.millisecondsLeft) + 5);
-      await woken;
+      const expiry = setTimeout(wait.end, Math.max(0, row.millisecondsLeft) + 5);
+      await wait.over;
       clearTimeout(expiry);
     } finally {
-      abort.abort();
+      wait.end();
     }
   }
 }

@@ -14,9 +14,24 @@ it("lets everyone look again when it listens again", async () => {
     listensAgain = onListening;
   };
   const wakeups = await createWakeups({ isPooled: false, listen } as Database);
-  const waiting = ["a", "b"].map((name) => wakeups.wait(name, forever));
+  const waiting = ["a", "b"].map((name) => wakeups.wait(name, forever).over);
   listensAgain();
-  await Promise.all(waiting);
+  expect(await Promise.all(waiting)).toEqual([true, true]);
+});
+
+it("wakes all who wait for a name, and nobody else; whoever has ended is out", async () => {
+  let hear = (_name: string) => {};
+  const listen: Database["listen"] = async (_channel, onPayload) => {
+    hear = onPayload;
+  };
+  const wakeups = await createWakeups({ isPooled: false, listen } as Database);
+  const [first, second, ended, other] = ["a", "a", "a", "b"].map((name) => wakeups.wait(name, forever));
+  ended?.end();
+  hear("a");
+  hear("nobody's");
+  expect(await Promise.all([first, second, ended].map((wait) => wait?.over))).toEqual([true, true, false]);
+  for (const wait of [other, other, first]) wait?.end();
+  expect([await other?.over, await wakeups.wait("b", 1).over]).toEqual([false, false]);
 });
 
 it.skipIf(anyKind !== "postgres")("does not start where nothing is heard behind a pooler", async () => {
@@ -29,7 +44,7 @@ it.skipIf(anyKind !== "postgres")("does not start where nothing is heard behind 
     await deaf.close();
     const hearing = await open(right.url);
     const wakeups = await createWakeups(hearing);
-    const woken = wakeups.wait("a", forever);
+    const { over: woken } = wakeups.wait("a", forever);
     await (await createWakeups(hearing)).notify("a");
     await woken;
     await hearing.close();

@@ -1,5 +1,4 @@
 /** Wakes waiting requests when something changes, in this process or another that shares the database. */
-import { EventEmitter } from "node:events";
 import { sql } from "drizzle-orm";
 import type { Database } from "./client";
 
@@ -13,28 +12,58 @@ const start = "start";
 /** How long the first notification may take, which this process sends to itself. */
 const longestMs = 10_000;
 
+export interface Wait {
+  /** Resolves when it has been woken (to true), ended, or its time is over: look, then wait again. */
+  over: Promise<boolean>;
+  /** May come again, and after it is over. */
+  end(): void;
+}
+
 export interface Wakeups {
   notify(name: string): Promise<void>;
-  /** Resolves when `name` is notified, when `signal` aborts, or after `timeoutMs` at the latest: look, then wait again. */
-  wait(name: string, timeoutMs: number, signal?: AbortSignal): Promise<void>;
+  /** Until `name` is notified, or for `timeoutMs` at the longest. */
+  wait(name: string, timeoutMs: number): Wait;
   /** Whoever waits looks again. */
   wakeAll(): void;
+}
+
+/** Each of many who wait for the same is added and taken out at the same cost. */
+function createWaiting() {
+  const waiting = new Map<string, Set<(isWoken: boolean) => void>>();
+  const wake = (name: string) => {
+    for (const finish of waiting.get(name) ?? []) finish(true);
+  };
+  return {
+    wake,
+    wakeAll: () => {
+      for (const name of waiting.keys()) wake(name);
+    },
+    wait: (name: string, timeoutMs: number): Wait => {
+      const together = waiting.get(name) ?? new Set();
+      waiting.set(name, together);
+      let finish = (_isWoken: boolean) => {};
+      const over = new Promise<boolean>((resolve) => {
+        const timer = setTimeout(() => finish(false), timeoutMs);
+        finish = (isWoken) => {
+          if (!together.delete(finish)) return;
+          if (together.size === 0) waiting.delete(name);
+          clearTimeout(timer);
+          resolve(isWoken);
+        };
+        together.add(finish);
+      });
+      return { over, end: () => finish(false) };
+    },
+  };
 }
 
 const sendTo = (database: Database, name: string) =>
   database.db.execute(sql`SELECT pg_notify(${channel}, ${name})`);
 
 /** Behind a pooler two addresses are in use, and nothing else would say that they lead to two databases. */
-async function requireHearing(database: Database, emitter: EventEmitter, hearMs: number): Promise<void> {
-  const isHeard = new Promise<boolean>((resolve) => {
-    const timer = setTimeout(() => resolve(false), hearMs);
-    emitter.once(start, () => {
-      clearTimeout(timer);
-      resolve(true);
-    });
-  });
+async function requireHearing(database: Database, { over }: Wait): Promise<void> {
   await sendTo(database, start);
-  if (await isHeard) return;
+  if (await over) return;
   throw new Error(
     "Countersign cannot start: nothing that is sent through DATABASE_URL is heard at DATABASE_LISTEN_URL. " +
       "It must be the address of the same database on the server itself, not of a pooler.",
@@ -42,32 +71,17 @@ async function requireHearing(database: Database, emitter: EventEmitter, hearMs:
 }
 
 export async function createWakeups(database: Database, hearMs = longestMs): Promise<Wakeups> {
-  const emitter = new EventEmitter();
-  emitter.setMaxListeners(0);
+  const { wake, wakeAll, wait } = createWaiting();
   const { listen } = database;
-  const wakeAll = () => {
-    for (const name of emitter.eventNames()) emitter.emit(name);
-  };
   // What was sent while nobody listened is lost, so everyone looks.
-  await listen?.(channel, (name) => emitter.emit(name), wakeAll);
-  if (listen !== null && database.isPooled) await requireHearing(database, emitter, hearMs);
+  await listen?.(channel, wake, wakeAll);
+  if (listen !== null && database.isPooled) await requireHearing(database, wait(start, hearMs));
   return {
     wakeAll,
     notify: async (name) => {
-      if (listen === null) emitter.emit(name);
+      if (listen === null) wake(name);
       else await sendTo(database, name);
     },
-    wait: (name, timeoutMs, signal) =>
-      new Promise((resolve) => {
-        const done = () => {
-          clearTimeout(timer);
-          emitter.off(name, done);
-          signal?.removeEventListener("abort", done);
-          resolve();
-        };
-        const timer = setTimeout(done, listen === null ? Math.min(timeoutMs, lookAgainMs) : timeoutMs);
-        emitter.once(name, done);
-        signal?.addEventListener("abort", done);
-      }),
+    wait: (name, timeoutMs) => wait(name, listen === null ? Math.min(timeoutMs, lookAgainMs) : timeoutMs),
   };
 }
