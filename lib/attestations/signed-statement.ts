@@ -1,7 +1,7 @@
 /** For lists and examples, which run no checklist: what a stored row says, or nothing if nobody signed it. */
 import type { attestations } from "#lib/db/schema";
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
-import { type ActionStatement, readOwnActionStatement } from "#lib/domain/statement";
+import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import { verifyOwnSignature } from "./own-signature";
 
@@ -20,7 +20,7 @@ export function readSignedStatement(
   if (payload === null || key === undefined) return null;
   if (!bytesEqual(sha256(payload), row.payload_hash)) return null;
   if (!verifyOwnSignature(row.signature, payload, key.publicKey)) return null;
-  const statement = readOwnActionStatement(payload);
+  const statement = parseActionStatement(payload, true);
   const isOwn =
     statement?.predicate.attestation_id === row.id && statement.predicate.is_public === row.is_public;
   return isOwn ? statement : null;

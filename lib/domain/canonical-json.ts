@@ -5,56 +5,27 @@ import { hexEncode, sha256, utf8Encode } from "./bytes";
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
 
-/** Names that may be numbers come first in any object of JavaScript's, and `__proto__` is no member. */
-function isPlainName(name: string): boolean {
-  const first = name.charCodeAt(0);
-  return !(first >= 0x30 && first <= 0x39) && name !== "__proto__";
-}
-
-function isSorted(names: readonly string[]): boolean {
-  let before = "";
-  for (const name of names) {
-    if (name < before) return false;
-    before = name;
-  }
-  return true;
-}
-
-function listInOrder(list: JsonValue[]): JsonValue[] | undefined {
-  let ordered = list;
-  for (const [i, item] of list.entries()) {
-    const one = inOrder(item);
-    if (one === undefined) return undefined;
-    if (one === item) continue;
-    if (ordered === list) ordered = [...list];
-    ordered[i] = one;
-  }
-  return ordered;
-}
-
-function objectInOrder(value: JsonObject): JsonObject | undefined {
-  const written = Object.keys(value);
-  if (!written.every(isPlainName)) return undefined;
-  const isOrdered = isSorted(written);
-  let copy: JsonObject = isOrdered ? value : {};
-  for (const name of isOrdered ? written : written.sort()) {
-    const member = value[name] as JsonValue;
-    const one = inOrder(member);
-    if (one === undefined) return undefined;
-    if (one !== member && copy === value) copy = { ...value };
-    if (copy !== value) copy[name] = one;
-  }
-  return copy;
-}
-
 /**
  * The same value with its names in the order of RFC 8785, itself if they are; undefined if JSON.stringify would not write
- * it so: there are names that it puts elsewhere, and values that JSON doesn't have.
+ * it so: names that may be numbers come first in any object, and there are values that JSON doesn't have.
  */
 function inOrder(value: JsonValue): JsonValue | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
   if (typeof value !== "object" || value === null) return value;
-  return Array.isArray(value) ? listInOrder(value) : objectInOrder(value);
+  const isList = Array.isArray(value);
+  const members = value as JsonObject;
+  const written = Object.keys(value);
+  if (!isList && written.some((name) => /^\d|^__proto__$/.test(name))) return undefined;
+  const names = isList ? written : [...written].sort();
+  let ordered: JsonObject | null = names.every((name, i) => name === written[i]) ? null : {};
+  for (const name of names) {
+    const member = members[name] as JsonValue;
+    const one = inOrder(member);
+    if (one === undefined) return undefined;
+    if (one !== member) ordered ??= (isList ? [...value] : { ...value }) as JsonObject;
+    if (ordered !== null) ordered[name] = one;
+  }
+  return ordered ?? value;
 }
 
 /**

@@ -24,16 +24,6 @@ export type Ed25519Jwk = { kty: "OKP"; crv: "Ed25519"; x: string };
 
 export type ParsedPublicKey = { ok: true; publicKey: Uint8Array } | { ok: false; problem: string };
 
-/** What follows from a key's 32 bytes, which nobody changes: derived once for each array that holds them. */
-export function ofKey<Value>(derive: (publicKey: Uint8Array) => Value): (publicKey: Uint8Array) => Value {
-  const known = new WeakMap<Uint8Array, Value>();
-  return (publicKey) => {
-    const value = known.get(publicKey) ?? derive(publicKey);
-    known.set(publicKey, value);
-    return value;
-  };
-}
-
 /** The DER of SubjectPublicKeyInfo, 44 bytes. */
 export function encodePublicKeySpki(publicKey: Uint8Array): Uint8Array {
   return concatBytes(SPKI_PREFIX, requireLength(publicKey));
@@ -83,10 +73,10 @@ export function computeJwkThumbprint(publicKey: Uint8Array): string {
 }
 
 /** `SHA256:<base64 without padding>`, as `ssh-keygen -lf` prints it. */
-export const computeDsseKeyId = ofKey((publicKey) => {
+export function computeDsseKeyId(publicKey: Uint8Array): string {
   const wire = concatBytes(sshString(utf8Encode(SSH_KEY_TYPE)), sshString(requireLength(publicKey)));
   return `SHA256:${base64Encode(sha256(wire)).replace(/=+$/, "")}`;
-});
+}
 
 /** For lengths below 256. */
 function sshString(bytes: Uint8Array): Uint8Array {

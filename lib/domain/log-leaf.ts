@@ -18,7 +18,7 @@ import {
 import type { JsonValue } from "./canonical-json";
 import { type Envelope, encodeEnvelope, requireFields, requireString } from "./dsse";
 import { SIGNATURE_BYTES } from "./ed25519";
-import { decodePublicKeyPem, encodePublicKeyPem, ofKey } from "./ed25519-key";
+import { decodePublicKeyPem, encodePublicKeyPem } from "./ed25519-key";
 import { parseStrictJson } from "./strict-json";
 
 export const LEAF_KIND = "dsse";
@@ -42,11 +42,10 @@ export function makeLogLeaf(envelope: Envelope, publicKey: Uint8Array): LogLeaf 
   };
 }
 
-const verifierOf = ofKey((publicKey) => base64Encode(utf8Encode(encodePublicKeyPem(publicKey))));
-
 /** Canonical JSON, written out because every verification does it; the names are in their canonical order. */
 export function encodeLogLeaf({ envelopeHash, payloadHash, signature, publicKey }: LogLeaf): Uint8Array {
-  const signed = `{"signature":"${base64Encode(signature)}","verifier":"${verifierOf(publicKey)}"}`;
+  const verifier = base64Encode(utf8Encode(encodePublicKeyPem(publicKey)));
+  const signed = `{"signature":"${base64Encode(signature)}","verifier":"${verifier}"}`;
   const hashes = `"envelopeHash":${encodeDigest(envelopeHash)},"payloadHash":${encodeDigest(payloadHash)}`;
   return utf8Encode(
     `{"apiVersion":"${LEAF_VERSION}","kind":"${LEAF_KIND}","spec":{${hashes},"signatures":[${signed}]}}`,

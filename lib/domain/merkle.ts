@@ -15,15 +15,9 @@ export function leafHash(data: Uint8Array): Uint8Array {
   return sha256(concatBytes(LEAF_PREFIX, data));
 }
 
-/** Of two hashes, where nearly every one of a proof is put together. */
-const node = new Uint8Array(1 + 2 * HASH_BYTES).fill(1, 0, 1);
-
 /** SHA-256(0x01 ‖ left ‖ right). */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
-  if (1 + left.length + right.length !== node.length) return sha256(concatBytes(NODE_PREFIX, left, right));
-  node.set(left, 1);
-  node.set(right, 1 + left.length);
-  return sha256(node);
+  return sha256(concatBytes(NODE_PREFIX, left, right));
 }
 
 /** The root of a tree without leaves: SHA-256 of nothing. */

@@ -115,21 +115,18 @@ export function buildStatement(
   });
 }
 
-/** An object in JSON and its text; null for any other bytes. */
-function parseObject(bytes: Uint8Array): { text: string; value: JsonObject } | null {
+/**
+ * The JSON of canonical bytes; null for anything that is not the one canonical spelling of an object. `isOwn`: our key
+ * has signed them, so they are canonical if they are JSON.
+ */
+export function parseCanonical(bytes: Uint8Array, isOwn?: boolean): JsonObject | null {
   try {
     const text = utf8Decode(bytes);
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? { text, value } : null;
+    return isJsonObject(value) && (isOwn || isCanonicalText(text, value)) ? value : null;
   } catch {
     return null;
   }
-}
-
-/** The JSON of canonical bytes; null for anything that is not the one canonical spelling of an object. */
-export function parseCanonical(bytes: Uint8Array): JsonObject | null {
-  const parsed = parseObject(bytes);
-  return parsed && isCanonicalText(parsed.text, parsed.value) ? parsed.value : null;
 }
 
 const isVerdict = (value: unknown): value is Verdict => value === null || typeof value === "boolean";
@@ -182,24 +179,14 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
   );
 }
 
-function toActionStatement(statement: JsonObject): ActionStatement | null {
-  if (statement["_type"] !== STATEMENT_TYPE) return null;
+/** Null for bytes that are not the canonical form of an action statement with a subject that fits; see parseCanonical. */
+export function parseActionStatement(bytes: Uint8Array, isOwn?: boolean): ActionStatement | null {
+  const statement = parseCanonical(bytes, isOwn);
+  if (statement === null || statement["_type"] !== STATEMENT_TYPE) return null;
   if (statement["predicateType"] !== AGENT_ACTION_PREDICATE || !isActionPredicate(statement["predicate"]))
     return null;
   const typed = statement as unknown as ActionStatement;
   const digest = subjectDigest(String(typed.predicate.request["inputs_hash"]));
-  // Canonical bytes have the subject in this order and no other.
+  // The bytes are canonical, so the subject is written in this order and no other.
   return JSON.stringify(statement["subject"]) === JSON.stringify([{ digest, name: "inputs" }]) ? typed : null;
-}
-
-/** Null for bytes that are not the canonical form of an action statement with a subject that fits. */
-export function parseActionStatement(bytes: Uint8Array): ActionStatement | null {
-  const statement = parseCanonical(bytes);
-  return statement && toActionStatement(statement);
-}
-
-/** Of bytes that our own key has signed, and so are canonical if they are JSON; null if they state something else. */
-export function readOwnActionStatement(bytes: Uint8Array): ActionStatement | null {
-  const parsed = parseObject(bytes);
-  return parsed && toActionStatement(parsed.value);
 }

@@ -32,7 +32,7 @@ export interface WarningFacts {
   agent_authenticated?: JsonValue;
   code_hash_verified?: JsonValue;
   tools_authorized?: JsonValue;
-  client_gap?: JsonValue | undefined;
+  client_gap?: JsonValue;
   human_approval_method?: JsonValue;
   human_approval_environment?: JsonValue;
   unregisteredTools?: readonly string[];
@@ -95,12 +95,8 @@ export function factsOfStatement(
   authorization: JsonObject | null,
   manifest: Uint8Array | null,
 ): WarningFacts {
-  const { agent_authenticated, code_hash_verified, tools_authorized, client_gap } = verdicts;
   return {
-    agent_authenticated,
-    code_hash_verified,
-    tools_authorized,
-    client_gap,
+    ...verdicts,
     human_approval_method: approval.method,
     human_approval_environment: approval.method === "proof_of_personhood" ? approval.environment : null,
     unregisteredTools: listUnregisteredTools(request, registered.tool_manifest_hash, manifest),
