@@ -10,8 +10,16 @@ import {
   type JsonObject,
   type JsonValue,
 } from "./canonical-json";
+import { preAuthEncoding } from "./dsse";
 import { signedRequest } from "./signed-request";
-import { type ActionPredicate, buildActionStatement, parseActionStatement, subjectDigest } from "./statement";
+import {
+  type ActionPredicate,
+  buildActionStatement,
+  buildStatement,
+  parseActionStatement,
+  STATEMENT_MEDIA_TYPE,
+  subjectDigest,
+} from "./statement";
 
 const predicate: ActionPredicate = {
   attestation_id: "019a0000-0000-7000-8000-000000000000",
@@ -105,6 +113,15 @@ describe("the signed payload", () => {
       expect(other).not.toBe(text);
       expect(parseActionStatement(new TextEncoder().encode(other))).toBeNull();
     }
+  });
+
+  it("is not what else our key has signed", () => {
+    const payload = buildActionStatement(predicate);
+    const envelope = preAuthEncoding(STATEMENT_MEDIA_TYPE, payload);
+    const decision = buildStatement("https://example.com/decision", "request", "00".repeat(32), {});
+    expect(parseActionStatement(payload, true)?.predicate).toEqual(predicate);
+    for (const other of [envelope, decision, canonicalBytes(null), canonicalBytes([]), new Uint8Array()])
+      expect(parseActionStatement(other, true)).toBeNull();
   });
 
   it("names the inputs by their digest where it is one", () => {
