@@ -27,6 +27,7 @@ const config: NextConfig = {
     "google-auth-library",
     "postgres",
     "piscina",
+    "sodium-native",
   ],
   turbopack: {
     root: path.resolve(import.meta.dirname),

@@ -43,6 +43,7 @@ const external = [
   "@worldcoin/idkit-server",
   "next",
   "piscina",
+  "sodium-native",
   // Next loads its own.
   "react",
   // Large, and loaded only if a setting asks for them.

@@ -1,7 +1,8 @@
-/** Ed25519 by node:crypto with the parsed key kept: parsing the PEM at each call costs ten times the signature. */
-import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+/** A signer of a secret key that is at hand: in a setting, in a file, or unwrapped by a KMS. */
+import { createPrivateKey, type KeyObject } from "node:crypto";
 import { computeKeyId } from "#lib/domain/ed25519-key";
 import { count } from "#lib/steps";
+import { openKeyPair } from "./libsodium";
 import type { Signer } from "./signer";
 
 /** RFC 8410: the prefix of the seed in PKCS #8. */
@@ -25,15 +26,15 @@ export function createLocalSigner(text: string, name: string): Signer {
     });
   }
   if (privateKey.asymmetricKeyType !== "ed25519") throw new Error(`${name}: must be an Ed25519 key`);
-  const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" });
-  const publicKey = new Uint8Array(spki.subarray(spki.length - 32));
+  const seed = Buffer.from(String(privateKey.export({ format: "jwk" }).d), "base64url");
+  const { publicKey, sign } = openKeyPair(seed);
   const keyId = computeKeyId(publicKey);
   return {
     keyId,
     publicKey,
     sign: (message) => {
       count("signature", keyId);
-      return new Uint8Array(sign(null, message, privateKey));
+      return sign(message);
     },
   };
 }
