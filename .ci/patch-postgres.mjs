@@ -7,6 +7,9 @@
  *   written, and its queries never end. So what belonged to the closed connection is forgotten with it.
  * A query that is sent after the socket's error and before its close (a transaction's ROLLBACK is) would never end
  * either, because a close that follows an error rejects nothing. Here it does.
+ *
+ * And it asks for all results as text, so bytes come as hex, at twice their length. Once a named statement's columns are
+ * known, it asks for bytes as they are (PostgreSQL's protocol, message Bind: result-column format codes).
  */
 import { isPatched, patch } from "./patch.mjs";
 import { root } from "./step.mjs";
@@ -37,6 +40,42 @@ const patches = [
     from: `    !hadError && (query || sent.length) && error(Errors.connection('CONNECTION_CLOSED', options, socket))`,
     to: `    if (query || sent.length) error(Errors.connection('CONNECTION_CLOSED', options, socket))
     query = null`,
+  },
+  {
+    from: `      Bind(q.parameters, q.statement.types, q.statement.name, q.cursorName),`,
+    to: `      Bind(q.parameters, q.statement.types, q.statement.name, q.cursorName, resultFormats(q)),`,
+  },
+  {
+    from: `  function unnamed(q) {`,
+    to: `  function resultFormats(q) {
+    const s = q.statement
+    if (!s.columns || q.isRaw === true) return q.formats = []
+    if (!s.formats) s.formats = s.columns.some(x => x.type === 17) ? s.columns.map(x => x.type === 17 ? 1 : 0) : []
+    return q.formats = s.formats
+  }
+
+  function unnamed(q) {`,
+  },
+  {
+    from: `  function Bind(parameters, types, statement = '', portal = '') {`,
+    to: `  function Bind(parameters, types, statement = '', portal = '', formats = []) {`,
+  },
+  {
+    from: `    b.i16(0)
+
+    return b.end()`,
+    to: `    b.i16(formats.length)
+    formats.forEach(x => b.i16(x))
+
+    return b.end()`,
+  },
+  {
+    from: `          : column.parser === undefined
+            ? x.toString('utf8', index, index += length)`,
+    to: `          : query.formats && query.formats[i] === 1
+            ? Buffer.from(x.subarray(index, index += length))
+          : column.parser === undefined
+            ? x.toString('utf8', index, index += length)`,
   },
 ];
 

@@ -77,6 +77,23 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     await made.drop();
   });
 
+  it("asks for bytes as they are once it knows its columns (.ci/patch-postgres.mjs)", async () => {
+    const made = await createTestDatabase();
+    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    const read = database.statement<Record<string, unknown>>(
+      "SELECT $1::bytea AS whole, 'word' AS word, ''::bytea AS empty, NULL::bytea AS missing",
+      "write",
+    );
+    const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i % 256);
+    const expected = [{ whole: Buffer.from(bytes), word: "word", empty: Buffer.alloc(0), missing: null }];
+    expect(await read(bytes)).toEqual(expected);
+    // As text they would be another text now, which the driver can't read.
+    await database.statement("SET bytea_output = 'escape'", "write")();
+    expect(await read(bytes)).toEqual(expected);
+    await database.close();
+    await made.drop();
+  });
+
   it("reads a page in the order of an index, and not all rows to sort them, if the table has no statistics yet", async () => {
     const made = await createTestDatabase();
     const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
