@@ -26,7 +26,7 @@ const label = utf8Encode("countersign/agent-tag/v1\n");
 
 /** `agentId`: the 36 characters of a UUID in lower case. */
 export const agentTag = (salt: Uint8Array, agentId: string): Uint8Array =>
-  sha256(concatBytes(label, salt, utf8Encode(agentId)));
+  sha256(label, salt, utf8Encode(agentId));
 
 export const encodeHeadRow = (tag: Uint8Array, { sequence, link }: RecordHead): Uint8Array =>
   concatBytes(tag, encodeUint64(sequence), link);
@@ -142,7 +142,7 @@ function toRows(given: Uint8Array): Uint8Array {
   const unsorted = new Uint8Array(count * HEAD_ROW_BYTES);
   for (let i = 0; i < count; i += 1) {
     const one = given.subarray(i * GIVEN_BYTES, (i + 1) * GIVEN_BYTES);
-    unsorted.set(sha256(concatBytes(label, one.subarray(0, SALT_BYTES + 36))), i * HEAD_ROW_BYTES);
+    unsorted.set(sha256(label, one.subarray(0, SALT_BYTES + 36)), i * HEAD_ROW_BYTES);
     unsorted.set(one.subarray(SALT_BYTES + 36), i * HEAD_ROW_BYTES + HASH_BYTES);
   }
   const order = Uint32Array.from({ length: count }, (_, i) => i);

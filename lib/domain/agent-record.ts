@@ -5,7 +5,7 @@
  *     link_0 = SHA-256("countersign/agent-record/v1\n" || agent_id)
  *     link_n = SHA-256("countersign/agent-record/v1\n" || link_{n-1} || u64be(n) || payload_hash_n)
  */
-import { bytesEqual, concatBytes, hexEncode, sha256, utf8Encode } from "./bytes";
+import { bytesEqual, hexEncode, sha256, utf8Encode } from "./bytes";
 import { HASH_BYTES } from "./merkle";
 import { isUuid } from "./uuid";
 
@@ -33,7 +33,7 @@ export function encodeUint64(value: number): Uint8Array {
 
 /** The head of a record without entries. `agentId`: the 36 characters of a UUID in lower case. */
 export function emptyRecord(agentId: string): RecordHead {
-  return { sequence: 0, link: sha256(concatBytes(label, utf8Encode(agentId))) };
+  return { sequence: 0, link: sha256(label, utf8Encode(agentId)) };
 }
 
 /** The head after one more entry. */
@@ -41,7 +41,7 @@ export function extendRecord({ sequence, link }: RecordHead, payloadHash: Uint8A
   if (link.length !== HASH_BYTES || payloadHash.length !== HASH_BYTES)
     throw new RangeError("a link and a payload hash have 32 bytes");
   const next = sequence + 1;
-  return { sequence: next, link: sha256(concatBytes(label, link, encodeUint64(next), payloadHash)) };
+  return { sequence: next, link: sha256(label, link, encodeUint64(next), payloadHash) };
 }
 
 export const nextPlace = (agentId: string, { sequence, link }: RecordHead): RecordPlace => ({

@@ -2,8 +2,7 @@
  * Bytes and their text forms. Every decoder refuses what its encoder would not write, so that one value
  * has one spelling: two texts that decode to the same bytes cannot pass for two signatures or two keys.
  */
-import { concatBytes } from "@noble/hashes/utils.js";
-import { fromBase64, fromHex, sha256, toBase64, toHex } from "#platform/bytes";
+import { concatBytes, fromBase64, fromHex, sha256, toBase64, toHex } from "#platform/bytes";
 
 export { concatBytes, sha256 };
 

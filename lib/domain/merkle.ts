@@ -3,7 +3,7 @@
  * 2.1.3.2 and 2.1.4.2). Proofs are made from tiles (tile-proofs.ts); here are the hashes and the checks.
  * Sizes and indices are safe integers, so halves are taken by arithmetic and never by 32-bit shifts.
  */
-import { bytesEqual, concatBytes, sha256 } from "./bytes";
+import { bytesEqual, sha256 } from "./bytes";
 
 export const HASH_BYTES = 32;
 
@@ -12,17 +12,17 @@ const NODE_PREFIX = Uint8Array.of(1);
 
 /** SHA-256(0x00 ‖ data). */
 export function leafHash(data: Uint8Array): Uint8Array {
-  return sha256(concatBytes(LEAF_PREFIX, data));
+  return sha256(LEAF_PREFIX, data);
 }
 
 /** SHA-256(0x01 ‖ left ‖ right). */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
-  return sha256(concatBytes(NODE_PREFIX, left, right));
+  return sha256(NODE_PREFIX, left, right);
 }
 
 /** The root of a tree without leaves: SHA-256 of nothing. */
 export function emptyRoot(): Uint8Array {
-  return sha256(new Uint8Array());
+  return sha256();
 }
 
 /** MTH over leaf hashes by the definition; O(n), for small trees and as the yardstick of the tiles. */

@@ -41,7 +41,7 @@ const MAX_NOTE_CHARACTERS = 1_000_000;
 
 /** All 32 bytes of the hash whose first four are the key ID; Sigstore's trust roots name a log by it. */
 export function computeNoteKeyHash(name: string, type: NoteKeyType, publicKey: Uint8Array): Uint8Array {
-  return sha256(concatBytes(utf8Encode(`${name}\n`), Uint8Array.of(type), publicKey));
+  return sha256(utf8Encode(`${name}\n`), Uint8Array.of(type), publicKey);
 }
 
 /** Throws RangeError for a name that notes cannot carry or a key that is not 32 bytes. */

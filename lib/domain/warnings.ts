@@ -32,7 +32,7 @@ export interface WarningFacts {
   agent_authenticated?: JsonValue;
   code_hash_verified?: JsonValue;
   tools_authorized?: JsonValue;
-  client_gap?: JsonValue;
+  client_gap?: JsonValue | undefined;
   human_approval_method?: JsonValue;
   human_approval_environment?: JsonValue;
   unregisteredTools?: readonly string[];
@@ -95,8 +95,12 @@ export function factsOfStatement(
   authorization: JsonObject | null,
   manifest: Uint8Array | null,
 ): WarningFacts {
+  const { agent_authenticated, code_hash_verified, tools_authorized, client_gap } = verdicts;
   return {
-    ...verdicts,
+    agent_authenticated,
+    code_hash_verified,
+    tools_authorized,
+    client_gap,
     human_approval_method: approval.method,
     human_approval_environment: approval.method === "proof_of_personhood" ? approval.environment : null,
     unregisteredTools: listUnregisteredTools(request, registered.tool_manifest_hash, manifest),

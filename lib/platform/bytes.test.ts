@@ -1,4 +1,5 @@
 /** Both halves of `#platform/bytes` are one function to whoever calls it, and each bundle gets the half that it can run. */
+import { createHash } from "node:crypto";
 import { build } from "esbuild";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -50,6 +51,21 @@ describe("the halves", () => {
         });
         expect(made[0]).toEqual(made[1]);
         expect(made[0]?.slice(3)).toEqual([[...bytes], [...bytes]]);
+      }),
+    );
+  });
+
+  it("put parts together, and hash them as one, however long they are", () => {
+    fc.assert(
+      fc.property(fc.array(someBytes, { maxLength: 4 }), (parts) => {
+        const whole = new Uint8Array(Buffer.concat(parts));
+        const digest = new Uint8Array(createHash("sha256").update(whole).digest());
+        for (const { concatBytes, sha256 } of Object.values(halves)) {
+          const together = concatBytes(...parts);
+          expect(together).toEqual(whole);
+          expect(together.buffer.byteLength).toBe(whole.length);
+          expect(sha256(...parts)).toEqual(digest);
+        }
       }),
     );
   });

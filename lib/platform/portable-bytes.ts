@@ -1,8 +1,10 @@
 /** Hashes and texts of bytes with what every browser has. The texts are well-formed: lib/domain/bytes.ts sees to it. */
 import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
+import { bytesToHex, concatBytes, hexToBytes } from "@noble/hashes/utils.js";
 
-export const sha256 = (bytes: Uint8Array): Uint8Array => nobleSha256(bytes);
+export { concatBytes };
+
+export const sha256 = (...parts: Uint8Array[]): Uint8Array => nobleSha256(concatBytes(...parts));
 export const toHex = (bytes: Uint8Array): string => bytesToHex(bytes);
 export const fromHex = (hex: string): Uint8Array => hexToBytes(hex);
 
