@@ -9,10 +9,13 @@
  * either, because a close that follows an error rejects nothing. Here it does.
  *
  * And it asks for all results as text, so bytes come as hex, at twice their length. Once a named statement's columns are
- * known, it asks for bytes as they are (PostgreSQL's protocol, message Bind: result-column format codes).
+ * known, it asks for bytes as they are (PostgreSQL's protocol, message Bind: result-column format codes). Bytes are plain
+ * arrays: slices of a Buffer share its memory.
  */
 import { isPatched, patch } from "./patch.mjs";
 import { root } from "./step.mjs";
+
+const plain = "function plain(x) { return new Uint8Array(x.buffer, x.byteOffset, x.length) }";
 
 const patches = [
   {
@@ -47,7 +50,9 @@ const patches = [
   },
   {
     from: `  function unnamed(q) {`,
-    to: `  function resultFormats(q) {
+    to: `  ${plain}
+
+  function resultFormats(q) {
     const s = q.statement
     if (!s.columns || q.isRaw === true) return q.formats = []
     if (!s.formats) s.formats = s.columns.some(x => x.type === 17) ? s.columns.map(x => x.type === 17 ? 1 : 0) : []
@@ -73,15 +78,26 @@ const patches = [
     from: `          : column.parser === undefined
             ? x.toString('utf8', index, index += length)`,
     to: `          : query.formats && query.formats[i] === 1
-            ? Buffer.from(x.subarray(index, index += length))
+            ? plain(Buffer.from(x.subarray(index, index += length)))
           : column.parser === undefined
             ? x.toString('utf8', index, index += length)`,
   },
 ];
 
-const edits = ["src", "cjs/src"].flatMap((folder) =>
-  patches.map((one) => ({ file: `${root}/node_modules/postgres/${folder}/connection.js`, ...one })),
-);
+const typePatches = [
+  {
+    from: `    parse: x => Buffer.from(x.slice(2), 'hex')`,
+    to: `    parse: x => (${plain})(Buffer.from(x.slice(2), 'hex'))`,
+  },
+];
+
+const inFolder = (folder, file, list) =>
+  list.map((one) => ({ file: `${root}/node_modules/postgres/${folder}/${file}`, ...one }));
+
+const edits = ["src", "cjs/src"].flatMap((folder) => [
+  ...inFolder(folder, "connection.js", patches),
+  ...inFolder(folder, "types.js", typePatches),
+]);
 
 export const isPostgresPatched = () => isPatched(edits);
 

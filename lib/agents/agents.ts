@@ -4,7 +4,6 @@ import { and, eq, getTableColumns, inArray, isNull, sql } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import { agentSlug } from "#lib/contract/primitives";
 import type { Database, Executor } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { base64Encode } from "#lib/domain/bytes";
 import { uuidV7 } from "#lib/domain/ids";
@@ -54,7 +53,7 @@ const agentText = `SELECT agents.*, agents.xmin::text AS version, m.manifest, k.
 export async function findPublicAgent(database: Database, slug: string): Promise<FoundAgent | null> {
   if (!isSlug(slug)) return null;
   const [row] = await database.statement<FoundAgent>(agentText)(slugKey(slug));
-  return row === undefined ? null : withPlainBytes(row);
+  return row ?? null;
 }
 
 type Registration = Pick<typeof agents.$inferSelect, "public_key" | "code_hash" | "tool_manifest_hash">;

@@ -30,25 +30,35 @@ export function readHeaders(incoming: IncomingMessage): Headers {
   return headers;
 }
 
-/**
- * The request without a Request. Headers that come more than once are joined, as Request joins them: Node itself would
- * drop all but the first of some.
- */
+/** The request without a Request. */
+class AskedOverHttp implements Asked {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Asked["headers"];
+  readonly whole: Asked["whole"];
+  readonly #incoming: IncomingMessage;
+  #body: ReadableStream<Uint8Array> | null = null;
+
+  constructor(incoming: IncomingMessage) {
+    this.#incoming = incoming;
+    this.method = incoming.method ?? "GET";
+    this.url = `http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`;
+    // What comes more than once is joined, as Request joins it: Node itself would drop all but the first of some.
+    const get = (name: string) =>
+      name === PEER_HEADER ? null : (incoming.headersDistinct[name]?.join(", ") ?? null);
+    this.headers = { get, has: (name) => get(name) !== null };
+    const announced = Number(incoming.headers["content-length"]);
+    this.whole = Number.isSafeInteger(announced) ? { announced, read: () => readWhole(incoming) } : undefined;
+  }
+
+  get body() {
+    this.#body ??= Readable.toWeb(this.#incoming) as ReadableStream<Uint8Array>;
+    return this.#body;
+  }
+}
+
 function toAsked(incoming: IncomingMessage): Asked {
-  const get = (name: string) =>
-    name === PEER_HEADER ? null : (incoming.headersDistinct[name]?.join(", ") ?? null);
-  const announced = Number(incoming.headers["content-length"]);
-  let body: Asked["body"];
-  const asked: Asked = {
-    method: incoming.method ?? "GET",
-    url: `http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`,
-    headers: { get, has: (name) => get(name) !== null },
-    get body() {
-      body ??= Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
-      return body;
-    },
-    ...(Number.isSafeInteger(announced) && { whole: { announced, read: () => readWhole(incoming) } }),
-  };
+  const asked = new AskedOverHttp(incoming);
   rememberPeer(asked, peerOf(incoming));
   return asked;
 }

@@ -6,7 +6,6 @@
 import { and, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
 import type { PreviouslyDenied } from "#lib/contract/authorize";
 import { type Database, type Executor, rowsOf } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import type { ApprovalRequest } from "#lib/domain/approval";
 import { utf8Decode } from "#lib/domain/bytes";
@@ -103,10 +102,10 @@ export async function findAuthorization(database: Database, id: string): Promise
   const read = database.statement<FoundAuthorization>(rowText);
   const [row] = await read(id);
   if (!row) return null;
-  if (row.status !== "pending" || row.millisecondsLeft >= 0) return withPlainBytes(row);
+  if (row.status !== "pending" || row.millisecondsLeft >= 0) return row;
   await markExpired(database.db, eq(authorizationRequests.id, id));
   const [settled] = await read(id);
-  return settled ? withPlainBytes(settled) : null;
+  return settled ?? null;
 }
 
 export async function listRows(executor: Executor, where: ReturnType<typeof and>, limit: number) {

@@ -2,12 +2,12 @@
 import type { AttestResponse } from "#lib/contract/attest";
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import type { Placed } from "#lib/log/item";
-import { type AttestationItem, predicateAt, slugOf } from "./item";
+import { type AttestationItem, predicateJudgedAt, slugOf } from "./item";
 import { describeAttestation } from "./view";
 
 export function answerOf({ item, sealed, place, receipt }: Placed<AttestationItem>): AttestResponse {
   const { context, zk } = item;
-  const predicate = predicateAt(item, place);
+  const predicate = predicateJudgedAt(item, place);
   return {
     ...describeAttestation(context.settings.baseUrl, {
       id: predicate.attestation_id,

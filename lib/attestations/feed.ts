@@ -5,7 +5,6 @@ import { agentNotFound, findPublicAgent } from "#lib/agents/agents";
 import { describeIdentity } from "#lib/agents/identities";
 import type { Context } from "#lib/approvals/context";
 import type { FeedResponse } from "#lib/contract/identity";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { cutPage, type PageQuery } from "#lib/door/pages";
 import { AppError } from "#lib/errors";
 import {
@@ -56,7 +55,7 @@ async function readPage(
     page.limit + 1,
   );
   const { shown, nextCursor } = cutPage(rows, page, cursorOfPlace);
-  return { shown: shown.map((row) => toListed(withPlainBytes(row), agent.slug, published)), nextCursor };
+  return { shown: shown.map((row) => toListed(row, agent.slug, published)), nextCursor };
 }
 
 /** Of all pages, whatever the filter. */

@@ -182,12 +182,11 @@ export function describeListed(
 /** As its owner sees it. */
 export function describeOwn(baseUrl: string, listed: ListedAttestation): OwnAttestation {
   const { row, slug } = listed;
-  return {
-    ...describeListed(baseUrl, listed),
+  return Object.assign(describeListed(baseUrl, listed), {
     agent_slug: slug,
     is_public: row.is_public,
-    status: isErased(row) ? "erased" : "recorded",
+    status: isErased(row) ? ("erased" as const) : ("recorded" as const),
     erased_at: row.erased_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
-  };
+  });
 }

@@ -1,6 +1,5 @@
 /** Which entries of an agent's record a period has: numbers without a gap, and the entries just outside that show it. */
 import type { Database } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import type { PackPeriod } from "#lib/domain/pack-manifest";
 
 export interface PackRange {
@@ -81,7 +80,7 @@ export async function* readEntryRows(
   for (let from = first; from <= last; from += batchSize) {
     const to = Math.min(last, from + batchSize - 1);
     const rows = await database.statement<EntryRow>(rowsText)(agentId, organizationId, from, to);
-    yield* rows.map(withPlainBytes);
+    yield* rows;
   }
 }
 

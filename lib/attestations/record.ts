@@ -2,7 +2,6 @@
 import { agentNotFound, findPublicAgent } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import type { RecordEntry, RecordQuery, RecordResponse } from "#lib/contract/record";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { publicUrl } from "#lib/domain/addresses";
 import { emptyRecord } from "#lib/domain/agent-record";
 import { hexEncode } from "#lib/domain/bytes";
@@ -62,7 +61,7 @@ export async function readAgentRecord(
   if (agent === null) throw agentNotFound();
   // Before the entries, so that they lead to its row and beyond.
   const snapshot = await readRecordSnapshot(context, agent.id);
-  const rows = (await context.database.statement<Row>(pageText)(agent.id, from, limit)).map(withPlainBytes);
+  const rows = await context.database.statement<Row>(pageText)(agent.id, from, limit);
   const { baseUrl } = context.settings;
   const entries = rows.flatMap(({ sequence, ...row }) =>
     sequence === null ? [] : describeEntry(baseUrl, agent.slug, { sequence, ...row }),

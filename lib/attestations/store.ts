@@ -18,7 +18,7 @@ import {
   dayName,
   keyDay,
   organizationDay,
-  predicateAt,
+  predicateJudgedAt,
   slugOf,
 } from "./item";
 
@@ -27,7 +27,7 @@ type PlacedItem = Placed<AttestationItem>;
 function warningCodesOf({ item, place }: PlacedItem): WarningCode[] {
   const { authorization } = item;
   const object = authorization && (JSON.parse(utf8Decode(authorization.object)) as JsonObject);
-  return findWarnings(factsOfStatement(predicateAt(item, place), object, null));
+  return findWarnings(factsOfStatement(predicateJudgedAt(item, place), object, null));
 }
 
 /** One parameter for each column. */

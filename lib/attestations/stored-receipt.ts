@@ -3,7 +3,6 @@ import type { Context } from "#lib/approvals/context";
 import type { LogReceipt } from "#lib/contract/attest";
 import type { AnchorAnswer } from "#lib/contract/time";
 import type { Database } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { base64Encode } from "#lib/domain/bytes";
 import { addNoteSignatures } from "#lib/domain/checkpoint";
 import type { Anchor, TimeEvidence } from "#lib/domain/receipt";
@@ -109,11 +108,10 @@ const timedText = statementWith(
   LEFT JOIN LATERAL (${selectAnchors("a.log_id", "a.leaf_index", "$2")}) anchored ON true`,
 );
 
-function toStored(given: Row) {
-  const row = withPlainBytes(given);
+function toStored(row: Row) {
   const statement = row.payload === null ? null : parseActionStatement(row.payload);
   const asked = statement?.predicate.request["agent_slug"];
-  return { ...row, statement, slug: typeof asked === "string" ? asked : row.slug };
+  return Object.assign(row, { statement, slug: typeof asked === "string" ? asked : row.slug });
 }
 
 export type StoredAttestation = ReturnType<typeof toStored>;
@@ -232,5 +230,5 @@ export async function readManifest(
     "SELECT manifest FROM tool_manifests WHERE hash = $1",
   );
   const [row] = await find(hash);
-  return row ? withPlainBytes(row).manifest : null;
+  return row?.manifest ?? null;
 }

@@ -18,10 +18,9 @@ export const revokedIds = (keys: Keys) =>
 export function describeWarnings(row: Row, statement: ActionStatement | null, keys: Keys): Warning[] {
   if (isErased(row)) return drawWarnings({ isErased: true });
   if (statement === null) return [];
-  return drawWarnings({
-    ...factsOfStatement(statement.predicate, parseObject(row.human_authorization), null),
-    isSigningKeyRevoked: revokedIds(keys).includes(row.key_id),
-  });
+  const facts = factsOfStatement(statement.predicate, parseObject(row.human_authorization), null);
+  facts.isSigningKeyRevoked = keys.some(({ status, keyId }) => status === "revoked" && keyId === row.key_id);
+  return drawWarnings(facts);
 }
 
 /** Over the search aid; what is shown is drawn from the signed bytes all the same. */

@@ -85,7 +85,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
       "write",
     );
     const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i % 256);
-    const expected = [{ whole: Buffer.from(bytes), word: "word", empty: Buffer.alloc(0), missing: null }];
+    const expected = [{ whole: bytes, word: "word", empty: new Uint8Array(), missing: null }];
     expect(await read(bytes)).toEqual(expected);
     // As text they would be another text now, which the driver can't read.
     await database.statement("SET bytea_output = 'escape'", "write")();

@@ -10,7 +10,7 @@ export interface Asked {
   readonly headers: Pick<Headers, "get" | "has">;
   readonly body: ReadableStream<Uint8Array> | null;
   /** All of a body whose announced length is `announced` bytes; rejects if its sender breaks it off. */
-  readonly whole?: { announced: number; read: () => Promise<Uint8Array> };
+  readonly whole?: { announced: number; read: () => Promise<Uint8Array> } | undefined;
 }
 
 /** An answer in text. Header names are in lower case. */

@@ -2,7 +2,6 @@
 import { eq } from "drizzle-orm";
 import type { RecordSnapshot } from "#lib/contract/log";
 import type { Database } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { agentRecords } from "#lib/db/schema";
 import { agentTag, HEAD_ROW_BYTES, headsTileReader } from "#lib/domain/agent-heads";
 import { base64Encode, utf8Decode } from "#lib/domain/bytes";
@@ -72,7 +71,7 @@ export async function readRecordSnapshot(
   const [found] = await database.statement<Row>(findText)(agentTag(record.salt, agentId));
   const row_index = found?.row_index ?? null;
   if (found === undefined || row_index === null) return undefined;
-  const { log_id, covers_size, agents, ...snapshot } = withPlainBytes(found);
+  const { log_id, covers_size, agents, ...snapshot } = found;
   const readRows = async (start: number, count: number) => {
     const [part] = await database.statement<{ rows: Uint8Array }>(rowsText)(
       log_id,
@@ -81,7 +80,7 @@ export async function readRecordSnapshot(
       count,
     );
     if (part === undefined) throw new Error(`the snapshot at ${covers_size} of log ${log_id} is gone`);
-    return withPlainBytes(part).rows;
+    return part.rows;
   };
   const proof = await proveInclusion(row_index, agents, headsTileReader(agents, snapshot.nodes, readRows));
   return {

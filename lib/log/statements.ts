@@ -1,7 +1,6 @@
 /** The service's own statements in its logs, oldest first, with their exact bytes: all that is in no agent's record. */
 import type { LoggedStatement, StatementsQuery, StatementsResponse } from "#lib/contract/log";
 import type { Database } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { base64Encode, utf8Decode } from "#lib/domain/bytes";
 
 interface Row extends Pick<LoggedStatement, "kind" | "log_origin" | "log_index" | "key_id"> {
@@ -32,7 +31,7 @@ export async function readStatements(
   database: Database,
   { from, limit }: StatementsQuery,
 ): Promise<StatementsResponse> {
-  const rows = (await database.statement<Row>(pageText)(from - 1, limit + 1)).map(withPlainBytes);
+  const rows = await database.statement<Row>(pageText)(from - 1, limit + 1);
   const statements = rows.slice(0, limit).map(
     ({ payload, signature, envelope_signature, ...row }, i): LoggedStatement => ({
       number: from + i,

@@ -4,7 +4,6 @@
  * digest, is read and hashed again, and shows in the proof.
  */
 import type { Database } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import { concatBytes, hexEncode, sha256 } from "#lib/domain/bytes";
 import { HASH_BYTES, nodeHash } from "#lib/domain/merkle";
 import { inclusionRanges, type PerfectNodeReader, rangeHasher } from "#lib/domain/subtree-ranges";
@@ -83,7 +82,7 @@ async function readTiles(database: Database, logId: number, tiles: SeenTile[]): 
     tiles.map(({ level }) => level),
     tiles.map(({ index }) => index),
   );
-  const byName = new Map(rows.map((row) => [nameOf(row.level, row.tile_index), withPlainBytes(row).hashes]));
+  const byName = new Map(rows.map((row) => [nameOf(row.level, row.tile_index), row.hashes]));
   return tiles.map(({ level, index, bytes }) => {
     const hashes = byName.get(nameOf(level, index));
     if (hashes === undefined) throw new RangeError(`tile ${level}/${index} is missing`);

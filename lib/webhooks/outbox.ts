@@ -5,7 +5,6 @@
  */
 import type { Context } from "#lib/approvals/context";
 import type { Database } from "#lib/db/client";
-import { withPlainBytes } from "#lib/db/plain-bytes";
 import type { EndpointRow } from "./endpoints";
 
 export interface Due {
@@ -56,7 +55,7 @@ export async function claimDelivery(database: Database, due: Due): Promise<Claim
      JOIN webhook_messages m ON m.id = c.message_id JOIN webhook_endpoints e ON e.id = c.endpoint_id`,
     "write",
   )(due.message_id, due.endpoint_id);
-  return row ? withPlainBytes(row) : null;
+  return row ?? null;
 }
 
 const ofThisAttempt = "message_id = $1 AND endpoint_id = $2 AND attempts = $3 AND status = 'pending'";
