@@ -15,15 +15,17 @@ function inOrder(value: JsonValue): JsonValue | undefined {
   const isList = Array.isArray(value);
   const members = value as JsonObject;
   const written = Object.keys(value);
-  if (!isList && written.some((name) => /^\d|^__proto__$/.test(name))) return undefined;
-  const names = isList ? written : [...written].sort();
-  let ordered: JsonObject | null = names.every((name, i) => name === written[i]) ? null : {};
+  const isSorted = isList || written.every((name, i) => (written[i - 1] ?? "") <= name);
+  const names = isSorted ? written : [...written].sort();
+  let ordered: JsonObject | null = isSorted ? null : {};
   for (const name of names) {
     const member = members[name] as JsonValue;
     const one = inOrder(member);
     if (one === undefined) return undefined;
     if (one !== member) ordered ??= (isList ? [...value] : { ...value }) as JsonObject;
-    if (ordered !== null) ordered[name] = one;
+    if (ordered === null) continue;
+    if (!isList && /^\d|^__proto__$/.test(name)) return undefined;
+    ordered[name] = one;
   }
   return ordered ?? value;
 }
