@@ -1,5 +1,5 @@
 /** Load on the service from outside, and the outsider's checks of its answers afterwards. */
-import { verifyOwnSignature } from "#lib/attestations/own-signature";
+import { verifyAndRemember } from "#lib/attestations/signature-verdicts";
 import type { RecordResponse } from "#lib/contract/record";
 import type { RecordPlace } from "#lib/domain/agent-record";
 import { base64Decode, bytesEqual, hexDecode } from "#lib/domain/bytes";
@@ -92,7 +92,7 @@ function checkpointReader(logKey: VerifierKey): (text: string) => RememberedChec
   return (text) => {
     const known = read.get(text);
     if (known) return known;
-    const verdict = verifyCheckpoint(text, logKey, verifyOwnSignature);
+    const verdict = verifyCheckpoint(text, logKey, verifyAndRemember);
     if (!verdict.ok) throw new Error(verdict.problem);
     read.set(text, verdict.checkpoint);
     return verdict.checkpoint;

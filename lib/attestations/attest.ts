@@ -10,7 +10,6 @@ import type { AttestBody, AttestResponse } from "#lib/contract/attest";
 import { base64Encode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { type ZkKeyPair, zkPredicate } from "#lib/domain/disclosure";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
 import { drawVerdicts } from "#lib/domain/identity-checks";
 import { uuidV7 } from "#lib/domain/ids";
 import { numberedRandom } from "#lib/domain/log-list";
@@ -22,6 +21,7 @@ import { readPrincipalAgain } from "#lib/keys/key-principals";
 import { submitSigned } from "#lib/log/submit-signed";
 import { answerOf } from "./answer";
 import { type AttestationItem, toItem } from "./item";
+import { verifyAndRemember } from "./signature-verdicts";
 import { attestationKind } from "./store";
 
 export interface AttestInput {
@@ -58,7 +58,7 @@ async function buildPredicate(
     request,
     ...(agentSignature === undefined ? {} : { agent_signature: agentSignature }),
     registered,
-    verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyEd25519Strict),
+    verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyAndRemember),
     human_approval: prepared.approval,
     ...context.notBefore.fieldAt(now),
   };

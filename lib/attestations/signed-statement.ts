@@ -3,7 +3,7 @@ import type { attestations } from "#lib/db/schema";
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
 import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import type { PublishedKey } from "#lib/signing/signing-keys";
-import { verifyOwnSignature } from "./own-signature";
+import { verifyAndRemember } from "./signature-verdicts";
 
 type SignedRow = Pick<
   typeof attestations.$inferSelect,
@@ -19,7 +19,7 @@ export function readSignedStatement(
   const key = keys.find(({ keyId }) => keyId === row.key_id);
   if (payload === null || key === undefined) return null;
   if (!bytesEqual(sha256(payload), row.payload_hash)) return null;
-  if (!verifyOwnSignature(row.signature, payload, key.publicKey)) return null;
+  if (!verifyAndRemember(row.signature, payload, key.publicKey)) return null;
   const statement = parseActionStatement(payload, true);
   const isOwn =
     statement?.predicate.attestation_id === row.id && statement.predicate.is_public === row.is_public;

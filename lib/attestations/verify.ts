@@ -18,8 +18,8 @@ import type { Principal } from "#lib/door/principal";
 import { readOpenHead } from "#lib/log/reader";
 import { shareOf } from "#lib/workers/fair-share";
 import { createCostlyChecks } from "./costly-checks";
-import { verifyOwnSignature } from "./own-signature";
 import { rememberTimeStamps } from "./own-time-stamps";
+import { verifyAndRemember } from "./signature-verdicts";
 import {
   describeAnchor,
   describeEntry,
@@ -145,7 +145,7 @@ async function verifyStored(
   const trust = {
     keys: (await context.keys.published()).map((key) => ({ ...key, isRevoked: key.status === "revoked" })),
     logKey: await context.keys.logVerifierKey(made.log.origin),
-    verifySignature: verifyOwnSignature,
+    verifySignature: verifyAndRemember,
     witnesses: context.settings.WITNESSES?.witnesses.map((witness) => witness.key) ?? [],
     timeAuthorities: context.timeAuthorities,
     verifyTimeStamp: rememberTimeStamps,

@@ -1,7 +1,6 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
 import { judgeApprovalKey } from "./approval-key";
 import { canonicalHash, isJsonObject, type JsonObject } from "./canonical-json";
-import { verifyEd25519Strict } from "./ed25519";
 import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
 import { fail, pass, skip } from "./outcome";
 import type { CostlyChecks } from "./receipt";
@@ -27,16 +26,12 @@ function recheckIdentity(
   return subject.statement === null ? fail("statement_malformed") : recheck(subject.statement);
 }
 
-/** `agent_signature` is of a key that anyone may have registered, so only the strict verifier judges it. */
+/** `agent_signature` is of a key that anyone may have registered: a verifier that is given must be as strict as ours. */
 export function checkAgent(subject: Subject): RecordOutcome {
   return recheckIdentity(subject, ({ predicate }) => {
     const { request, agent_signature, registered, verdicts } = predicate;
-    const recomputed = checkAgentSignature(
-      request,
-      agent_signature,
-      registered.agent_public_key,
-      verifyEd25519Strict,
-    );
+    const { agent_public_key } = registered;
+    const recomputed = checkAgentSignature(request, agent_signature, agent_public_key, subject.verify);
     return compareVerdict(verdicts.agent_authenticated, recomputed);
   });
 }

@@ -69,7 +69,7 @@ export interface TrustedKey {
 export interface Trust {
   keys: TrustedKey[];
   logKey: VerifierKey;
-  /** For the service's own keys; default: the strict verifier. */
+  /** For the keys of the service and of its agents: as strict as the strict verifier, which is the default. */
   verifySignature?: VerifyEd25519;
   /** Whose cosignatures count as times; default: nobody's. */
   witnesses?: readonly VerifierKey[];

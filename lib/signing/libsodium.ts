@@ -20,7 +20,7 @@ export function openKeyPair(seed: Buffer) {
   };
 }
 
-/** For our own keys: it doesn't refuse all that lib/domain/ed25519.ts does. */
+/** It doesn't refuse all that lib/domain/ed25519.ts does: lib/attestations/signature-verdicts.ts is as strict. */
 export const verifySignature: VerifyEd25519 = (signature, message, publicKey) =>
   signature.length === SIGNATURE_BYTES &&
   publicKey.length === PUBLIC_KEY_BYTES &&
