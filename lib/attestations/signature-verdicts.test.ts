@@ -89,6 +89,18 @@ describe("the verdict on a signature", () => {
     expect(verifyAndRemember(signature, utf8Encode("massage"), publicKey)).toBe(false);
     expect(verifyAndRemember(signature, message, ed25519.getPublicKey(new Uint8Array(32)))).toBe(false);
     expect(verifyAndRemember(signature.slice(1), concatBytes(message), publicKey)).toBe(false);
+    // The same bytes, cut elsewhere.
+    const whole = concatBytes(publicKey, signature, message);
+    for (const [ofKey, ofSignature] of [
+      [32, 63],
+      [32, 65],
+      [31, 65],
+      [33, 64],
+    ] as const) {
+      const end = ofKey + ofSignature;
+      const cut = [whole.subarray(ofKey, end), whole.subarray(end), whole.subarray(0, ofKey)] as const;
+      expect(verifyAndRemember(...cut)).toBe(false);
+    }
     expect(verifyAndRemember(new Uint8Array(), message, new Uint8Array())).toBe(false);
   });
 });

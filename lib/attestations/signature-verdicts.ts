@@ -8,7 +8,13 @@
  */
 import { hash } from "node:crypto";
 import { concatBytes, hexEncode } from "#lib/domain/bytes";
-import { type VerifyEd25519, verifyEd25519Strict, vetPublicKey } from "#lib/domain/ed25519";
+import {
+  PUBLIC_KEY_BYTES,
+  SIGNATURE_BYTES,
+  type VerifyEd25519,
+  verifyEd25519Strict,
+  vetPublicKey,
+} from "#lib/domain/ed25519";
 import { verifySignature } from "#lib/signing/libsodium";
 import { createRecent } from "#lib/workers/recent";
 
@@ -28,11 +34,12 @@ function isFit(publicKey: Uint8Array): boolean {
 const maxRemembered = 200_000;
 const held = createRecent<true>(maxRemembered);
 
-/** What holds has a key and a signature of fixed lengths, so no two triples make the same bytes. */
+/** Key and signature have fixed lengths, so no two triples make the same bytes. */
 const digestOf = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) =>
   hash("sha256", concatBytes(publicKey, signature, message), "base64");
 
 export const verifyAndRemember: VerifyEd25519 = (signature, message, publicKey) => {
+  if (signature.length !== SIGNATURE_BYTES || publicKey.length !== PUBLIC_KEY_BYTES) return false;
   const digest = digestOf(publicKey, signature, message);
   if (held.get(digest)) return true;
   const holds =

@@ -4,7 +4,7 @@ import { PUBLIC_KEY_BYTES, SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/doma
 
 const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** `seed`: 32 bytes, overwritten. The secret key is in memory that libsodium keeps out of swap and core dumps. */
+/** `seed`: 32 bytes, overwritten. What is signed with is in memory that libsodium keeps out of swap and core dumps. */
 export function openKeyPair(seed: Buffer) {
   const publicKey = new Uint8Array(PUBLIC_KEY_BYTES);
   const secretKey = sodium.sodium_malloc(sodium.crypto_sign_SECRETKEYBYTES);
