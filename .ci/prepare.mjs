@@ -25,6 +25,13 @@ function checkNode() {
   process.exit(1);
 }
 
+/** docs/decisions/0041-libsodium-signs-and-verifies.md */
+function checkSystem() {
+  if (!existsSync("/etc/alpine-release")) return;
+  console.error("Countersign doesn't run on Alpine Linux: it needs glibc. Use a Debian image of Node.js.");
+  process.exit(1);
+}
+
 const readPackages = (path) => JSON.parse(readFileSync(`${root}/${path}`, "utf8")).packages;
 
 /** Whether node_modules holds what package-lock.json says, by npm's own record, which an interrupted install lacks. */
@@ -72,6 +79,7 @@ function isReady(mode) {
 }
 
 checkNode();
+checkSystem();
 const [mode, ...flags] = process.argv.slice(2);
 if ((mode !== "build" && mode !== "test") || flags.some((flag) => flag !== "--force")) {
   console.error("usage: node .ci/prepare.mjs build|test [--force]");
