@@ -24,6 +24,19 @@ describe("canonicalJson", () => {
     );
   });
 
+  it.each([
+    '{"1":{"b":1,"a":2},"a":3}',
+    '{"1":1,"2":[{"b":1,"a":2}],"__proto__":{"d":1,"c":2}}',
+    '{"a":{"b":1,"a":2},"__proto__":{"d":1,"c":2}}',
+    '{"A":{"b":1,"a":2},"__proto__":[{"d":1,"c":2}],"b":0}',
+    '{"10":1,"9":{"b":1,"a":2}}',
+    '{"-":1,"1":2}',
+  ])("puts what is inside of %s in order, whatever its names", (text) => {
+    const value = JSON.parse(text) as JsonValue;
+    expect(canonicalJson(value)).toBe(canonicalize(value));
+    expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)));
+  });
+
   it("refuses what has no canonical form, wherever it is", () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, "\ud800", { "\udc00": 1 }]) {
       for (const where of [value, [1, value], { b: { a: [value] }, a: 1 }])

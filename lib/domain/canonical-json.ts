@@ -7,7 +7,7 @@ export type JsonObject = { [name: string]: JsonValue };
 
 /**
  * The same value with its names in the order of RFC 8785, itself if they are; undefined if JSON.stringify would not write
- * it so: names that may be numbers come first in any object, and there are values that JSON doesn't have.
+ * it so: there are values that JSON doesn't have, and in an object that is put in order names that may be numbers come first.
  */
 function inOrder(value: JsonValue): JsonValue | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
