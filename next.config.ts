@@ -23,7 +23,6 @@ const config: NextConfig = {
   },
   serverExternalPackages: [
     "@aws-sdk/client-kms",
-    "@electric-sql/pglite",
     "google-auth-library",
     "postgres",
     "piscina",

@@ -18,6 +18,7 @@ const entryPoints = {
   server: inRoot("server.ts"),
   "stand-in": inRoot("lib/stand-in/world-id.ts"),
   prover: inRoot("lib/stand-in/prover-process.ts"),
+  "embedded-worker": inRoot("lib/db/embedded-worker.ts"),
   "zk-worker": inRoot("lib/workers/zk-worker.ts"),
   "picture-worker": inRoot("lib/workers/picture-worker.ts"),
   ...Object.fromEntries(

@@ -11,7 +11,7 @@ export default async function bundleTestingServer(): Promise<void> {
     platform: "node",
     target: "node20",
     // All but what finds files of its own beside itself: it is started some fifty times, and one file is read faster than a thousand.
-    external: ["@electric-sql/pglite", "piscina", "next", "sodium-native"],
+    external: ["piscina", "next", "sodium-native"],
     minify: true,
     banner: {
       js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);',

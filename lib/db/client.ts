@@ -1,15 +1,12 @@
 /**
- * One interface to the database, embedded (PGlite in this process, files under DATA_DIR) or PostgreSQL. Inside a
+ * One interface to the database, embedded (PGlite, files under DATA_DIR) or PostgreSQL. Inside a
  * transaction use only `tx`: the embedded database has one session and would wait for itself.
  */
-import { PGlite, types } from "@electric-sql/pglite";
 import { type SQL, sql } from "drizzle-orm";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
-import { drizzle as drizzlePglite } from "drizzle-orm/pglite";
-import { migrate as migratePglite } from "drizzle-orm/pglite/migrator";
-import { lockFolder } from "./folder-lock";
+import { openEmbedded } from "./embedded";
 import { openPostgres, startLockKey } from "./postgres-client";
-import * as schema from "./schema";
+import type * as schema from "./schema";
 
 export type Executor = PgDatabase<PgQueryResultHKT, typeof schema>;
 
@@ -49,42 +46,6 @@ export interface Database {
 
 const migrationsFolder = "drizzle";
 
-const embeddedTypes = { parsers: { [types.INT8]: Number } };
-
-/** It clears its 128 MB of buffers at each start, and has the files in the system's cache as well. */
-const startParams = [...PGlite.defaultStartParams, "-c", "shared_buffers=32MB"];
-
-async function openEmbedded(folder: string | null): Promise<Database> {
-  const release = folder === null ? async () => {} : await lockFolder(folder);
-  const client = await PGlite.create({
-    startParams,
-    ...(folder !== null && { dataDir: `${folder}/pglite` }),
-  });
-  const db = drizzlePglite(client, { schema });
-  await migratePglite(db, { migrationsFolder });
-  return {
-    kind: "embedded",
-    isPooled: false,
-    wasReachableSince: () => true,
-    db,
-    statement:
-      <Row extends object>(text: string): Statement<Row> =>
-      async (...parameters) =>
-        (await client.query<Row>(text, parameters, embeddedTypes)).rows,
-    query: async (text, values) => ({
-      rows: (await client.query<Record<string, unknown>>(text, values)).rows,
-    }),
-    listen: async (channel, onPayload, onListening) => {
-      await client.listen(channel, onPayload);
-      onListening?.();
-    },
-    close: async () => {
-      await client.close();
-      await release();
-    },
-  };
-}
-
 /** `dataDir: null` with no URL: an embedded database in memory, for tests. */
 export async function openDatabase(from: {
   databaseUrl?: string | undefined;
@@ -96,7 +57,7 @@ export async function openDatabase(from: {
 }): Promise<Database> {
   const { databaseUrl, listenUrl, dataDir, processCount = 1 } = from;
   return databaseUrl === undefined
-    ? openEmbedded(dataDir)
+    ? openEmbedded(dataDir, migrationsFolder)
     : openPostgres({ url: databaseUrl, listenUrl }, migrationsFolder, processCount === 1);
 }
 
@@ -110,8 +71,7 @@ export async function withStartLock<T>(database: Database, work: (tx: Executor) 
   });
 }
 
-/** The rows of a plain statement; both drivers wrap them differently. Cast in SQL what must not be text. */
+/** The rows of a plain statement. Cast in SQL what must not be text. */
 export async function rowsOf<T>(executor: Executor, statement: SQL): Promise<T[]> {
-  const result: unknown = await executor.execute(statement);
-  return (Array.isArray(result) ? result : (result as { rows: T[] }).rows) as T[];
+  return (await executor.execute(statement)) as unknown as T[];
 }

@@ -9,6 +9,7 @@ import postgres from "postgres";
 import type { Database, Listen, Statement, StatementUse } from "./client";
 import { watchHost } from "./host-watch";
 import { createNaming, nameStatements } from "./named-statements";
+import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
 import { shareConnection } from "./shared-connection";
 import { inLimits, limitTransactions, overdueMs, sessionSettings, statementTimeoutMs } from "./time-limits";
@@ -65,7 +66,7 @@ async function migrateUnderLock(url: string, migrationsFolder: string): Promise<
 
 /** Of each process. PostgreSQL has a hundred by default, for all. */
 function countConnections(isAlone: boolean) {
-  return isAlone ? { general: 10, plain: 4 } : { general: 5, plain: 3 };
+  return { ...(isAlone ? { general: 10, plain: 4 } : { general: 5, plain: 3 }), others: 3 };
 }
 
 type Connections = ReturnType<typeof countConnections>;
@@ -76,19 +77,6 @@ const connectionOptions = {
   idle_timeout: 300,
   connection: { application_name: "countersign" },
 } satisfies postgres.Options<Record<string, never>>;
-
-/**
- * A generic plan, made once for each connection: if the tables were empty then, or had no statistics, it must use their
- * indexes all the same, and in their order. A bitmap has none, so a page would cost all rows of an agent.
- */
-const planSettings = {
-  plan_cache_mode: "force_generic_plan",
-  enable_seqscan: "off",
-  enable_bitmapscan: "off",
-  enable_hashjoin: "off",
-  enable_mergejoin: "off",
-  jit: "off",
-};
 
 /** Counts and log indexes, which are safe integers. */
 const bigintAsNumber = { to: 20, from: [20], serialize: String, parse: Number };
@@ -107,8 +95,16 @@ const listenWith =
     await client.listen(channel, onPayload, onListening);
   };
 
+/** How clients of one server are opened. */
+export interface Opening {
+  open<Types extends Record<string, postgres.PostgresType>>(options: postgres.Options<Types>): postgres.Sql;
+  wasReachableSince: Database["wasReachableSince"];
+  /** When all clients have ended. */
+  stop(): void | Promise<void>;
+}
+
 /** Clients of one host, which notice together that it is gone. */
-function openClients(url: string) {
+function openingOf(url: string): Opening {
   const watch = watchHost({
     silentMs: 2_000,
     answerMs: 3_000,
@@ -119,20 +115,22 @@ function openClients(url: string) {
   // The type says that an option without a type is none of the driver's.
   const own = { socket, backoff } as object;
   return {
-    open: <Types extends Record<string, postgres.PostgresType>>(options: postgres.Options<Types>) =>
-      watch.follow(postgres(url, { ...options, ...own }) as postgres.Sql),
+    open: (options) => watch.follow(postgres(url, { ...options, ...own }) as postgres.Sql),
     wasReachableSince: watch.wasReachableSince,
-    stopWatching: watch.close,
+    stop: watch.close,
   };
 }
 
 /** drizzle changes the serializers of the client it is given, so plain statements have one of their own. */
-function openDirectly(url: string, connections: Connections): Database {
+export function openClients(
+  kind: Database["kind"],
+  { open, wasReachableSince, stop }: Opening,
+  connections: Connections,
+): Database {
   const options = {
     ...connectionOptions,
     connection: { ...connectionOptions.connection, ...sessionSettings },
   };
-  const { open, wasReachableSince, stopWatching } = openClients(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain });
   const hot = {
@@ -142,12 +140,12 @@ function openDirectly(url: string, connections: Connections): Database {
   };
   const clients = {
     read: open({ ...hot, max: 1 }),
-    others: open({ ...hot, max: 3 }),
+    others: open({ ...hot, max: connections.others }),
     write: open({ ...hot, max: 1 }),
   };
   const reading = shareConnection(clients.read, clients.others);
   return {
-    kind: "postgres",
+    kind,
     isPooled: false,
     wasReachableSince,
     db: drizzle(nameStatements(client, createNaming()), { schema }),
@@ -165,14 +163,14 @@ function openDirectly(url: string, connections: Connections): Database {
     close: async () => {
       const all = [client, plain, ...Object.values(clients)];
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
-      stopWatching();
+      await stop();
     },
   };
 }
 
 function openThroughPooler({ url, listenUrl }: Addresses, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
-  const { open, wasReachableSince, stopWatching } = openClients(url);
+  const { open, wasReachableSince, stop } = openingOf(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
@@ -193,23 +191,23 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
     close: async () => {
       const all = [client, plain, ...(listener ? [listener] : [])];
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
-      stopWatching();
+      await stop();
     },
   };
 }
 
 /** Changes nothing: for a look at a database that a service uses. */
 export async function openAsItIs(url: string): Promise<Database> {
-  const connections = { general: 1, plain: 1 };
+  const connections = { general: 1, plain: 1, others: 1 };
   return (await detectPooler(url))
     ? openThroughPooler({ url, listenUrl: undefined }, connections)
-    : openDirectly(url, connections);
+    : openClients("postgres", openingOf(url), connections);
 }
 
 /** A standby's: it takes no migration and no write, and its address must be the server's own. */
 export async function openReplicaDatabase(url: string): Promise<Database> {
   if (await detectPooler(url)) throw new Error("DATABASE_REPLICA_URL leads to a connection pooler");
-  return openDirectly(url, countConnections(false));
+  return openClients("postgres", openingOf(url), countConnections(false));
 }
 
 /** Migrates first. Rejects with a message for the operator if the database does not answer. */
@@ -222,5 +220,7 @@ export async function openPostgres(
   const isPooled = await detectPooler(url).catch(cannotStart);
   await migrateUnderLock(url, migrationsFolder);
   const connections = countConnections(isAlone);
-  return isPooled ? openThroughPooler(addresses, connections) : openDirectly(url, connections);
+  return isPooled
+    ? openThroughPooler(addresses, connections)
+    : openClients("postgres", openingOf(url), connections);
 }
