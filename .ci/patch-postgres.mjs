@@ -8,6 +8,15 @@
  * A query that is sent after the socket's error and before its close (a transaction's ROLLBACK is) would never end
  * either, because a close that follows an error rejects nothing. Here it does.
  *
+ * A transaction whose connection closes is rejected, but its callback goes on, and what it asks then runs on the session
+ * that the connection has next, which may be somebody's: beside a transaction, or in it, or its COMMIT and ROLLBACK in
+ * their place; or it takes the answer that belongs to another (porsager/postgres#1216, #1204, #1186). Here a transaction
+ * knows that its connection is lost, and asks nothing any more. And what is half heard when a connection closes (rows,
+ * an error, the driver's own first query) is forgotten, so that nobody takes it for the answer on the next one.
+ *
+ * A server that takes a connection and closes it at once (a proxy that has none behind it) was tried again without a
+ * pause, by a whole processor. Here it is tried as one that refuses.
+ *
  * And it asks for all results as text, so bytes come as hex, at twice their length. Once a named statement's columns are
  * known, it asks for bytes as they are (PostgreSQL's protocol, message Bind: result-column format codes). Bytes are plain
  * arrays: slices of a Buffer share its memory.
@@ -40,9 +49,46 @@ const patches = [
     socket.removeListener('data', data)`,
   },
   {
-    from: `    !hadError && (query || sent.length) && error(Errors.connection('CONNECTION_CLOSED', options, socket))`,
-    to: `    if (query || sent.length) error(Errors.connection('CONNECTION_CLOSED', options, socket))
-    query = null`,
+    from: `    if (initial)
+      return reconnect()
+
+    !hadError && (query || sent.length) && error(Errors.connection('CONNECTION_CLOSED', options, socket))`,
+    to: `    if (initial) {
+      forget()
+      options.shared.retries++
+      waitLonger()
+      return reconnect()
+    }
+
+    if (query || sent.length) error(Errors.connection('CONNECTION_CLOSED', options, socket))
+    forget()`,
+  },
+  {
+    from: `    closedTime = performance.now()
+    hadError && options.shared.retries++
+    delay = (typeof backoff === 'function' ? backoff(options.shared.retries) : backoff) * 1000
+`,
+    to: `    hadError && options.shared.retries++
+    waitLonger()
+`,
+  },
+  {
+    from: `  /* Handlers */`,
+    to: `  function forget() {
+    query = results = errorResponse = null
+    result = new Result()
+  }
+
+  function waitLonger() {
+    closedTime = performance.now()
+    delay = (typeof backoff === 'function' ? backoff(options.shared.retries) : backoff) * 1000
+  }
+
+  /* Handlers */`,
+  },
+  {
+    from: `        return fetchArrayTypes()`,
+    to: `        return fetchArrayTypes().catch(() => {})`,
   },
   {
     from: `      Bind(q.parameters, q.statement.types, q.statement.name, q.cursorName),`,
@@ -84,6 +130,33 @@ const patches = [
   },
 ];
 
+const transactionPatches = [
+  {
+    from: `      , connection
+      , prepare = null`,
+    to: `      , connection
+      , lost = null
+      , prepare = null`,
+  },
+  {
+    from: `        new Promise((_, reject) => connection.onclose = reject)`,
+    to: `        new Promise((_, reject) => connection.onclose = e => {
+          lost = e
+          while (queries.length)
+            queries.shift().reject(e)
+          reject(e)
+        })`,
+  },
+  {
+    from: `        q.catch(e => uncaughtError || (uncaughtError = e))
+        c.queue === full`,
+    to: `        q.catch(e => uncaughtError || (uncaughtError = e))
+        if (lost)
+          return q.reject(lost)
+        c.queue === full`,
+  },
+];
+
 const typePatches = [
   {
     from: `    parse: x => Buffer.from(x.slice(2), 'hex')`,
@@ -96,6 +169,7 @@ const inFolder = (folder, file, list) =>
 
 const edits = ["src", "cjs/src"].flatMap((folder) => [
   ...inFolder(folder, "connection.js", patches),
+  ...inFolder(folder, "index.js", transactionPatches),
   ...inFolder(folder, "types.js", typePatches),
 ]);
 
