@@ -7,6 +7,7 @@ import type { Context } from "#lib/approvals/context";
 import type { FeedResponse } from "#lib/contract/identity";
 import { cutPage, type PageQuery } from "#lib/door/pages";
 import { AppError } from "#lib/errors";
+import type { PublishedKey } from "#lib/signing/signing-keys";
 import {
   type AttestationFilter,
   containing,
@@ -37,12 +38,12 @@ const pageText = `SELECT a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash
 const countText = "SELECT listed AS total FROM agent_records WHERE agent_id = $1";
 
 async function readPage(
-  { database, keys }: Context,
+  { database }: Context,
   agent: { id: string; slug: string },
+  published: PublishedKey[],
   { approval = null, action, warnings = null }: { [Name in keyof FeedFilter]: FeedFilter[Name] | null },
   page: PageQuery,
 ): Promise<{ shown: ListedAttestation<ListedRow>[]; nextCursor: string | null }> {
-  const published = await keys.published();
   const after = page.cursor === undefined ? null : readPlace(page.cursor);
   const rows = await database.statement<ListedRow>(pageText)(
     agent.id,
@@ -69,12 +70,12 @@ export async function readAgentFeed(
   slug: string,
   { limit, cursor, ...filter }: PageQuery & FeedFilter,
 ): Promise<FeedResponse> {
-  const { database } = context;
+  const { database, keys } = context;
   if (filter.action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
-  const agent = await findPublicAgent(database, slug);
+  const [agent, published] = await Promise.all([findPublicAgent(database, slug), keys.published()]);
   if (agent === null) throw agentNotFound();
   const [{ shown, nextCursor }, total, newestKeys] = await Promise.all([
-    readPage(context, agent, filter, { limit, cursor }),
+    readPage(context, agent, published, filter, { limit, cursor }),
     countListed(context, agent.id),
     readPublicKeyHistory(database, agent.id),
   ]);

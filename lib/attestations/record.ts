@@ -1,5 +1,5 @@
 /** GET /v1/agent/:slug/record: every entry of an agent's record, private and erased ones by their hash alone. */
-import { agentNotFound, findPublicAgent } from "#lib/agents/agents";
+import { agentNotFound, findPublicAgent, isSlug, slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import type { RecordEntry, RecordQuery, RecordResponse } from "#lib/contract/record";
 import { publicUrl } from "#lib/domain/addresses";
@@ -50,6 +50,18 @@ function describeEntry(baseUrl: string, slug: string, row: Row & { sequence: num
     ...(visibility === "public" &&
       id !== null && { attestation_id: id, public_url: publicUrl(baseUrl, slug, id) }),
   };
+}
+
+/** $1: the agent's slug key. */
+const lengthText = `SELECT record.sequence FROM agents
+  JOIN agent_records record ON record.agent_id = agents.id
+  WHERE agents.slug_key = $1`;
+
+/** How many entries it has; 0 for a slug that nobody has claimed. */
+export async function readRecordLength({ database }: Context, slug: string): Promise<number> {
+  if (!isSlug(slug)) return 0;
+  const [row] = await database.statement<{ sequence: number }>(lengthText)(slugKey(slug));
+  return row?.sequence ?? 0;
 }
 
 export async function readAgentRecord(

@@ -3,8 +3,8 @@ import type postgres from "postgres";
 
 /** No statement may take longer. */
 export const statementTimeoutMs = 15_000;
-/** No request waits longer for a statement and its turn: the answer is 503. */
-export const overdueMs = 10_000;
+/** No request waits longer for a statement and its turn: the answer is 503. A page has three, one after the other. */
+export const overdueMs = 8_000;
 /** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
 const lockTimeoutMs = 3_000;
 

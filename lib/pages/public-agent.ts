@@ -1,7 +1,7 @@
 /** What an agent's page is made from: the feed of the API and the length of the record. */
 import type { Context } from "#lib/approvals/context";
 import { readAgentFeed } from "#lib/attestations/feed";
-import { readAgentRecord } from "#lib/attestations/record";
+import { readRecordLength } from "#lib/attestations/record";
 import type { FeedResponse } from "#lib/contract/identity";
 import { readPublicly } from "#lib/door/read-publicly";
 
@@ -20,7 +20,9 @@ export async function readAgentForPage(
   page: Omit<PageQuery, "limit"> = {},
 ): Promise<AgentPage> {
   const read = (from: Context) => readAgentFeed(from, slug, { ...page, limit: entriesShown });
-  const agent = await readPublicly(context, read);
-  const { head } = await readAgentRecord(context, agent.slug, { from: 1, limit: 1 });
-  return { agent, recordLength: head.sequence };
+  const [agent, recordLength] = await Promise.all([
+    readPublicly(context, read),
+    readRecordLength(context, slug),
+  ]);
+  return { agent, recordLength };
 }

@@ -1,0 +1,61 @@
+/** An agent's page: what it is made from, and how often it asks the database one thing after another. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Context } from "#lib/approvals/context";
+import type { Database } from "#lib/db/client";
+import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
+import { readAgentForPage } from "./public-agent";
+
+let test: TestApp;
+beforeAll(async () => {
+  test = await startTestApp(anyKind);
+  const { key } = await test.createKey();
+  for (const is_public of [true, false, true]) {
+    const body = { agent_slug: "Round-Bot", action: "count", inputs_hash: "x", is_public };
+    expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
+  }
+});
+afterAll(() => test.close());
+
+/** Answers come when all that was asked is answered: that is a round. */
+function countRounds(context: Context): { counted: Context; rounds(): number } {
+  let rounds = 0;
+  let asked = 0;
+  const answered: (() => void)[] = [];
+  const endRound = () => {
+    if (asked === 0 || answered.length < asked) return;
+    rounds += 1;
+    asked = 0;
+    for (const give of answered.splice(0)) give();
+  };
+  const inRounds =
+    <Given extends unknown[], Answer>(ask: (...given: Given) => Promise<Answer>) =>
+    async (...given: Given): Promise<Answer> => {
+      asked += 1;
+      const answer = await ask(...given);
+      await new Promise<void>((give) => {
+        answered.push(give);
+        setImmediate(endRound);
+      });
+      return answer;
+    };
+  const { database, keys } = context;
+  const statement = ((...text) => inRounds(database.statement(...text))) as Database["statement"];
+  const published = inRounds(() => keys.published());
+  return {
+    counted: { ...context, database: { ...database, statement }, keys: { ...keys, published } },
+    rounds: () => rounds,
+  };
+}
+
+it("has the length of the whole record, private entries too", async () => {
+  const page = await readAgentForPage(test.app.context, "round-bot");
+  expect([page.agent.slug, page.agent.total_attestations, page.recordLength]).toEqual(["Round-Bot", 2, 3]);
+});
+
+it("asks two things one after the other at most, so a slow database costs it two waits", async () => {
+  const { counted, rounds } = countRounds(test.app.context);
+  const page = await readAgentForPage(counted, "round-bot");
+  expect(page.agent.attestations).toHaveLength(2);
+  expect(rounds()).toBe(2);
+});
