@@ -30,8 +30,8 @@ const bodyOf = (i) => ({
   metadata: { i },
 });
 
-export const attestMany = (service, count) =>
-  makeMany(service, { path: "/v1/attest", field: "attestation_id", count, bodyOf });
+export const attestMany = (service, count, bodyOfEach = bodyOf) =>
+  makeMany(service, { path: "/v1/attest", field: "attestation_id", count, bodyOf: bodyOfEach });
 
 export const recordMany = (fastify, count) =>
   makeMany(fastify, { path: "/attest", field: "id", count, bodyOf });

@@ -1,6 +1,6 @@
 /**
- * The benchmark: `npm run bench [-- case … --quick --json file]`; all cases but `pages`, `approval-flood` and
- * `proofs-beside`, unless some are named. It prints ratios between sides that were measured in the same minute on the
+ * The benchmark: `npm run bench [-- case … --quick --json file]`; all cases but `pages`, `approval-flood`,
+ * `proofs-beside` and `signed-agents`, unless some are named. It prints ratios between sides that were measured in the same minute on the
  * same machine, and judges nothing: absolute numbers of another day or machine mean little. The service is the one that
  * `npm start` starts, with its limits raised.
  *
@@ -25,6 +25,7 @@ import * as pages from "./case-pages.mjs";
 import * as processes from "./case-processes.mjs";
 import * as proofsBeside from "./case-proofs-beside.mjs";
 import * as reads from "./case-reads.mjs";
+import * as signedAgents from "./case-signed-agents.mjs";
 import * as sizes from "./case-sizes.mjs";
 import * as start from "./case-start.mjs";
 import * as verifyPage from "./case-verify-page.mjs";
@@ -43,6 +44,7 @@ const cases = [
   proofsBeside,
   pages,
   approvalFlood,
+  signedAgents,
 ];
 const { values: flags, positionals: wanted } = parseArgs({
   allowPositionals: true,
