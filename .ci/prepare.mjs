@@ -55,6 +55,11 @@ function install() {
   ]);
 }
 
+function patchPackages() {
+  patchPostgres();
+  patchBbs();
+}
+
 function build(hash) {
   unstampBuild();
   const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" };
@@ -68,8 +73,13 @@ function prepare(mode, force) {
   const hash = createBuildHash();
   const mustBuild = force || !isBuilt(hash);
   if (!isInstalled(mustBuild || mode === "test")) install();
-  patchPostgres();
-  patchBbs();
+  try {
+    patchPackages();
+  } catch {
+    // An earlier version of this repository has patched them in its way.
+    install();
+    patchPackages();
+  }
   if (mustBuild) build(hash);
 }
 
