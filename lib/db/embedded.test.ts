@@ -1,8 +1,12 @@
 /** The embedded database works on a thread of its own, and its one session is shared by the connections of a driver. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase, rowsOf } from "./client";
+import { openEmbedded, startServer } from "./embedded";
 import { type Exchange, shareSession } from "./shared-session";
 
 describe("the embedded database", () => {
@@ -89,6 +93,38 @@ describe("the embedded database", () => {
   });
 });
 
+describe("an embedded database that fails", () => {
+  let folder = "";
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), "countersign-embedded-"));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it("leaves its folder to the next one when it does not start", async () => {
+    await writeFile(path.join(folder, "pglite"), "no folder");
+    await expect(openEmbedded(folder, "drizzle")).rejects.toThrow();
+    await rm(path.join(folder, "pglite"));
+    await expect(openEmbedded(folder, path.join(folder, "no-migrations"))).rejects.toThrow(/_journal/);
+    const database = await openEmbedded(folder, "drizzle");
+    expect((await database.query("SELECT 1 AS one", [])).rows).toEqual([{ one: 1 }]);
+    await database.close();
+  });
+
+  it("answers nobody any more when its thread has ended, and can be closed", async () => {
+    const file = path.join(folder, "ends.mjs");
+    await writeFile(
+      file,
+      `import { parentPort } from "node:worker_threads";
+       parentPort.on("message", () => process.exit(1));
+       parentPort.postMessage(null);`,
+    );
+    const server = await startServer(file, null);
+    await expect(server.exchange(Buffer.from("Q"))).rejects.toThrow(/thread has ended/);
+    await expect(server.exchange(Buffer.from("Q"))).rejects.toThrow(/thread has ended/);
+    await server.close();
+  });
+});
+
 describe("a shared session", () => {
   const ready = (state: string) => Buffer.from(`Z\x00\x00\x00\x05${state}`, "latin1");
   const startup = Buffer.from("\x00\x00\x00\x09\x00\x03\x00\x00\x00", "latin1");
@@ -117,12 +153,17 @@ describe("a shared session", () => {
     destroy(): void;
   }
 
+  function openPair() {
+    const { asked, exchange } = createServer();
+    const { connect } = shareSession(exchange);
+    const [one, other] = [connect(), connect()] as unknown as [Socket, Socket];
+    return { asked, one, other };
+  }
+
   const settled = () => new Promise((resolve) => setImmediate(resolve));
 
   it("gives each its turn, and takes what comes meanwhile together", async () => {
-    const { asked, exchange } = createServer();
-    const session = shareSession(exchange);
-    const [one, other] = [session.connect(), session.connect()] as unknown as [Socket, Socket];
+    const { asked, one, other } = openPair();
     one.write(startup);
     other.write(simple("c"));
     one.write(simple("a"));
@@ -132,9 +173,7 @@ describe("a shared session", () => {
   });
 
   it("leaves the session to who has asked for half a query", async () => {
-    const { asked, exchange } = createServer();
-    const session = shareSession(exchange);
-    const [one, other] = [session.connect(), session.connect()] as unknown as [Socket, Socket];
+    const { asked, one, other } = openPair();
     one.write(Buffer.from("H\x00\x00\x00\x04", "latin1"));
     other.write(simple("c"));
     await settled();
@@ -145,9 +184,7 @@ describe("a shared session", () => {
   });
 
   it("rolls back for a connection that went away in its transaction", async () => {
-    const { asked, exchange } = createServer();
-    const session = shareSession(exchange);
-    const [one, other] = [session.connect(), session.connect()] as unknown as [Socket, Socket];
+    const { asked, one, other } = openPair();
     one.write(simple("BEGIN"));
     other.write(simple("SELECT 1"));
     await settled();

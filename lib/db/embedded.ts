@@ -18,8 +18,8 @@ interface Server {
   close(): Promise<void>;
 }
 
-/** The file is the bundled worker's. */
-async function startServer(file: string, folder: string | null): Promise<Server> {
+/** The file is the bundled worker's. Rejects if the database cannot be opened. */
+export async function startServer(file: string, folder: string | null): Promise<Server> {
   const worker = new Worker(file, { workerData: { folder } });
   await once(worker, "message");
   let failure: unknown = null;
@@ -71,21 +71,21 @@ const connections = { general: 1, plain: 1, others: 1 };
 /** `folder: null`: in memory. Migrates first. */
 export async function openEmbedded(folder: string | null, migrationsFolder: string): Promise<Database> {
   const release = folder === null ? async () => {} : await lockFolder(folder);
-  const server = await startServer(workerFile, folder && path.join(folder, "pglite"));
-  const socket = shareSession(server.exchange).connect;
-  const open = (options: object): postgres.Sql => postgres({ ...options, ...ownOptions, socket } as object);
-  const wasReachableSince = () => true;
+  let server: Server | null = null;
   const stop = async () => {
-    await server.close();
+    await server?.close();
     await release();
   };
-  const client = open({ max: 1 });
   try {
+    server = await startServer(workerFile, folder && path.join(folder, "pglite"));
+    const socket = shareSession(server.exchange).connect;
+    const open = (options: object): postgres.Sql => postgres({ ...options, ...ownOptions, socket } as object);
+    const client = open({ max: 1 });
     await migrate(drizzle(client), { migrationsFolder });
     await client.end();
+    return openClients("embedded", { open, wasReachableSince: () => true, stop }, connections);
   } catch (error) {
     await stop();
     throw error;
   }
-  return openClients("embedded", { open, wasReachableSince, stop }, connections);
 }

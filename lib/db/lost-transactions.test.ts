@@ -135,3 +135,22 @@ it("a server that closes every connection is tried again after a pause", async (
   expect(tries).toBeGreaterThan(1);
   expect(tries).toBeLessThan(10);
 });
+
+it("a connection that is reset in the driver's own first query fails who waits for it, and nothing else", async () => {
+  const greeting = Buffer.from("R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I", "latin1");
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.write(greeting);
+      socket.once("data", () => socket.resetAndDestroy());
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const client = postgres(`postgres://nobody@127.0.0.1:${port}/none`, { max: 1 });
+  // Unpatched, the driver's own query is rejected too, and nobody catches it.
+  expect(await howItEnds(client`SELECT 1`)).toBe("ECONNRESET");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await client.end({ timeout: 0 });
+  server.close();
+});

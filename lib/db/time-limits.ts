@@ -3,7 +3,7 @@ import type postgres from "postgres";
 
 /** No statement may take longer. */
 export const statementTimeoutMs = 15_000;
-/** No request waits longer for a statement and its turn: the answer is 503. A page has three, one after the other. */
+/** No request waits longer for a statement and its turn: the answer is 503. An agent's page has three in a row. */
 export const overdueMs = 8_000;
 /** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
 const lockTimeoutMs = 3_000;
