@@ -85,8 +85,10 @@ describe("docs/wire.md", () => {
   it("lists every public operation with its access and limit", () => {
     const accessOf = ({ auth }: OperationSpec) => {
       if (auth.kind === "none") return "`public`";
-      if (auth.kind === "optional") return `\`public\`, \`${auth.scope}\``;
-      return `\`${auth.scope ?? "key"}\``;
+      const names = auth.scopes.length === 0 ? ["key"] : auth.scopes;
+      return [...(auth.kind === "optional" ? ["public"] : []), ...names]
+        .map((name) => `\`${name}\``)
+        .join(", ");
     };
     const rows = specs.map((spec) => [
       `\`${nameOf(spec)}\``,

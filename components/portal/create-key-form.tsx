@@ -17,6 +17,7 @@ const scopeHints = {
   authorize: "request and cancel approvals",
   identity: "register agents, their keys and tools",
   read: "list and export, including private attestations",
+  hook: "for a coding agent's hook: ask, and attest what was approved. Choose it alone.",
   erase:
     "permanently delete the content of attestations. Don't give it to an agent, which could erase the evidence of what it did.",
 } as const;
@@ -119,7 +120,7 @@ export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) 
           {isOwner ? <LimitField state={state} /> : null}
         </div>
         <ScopeFields
-          offered={isOwner ? scopeNames : usualScopes}
+          offered={isOwner ? scopeNames : scopeNames.filter((scope) => scope !== "erase")}
           chosen={listValue(state, "scopes", usualScopes)}
           error={state.errors["scopes"]}
         />

@@ -245,11 +245,11 @@ describe("the OpenAPI document", () => {
       if (spec.body && wants(422)) await expectStatus(422, known(), { key, body: { typo: 1 } });
       if (spec.auth.kind === "key" && wants(401))
         await expectStatus(401, known(), spec.body ? bodyOf(id) : {});
-      if (spec.auth.kind === "key" && spec.auth.scope !== null) {
-        const { scope } = spec.auth;
+      if (spec.auth.kind === "key" && spec.auth.scopes.length > 0) {
+        const { scopes } = spec.auth;
         const { key: narrow } = await test.createKey(
           "you@example.com",
-          scopeNames.filter((one) => one !== scope),
+          scopeNames.filter((one) => !scopes.includes(one)),
         );
         await expectStatus(403, known(), { ...valid, key: narrow });
       }

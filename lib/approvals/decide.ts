@@ -2,7 +2,8 @@
 
 import { buildDecisionStatement, type Decision } from "#lib/domain/approval-decision";
 import { hexEncode, sha256 } from "#lib/domain/bytes";
-import { type Actor, actorOf, isOwnerOf, type Principal } from "#lib/door/principal";
+import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/door/principal";
+import { AppError } from "#lib/errors";
 import { sealStatement } from "#lib/log/seal";
 import { submitSigned } from "#lib/log/submit-signed";
 import { requireCode } from "./confirmation-code";
@@ -93,5 +94,7 @@ export async function cancelAuthorization(
 ): Promise<void> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();
+  if (!mayReach(principal, "authorize", row))
+    throw new AppError("insufficient_scope", "a key with the scope hook cancels only what it asked for");
   await decideWithoutProof(context, requirePending(row), "cancelled", actorOf(principal), null);
 }

@@ -17,8 +17,8 @@ import {
 } from "#lib/domain/canonical-json";
 import { weakestLevel } from "#lib/domain/claim-checks";
 import type { HumanApproval } from "#lib/domain/statement";
-import type { KeyPrincipal } from "#lib/door/principal";
-import { fieldError } from "#lib/errors";
+import { type KeyPrincipal, mayReach } from "#lib/door/principal";
+import { AppError, fieldError } from "#lib/errors";
 import type { Context } from "./context";
 
 export interface PreparedApproval {
@@ -39,6 +39,7 @@ async function findIssued(context: Context, principal: KeyPrincipal, requestId: 
   const [row] = await context.database.db
     .select({
       organizationId: authorizationRequests.organization_id,
+      api_key_id: authorizationRequests.api_key_id,
       object: authorizationRequests.human_authorization,
       log: authorizationRequests.decision_log,
       attestationId: authorizationRequests.attestation_id,
@@ -98,6 +99,7 @@ async function prepareProof(
   }
   const request = object["request"] as JsonObject;
   checkFit(body, principal, registeredKey, issued.organizationId, request);
+  if (!mayReach(principal, "attest", issued)) throw notApprovedForHook();
   if (issued.attestationId !== null) throw authorizationAlreadyUsed();
   const binding = object["binding"] as JsonObject;
   const approvals = object["approvals"] as JsonObject[];
@@ -117,6 +119,12 @@ async function prepareProof(
   };
 }
 
+const notApprovedForHook = () =>
+  new AppError(
+    "insufficient_scope",
+    "a key with the scope hook attests only what was approved at its own request: send that human_authorization",
+  );
+
 export function authorizationAlreadyUsed() {
   return fieldError(
     "authorization_already_used",
@@ -134,6 +142,7 @@ export async function prepareApproval(
 ): Promise<PreparedApproval> {
   const given = body.human_authorization ?? null;
   if (given !== null) return prepareProof(context, principal, body, registeredKey, given);
+  if (!principal.scopes.includes("attest")) throw notApprovedForHook();
   if (body.human_approved === true) {
     return {
       approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },

@@ -15,7 +15,7 @@ import { isCalendarTime } from "#lib/contract/primitives";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
-import { isOwnerOf, type Principal } from "#lib/door/principal";
+import { isOwnerOf, mayReach, type Principal } from "#lib/door/principal";
 import { codeOf } from "./confirmation-code";
 import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed";
@@ -91,7 +91,7 @@ function describeFor(
   viewer: Principal | null,
 ): AuthorizationState {
   const state = describeState(context, row);
-  if (!isOwnerOf(viewer, row)) return state;
+  if (viewer === null || !isOwnerOf(viewer, row) || !mayReach(viewer, "read", row)) return state;
   const previously_denied = describeDenied(row.deniedId, row.deniedAt);
   return { ...state, ...describeOwned(context, row), previously_denied };
 }

@@ -18,33 +18,33 @@ const forbidden = { errorName: "forbidden" };
 let counter = 0;
 
 /**
- * What each operation that changes something needs; null: whoever holds the key, about that key alone, or (MCP) what the
+ * One of which each operation that changes something needs; none: whoever holds the key, about that key alone, or (MCP) what the
  * operations behind its tools need.
  */
-const needed: Record<string, Scope | null> = {
-  attest: "attest",
-  authorize: "authorize",
-  cancelAuthorization: "authorize",
-  registerIdentity: "identity",
-  updateIdentity: "identity",
-  putTools: "identity",
-  createWebhook: "identity",
-  updateWebhook: "identity",
-  deleteWebhook: "identity",
-  rotateWebhook: "identity",
-  testWebhook: "identity",
-  replayWebhookDelivery: "identity",
-  createPresentation: "read",
-  eraseContent: "erase",
-  deleteKey: null,
-  mcp: null,
+const needed: Record<string, Scope[]> = {
+  attest: ["attest", "hook"],
+  authorize: ["authorize", "hook"],
+  cancelAuthorization: ["authorize", "hook"],
+  registerIdentity: ["identity"],
+  updateIdentity: ["identity"],
+  putTools: ["identity"],
+  createWebhook: ["identity"],
+  updateWebhook: ["identity"],
+  deleteWebhook: ["identity"],
+  rotateWebhook: ["identity"],
+  testWebhook: ["identity"],
+  replayWebhookDelivery: ["identity"],
+  createPresentation: ["read"],
+  eraseContent: ["erase"],
+  deleteKey: [],
+  mcp: [],
 };
 
 it("gives no scope more than its own operations", () => {
   const changing = Object.entries(operations).filter(
     ([, { method, auth }]) => method !== "GET" && auth.kind === "key",
   );
-  const found = changing.map(([id, { auth }]) => [id, auth.kind === "key" ? auth.scope : undefined]);
+  const found = changing.map(([id, { auth }]) => [id, auth.kind === "key" ? auth.scopes : undefined]);
   expect(Object.fromEntries(found)).toEqual(needed);
 });
 

@@ -8,7 +8,7 @@ import { jsonValueSchema } from "./primitives";
 import { problem } from "./problem";
 
 const bearerText =
-  "An API key, `cs_…`, with scopes: `attest`, `authorize`, `identity`, `read` and `erase`. Keys created by e-mail have all of them except `erase`, which only an owner of the organization can grant, in the portal.";
+  "An API key, `cs_…`, with scopes: `attest`, `authorize`, `identity`, `read`, `hook` and `erase`. Keys created by e-mail have the first four. A key with `hook` alone is for a coding agent's hook: it asks for approvals, reads and cancels its own requests, and attests what was approved in them. Only an owner of the organization can grant `erase`, in the portal.";
 
 const errorTexts: Record<number, string> = {
   400: "Bad request: not JSON, a duplicate key, nested too deeply, or an invalid header, path or query parameter",
@@ -141,6 +141,8 @@ function describeSuccess(spec: OperationSpec, components: Components): JsonObjec
   return Object.fromEntries(answers) as JsonObject;
 }
 
+const nameScopes = (scopes: readonly string[]) => scopes.map((scope) => `\`${scope}\``).join(" or ");
+
 function describeOperation(id: OperationId, spec: OperationSpec, components: Components): JsonObject {
   const example = requestExamples[id];
   const body = spec.body === undefined ? null : convert(spec.body, "input", components);
@@ -150,11 +152,11 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
     summary: spec.summary,
     tags: [spec.tag],
     ...(spec.auth.kind === "key" &&
-      spec.auth.scope !== null && {
-        description: `Requires a key with the scope \`${spec.auth.scope}\`.`,
+      spec.auth.scopes.length > 0 && {
+        description: `Requires a key with the scope ${nameScopes(spec.auth.scopes)}.`,
       }),
     ...(spec.auth.kind === "optional" && {
-      description: `The owner's key with the scope \`${spec.auth.scope}\` shows more.`,
+      description: `The owner's key with the scope ${nameScopes(spec.auth.scopes)} shows more.`,
     }),
     security: spec.auth.kind === "optional" ? [{}, ...security] : security,
     parameters: describeParameters(spec, components),

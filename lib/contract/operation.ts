@@ -13,10 +13,13 @@ export type LimitName =
   | "public_read"
   | "keyed";
 
-/** `key`: needed, with the scope. `optional`: the owner's key of this scope shows more. `none`: not looked at. */
+/**
+ * `key`: needed, with one of the scopes; any key if none is named. `optional`: the owner's key with one of them shows
+ * more. `none`: not looked at.
+ */
 export type Auth =
-  | { kind: "key"; scope: Scope | null }
-  | { kind: "optional"; scope: Scope }
+  | { kind: "key"; scopes: readonly Scope[] }
+  | { kind: "optional"; scopes: readonly Scope[] }
   | { kind: "none" };
 
 /** A body that is not `application/json`. */
@@ -53,6 +56,6 @@ export interface OperationSpec {
   internal?: boolean;
 }
 
-export const withKey = <Name extends Scope | null>(scope: Name) => ({ kind: "key", scope }) as const;
+export const withKey = (...scopes: readonly Scope[]) => ({ kind: "key", scopes }) as const;
 export const anyone = { kind: "none" } as const;
-export const ownerSeesMore = { kind: "optional", scope: "read" } as const;
+export const ownerSeesMore = { kind: "optional", scopes: ["read"] } as const;

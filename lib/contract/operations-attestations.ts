@@ -9,7 +9,7 @@ export const attestationsOperations = {
     path: "/v1/attest",
     summary: "Record an agent's action as a signed, logged attestation",
     tag: "Attestations",
-    auth: withKey("attest"),
+    auth: withKey("attest", "hook"),
     rechecksCaller: true,
     limit: "attest",
     body: attestBody,

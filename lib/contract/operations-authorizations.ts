@@ -7,7 +7,7 @@ import {
   listAuthorizationsQuery,
   readAuthorizationQuery,
 } from "./authorize";
-import { anyone, type OperationSpec, ownerSeesMore, withKey } from "./operation";
+import { anyone, type OperationSpec, withKey } from "./operation";
 
 export const authorizationsOperations = {
   authorize: {
@@ -15,7 +15,7 @@ export const authorizationsOperations = {
     path: "/v1/authorize",
     summary: "Request a human's approval of an action",
     tag: "Authorizations",
-    auth: withKey("authorize"),
+    auth: withKey("authorize", "hook"),
     limit: "authorize",
     body: authorizeBody,
     idempotent: true,
@@ -27,7 +27,7 @@ export const authorizationsOperations = {
     path: "/v1/authorize/{request_id}",
     summary: "Read an authorization request; ?wait=25 holds the response until it is decided",
     tag: "Authorizations",
-    auth: ownerSeesMore,
+    auth: { kind: "optional", scopes: ["read", "hook"] },
     limit: "read_authorization",
     query: readAuthorizationQuery,
     responses: { 200: authorizationState },
@@ -39,7 +39,7 @@ export const authorizationsOperations = {
     summary: "Cancel a pending authorization request",
     tag: "Authorizations",
     isDecision: true,
-    auth: withKey("authorize"),
+    auth: withKey("authorize", "hook"),
     limit: "keyed",
     responses: { 200: authorizationState },
     errors: [401, 403, 404, 409],

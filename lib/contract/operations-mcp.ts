@@ -7,7 +7,7 @@ export const mcpOperations = {
     path: "/mcp",
     summary: "Model Context Protocol (streamable HTTP)",
     tag: "Service",
-    auth: withKey(null),
+    auth: withKey(),
     limit: "keyed",
     responses: { 200: null, 202: null },
     errors: [401, 403, 413],

@@ -92,11 +92,14 @@ export const anyObject = z
   .custom<JsonObject>(isJsonObject, "must be an object")
   .meta({ type: "object", additionalProperties: true });
 
-export const scopeNames = ["attest", "authorize", "identity", "read", "erase"] as const;
+export const scopeNames = ["attest", "authorize", "identity", "read", "hook", "erase"] as const;
 export type Scope = (typeof scopeNames)[number];
 
-/** What a new key has unless its maker chooses: an agent must not be able to destroy the evidence against itself. */
-export const usualScopes = scopeNames.filter((scope) => scope !== "erase");
+/**
+ * What a new key has unless its maker chooses: an agent must not be able to destroy the evidence against itself, and
+ * `hook` allows nothing more.
+ */
+export const usualScopes = scopeNames.filter((scope) => scope !== "erase" && scope !== "hook");
 
 export const cursorQuery = z.strictObject({
   limit: z.coerce

@@ -51,6 +51,11 @@ export function actorOf(principal: KeyPrincipal | UserPrincipal): Actor {
     : { kind, id: principal.email, ip, session: principal.session };
 }
 
+/** With the scope, or with `hook` alone about a request that this very key made: see docs/wire.md, Authentication. */
+export function mayReach(principal: Principal, scope: Scope, row: { api_key_id: string }): boolean {
+  return principal.kind === "user" || principal.scopes.includes(scope) || principal.keyId === row.api_key_id;
+}
+
 /** False for what is somebody else's, and for the public (null). */
 export function isOwnerOf(principal: Principal | null, row: { organization_id: string }): boolean {
   return principal?.organizationId === row.organization_id;

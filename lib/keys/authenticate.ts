@@ -2,6 +2,7 @@
 
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";
+import type { Scope } from "#lib/contract/primitives";
 import type { Asked } from "#lib/door/exchange";
 import { limitExceeded, unknownKeyPolicy } from "#lib/door/limits";
 import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
@@ -43,6 +44,9 @@ async function findKey(
   return found;
 }
 
+const hasOneOf = ({ scopes: own }: KeyPrincipal, scopes: readonly Scope[]) =>
+  scopes.some((scope) => own.includes(scope));
+
 /** As {@link authenticate}, from memory alone; null if it would have to ask. */
 export function recall(
   { context }: Desk,
@@ -50,10 +54,10 @@ export function recall(
   request: Pick<Asked, "headers">,
   ip: string,
 ): KeyPrincipal | null {
-  if (auth.kind !== "key" || auth.scope === null) return null;
+  if (auth.kind !== "key" || auth.scopes.length === 0) return null;
   const text = bearerKey(request);
   const known = text === null ? null : context.callers.recall(text);
-  return known?.scopes.includes(auth.scope) ? { ...known, ip } : null;
+  return known !== null && hasOneOf(known, auth.scopes) ? { ...known, ip } : null;
 }
 
 /** Null if no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
@@ -67,13 +71,15 @@ export async function authenticate(
   if (auth.kind === "none") return null;
   const text = bearerKey(request);
   const principal = text === null ? null : await findKey(desk, text, ip, note);
-  if (auth.kind === "optional") return principal?.scopes.includes(auth.scope) ? principal : null;
+  if (auth.kind === "optional")
+    return principal !== null && hasOneOf(principal, auth.scopes) ? principal : null;
   if (text === null) {
     throw new AppError("missing_authorization", "send your API key as `Authorization: Bearer cs_…`");
   }
   if (principal === null) throw invalidApiKey();
-  if (auth.scope !== null && !principal.scopes.includes(auth.scope)) {
-    throw new AppError("insufficient_scope", `this requires an API key with the scope ${auth.scope}`);
+  if (auth.scopes.length > 0 && !hasOneOf(principal, auth.scopes)) {
+    const names = auth.scopes.join(" or ");
+    throw new AppError("insufficient_scope", `this requires an API key with the scope ${names}`);
   }
   return principal;
 }

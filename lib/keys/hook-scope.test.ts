@@ -1,0 +1,99 @@
+/** Guarantee: a key that a coding agent can read asks, waits, and attests what was approved for it; nothing else. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AuthorizationState } from "#lib/contract/authorize";
+import type { OperationSpec } from "#lib/contract/operation";
+import { operations } from "#lib/contract/operations";
+import type { scopeNames } from "#lib/contract/primitives";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, ask } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+
+const refused = { status: 403, code: "insufficient_scope" };
+
+describe.each(databaseKinds)("the scope hook (%s)", (kind) => {
+  let test: TestApp;
+  let [hook, otherHook, full] = ["", "", ""];
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>
+      (await test.createKey("dev@example.com", scopes)).key;
+    hook = await makeKey("hook");
+    otherHook = await makeKey("hook");
+    full = await makeKey("attest", "authorize", "read");
+  });
+  afterAll(() => test.close());
+
+  const askedWith = (key: string) => ask(test, key, { inputs_hash: "sha256:1", context: { command: "ls" } });
+  const attest = (key: string, human_authorization?: unknown, more: object = {}) => {
+    const { agent_slug, action } = { agent_slug: "treasurer", action: "Pay 12,000 EUR to Example GmbH" };
+    const body = { agent_slug, action, inputs_hash: "sha256:1", human_authorization, ...more };
+    return test.call("POST", "/v1/attest", { key, body });
+  };
+
+  it("asks, waits, and attests what was approved", async () => {
+    const { made, read } = await askedWith(hook);
+    const { body: pending } = (await read(hook)) as { body: AuthorizationState };
+    expect(pending).toMatchObject({ context: { command: "ls" }, attestation_id: null });
+    await approveUnproven(test, made.request_id);
+    const { human_authorization } = (await read(hook)).body;
+    const { status, body } = await attest(hook, human_authorization);
+    expect(status).toBe(201);
+    expect((await read(hook)).body.attestation_id).toBe(body.attestation_id);
+  });
+
+  it("cancels what it asked for", async () => {
+    const { made } = await askedWith(hook);
+    const path = `/v1/authorize/${made.request_id}`;
+    expect((await test.call("DELETE", path, { key: hook })).body.status).toBe("cancelled");
+  });
+
+  it("does nothing with a request of another key: neither its owner's view, nor its end, nor its use", async () => {
+    for (const other of [full, otherHook]) {
+      const { made, read } = await askedWith(other);
+      expect(Object.keys((await read(hook)).body)).toEqual(Object.keys((await read()).body));
+      const path = `/v1/authorize/${made.request_id}`;
+      expect((await test.call("DELETE", path, { key: hook })).body).toMatchObject(refused);
+      expect((await read(other)).body.status).toBe("pending");
+      await approveUnproven(test, made.request_id);
+      const { human_authorization } = (await read()).body;
+      expect((await attest(hook, human_authorization)).body).toMatchObject(refused);
+      expect((await attest(other, human_authorization)).status).toBe(201);
+    }
+  });
+
+  it("attests nothing without an approval", async () => {
+    for (const more of [{}, { human_approved: true, human_approver_hash: "x" }])
+      expect((await attest(hook, undefined, more)).body).toMatchObject(refused);
+    expect((await attest(full)).status).toBe(201);
+  });
+
+  it("reaches no other operation", async () => {
+    const keyed = Object.entries(operations as Record<string, OperationSpec>).filter(
+      ([, { auth }]) => auth.kind === "key",
+    );
+    const reached: string[] = [];
+    for (const [id, { method, path }] of keyed) {
+      const { key } = await test.createKey("dev@example.com", ["hook"]);
+      const filled = path.replace(/\{[^}]*\}/g, "x");
+      const { body } = await test.call(method, filled, { key, ...(method !== "GET" && { body: {} }) });
+      if (body?.code !== "insufficient_scope") reached.push(id);
+      await test.call("DELETE", "/v1/keys", { key });
+    }
+    expect(reached.sort()).toEqual([
+      "attest",
+      "authorize",
+      "cancelAuthorization",
+      "deleteKey",
+      "keyInfo",
+      "mcp",
+    ]);
+  });
+
+  it("takes nothing from a key that has more", async () => {
+    const both = (await test.createKey("dev@example.com", ["hook", "attest", "authorize", "read"])).key;
+    const { made, read } = await askedWith(full);
+    expect((await read(both)).body.context).toEqual({ command: "ls" });
+    expect((await attest(both)).status).toBe(201);
+    expect((await test.call("DELETE", `/v1/authorize/${made.request_id}`, { key: both })).status).toBe(200);
+  });
+});
