@@ -4,7 +4,7 @@ import { acceptApproverLink } from "#lib/accounts/approver-links";
 import { addApprover } from "#lib/accounts/approvers";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { listMailbox } from "#lib/mail/mailbox";
-import { sendNotices } from "#lib/notices/send";
+import { createNotices } from "#lib/notices/send";
 import type { TestApp } from "./app";
 
 /** Newest first. */
@@ -37,7 +37,7 @@ export async function sendAll({ app }: TestApp): Promise<void> {
     OR attempts > 0 AND next_attempt_at < clock_timestamp() + interval '61 seconds')`;
   await expect
     .poll(async () => {
-      await sendNotices(app.context);
+      await createNotices(app.context).run();
       return (await database.query(isOpen, [])).rows.length;
     }, slowly)
     .toBe(0);
@@ -48,7 +48,7 @@ export async function expectNotices({ app }: TestApp, requestId: string, ...want
   const ofRequest = "SELECT kind, status FROM notices WHERE request_id = $1 ORDER BY kind";
   await expect
     .poll(async () => {
-      await sendNotices(app.context);
+      await createNotices(app.context).run();
       const { rows } = await app.context.database.query(ofRequest, [requestId]);
       return rows.map((row) => `${row["kind"]} ${row["status"]}`);
     }, slowly)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
 import { memberships } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/door/principal";
+import { AppError } from "#lib/errors";
 import { deleteOrganization } from "#lib/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
@@ -122,6 +123,26 @@ describe.each(databaseKinds)("the domains of an organization (%s)", (kind) => {
     expect(mails.map(({ subject }: { subject: string }) => subject)).toEqual([
       "lost.example.org is no longer verified on Countersign",
     ]);
+  });
+
+  it("tell each owner that one is lost, also if another owner's mailbox refuses the mail", async () => {
+    const second = await signInPerson(context, `second${counter}@example.com`);
+    await context.database.db
+      .insert(memberships)
+      .values({ organization_id: owner.organizationId, user_id: second.userId, role: "owner" });
+    await prove("refused.example.org");
+    world.names.records.clear();
+    const { mailer } = context;
+    const tried: string[] = [];
+    context.mailer = {
+      send: async ({ to }) => {
+        tried.push(to);
+        if (tried.length === 1) throw new AppError("service_unavailable", "mailbox unavailable");
+      },
+    };
+    for (const _ of [1, 2, 3]) await nextDay();
+    context.mailer = mailer;
+    expect(tried.toSorted()).toEqual([owner.email, second.email]);
   });
 
   it("are not lost while name servers give no answer, and say when they were last found", async () => {

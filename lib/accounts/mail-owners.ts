@@ -1,11 +1,11 @@
-/** A mail to each owner of an organization, about what the service did by itself. */
+/** A mail to each owner of an organization, about what the service did by itself. One that is refused ends nothing else. */
 import { and, eq } from "drizzle-orm";
 import { memberships, users } from "#lib/db/schema";
 import type { Mail } from "#lib/mail/mailer";
 import type { AccountsContext } from "./context";
 
 export async function mailOwners(
-  { database, mailer }: AccountsContext,
+  { database, mailer, logger }: AccountsContext,
   organizationId: string,
   write: (to: string) => Mail,
 ): Promise<void> {
@@ -14,5 +14,11 @@ export async function mailOwners(
     .from(memberships)
     .innerJoin(users, eq(users.id, memberships.user_id))
     .where(and(eq(memberships.organization_id, organizationId), eq(memberships.role, "owner")));
-  for (const { email } of owners) await mailer.send(write(email));
+  await Promise.all(
+    owners.map(({ email }) =>
+      mailer
+        .send(write(email))
+        .catch((error: unknown) => logger.warn({ err: error }, "a mail to an owner could not be sent")),
+    ),
+  );
 }

@@ -16,6 +16,7 @@ import { parseEnv } from "#lib/env";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
 import { type DatabaseKind, databaseKinds } from "#support/databases";
+import { startReceiver } from "#support/webhook-receiver";
 import { startTestWitness, type TestWitness } from "#support/witness";
 import { createWitnesses } from "./witnesses";
 
@@ -125,6 +126,32 @@ describe("witnesses", () => {
     await Promise.all(processes.map((one) => one.close()));
     expect(alone.asked()).toBe(1);
     await alone.close();
+  });
+
+  it("don't wait for one of them that never answers", async () => {
+    const { database, logger, clock, keys } = test.app.context;
+    const [quick, silent] = [
+      await startTestWitness("witness.test/quick", signerOf(19)),
+      await startReceiver(),
+    ];
+    silent.answer = () => null;
+    quick.follow(await keys.logVerifierKey("localhost:3000/log"));
+    const mute = encodeVerifierKey(makeVerifierKey("witness.test/mute", 4, signerOf(20).publicKey));
+    const policy = parseWitnessPolicy(`${quick.entry}\n${mute} ${silent.url}\npolicy 1`);
+    const all = createWitnesses({
+      ...{ database, policy, logger, clock, intervalSeconds: 0, onCosigned: () => {} },
+      gatherMs: 0,
+    });
+    for (const count of [1, 2, 3]) {
+      await attest(200 + count);
+      all.schedule();
+      // Half of the time for which a witness may be silent.
+      await vi.waitFor(() => expect(quick.asked()).toBeGreaterThanOrEqual(count), { timeout: 2_500 });
+    }
+    expect(silent.received).toHaveLength(1);
+    await silent.close();
+    await all.close();
+    await quick.close();
   });
 
   it("answer with lines of other keys and kinds beside their own, which are skipped", async () => {

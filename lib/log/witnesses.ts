@@ -109,41 +109,32 @@ async function mayAsk({ database, intervalSeconds }: Options, { key }: Witness):
 }
 
 /** `isStart`: whatever the turns say, because nothing is signed before they have answered. */
-async function runRound(
-  options: Options,
-  policy: WitnessPolicySettings,
-  isStart: boolean,
-): Promise<RoundResult[]> {
-  const head = await readOpenHead(options.database.db);
-  const known = await readCosignedSizes(options.database.db, head.id);
-  return Promise.all(
-    policy.witnesses.map(async (witness) =>
-      isStart || (await mayAsk(options, witness))
-        ? cosign(options, witness, known.get(witness.key.name)?.size ?? 0)
-        : "later",
-    ),
-  );
+async function runRound(options: Options, witness: Witness, isStart: boolean): Promise<RoundResult> {
+  if (!isStart && !(await mayAsk(options, witness))) return "later";
+  const { db } = options.database;
+  const known = await readCosignedSizes(db, (await readOpenHead(db)).id);
+  return cosign(options, witness, known.get(witness.key.name)?.size ?? 0);
 }
 
-export function createWitnesses(options: Options): Witnesses {
-  const { policy, logger, gatherMs = 200, retryMs = 30_000 } = options;
+/** The rounds of one witness: one that is slow holds up no other's. */
+function createRounds(options: Options, witness: Witness) {
+  const { logger, gatherMs = 200, retryMs = 30_000 } = options;
   let running: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
   let isDirty = false;
   let isClosed = false;
 
-  async function run(active: WitnessPolicySettings): Promise<void> {
+  async function run(): Promise<void> {
     let isRetryNeeded = false;
     try {
-      const results = await runRound(options, active, false);
-      isRetryNeeded = results.some((result) => result !== "cosigned");
-      if (results.includes("cosigned")) options.onCosigned();
-      for (const result of results)
-        if (typeof result === "object")
-          logger.error({ problem: result.forked }, "a witness contradicts the log");
+      const result = await runRound(options, witness, false);
+      isRetryNeeded = result !== "cosigned";
+      if (result === "cosigned") options.onCosigned();
+      if (typeof result === "object")
+        logger.error({ problem: result.forked }, "a witness contradicts the log");
     } catch (error) {
       isRetryNeeded = true;
-      logger.warn({ err: error }, "the witnesses could not be asked");
+      logger.warn({ err: error, witness: witness.key.name }, "a witness could not be asked");
     }
     running = null;
     if (isDirty) startAfter(gatherMs);
@@ -151,23 +142,21 @@ export function createWitnesses(options: Options): Witnesses {
   }
 
   function startAfter(delayMs: number): void {
-    if (isClosed || policy === undefined || running !== null) return;
+    if (isClosed || running !== null) return;
     if (timer !== null) clearTimeout(timer);
     timer = setTimeout(() => {
       timer = null;
       isDirty = false;
-      running = run(policy);
+      running = run();
     }, delayMs);
     timer.unref();
   }
 
   return {
-    ask: async () => {
-      if (policy === undefined) return;
-      for (const result of await runRound(options, policy, true)) {
-        if (typeof result === "object") throw new ForkGuardError(result.forked);
-        if (result === "failed") startAfter(retryMs);
-      }
+    askAtStart: async () => {
+      const result = await runRound(options, witness, true);
+      if (result === "failed") startAfter(retryMs);
+      return result;
     },
     schedule: () => {
       if (!isDirty) startAfter(gatherMs);
@@ -177,6 +166,22 @@ export function createWitnesses(options: Options): Witnesses {
       isClosed = true;
       if (timer !== null) clearTimeout(timer);
       await running;
+    },
+  };
+}
+
+export function createWitnesses(options: Options): Witnesses {
+  const all = (options.policy?.witnesses ?? []).map((witness) => createRounds(options, witness));
+  return {
+    ask: async () => {
+      for (const result of await Promise.all(all.map(({ askAtStart }) => askAtStart())))
+        if (typeof result === "object") throw new ForkGuardError(result.forked);
+    },
+    schedule: () => {
+      for (const { schedule } of all) schedule();
+    },
+    close: async () => {
+      await Promise.all(all.map(({ close }) => close()));
     },
   };
 }

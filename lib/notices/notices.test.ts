@@ -13,7 +13,8 @@ import { addConfirmed, expectNotices, mailsTo, makeReminderDue, sendAll, tokenOf
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { sendNotices } from "./send";
+import { dueReader } from "./outbox";
+import { createNotices } from "./send";
 
 const all = { requests: "all", decisions: true, reminders: true } as const;
 const named = { ...all, requests: "named" } as const;
@@ -103,7 +104,7 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
           "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND status = 'pending' AND next_attempt_at < clock_timestamp() + interval '30 seconds'",
           [made.request_id],
         );
-        await Promise.all([sendNotices(context), sendNotices(context)]);
+        await Promise.all([createNotices(context).run(), createNotices(context).run()]);
         return keys.length;
       }, slowly)
       .toBe(2);
@@ -111,6 +112,41 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
     expect(keys).toHaveLength(2);
     expect(keys[1]).toBe(keys[0]);
     expect(keys[0]).toContain(made.request_id);
+  });
+
+  it("come at once while a mail of another organization hangs", async () => {
+    const bob = `bob${counter}@example.com`;
+    const other = await signInPerson(context, `other${counter}@example.com`);
+    await addConfirmed(test, other, "Bob", bob);
+    const { key: otherKey } = await test.createKey(other.email);
+    const begun: string[] = [];
+    let end = () => {};
+    const hanging = new Promise<void>((resolve) => (end = resolve));
+    context.mailer = {
+      send: async ({ to }) => {
+        begun.push(to);
+        if (to === ana) await hanging;
+      },
+    };
+    await request({ approvers: ["Ana"] });
+    await expect.poll(() => begun, slowly).toEqual([ana]);
+    await ask(test, otherKey, { agent_slug: `${slug()}-other`, approvers: ["Bob"] });
+    // By the app's own rounds.
+    await expect.poll(() => begun, { timeout: 3_000 }).toEqual([ana, bob]);
+    end();
+  });
+
+  it("come in turns of organizations, whoever has waited longest", async () => {
+    await context.database.query(
+      `INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
+       SELECT 'turns ' || n, 'waiting', gen_random_uuid(), o.id, 'pending', clock_timestamp() - o.waits
+       FROM (SELECT gen_random_uuid() AS id, make_interval(hours => h) AS waits FROM generate_series(1, 9) h) o,
+         generate_series(1, 100) n`,
+      [],
+    );
+    const due = await dueReader(context.database)("{}");
+    await context.database.query("DELETE FROM notices WHERE request_id LIKE 'turns %'", []);
+    expect(new Set(due.slice(0, 9).map(({ organization_id }) => organization_id)).size).toBe(9);
   });
 
   it("reach groups, the default group, and nobody if the request says so", async () => {
@@ -270,7 +306,7 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
         "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND status = 'pending'",
         [made.request_id],
       );
-      await sendNotices(context);
+      await createNotices(context).run();
       const { rows } = await context.database.query("SELECT status FROM notices WHERE request_id = $1", [
         made.request_id,
       ]);

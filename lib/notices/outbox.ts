@@ -7,25 +7,27 @@ import type { Context } from "#lib/approvals/context";
 import type { Database } from "#lib/db/client";
 import type { notices } from "#lib/db/schema";
 
-export type Due = Pick<typeof notices.$inferSelect, "request_id" | "kind" | "approver_id">;
+export type Due = Pick<
+  typeof notices.$inferSelect,
+  "request_id" | "kind" | "approver_id" | "organization_id"
+>;
 
-const maxOfOrganization = 4;
-const maxDue = 32;
+const maxDue = 64;
 
-/** A few of each organization, so that none with many hides another's. */
+/** In rounds: first one of each organization, then each one's second, and so on. `$1`: what to leave out. */
 export const dueReader = (database: Database) =>
   database.statement<Due>(
-    `SELECT request_id, kind, approver_id FROM (
+    `SELECT request_id, kind, approver_id, organization_id FROM (
        SELECT *, row_number() OVER (PARTITION BY organization_id ORDER BY next_attempt_at) AS place
        FROM notices WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()
+         AND request_id || ' ' || kind || ' ' || approver_id <> ALL ($1::text[])
      ) AS due
-     WHERE place <= ${maxOfOrganization} ORDER BY next_attempt_at LIMIT ${maxDue}`,
+     ORDER BY place, next_attempt_at LIMIT ${maxDue}`,
   );
 
 const leaseSeconds = 60;
 
 export interface Claimed extends Due {
-  organization_id: string;
   attempts: number;
   /** Null if this person is not to get it any more. */
   email: string | null;

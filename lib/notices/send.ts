@@ -1,6 +1,11 @@
-/** Sends the notices that are due, in the background. A process that dies loses none. */
+/**
+ * Sends the notices that are due, in the background. A process that dies loses none, and a mailbox that is slow to take a
+ * mail keeps nobody else waiting.
+ */
 import type { Context } from "#lib/approvals/context";
+import { arrayLiteral } from "#lib/db/array-literal";
 import { findPause, randomShare } from "#lib/webhooks/schedule";
+import { createDueWork, type DueWork } from "#lib/workers/due-work";
 import { startRounds } from "#lib/workers/rounds";
 import { composeNotice } from "./mails";
 import { type Claimed, claimNotice, type Due, dueReader, settleNotice } from "./outbox";
@@ -25,7 +30,7 @@ async function findWaitSeconds(context: Context, { organization_id, approver_id 
   return null;
 }
 
-async function send(context: Context, due: Due): Promise<number> {
+async function send(context: Context, due: Due): Promise<0 | 1> {
   const claimed = await claimNotice(context.database, due);
   if (claimed === null) return 0;
   const mail = await composeNotice(context, claimed);
@@ -55,27 +60,25 @@ async function send(context: Context, due: Due): Promise<number> {
   return 1;
 }
 
-/** Everything that is due, a few at once. */
-export async function sendNotices(context: Context, isStopped: () => boolean = () => false): Promise<void> {
+export function createNotices(context: Context): DueWork {
   const readDue = dueReader(context.database);
-  for (;;) {
-    const tried = await Promise.all((await readDue()).map((due) => send(context, due)));
-    if (isStopped() || !tried.includes(1)) return;
-  }
+  return createDueWork<Due>({
+    slots: 32,
+    slotsOfOwner: 4,
+    readDue: (except) => readDue(arrayLiteral(except)),
+    nameOf: ({ request_id, kind, approver_id }) => `${request_id} ${kind} ${approver_id}`,
+    shareOf: ({ organization_id }) => ({ lane: "other", owners: [`organization ${organization_id}`] }),
+    attempt: (due) => send(context, due),
+    onError: (error) => context.logger.warn({ err: error }, "a notice could not be sent; it is tried again"),
+  });
 }
 
-/** Returns the function that ends the rounds. While mail can't be sent, rounds don't pile up. */
+/** Returns the function that ends the rounds. */
 export function startNotices(context: Context): () => Promise<void> {
-  let isBusy = false;
-  async function work(isStopped: () => boolean): Promise<void> {
-    if (isBusy) return;
-    isBusy = true;
-    try {
-      await sendNotices(context, isStopped);
-    } finally {
-      isBusy = false;
-    }
-  }
+  const notices = createNotices(context);
+  const work = async (isStopped: () => boolean) => {
+    while ((await notices.run(isStopped)) > 0 && !isStopped());
+  };
   return startRounds(roundMs, work, (error) =>
     context.logger.warn({ err: error }, "a round of notices failed"),
   );

@@ -1,11 +1,14 @@
-/** Sends what is due, in the background. Nobody's slow receiver keeps others waiting, and a process that dies loses nothing. */
+/**
+ * Sends what is due, in the background. A process that dies loses nothing. Nobody's slow receiver keeps others waiting: an
+ * organization has a part of the places, and what has failed before has places of its own.
+ */
 import type { Context } from "#lib/approvals/context";
 import { markExpired } from "#lib/approvals/rows";
+import { arrayLiteral } from "#lib/db/array-literal";
 import type { Resolve } from "#lib/door/guarded-request";
 import { mayReachLoopback } from "#lib/door/receiver-url";
-import { AppError } from "#lib/errors";
 import { measure } from "#lib/steps";
-import { createFairQueue } from "#lib/workers/fair-queue";
+import { createDueWork, type DueWork } from "#lib/workers/due-work";
 import { startRounds } from "#lib/workers/rounds";
 import { disableIfHopeless } from "./disable";
 import { type EndpointRow, giveKeys } from "./endpoints";
@@ -14,8 +17,10 @@ import { type Claimed, claimDelivery, type Due, dueReader, settleDelivered, sett
 import { type PostResult, post } from "./post";
 import { findPause, randomShare } from "./schedule";
 
-const slots = 64;
-const slotsOfOwner = 16;
+const places = {
+  first: { slots: 48, slotsOfOwner: 8 },
+  again: { slots: 16, slotsOfOwner: 4 },
+};
 const roundMs = 1_000;
 const userAgent = "Countersign-Webhooks/1 (+https://www.standardwebhooks.com)";
 
@@ -64,7 +69,7 @@ async function attempt(context: Context, claimed: Claimed, options: DeliveryOpti
   });
 }
 
-async function deliver(context: Context, due: Due, options: DeliveryOptions): Promise<number> {
+async function deliver(context: Context, due: Due, options: DeliveryOptions): Promise<0 | 1> {
   const claimed = await claimDelivery(context.database, due);
   if (claimed === null) return 0;
   const { status, problem, retryAfterSeconds } = await measure(
@@ -88,58 +93,37 @@ async function deliver(context: Context, due: Due, options: DeliveryOptions): Pr
   return 1;
 }
 
-export interface Deliveries {
-  /** Tries everything that is due and not being tried; how many were tried. */
-  run(): Promise<number>;
-}
-
-export function createDeliveries(context: Context, options: DeliveryOptions = {}): Deliveries {
-  const queue = createFairQueue({
-    slots,
-    maxWaiting: 1_024,
-    maxPerOwner: 1_024,
-    maxRunningPerOwner: slotsOfOwner,
-    refusal: "too many webhooks are being sent",
-  });
-  const taken = new Set<string>();
+/** Two kinds of work: first attempts, and those to a receiver that failed before. */
+export function createDeliveries(context: Context, options: DeliveryOptions = {}): DueWork[] {
   const readDue = dueReader(context.database);
-
-  /** Zero too if there is no place: it stays due. */
-  async function take(due: Due): Promise<number> {
-    const name = `${due.message_id} ${due.endpoint_id}`;
-    if (taken.has(name)) return 0;
-    taken.add(name);
-    const owners = [`organization ${due.organization_id}`, `endpoint ${due.endpoint_id}`];
-    try {
-      return await queue.run({ lane: "other", owners }, () => deliver(context, due, options));
-    } catch (error) {
-      if (!(error instanceof AppError) || error.errorName === "server_error")
-        context.logger.error({ err: error }, "a webhook could not be sent; it is tried again");
-      return 0;
-    } finally {
-      taken.delete(name);
-    }
-  }
-
-  return {
-    run: async () => {
-      const tried = await Promise.all((await readDue()).map(take));
-      return tried.reduce((sum, one) => sum + one, 0);
-    },
-  };
+  return [false, true].map((isAgain) =>
+    createDueWork<Due>({
+      ...(isAgain ? places.again : places.first),
+      readDue: (except) => readDue(isAgain, arrayLiteral(except)),
+      nameOf: ({ message_id, endpoint_id }) => `${message_id} ${endpoint_id}`,
+      shareOf: ({ organization_id, endpoint_id }) => ({
+        lane: "other",
+        owners: [`organization ${organization_id}`, `endpoint ${endpoint_id}`],
+      }),
+      attempt: (due) => deliver(context, due, options),
+      onError: (error) =>
+        context.logger.error({ err: error }, "a webhook could not be sent; it is tried again"),
+    }),
+  );
 }
 
 /**
  * A round each second. Requests whose time is over are noticed here too, because somebody may wait for that. Returns the
  * function that ends the rounds.
  */
-export function startDeliveries(
-  context: Context,
-  deliveries: Deliveries = createDeliveries(context),
-): () => Promise<void> {
+export function startDeliveries(context: Context, options: DeliveryOptions = {}): () => Promise<void> {
+  const deliveries = createDeliveries(context, options);
   async function work(isStopped: () => boolean): Promise<void> {
     await markExpired(context.database.db, undefined);
-    while ((await deliveries.run()) > 0 && !isStopped());
+    const sendAll = async ({ run }: DueWork) => {
+      while ((await run(isStopped)) > 0 && !isStopped());
+    };
+    await Promise.all(deliveries.map(sendAll));
   }
   return startRounds(roundMs, work, (error) =>
     context.logger.warn({ err: error }, "a round of webhooks failed"),

@@ -17,18 +17,27 @@ export interface Due {
 const maxOfEndpoint = 32;
 const maxDue = 256;
 
-/** A few of each endpoint, so that none with many hides another's. */
+/**
+ * In rounds: first one of each organization, then each one's second, and so on, and likewise its endpoints among each
+ * other. `$1`: what failed before, or else what didn't; `$2`: what to leave out.
+ */
 export const dueReader = (database: Database) =>
   database.statement<Due>(
-    `SELECT due.message_id, e.id AS endpoint_id, e.organization_id
-     FROM webhook_endpoints e
-     JOIN organizations o ON o.id = e.organization_id AND o.deleted_at IS NULL
-     CROSS JOIN LATERAL (
-       SELECT message_id, next_attempt_at FROM webhook_deliveries d
-       WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.next_attempt_at <= clock_timestamp()
-       ORDER BY d.next_attempt_at LIMIT ${maxOfEndpoint}
-     ) AS due
-     WHERE e.disabled_at IS NULL ORDER BY due.next_attempt_at LIMIT ${maxDue}`,
+    `SELECT message_id, endpoint_id, organization_id FROM (
+       SELECT due.message_id, e.id AS endpoint_id, e.organization_id, due.next_attempt_at,
+         row_number() OVER (PARTITION BY e.organization_id ORDER BY due.place, due.next_attempt_at) AS place
+       FROM webhook_endpoints e
+       JOIN organizations o ON o.id = e.organization_id AND o.deleted_at IS NULL
+       CROSS JOIN LATERAL (
+         SELECT message_id, next_attempt_at, row_number() OVER (ORDER BY next_attempt_at) AS place
+         FROM webhook_deliveries d
+         WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.next_attempt_at <= clock_timestamp()
+           AND (d.attempts > 0 OR e.failing_since IS NOT NULL) = $1
+           AND d.message_id || ' ' || d.endpoint_id <> ALL ($2::text[])
+         ORDER BY d.next_attempt_at LIMIT ${maxOfEndpoint}
+       ) AS due
+       WHERE e.disabled_at IS NULL
+     ) AS ranked ORDER BY place, next_attempt_at LIMIT ${maxDue}`,
   );
 
 const leaseSeconds = 60;

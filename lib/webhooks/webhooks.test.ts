@@ -41,6 +41,7 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
   let organizationId: string;
   let receiver: Receiver;
   let person = 0;
+  let others = 0;
   beforeAll(async () => {
     test = await startTestApp(kind);
   });
@@ -65,7 +66,7 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
     test.call("POST", "/v1/attest", { key, body: { agent_slug: `bot-${person}`, action, inputs_hash: "x" } });
   const asking = (body: object = {}) => ask(test, key, { agent_slug: `bot-${person}`, ...body });
   const logOf = async ({ id }: { id: string }) => (await api("GET", `/${id}/deliveries`)).body.deliveries;
-  const deliver = () => createDeliveries(test.app.context).run();
+  const deliver = () => Promise.all(createDeliveries(test.app.context).map((deliveries) => deliveries.run()));
   const sent = async (count: number) => {
     await deliver();
     return receiver.expect(count);
@@ -390,6 +391,63 @@ describe.each(databaseKinds)("webhooks (%s)", (kind) => {
       200,
     );
     expect(await left()).toBe(0);
+  });
+
+  /** Endpoints of a new organization, whose receiver never answers, each with as many messages. */
+  const fillSilently = async (
+    url: string,
+    { endpoints, messages, isFailing }: { endpoints: number; messages: number; isFailing: boolean },
+  ) => {
+    others += 1;
+    const other = await test.createKey(`silent-${others}@example.com`);
+    const body = { url, events: ["attestation.created"] };
+    for (let i = 0; i < endpoints; i += 1) expect((await api("POST", "", body, other.key)).status).toBe(201);
+    if (isFailing)
+      await query("UPDATE webhook_endpoints SET failing_since = now() WHERE organization_id = $1", [
+        other.organizationId,
+      ]);
+    const attested = Array.from({ length: messages }, (_, i) =>
+      test.call("POST", "/v1/attest", {
+        key: other.key,
+        body: { agent_slug: `silent-${others}`, action: `${i}`, inputs_hash: "x" },
+      }),
+    );
+    for (const { status } of await Promise.all(attested)) expect(status).toBe(201);
+  };
+  /** When all places that it can get are held: no round brings another message. */
+  const whenFull = async ({ received }: Receiver) => {
+    for (let before = -1; before !== received.length; ) {
+      before = received.length;
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+    }
+    return received.length;
+  };
+  /** How long the app's own rounds need for a message of this test's organization. */
+  const measureArrival = async () => {
+    await create("attestation.created");
+    const beganMs = performance.now();
+    await attest();
+    await receiver.expect(1);
+    return performance.now() - beganMs;
+  };
+
+  it("arrive within two seconds while another organization's twenty endpoints are silent", async () => {
+    const silent = await startReceiver(() => null);
+    await fillSilently(silent.url, { endpoints: 20, messages: 40, isFailing: false });
+    expect(await whenFull(silent)).toBe(8);
+    expect(await measureArrival()).toBeLessThan(2_000);
+    await query("DELETE FROM webhook_deliveries WHERE status = 'pending'");
+    await silent.close();
+  });
+
+  it("arrive within two seconds while many organizations have receivers that always fail", async () => {
+    const silent = await startReceiver(() => null);
+    for (let i = 0; i < 9; i += 1)
+      await fillSilently(silent.url, { endpoints: 2, messages: 10, isFailing: true });
+    expect(await whenFull(silent)).toBe(16);
+    expect(await measureArrival()).toBeLessThan(2_000);
+    await query("DELETE FROM webhook_deliveries WHERE status = 'pending'");
+    await silent.close();
   });
 
   it("go to public addresses alone, whether an endpoint or a request names them", async () => {
