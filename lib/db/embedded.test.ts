@@ -6,8 +6,10 @@ import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase, rowsOf } from "./client";
-import { openEmbedded, startServer } from "./embedded";
+import { openEmbedded } from "./embedded";
+import { isUnreachable } from "./failures";
 import { type Exchange, shareSession } from "./shared-session";
+import { overdueMs } from "./time-limits";
 
 describe("the embedded database", () => {
   let database: Database;
@@ -110,19 +112,24 @@ describe("an embedded database that fails", () => {
     await database.close();
   });
 
-  it("answers nobody any more when its thread has ended, and can be closed", async () => {
-    const file = path.join(folder, "ends.mjs");
-    await writeFile(
-      file,
-      `import { parentPort } from "node:worker_threads";
-       parentPort.on("message", () => process.exit(1));
-       parentPort.postMessage(null);`,
-    );
-    const server = await startServer(file, null);
-    await expect(server.exchange(Buffer.from("Q"))).rejects.toThrow(/thread has ended/);
-    await expect(server.exchange(Buffer.from("Q"))).rejects.toThrow(/thread has ended/);
-    await server.close();
-  });
+  it("gives up a statement that takes too long, and is there again with what was stored and who listened", async () => {
+    const database = await openEmbedded(folder, "drizzle");
+    const heard: string[] = [];
+    await database.listen?.("news", (payload) => heard.push(payload));
+    await database.query("CREATE TABLE kept AS SELECT 'stored' AS text", []);
+    const before = performance.now();
+    const sleeping = database.query("SELECT pg_sleep(120)", []);
+    const behind = database.statement("SELECT 1")();
+    for (const { reason } of (await Promise.allSettled([sleeping, behind])) as PromiseRejectedResult[])
+      expect(isUnreachable(reason)).toBe(true);
+    expect(performance.now() - before).toBeLessThan(overdueMs + 2_000);
+    expect(database.wasReachableSince(before)).toBe(false);
+    const read = database.statement<{ text: string }>("SELECT text FROM kept");
+    await expect.poll(() => read().catch(() => []), { timeout: 20_000 }).toEqual([{ text: "stored" }]);
+    const tell = () => database.statement("SELECT pg_notify('news', 'again')")();
+    await expect.poll(() => tell().then(() => heard[0])).toBe("again");
+    await database.close();
+  }, 60_000);
 });
 
 describe("a shared session", () => {

@@ -2,54 +2,25 @@
  * The embedded database: PGlite, its files in a folder, on a thread of its own (./embedded-worker.ts), so that no request
  * waits while it works. The driver and the statements are PostgreSQL's.
  */
-import { once } from "node:events";
 import path from "node:path";
-import { Worker } from "node:worker_threads";
 import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
+import { logger } from "#lib/logger";
 import type { Database } from "./client";
+import { type KeptThread, keepThread, type ThreadTimes } from "./embedded-thread";
 import { lockFolder } from "./folder-lock";
 import { openClients } from "./postgres-client";
-import { type Exchange, shareSession } from "./shared-session";
+import { shareSession } from "./shared-session";
+import { overdueMs } from "./time-limits";
+import { createWaitingList } from "./waiting";
 
-interface Server {
-  exchange: Exchange;
-  close(): Promise<void>;
-}
+const file = path.resolve("dist/embedded-worker.mjs");
 
-/** The file is the bundled worker's. Rejects if the database cannot be opened. */
-export async function startServer(file: string, folder: string | null): Promise<Server> {
-  const worker = new Worker(file, { workerData: { folder } });
-  await once(worker, "message");
-  let failure: unknown = null;
-  let settle: { resolve(answer: Uint8Array): void; reject(reason: unknown): void } | null = null;
-  const fail = (reason: unknown) => {
-    failure ??= reason;
-    settle?.reject(reason);
-  };
-  worker.on("message", (answer: Uint8Array) => settle?.resolve(answer));
-  worker.on("error", fail);
-  worker.on("exit", () => fail(new Error("the embedded database's thread has ended")));
-  return {
-    exchange: (messages) =>
-      new Promise((resolve, reject) => {
-        if (failure !== null) return reject(failure);
-        settle = { resolve, reject };
-        // What is sent leaves this thread with all bytes around it, so it is a copy.
-        const copy = new Uint8Array(messages);
-        worker.postMessage(copy, [copy.buffer]);
-      }),
-    close: async () => {
-      if (failure !== null) return;
-      const ended = once(worker, "exit");
-      worker.postMessage(null);
-      await ended;
-    },
-  };
-}
-
-const workerFile = path.resolve("dist/embedded-worker.mjs");
+const times: ThreadTimes = { startMs: 60_000, endMs: 5_000 };
+/** A migration of a large database may take its time. */
+const migrationMs = 600_000;
+const lookMs = 500;
 
 const ownOptions = {
   // PGHOST and the like, which the driver reads too, name another server.
@@ -62,30 +33,64 @@ const ownOptions = {
   max_lifetime: null,
   // It may be its turn only after a migration.
   connect_timeout: 0,
+  backoff: (failures: number) => Math.min(0.05 * 2 ** failures, 1),
   onnotice: () => {},
 };
 
 /** There is one session: more of them would only wait for each other. */
 const connections = { general: 1, plain: 1, others: 1 };
 
+/** Nothing is left that could answer anybody. Whatever runs the service starts it again. */
+function endProcess(folder: string | null, reason: unknown): never {
+  logger.error({ err: reason }, "the embedded database cannot be started again");
+  const cause = reason instanceof Error ? reason.message : String(reason);
+  process.stderr.write(
+    `Countersign has ended: the embedded database in ${folder ?? "memory"} does not answer and could not be started again (${cause}). Its files are as they were at the last commit. If their disk is full, free some space; then start Countersign again.\n`,
+  );
+  process.exit(1);
+}
+
+/** Clients of the thread's one session, in which nobody waits for longer than with PostgreSQL. */
+function openingOf(thread: KeptThread, release: () => Promise<void>) {
+  const now = () => performance.now();
+  const { follow, giveUpSince, wasReachableSince } = createWaitingList(now);
+  const timer = setInterval(() => giveUpSince(now() - overdueMs), lookMs).unref();
+  const socket = shareSession(thread.exchange(overdueMs)).connect;
+  return {
+    open: (options: object) => follow(postgres({ ...options, ...ownOptions, socket } as object)),
+    wasReachableSince,
+    stop: async () => {
+      clearInterval(timer);
+      await thread.close();
+      await release();
+    },
+  };
+}
+
+async function migrateIn(thread: KeptThread, migrationsFolder: string): Promise<void> {
+  const socket = shareSession(thread.exchange(migrationMs)).connect;
+  const client = postgres({ ...ownOptions, socket, max: 1 } as object);
+  await migrate(drizzle(client), { migrationsFolder });
+  await client.end();
+}
+
 /** `folder: null`: in memory. Migrates first. */
 export async function openEmbedded(folder: string | null, migrationsFolder: string): Promise<Database> {
   const release = folder === null ? async () => {} : await lockFolder(folder);
-  let server: Server | null = null;
-  const stop = async () => {
-    await server?.close();
-    await release();
-  };
+  let thread: KeptThread | null = null;
   try {
-    server = await startServer(workerFile, folder && path.join(folder, "pglite"));
-    const socket = shareSession(server.exchange).connect;
-    const open = (options: object): postgres.Sql => postgres({ ...options, ...ownOptions, socket } as object);
-    const client = open({ max: 1 });
-    await migrate(drizzle(client), { migrationsFolder });
-    await client.end();
-    return openClients("embedded", { open, wasReachableSince: () => true, stop }, connections);
+    thread = await keepThread({
+      file,
+      folder: folder && path.join(folder, "pglite"),
+      times,
+      logger,
+      giveUp: (reason) => endProcess(folder, reason),
+    });
+    await migrateIn(thread, migrationsFolder);
+    return openClients("embedded", openingOf(thread, release), connections);
   } catch (error) {
-    await stop();
+    await thread?.close();
+    await release();
     throw error;
   }
 }
