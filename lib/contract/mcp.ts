@@ -1,6 +1,6 @@
 /** The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. */
 import { z } from "zod";
-import { authorizationStatuses } from "./authorize";
+import { authorizationStatuses, previouslyDenied } from "./authorize";
 import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
 import { warnings } from "./warnings";
 
@@ -60,6 +60,8 @@ export const authorizeInput = z.strictObject({
   idempotency_key: idempotencyKey,
 });
 
+export const requestInput = z.strictObject({ request_id: requestId });
+
 export const decisionInput = z.strictObject({
   request_id: requestId,
   wait_seconds: z.number().int().min(0).max(25).optional().describe("How long to wait for a decision"),
@@ -83,6 +85,7 @@ export const decisionOutput = z.strictObject({
   denial_reason: z.string().nullable().optional(),
   denial_reason_note: z.string().optional(),
   attestation_id: z.string().nullable().optional().describe("The attestation that used this approval"),
+  previously_denied: previouslyDenied.optional().describe("An equal request that a human denied before"),
 });
 export type DecisionOutput = z.infer<typeof decisionOutput>;
 

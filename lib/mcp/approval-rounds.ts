@@ -66,6 +66,9 @@ export async function requestAuthorization(
   });
 }
 
+const deniedBefore =
+  "A human denied an equal request in the last 24 hours, and the page says so. Unless a human told you to ask again, cancel this one (cancel_authorization), stop and report. ";
+
 async function ask(call: CallOperation, input: Input): Promise<DecisionOutput> {
   const { inputs: _inputs, idempotency_key: idempotencyKey, ...fields } = input;
   // The link may pass through logs and other agents: without the code it decides nothing.
@@ -81,7 +84,8 @@ async function ask(call: CallOperation, input: Input): Promise<DecisionOutput> {
     environment: made.environment,
     approval_url: made.approval_url,
     confirmation_code: made.confirmation_code,
-    guidance: `Show approval_url and confirmation_code to the human who should decide: the page asks for the code. ${pendingGuidance}`,
+    guidance: `${made.previously_denied ? deniedBefore : ""}Show approval_url and confirmation_code to the human who should decide: the page asks for the code. ${pendingGuidance}`,
+    ...(made.previously_denied && { previously_denied: made.previously_denied }),
   };
 }
 

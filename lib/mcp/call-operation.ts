@@ -17,6 +17,7 @@ export type ToolOperation =
       body: object;
       idempotencyKey?: string | undefined;
     }
+  | { method: "DELETE"; path: `/v1/authorize/${string}` }
   | { method: "GET"; path: `/v1/authorize/${string}` | `/v1/verify/${string}` | `/v1/agent/${string}` };
 
 /** A problem of the service, in its own words. */

@@ -1,4 +1,4 @@
-/** The MCP server of one request: five tools, none of which can decide about an approval. */
+/** The MCP server of one request: six tools, none of which can decide about an approval. */
 import { type CallToolResult, McpServer, type ToolAnnotations } from "@modelcontextprotocol/server";
 import {
   attestInput,
@@ -8,6 +8,7 @@ import {
   decisionOutput,
   listInput,
   listOutput,
+  requestInput,
   verifyInput,
   verifyOutput,
 } from "#lib/contract/mcp";
@@ -15,7 +16,13 @@ import { PRODUCT_VERSION } from "#lib/domain/product";
 import type { Logger } from "#lib/logger";
 import { type Rounds, requestAuthorization } from "./approval-rounds";
 import { type CallOperation, ToolFailure } from "./call-operation";
-import { attestAction, checkAuthorization, listAgentAttestations, verifyAttestation } from "./tools";
+import {
+  attestAction,
+  cancelRequest,
+  checkAuthorization,
+  listAgentAttestations,
+  verifyAttestation,
+} from "./tools";
 
 const reads: ToolAnnotations = { readOnlyHint: true, openWorldHint: false };
 const adds: ToolAnnotations = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
@@ -80,6 +87,18 @@ function registerWriting(server: McpServer, call: CallOperation, rounds: Rounds,
       annotations: adds,
     },
     (input, ctx) => answer(requestAuthorization(call, rounds, input, ctx, succeed)),
+  );
+  server.registerTool(
+    "cancel_authorization",
+    {
+      title: "Cancel a request",
+      description:
+        "Withdraw a pending request when the action is no longer wanted, so that nobody decides about it.",
+      inputSchema: requestInput,
+      outputSchema: decisionOutput,
+      annotations: { ...adds, idempotentHint: true },
+    },
+    (input) => answer(cancelRequest(call, input).then(succeed)),
   );
 }
 

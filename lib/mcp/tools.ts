@@ -10,11 +10,12 @@ import type {
   decisionInput,
   listInput,
   listOutput,
+  requestInput,
   verifyInput,
   verifyOutput,
 } from "#lib/contract/mcp";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { canonicalHash, type JsonValue } from "#lib/domain/canonical-json";
+import { canonicalHash, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { type CallOperation, ToolFailure } from "./call-operation";
 
 export function readInputsHash(given: {
@@ -34,13 +35,15 @@ export async function attestAction(
   const { inputs: _inputs, authorization_request_id: requestId, idempotency_key, ...fields } = input;
   const inputs_hash = readInputsHash(input);
   if (inputs_hash === undefined) throw new ToolFailure("validation_error: give inputs or inputs_hash");
-  const approval = requestId === undefined ? {} : await readApproval(call, requestId);
+  const approval = requestId === undefined ? {} : await readApproval(call, requestId, inputs_hash);
   const made = await call<AttestResponse>({
     method: "POST",
     path: "/v1/attest",
     body: { ...fields, inputs_hash, ...approval },
-    // An approval backs one attestation, so its id is as good as a key.
-    idempotencyKey: idempotency_key ?? (requestId && `mcp-${requestId}`),
+    // An approval backs one attestation: the same call again gets it again, and another one hears that it is used.
+    idempotencyKey:
+      idempotency_key ??
+      (requestId && `mcp-${requestId}-${canonicalHash({ ...fields, inputs_hash } as JsonObject)}`),
   });
   return {
     attestation_id: made.attestation_id,
@@ -56,11 +59,15 @@ export async function attestAction(
 }
 
 /** Of the service and never of the caller: a model would have to copy some kilobytes without a mistake. */
-async function readApproval(call: CallOperation, requestId: string) {
+async function readApproval(call: CallOperation, requestId: string, inputsHash: string) {
   const state = await readState(call, requestId);
-  const { status, human_authorization } = state;
+  const { status, human_authorization, inputs_hash } = state;
   if (status !== "approved" || human_authorization === undefined)
     throw new ToolFailure(`not approved: the request is ${status}. ${describeState(state).guidance}`);
+  if (inputs_hash !== null && inputs_hash !== inputsHash)
+    throw new ToolFailure(
+      `authorization_mismatch: these inputs (${inputsHash}) are not the approved ones (${inputs_hash}). Attest with the inputs that were approved, or ask again.`,
+    );
   return { human_authorization };
 }
 
@@ -79,9 +86,16 @@ export const pendingGuidance =
 const approvedGuidance =
   "Approved: perform exactly this action once, then call attest_action with authorization_request_id.";
 
+const usedGuidance = (attestationId: string) =>
+  `Used: attestation ${attestationId} records this action. Don't perform it again. To repeat the action, ask again.`;
+
+function guidanceOf({ status, guidance, attestation_id, human_authorization }: AuthorizationState): string {
+  if (status !== "approved" || human_authorization === undefined) return guidance ?? pendingGuidance;
+  return attestation_id ? usedGuidance(attestation_id) : approvedGuidance;
+}
+
 export function describeState(state: AuthorizationState): DecisionOutput {
-  const { status, guidance, denial_reason, denial_reason_note, attestation_id } = state;
-  const isUsable = status === "approved" && state.human_authorization !== undefined;
+  const { status, denial_reason, denial_reason_note, attestation_id, previously_denied } = state;
   return {
     request_id: state.request_id,
     status,
@@ -90,10 +104,11 @@ export function describeState(state: AuthorizationState): DecisionOutput {
     inputs_hash: state.inputs_hash,
     expires_at: state.expires_at,
     environment: state.environment,
-    guidance: isUsable ? approvedGuidance : (guidance ?? pendingGuidance),
+    guidance: guidanceOf(state),
     ...(denial_reason !== undefined && { denial_reason }),
     ...(denial_reason_note !== undefined && { denial_reason_note }),
     ...(attestation_id !== undefined && { attestation_id }),
+    ...(previously_denied && { previously_denied }),
   };
 }
 
@@ -102,6 +117,14 @@ export async function checkAuthorization(
   { request_id, wait_seconds = 0 }: z.infer<typeof decisionInput>,
 ): Promise<DecisionOutput> {
   return describeState(await readState(call, request_id, wait_seconds));
+}
+
+export async function cancelRequest(
+  call: CallOperation,
+  { request_id }: z.infer<typeof requestInput>,
+): Promise<DecisionOutput> {
+  await call({ method: "DELETE", path: `/v1/authorize/${encodeURIComponent(request_id)}` });
+  return describeState(await readState(call, request_id));
 }
 
 export async function verifyAttestation(
