@@ -8,6 +8,8 @@ import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
 import { openReplica } from "#lib/db/replica";
 import { openSharedClock } from "#lib/db/shared-clock";
+import { waitingFor } from "#lib/db/start";
+import { throwRefused } from "#lib/db/start-failures";
 import { createWakeups } from "#lib/db/wakeups";
 import { originOfLog } from "#lib/domain/log-epochs";
 import { createHealthCheck } from "#lib/door/health";
@@ -22,6 +24,7 @@ import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { requireOwnHistory } from "#lib/log/history";
 import { logMadeKeys } from "#lib/log/key-events";
 import { openLogList } from "#lib/log/log-list";
+import { createReadiness } from "#lib/log/readiness";
 import { createLogSequencer } from "#lib/log/sequencer";
 import { createStaticTiles } from "#lib/log/static-tiles";
 import { logger } from "#lib/logger";
@@ -104,7 +107,7 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
     return await buildOn(opened, env, options);
   } catch (error) {
     await opened.database.close();
-    throw error;
+    return throwRefused(error, env.DATABASE_URL);
   }
 }
 
@@ -113,8 +116,8 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   const { database, files, source, guard, firstOrigin } = opened;
   const sharedClock = await openSharedClock(database, logger);
   const clock = sharedClock.now;
-  const signers = await openSigners(database, source, firstOrigin);
-  await requireOwnHistory(database.db, guard);
+  const signers = await waitingFor("the signing keys", openSigners(database, source, firstOrigin));
+  await waitingFor("the log's history", requireOwnHistory(database.db, guard));
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = await openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
@@ -139,12 +142,12 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     callers: createCallers(clock),
     agents: createShortMemory(clock, agentLifetimeMs),
     replica,
-    health: createHealthCheck(database),
+    health: createHealthCheck(database, createReadiness({ database, keys, guard, logger })),
     leaving: { hasBegun: false },
     keys,
     guard,
     log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
-    wakeups: await createWakeups(database),
+    wakeups: await waitingFor("the database's notifications", createWakeups(database)),
     requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
     pool: writer === undefined ? pool : workInWriter(pool, writer),
     worldId: world.provider,
@@ -160,7 +163,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     timeAuthorities: time.timeAuthorities,
   };
   sequencer.onCommit(time.onCommit);
-  await time.start();
+  await waitingFor("witnesses", time.start());
   if (writer === undefined) await logMadeKeys(context);
   const pictures = createPicturePool();
   const stopBackground = writer === undefined ? startBackground(context) : async () => {};

@@ -21,6 +21,7 @@ import {
   worldNonces,
 } from "#lib/db/schema";
 import { utcDay } from "#lib/keys/api-keys";
+import { emptyProbe } from "#lib/log/readiness";
 
 const intervalMs = 600_000;
 const dayMs = 86_400_000;
@@ -48,6 +49,7 @@ export async function deleteExpired(context: Context): Promise<void> {
   const firstCounted = utcDay(new Date(nowMs - countedDays * dayMs));
   for (const table of [dailyRequests, dailyCounts, dailyKeyUsage])
     await db.delete(table).where(lt(table.day, firstCounted));
+  await emptyProbe(context.database);
   await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
 }
 

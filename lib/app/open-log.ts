@@ -1,6 +1,10 @@
 /** What the service and the command lines share: database, key files and fork guard of these settings. */
+import { constants } from "node:fs";
+import { access, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { type Database, openDatabase } from "#lib/db/client";
+import { CannotStart } from "#lib/db/start";
+import { throwRefused } from "#lib/db/start-failures";
 import type { Env } from "#lib/env";
 import { type OpenForkGuard, openForkGuard } from "#lib/log/fork-guard";
 import { logger } from "#lib/logger";
@@ -24,7 +28,31 @@ const poolerAdvice =
 const listenAdvice =
   "Waiting requests look for a change once a second: set DATABASE_LISTEN_URL to the server's own address, and they learn of it at once.";
 
+/** The folders that a start writes to, as far as they exist; the others are made in them. */
+async function requireWritable(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    for (const name of ["", "keys", "log-guard", "pglite"]) await requireFolder(path.join(dataDir, name));
+  } catch (error) {
+    const { code, path: at = dataDir } = error as NodeJS.ErrnoException;
+    const says = `the folder ${path.resolve(at)} can't be used (${code})`;
+    const mend =
+      "Make it a folder that belongs to the user who runs Countersign, or set DATA_DIR to another.";
+    throw new CannotStart({ says, mend }, error);
+  }
+}
+
+/** A path that ends in a slash is a folder's. */
+async function requireFolder(folder: string): Promise<void> {
+  await access(`${folder}${path.sep}`, constants.R_OK | constants.W_OK | constants.X_OK).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    },
+  );
+}
+
 export async function openLog(env: Env): Promise<OpenedLog> {
+  await requireWritable(env.DATA_DIR);
   const { DATABASE_URL: databaseUrl, DATABASE_LISTEN_URL: listenUrl, DATA_DIR: dataDir, processCount } = env;
   const database = await openDatabase({ databaseUrl, listenUrl, dataDir, processCount });
   if (database.isPooled) logger.warn(database.listen ? poolerAdvice : `${poolerAdvice} ${listenAdvice}`);
@@ -41,6 +69,6 @@ export async function openLog(env: Env): Promise<OpenedLog> {
     };
   } catch (error) {
     await database.close();
-    throw error;
+    return throwRefused(error, databaseUrl);
   }
 }

@@ -1,5 +1,5 @@
 /**
- *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs
+ *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs, and their sum
  *   npm run log -- snapshot                         sign the heads of all agents' records into the log
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
  *   npm run log -- export-tiles FOLDER              write the logs as static files, or what is new of them
@@ -18,6 +18,7 @@ import { keyEventKind, makeKeyEvent } from "#lib/log/key-events";
 import { makeLogList } from "#lib/log/make-log-list";
 import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
+import { checkSum } from "#lib/log/unrecorded";
 import { logger } from "#lib/logger";
 import { reloadSigners } from "#lib/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
@@ -40,8 +41,12 @@ async function check({ database }: CommandContext): Promise<number> {
   say(`${agents} records: ${entries} entries: ${problem === null ? "ok" : `FAILED: ${problem}`}`);
   const { snapshots, problem: unfit } = await checkStoredSnapshots(database.db);
   say(`${snapshots} snapshots: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
+  const { leaves, statements, older, problem: unrecorded, ...counted } = await checkSum(database.db);
+  say(
+    `${leaves} leaves, ${counted.entries} of them in records, ${statements} statements, ${older} older than records: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
+  );
   const isWhole = logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok);
-  return isWhole && problem === null && unfit === null ? 0 : 1;
+  return isWhole && [problem, unfit, unrecorded].every((found) => found === null) ? 0 : 1;
 }
 
 async function snapshot(context: CommandContext): Promise<number> {

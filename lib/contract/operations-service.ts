@@ -38,7 +38,7 @@ export const serviceOperations = {
   health: {
     method: "GET",
     path: "/v1/health",
-    summary: "Check that the service and its database are up",
+    summary: "Check that the service is up and can store attestations",
     tag: "Service",
     auth: anyone,
     limit: null,

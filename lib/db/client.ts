@@ -7,6 +7,7 @@ import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { openEmbedded } from "./embedded";
 import { openPostgres, startLockKey } from "./postgres-client";
 import type * as schema from "./schema";
+import { waitingFor } from "./start";
 
 export type Executor = PgDatabase<PgQueryResultHKT, typeof schema>;
 
@@ -44,7 +45,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-const migrationsFolder = "drizzle";
+export const migrationsFolder = "drizzle";
 
 /** `dataDir: null` with no URL: an embedded database in memory, for tests. */
 export async function openDatabase(from: {
@@ -66,7 +67,8 @@ export async function withStartLock<T>(database: Database, work: (tx: Executor) 
   return database.db.transaction(async (tx) => {
     // Who is inside may be making keys, which takes its time on a busy machine.
     await tx.execute(sql`SET LOCAL lock_timeout = 0`);
-    await tx.execute(sql`SELECT pg_advisory_xact_lock(${startLockKey})`);
+    const lock = tx.execute(sql`SELECT pg_advisory_xact_lock(${startLockKey})`);
+    await waitingFor("another process that is starting on this database", lock);
     return work(tx);
   });
 }

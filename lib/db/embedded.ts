@@ -3,15 +3,15 @@
  * waits while it works. The driver and the statements are PostgreSQL's.
  */
 import path from "node:path";
-import { drizzle } from "drizzle-orm/postgres-js";
-import { migrate } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import { logger } from "#lib/logger";
 import type { Database } from "./client";
 import { type KeptThread, keepThread, type ThreadTimes } from "./embedded-thread";
 import { lockFolder } from "./folder-lock";
+import { bringUpToDate } from "./migrations";
 import { openClients } from "./postgres-client";
 import { shareSession } from "./shared-session";
+import { waitingFor } from "./start";
 import { overdueMs } from "./time-limits";
 import { createWaitingList } from "./waiting";
 
@@ -70,7 +70,7 @@ function openingOf(thread: KeptThread, release: () => Promise<void>) {
 async function migrateIn(thread: KeptThread, migrationsFolder: string): Promise<void> {
   const socket = shareSession(thread.exchange(migrationMs)).connect;
   const client = postgres({ ...ownOptions, socket, max: 1 } as object);
-  await migrate(drizzle(client), { migrationsFolder });
+  await bringUpToDate(client, migrationsFolder);
   await client.end();
 }
 
@@ -79,13 +79,14 @@ export async function openEmbedded(folder: string | null, migrationsFolder: stri
   const release = folder === null ? async () => {} : await lockFolder(folder);
   let thread: KeptThread | null = null;
   try {
-    thread = await keepThread({
+    const starting = keepThread({
       file,
       folder: folder && path.join(folder, "pglite"),
       times,
       logger,
       giveUp: (reason) => endProcess(folder, reason),
     });
+    thread = await waitingFor("the embedded database to open", starting);
     await migrateIn(thread, migrationsFolder);
     return openClients("embedded", openingOf(thread, release), connections);
   } catch (error) {

@@ -38,6 +38,20 @@ function* causesOf(error: unknown): Generator<Failure> {
     yield at;
 }
 
+/** The code by which the server itself refused; null for any other error, such as one of another host. */
+export function serverCode(error: unknown): string | null {
+  for (const { code, severity } of causesOf(error))
+    if (typeof code === "string" && severity !== undefined) return code;
+  return null;
+}
+
+/** The code of a server or of a connection to it; null for another error, such as a file's. */
+export function databaseCode(error: unknown): string | null {
+  for (const cause of causesOf(error))
+    if (typeof cause.code === "string") return "path" in cause ? null : cause.code;
+  return null;
+}
+
 export function isUnreachable(error: unknown): boolean {
   for (const { code } of causesOf(error)) if (typeof code === "string" && codes.has(code)) return true;
   return false;

@@ -44,22 +44,35 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 /** The kernel's errors for a host that nobody finds. A host that refuses is there. */
 const unreachable = new Set(["EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"]);
 
-/** Whether anything at all comes back. */
-export function isHostThere(host: string, port: number, answerMs: number): Promise<boolean> {
+/**
+ * What a host says to an SSLRequest: a PostgreSQL or its pooler answers S or N; `closed` without a byte, `silent`, or the
+ * code of the error.
+ */
+export function askHost(
+  host: string,
+  port: number,
+  answerMs: number,
+): Promise<"postgres" | "other" | "closed" | "silent" | (string & {})> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
-    const finish = (isThere: boolean) => {
+    const finish = (answer: string) => {
       clearTimeout(timer);
       socket.destroy();
-      resolve(isThere);
+      resolve(answer);
     };
     // An answer that came while this process was busy is read before it is judged.
-    const timer = setTimeout(() => setImmediate(finish, false), answerMs);
+    const timer = setTimeout(() => setImmediate(finish, "silent"), answerMs);
     socket.on("connect", () => socket.write(sslRequest));
-    socket.on("data", () => finish(true));
-    socket.on("error", ({ code = "" }: NodeJS.ErrnoException) => finish(!unreachable.has(code)));
-    socket.on("close", () => finish(true));
+    socket.on("data", (bytes) => finish(/^[SN]$/.test(bytes.toString("latin1")) ? "postgres" : "other"));
+    socket.on("error", ({ code = "" }: NodeJS.ErrnoException) => finish(code));
+    socket.on("close", () => finish("closed"));
   });
+}
+
+/** Whether anything at all comes back. */
+export async function isHostThere(host: string, port: number, answerMs: number): Promise<boolean> {
+  const answer = await askHost(host, port, answerMs);
+  return answer !== "silent" && !unreachable.has(answer);
 }
 
 /** One in a second tries a host that was gone; the others fail at once, so that nobody waits in a queue for nothing. */

@@ -4,32 +4,46 @@
  * come with each transaction, statements have no names, and who listens needs an address of the server's own.
  */
 import { drizzle } from "drizzle-orm/postgres-js";
-import { migrate } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import type { Database, Listen, Statement, StatementUse } from "./client";
 import { watchHost } from "./host-watch";
+import { bringUpToDate } from "./migrations";
 import { createNaming, nameStatements } from "./named-statements";
 import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
 import { shareConnection } from "./shared-connection";
+import { inTime, waitingFor } from "./start";
+import { throwExplained } from "./start-failures";
 import { inLimits, limitTransactions, overdueMs, sessionSettings, statementTimeoutMs } from "./time-limits";
 
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
 export const startLockKey = 7_267_140_221;
 
-const quiet = { onnotice: () => {}, connect_timeout: 10 };
+const quiet = { onnotice: () => {}, connect_timeout: 8 };
+
+const patienceMs = 10_000;
+const triesBeforeGivingUp = 3;
+
+/** The driver tries again without an end while its connections are closed before they are ready. */
+function countClosed() {
+  let giveUp = (_why: Error) => {};
+  const closed = new Promise<never>((_, reject) => {
+    giveUp = reject;
+  });
+  closed.catch(() => {});
+  const why = Object.assign(new Error("connections are closed at once"), { code: "CONNECTION_CLOSED" });
+  const backoff = (failures: number) => {
+    if (failures >= triesBeforeGivingUp) giveUp(why);
+    return 0.2;
+  };
+  // The type says that an option without a type is none of the driver's.
+  return { closed, option: { backoff } as object };
+}
 
 interface Addresses {
   url: string;
   /** Of the server itself; needed behind a pooler alone. */
   listenUrl: string | undefined;
-}
-
-function cannotStart(cause: Error & { code?: string }): never {
-  const problem = cause.code ?? cause.message;
-  throw new Error(`Countersign cannot start: the database of DATABASE_URL does not answer (${problem})`, {
-    cause,
-  });
 }
 
 /**
@@ -38,12 +52,14 @@ function cannotStart(cause: Error & { code?: string }): never {
  * slower and as correct.
  */
 async function detectPooler(url: string): Promise<boolean> {
-  const client = postgres(url, { ...quiet, max: 1, prepare: false, fetch_types: false });
+  const { closed, option } = countClosed();
+  const client = postgres(url, { ...quiet, ...option, max: 1, prepare: false, fetch_types: false });
   try {
-    const rows = await client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    const answer = client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    const rows = await inTime(Promise.race([answer, closed]), patienceMs);
     return rows[0]?.pid !== rows.state.pid;
   } finally {
-    await client.end({ timeout: 5 });
+    await client.end({ timeout: 1 });
   }
 }
 
@@ -56,8 +72,11 @@ async function migrateUnderLock(url: string, migrationsFolder: string): Promise<
   const client = postgres(url, { ...quiet, max: 1, prepare: false });
   try {
     await holder.begin(async (tx) => {
-      await tx`SELECT pg_advisory_xact_lock(${startLockKey})`;
-      await migrate(drizzle(client), { migrationsFolder });
+      await waitingFor(
+        "another process that is starting on this database",
+        tx`SELECT pg_advisory_xact_lock(${startLockKey})`,
+      );
+      await bringUpToDate(client, migrationsFolder);
     });
   } finally {
     await Promise.all([holder.end({ timeout: 5 }), client.end({ timeout: 5 })]);
@@ -210,15 +229,18 @@ export async function openReplicaDatabase(url: string): Promise<Database> {
   return openClients("postgres", openingOf(url), countConnections(false));
 }
 
-/** Migrates first. Rejects with a message for the operator if the database does not answer. */
+/** Migrates first. Rejects with a message for the operator if the database can't be used. */
 export async function openPostgres(
   addresses: Addresses,
   migrationsFolder: string,
   isAlone: boolean,
 ): Promise<Database> {
-  const { url } = addresses;
-  const isPooled = await detectPooler(url).catch(cannotStart);
-  await migrateUnderLock(url, migrationsFolder);
+  const { url, listenUrl } = addresses;
+  const explain = (error: unknown) => throwExplained(error, url);
+  const isPooled = await detectPooler(url).catch(explain);
+  if (isPooled && listenUrl !== undefined)
+    await detectPooler(listenUrl).catch((error) => throwExplained(error, listenUrl, "DATABASE_LISTEN_URL"));
+  await migrateUnderLock(url, migrationsFolder).catch(explain);
   const connections = countConnections(isAlone);
   return isPooled
     ? openThroughPooler(addresses, connections)

@@ -7,8 +7,14 @@ const query = () =>
   new Promise<{ rows: [] }>((resolve, reject) => {
     asked.push({ resolve, reject });
   });
+let tried = 0;
+let trouble: Error | null = null;
+async function tryAll() {
+  tried += 1;
+  if (trouble !== null) throw trouble;
+}
 const create = (kind: "postgres" | "embedded" = "postgres") =>
-  createHealthCheck({ kind, query }, () => Date.now());
+  createHealthCheck({ kind, query }, tryAll, () => Date.now());
 const outcome = (answer: Promise<void>) =>
   answer.then(
     () => "up",
@@ -17,6 +23,8 @@ const outcome = (answer: Promise<void>) =>
 
 beforeEach(() => {
   asked = [];
+  tried = 0;
+  trouble = null;
   vi.useFakeTimers();
 });
 afterEach(() => vi.useRealTimers());
@@ -80,4 +88,26 @@ it("has patience with the embedded database, which cannot go away", async () => 
   await vi.advanceTimersByTimeAsync(9000);
   asked[0]?.resolve({ rows: [] });
   expect(await answer).toBe("up");
+});
+
+it("tries what costs more once in five seconds for all, and not while the database is gone", async () => {
+  const health = create();
+  const ask = async () => {
+    const answers = Promise.all(Array.from({ length: 50 }, () => outcome(health.check())));
+    for (const { resolve } of asked) resolve({ rows: [] });
+    return [...new Set(await answers)];
+  };
+  trouble = new Error("no right to write");
+  for (let i = 0; i < 5; i += 1) {
+    expect(await ask()).toEqual(["no right to write"]);
+    vi.advanceTimersByTime(999);
+  }
+  expect(tried).toBe(1);
+  trouble = null;
+  vi.advanceTimersByTime(10);
+  expect([await ask(), tried]).toEqual([["up"], 2]);
+  vi.advanceTimersByTime(60_000);
+  const gone = outcome(health.check());
+  asked.at(-1)?.reject(new Error("gone"));
+  expect([await gone, tried]).toEqual(["gone", 2]);
 });

@@ -1,12 +1,13 @@
 /**
- * Whether the database answers. One query serves all callers within half a second, because many may ask many times a second.
- * A silent database makes nobody wait longer than `patienceMs`.
+ * Whether the service is well: the database answers, and what it is there for could be done now. Each question is asked
+ * once for all callers while its answer is fresh, because many may ask many times a second. A silent database makes nobody
+ * wait longer than `patienceMs`.
  */
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 
 /** How long an answer is repeated. */
-const lifetimeMs = 500;
+const lifetimeMs = { reach: 500, ready: 5_000 } as const;
 
 /** The embedded database is in this process: it cannot go away, and may be busy for a while. */
 const patienceMs = { postgres: 1400, embedded: 10_000 } as const;
@@ -15,7 +16,7 @@ const patienceMs = { postgres: 1400, embedded: 10_000 } as const;
 const hopelessMs = 30_000;
 
 export interface HealthCheck {
-  /** Rejects if the database does not answer. */
+  /** Rejects if the database does not answer, or `tryAll` fails. */
   check(): Promise<void>;
 }
 
@@ -37,19 +38,23 @@ function waitFor(answer: Promise<unknown>, limitMs: number): Promise<void> {
   });
 }
 
-/** `clockMs` only ever goes forward. */
-export function createHealthCheck(
-  database: Pick<Database, "kind" | "query">,
-  clockMs: () => number = () => performance.now(),
-): HealthCheck {
+interface Asking {
+  ask: () => Promise<unknown>;
+  lifetimeMs: number;
+  patienceMs: number;
+  clockMs: () => number;
+}
+
+/** One question for all who ask while its answer is fresh. */
+function shareQuestion({ ask, clockMs, ...limits }: Asking): () => Promise<void> {
   let last: Question | null = null;
 
-  function ask(nowMs: number): Question {
-    const asked = database.query("SELECT 1", []);
+  function begin(nowMs: number): Question {
+    const asked = ask();
     const question: Question = {
       askedMs: nowMs,
       answeredMs: null,
-      answer: waitFor(asked, patienceMs[database.kind]),
+      answer: waitFor(asked, limits.patienceMs),
     };
     const note = () => {
       question.answeredMs = clockMs();
@@ -61,14 +66,28 @@ export function createHealthCheck(
   }
 
   function isStale({ askedMs, answeredMs }: Question, nowMs: number): boolean {
-    return answeredMs === null ? nowMs - askedMs >= hopelessMs : nowMs - answeredMs >= lifetimeMs;
+    return answeredMs === null ? nowMs - askedMs >= hopelessMs : nowMs - answeredMs >= limits.lifetimeMs;
   }
 
-  return {
-    check: () => {
-      const nowMs = clockMs();
-      if (last === null || isStale(last, nowMs)) last = ask(nowMs);
-      return last.answer;
-    },
+  return () => {
+    const nowMs = clockMs();
+    if (last === null || isStale(last, nowMs)) last = begin(nowMs);
+    return last.answer;
   };
+}
+
+/** `tryAll` costs more than a question. `clockMs` only ever goes forward. */
+export function createHealthCheck(
+  database: Pick<Database, "kind" | "query">,
+  tryAll: () => Promise<void>,
+  clockMs: () => number = () => performance.now(),
+): HealthCheck {
+  const common = { patienceMs: patienceMs[database.kind], clockMs };
+  const reach = shareQuestion({
+    ...common,
+    ask: () => database.query("SELECT 1", []),
+    lifetimeMs: lifetimeMs.reach,
+  });
+  const ready = shareQuestion({ ...common, ask: tryAll, lifetimeMs: lifetimeMs.ready });
+  return { check: () => reach().then(ready) };
 }

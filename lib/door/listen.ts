@@ -41,6 +41,10 @@ export function describeBinding({ PORT, HOST }: Pick<Env, "PORT" | "HOST">) {
   return (error: NodeJS.ErrnoException): never => {
     if (error.code === "EADDRINUSE")
       throw new Error(`Countersign cannot start: PORT ${PORT} is in use by another program.`);
+    if (error.code === "EACCES")
+      throw new Error(
+        `Countersign cannot start: this user may not listen on PORT ${PORT}. Set a PORT from 1024 on, and put a proxy in front.`,
+      );
     if (error.code === "EADDRNOTAVAIL")
       throw new Error(`Countersign cannot start: HOST ${HOST} is not an address of this machine.`);
     throw error;

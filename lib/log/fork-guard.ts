@@ -52,7 +52,8 @@ function isHigher(a: SignedHead, b: SignedHead): boolean {
   return a.logId > b.logId || (a.logId === b.logId && a.size > b.size);
 }
 
-function checkHead(kept: SignedHead | null, head: SignedHead): void {
+/** Throws if signing on top of this head would fork the log. */
+export function checkHead(kept: SignedHead | null, head: SignedHead): void {
   if (kept === null || isHigher(head, kept)) return;
   if (kept.logId === head.logId && kept.size === head.size && kept.rootHex === head.rootHex) return;
   throw new ForkGuardError(

@@ -1,5 +1,6 @@
 /** What is not counted as it happens but looked up when somebody asks. */
 import type { Context } from "#lib/approvals/context";
+import { countLostText } from "#lib/log/unrecorded";
 
 export interface Reading {
   name: string;
@@ -26,6 +27,7 @@ const ofDatabase = [
   { name: "database_connections_allowed", help: "PostgreSQL's max_connections.", labels: [] },
   { name: "log_size", help: "Entries in the log.", labels: [] },
   { name: "checkpoint_age_seconds", help: "Since the log's newest checkpoint.", labels: [] },
+  { name: "unrecorded_leaves", help: "Leaves that should be in a record and are in none.", labels: [] },
   { name: "witness_lag_entries", help: "Entries that a witness hasn't cosigned.", labels: ["witness"] },
   { name: "cosignature_age_seconds", help: "Since a witness last cosigned.", labels: ["witness"] },
   { name: "outbox_waiting", help: "Webhooks and mails to send.", labels: ["outbox"] },
@@ -41,6 +43,7 @@ const readAll = `
   SELECT 'log_size' AS name, NULL AS label, size::float8 AS value FROM head
   UNION ALL SELECT 'checkpoint_age_seconds', NULL, extract(epoch FROM clock_timestamp() - c.created_at)::float8
     FROM head JOIN log_checkpoints c ON c.log_id = head.id AND c.size = head.size
+  UNION ALL SELECT 'unrecorded_leaves', NULL, lost::float8 FROM (${countLostText}) AS counted
   UNION ALL SELECT 'witness_lag_entries', w.name, (head.size - coalesce(s.size, 0))::float8
     FROM head CROSS JOIN unnest($1::text[]) AS w(name) LEFT JOIN LATERAL (
       SELECT size FROM log_cosignatures WHERE log_id = head.id AND witness = w.name ORDER BY size DESC LIMIT 1

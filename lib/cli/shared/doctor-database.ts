@@ -1,7 +1,8 @@
 /** The PostgreSQL of DATABASE_URL: reachable, durable, large enough, of this version, and in time. Changes nothing. */
-import { readFileSync } from "node:fs";
-import type { Database } from "#lib/db/client";
+import { type Database, migrationsFolder } from "#lib/db/client";
+import { readMigrationState, refusals } from "#lib/db/migrations";
 import { openAsItIs } from "#lib/db/postgres-client";
+import { explainDatabase } from "#lib/db/start-failures";
 import type { Env } from "#lib/env";
 import { type Area, type Finding, openArea, reasonOf } from "./findings";
 
@@ -81,28 +82,14 @@ async function examineClock({ query }: Database, clock: () => Date): Promise<Fin
   return area.found;
 }
 
-const lastMigration = () => {
-  const { entries } = JSON.parse(readFileSync("drizzle/meta/_journal.json", "utf8"));
-  return Math.max(...entries.map(({ when }: { when: number }) => when));
-};
-
 async function examineMigrations({ query }: Database, { ok, warning, fault }: Area): Promise<boolean> {
-  const { rows } = await query(
-    "SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS is_made",
-    [],
-  );
-  if (rows[0]?.["is_made"] !== true) {
-    warning("the database is empty", "The first start makes the tables and keys.");
-    return false;
-  }
-  const applied = await query("SELECT max(created_at)::float8 AS last FROM drizzle.__drizzle_migrations", []);
-  const last = Number(applied.rows[0]?.["last"]);
-  if (last < lastMigration())
+  const state = await readMigrationState(query, migrationsFolder);
+  if (state === "empty") warning("the database is empty", "The first start makes the tables and keys.");
+  else if (state === "behind")
     warning("migrations are missing", "The next start applies them. Back up first.");
-  else if (last > lastMigration())
-    fault("a newer Countersign has changed this database", "Run that version, or restore an older backup.");
-  else ok("all migrations are applied");
-  return last === lastMigration();
+  else if (state === "current") ok("all migrations are applied");
+  else fault(refusals[state].says, refusals[state].mend);
+  return state === "current";
 }
 
 export interface Examined {
@@ -111,30 +98,17 @@ export interface Examined {
   database: Database | null;
 }
 
-/** The driver tries again for as long as somebody takes its connections. */
-function inTime<T>(work: Promise<T>, patienceMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const refuse = () => reject(Object.assign(new Error("no answer"), { code: "ETIMEDOUT" }));
-    const timer = setTimeout(refuse, patienceMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
-
-export async function examineDatabase(
-  url: string,
-  env: Env,
-  clock: () => Date,
-  patienceMs = 15_000,
-): Promise<Examined> {
+export async function examineDatabase(url: string, env: Env, clock: () => Date): Promise<Examined> {
   const area = openArea("database");
   let database: Database;
   try {
-    database = await inTime(openAsItIs(url), patienceMs);
+    database = await openAsItIs(url);
   } catch (error) {
-    area.fault(
-      `the database doesn't answer (${reasonOf(error)})`,
-      "Check DATABASE_URL, the network and the server.",
-    );
+    const { says, mend } = (await explainDatabase(error, url)) ?? {
+      says: `the database can't be used (${reasonOf(error)})`,
+      mend: "Check DATABASE_URL, the network and the server.",
+    };
+    area.fault(says, mend);
     return { findings: area.found, database: null };
   }
   if (database.isPooled)

@@ -6,6 +6,7 @@ import type { Env } from "#lib/env";
 import { ForkGuardError, readForkGuard } from "#lib/log/fork-guard";
 import { requireOwnHistory } from "#lib/log/history";
 import { readOpenHead } from "#lib/log/reader";
+import { checkSum } from "#lib/log/unrecorded";
 import { publicHalf } from "#lib/signing/first-keys";
 import { openSecretFiles } from "#lib/signing/key-files";
 import { authSecretFile, createKeySource } from "#lib/signing/key-source";
@@ -70,6 +71,13 @@ export async function examineLog(env: Env, database: Database): Promise<Finding[
         "Fine on a new machine.",
       );
     else area.ok(`the fork guard agrees with the database: ${origin} at size ${size}`);
+    const { problem } = await checkSum(database.db);
+    if (problem === null) area.ok("every leaf is in a record or is a statement of the service");
+    else
+      area.fault(
+        `the leaves don't add up: ${problem}`,
+        "An older version has written to this database: docs/production.md, Upgrade and roll back.",
+      );
   } catch (error) {
     if (error instanceof ForkGuardError)
       area.fault(error.message, "Do what the message says before you start.");

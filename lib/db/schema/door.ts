@@ -82,3 +82,6 @@ export const dailyCounts = pgTable(
   },
   (t) => [primaryKey({ columns: [t.organization_id, t.kind, t.subject, t.day] })],
 );
+
+/** Unlogged, and always empty: what the health check writes here is rolled back (lib/log/readiness.ts). */
+export const writeProbe = pgTable("write_probe", { filler: text().notNull() });

@@ -1,6 +1,16 @@
 /** Keys that sign, and the log. */
 import { sql } from "drizzle-orm";
-import { bigint, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
 import { at, bytea, createdAt, leafIndex } from "./columns";
 
 /** One row for each log that a key signs in: an attestation key's range of indexes belongs to one log. */
@@ -62,6 +72,15 @@ export const logLeaves = pgTable(
     index("log_leaves_statements")
       .on(t.log_id, t.leaf_index)
       .where(sql`${t.kind} NOT IN ('attestation', 'decision')`),
+    index("log_leaves_unrecorded")
+      .on(t.log_id, t.leaf_index)
+      .where(sql`${t.agent_id} IS NULL AND ${t.kind} IN ('attestation', 'decision')`),
+    /** Each new leaf is in a record, or is a statement of the service's own: whatever version writes it. */
+    check(
+      "log_leaves_place",
+      sql`${t.payload_hash} IS NOT NULL AND num_nonnulls(${t.agent_id}, ${t.sequence}, ${t.previous}) =
+        CASE WHEN ${t.kind} IN ('attestation', 'decision') THEN 3 ELSE 0 END`,
+    ),
   ],
 );
 

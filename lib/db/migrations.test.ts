@@ -1,0 +1,66 @@
+/** A version with fewer migrations, or others, than the database has had: it refuses to start and changes nothing. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { copyEmbeddedTemplate, createTestDatabase, databaseKinds } from "#support/databases";
+import { openEmbedded } from "./embedded";
+import { compareMigrations } from "./migrations";
+import { openPostgres } from "./postgres-client";
+
+it.each([
+  [[], [1, 2], "empty"],
+  [[1], [1, 2], "behind"],
+  [[2, 1], [1, 2], "current"],
+  [[1, 2, 3], [1, 2], "newer"],
+  // All of a version's migrations were made one: it is newer than all that the older version knows.
+  [[9], [1, 2], "newer"],
+  [[1, 2], [9], "foreign"],
+  [[1, 3], [1, 2, 3], "foreign"],
+  [[1, 2, 3], [1, 4], "foreign"],
+] as const)("what has had %j and what knows %j: %s", (applied, known, state) => {
+  expect(compareMigrations(applied, known)).toBe(state);
+});
+
+describe("a database that was upgraded", () => {
+  let folder = "";
+  let older = "";
+  beforeAll(() => {
+    folder = mkdtempSync(path.join(tmpdir(), "countersign-migrations-"));
+    older = path.join(folder, "older");
+    cpSync("drizzle", older, { recursive: true });
+    const journal = path.join(older, "meta/_journal.json");
+    const { entries, ...rest } = JSON.parse(readFileSync(journal, "utf8"));
+    writeFileSync(journal, JSON.stringify({ ...rest, entries: entries.slice(0, -1) }));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const words = /^Countersign cannot start: a newer version of Countersign has changed this database/;
+
+  it("refuses the version before (embedded)", async () => {
+    const data = path.join(folder, "data");
+    mkdirSync(data);
+    await copyEmbeddedTemplate(data);
+    await expect(openEmbedded(data, older)).rejects.toThrow(words);
+    // It is left as it was.
+    await (await openEmbedded(data, "drizzle")).close();
+  });
+
+  it.skipIf(!databaseKinds.includes("postgres"))("refuses the version before (PostgreSQL)", async () => {
+    const { url, drop } = await createTestDatabase({ empty: true });
+    const open = (migrations: string) => openPostgres({ url, listenUrl: undefined }, migrations, true);
+    await (await open(older)).close();
+    await (await open("drizzle")).close();
+    await expect(open(older)).rejects.toThrow(words);
+    // One that is current is only read: the role may have no right to create.
+    const admin = postgres(url, { max: 1, onnotice: () => {} });
+    const role = new URL(url).pathname.slice(1);
+    await admin.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'pw';
+      GRANT USAGE ON SCHEMA drizzle TO ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA drizzle TO ${role}`);
+    const limited = Object.assign(new URL(url), { username: role, password: "pw" });
+    await (await openPostgres({ url: limited.href, listenUrl: undefined }, "drizzle", true)).close();
+    await admin.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    await admin.end();
+    await drop();
+  });
+});

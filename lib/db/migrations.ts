@@ -1,0 +1,66 @@
+/**
+ * Which migrations this version has and which the database holds. A database that another version has changed is
+ * refused: this one would leave out what the newer tables expect, and what it writes could not be put right afterwards.
+ */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { drizzle } from "drizzle-orm/postgres-js";
+import { migrate } from "drizzle-orm/postgres-js/migrator";
+import type postgres from "postgres";
+import type { Database } from "./client";
+import { CannotStart, waitingFor } from "./start";
+
+/** `foreign`: an older history than this version's, or a branch of it, which migrations would not complete. */
+export type MigrationState = "empty" | "behind" | "current" | "newer" | "foreign";
+
+/** The times at which migrations were made, which are their names: no two have the same. */
+export function compareMigrations(applied: readonly number[], known: readonly number[]): MigrationState {
+  const newestApplied = Math.max(...applied);
+  const unknown = applied.filter((when) => !known.includes(when));
+  const missing = known.filter((when) => !applied.includes(when));
+  if (applied.length === 0) return "empty";
+  if (unknown.length > 0) return newestApplied > Math.max(...known) ? "newer" : "foreign";
+  if (missing.length === 0) return "current";
+  // Only what is newer than the newest is applied.
+  return missing.every((when) => when > newestApplied) ? "behind" : "foreign";
+}
+
+function readKnown(migrationsFolder: string): number[] {
+  const file = path.join(migrationsFolder, "meta/_journal.json");
+  const { entries } = JSON.parse(readFileSync(file, "utf8"));
+  return entries.map(({ when }: { when: number }) => when);
+}
+
+type Query = Database["query"];
+
+export async function readMigrationState(query: Query, migrationsFolder: string): Promise<MigrationState> {
+  const table = "drizzle.__drizzle_migrations";
+  const { rows } = await query("SELECT to_regclass($1) IS NOT NULL AS is_made", [table]);
+  if (rows[0]?.["is_made"] !== true) return "empty";
+  const applied = await query(`SELECT created_at::float8 AS at FROM ${table}`, []);
+  return compareMigrations(
+    applied.rows.map((row) => Number(row["at"])),
+    readKnown(migrationsFolder),
+  );
+}
+
+/** Also for the doctor. */
+export const refusals = {
+  newer: {
+    says: "a newer version of Countersign has changed this database",
+    mend: "Run that version, or restore a backup from before the upgrade: docs/production.md, Upgrade and roll back.",
+  },
+  foreign: {
+    says: "this database was made by another version of Countersign, and this one can't upgrade it",
+    mend: "Run the version that made it, or set another database: docs/production.md, Upgrade and roll back.",
+  },
+} as const;
+
+/** Applies what is missing. One that is current isn't written to, so its role needs no right to create. */
+export async function bringUpToDate(client: postgres.Sql, migrationsFolder: string): Promise<void> {
+  const query: Query = async (text, values) => ({ rows: await client.unsafe(text, values as never[]) });
+  const state = await readMigrationState(query, migrationsFolder);
+  if (state === "newer" || state === "foreign") throw new CannotStart(refusals[state]);
+  if (state === "current") return;
+  await waitingFor("the database's migrations", migrate(drizzle(client), { migrationsFolder }));
+}

@@ -1,0 +1,34 @@
+/** What a start says if it fails or has to wait: words for the operator, with what to do. */
+import { logger } from "#lib/logger";
+
+/** The message is for the operator, who gets no stack. */
+export class CannotStart extends Error {
+  constructor({ says, mend }: { says: string; mend: string }, cause?: unknown) {
+    super(`Countersign cannot start: ${says}. ${mend}`, { cause });
+  }
+}
+
+const firstWordMs = 8_000;
+
+/** Says what the start waits for if that takes long, and says it again. */
+export async function waitingFor<T>(what: string, work: Promise<T>, everyMs = firstWordMs): Promise<T> {
+  const startMs = performance.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startMs) / 1000);
+    logger.warn(`Countersign is starting: it has waited ${seconds} s for ${what}`);
+  }, everyMs);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** Rejects with ETIMEDOUT after so long; the work goes on. */
+export function inTime<T>(work: Promise<T>, patienceMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const refuse = () => reject(Object.assign(new Error("no answer"), { code: "ETIMEDOUT" }));
+    const timer = setTimeout(refuse, patienceMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
