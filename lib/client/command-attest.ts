@@ -17,6 +17,7 @@ import {
   type ValuedOption,
 } from "./command-io";
 import { waitForDecision } from "./decision";
+import { NotApprovedError } from "./errors";
 import type { AttestRequest, AuthorizationRequest, AuthorizeRequest, Verdict } from "./wire";
 
 export async function runAttest(command: Command): Promise<void> {
@@ -101,17 +102,30 @@ export async function runAuthorize(command: Command): Promise<void> {
   const made = await authorize(service, request, { idempotencyKey: single(line, "idempotency-key") });
   if (!isWaiting) return printResult(command, made, "Approval requested.", factsOf(made));
   const shown = formatFacts("Waiting for a human.", factsOf(made));
-  if (line.flags.has("json")) io.tell(shown);
-  else io.print(shown);
-  const decision = await waitForDecision(service, made.request_id);
+  if (line.flags.has("json")) {
+    io.tell(shown);
+    io.print(`${JSON.stringify(made)}\n`);
+  } else io.print(shown);
+  const decision = await waitForDecision(service, made.request_id).catch((error) => {
+    if (line.flags.has("json")) io.print(`${JSON.stringify(describeEnd(made, error))}\n`);
+    throw error;
+  });
   if (output !== undefined)
     await io.writeFile(output, `${JSON.stringify(decision.human_authorization, null, 2)}\n`);
+  if (line.flags.has("json")) return io.print(`${JSON.stringify(decision)}\n`);
   printResult(command, decision, "Approved.", [
     ["request", decision.request_id],
     ["decided", decision.decided_at],
     ["kind", decision.environment === "production" ? null : `TEST (${decision.environment})`],
     ["saved to", output],
   ]);
+}
+
+/** What a program reads if it wasn't approved: the decision, or that none was heard of. */
+function describeEnd({ request_id }: AuthorizationRequest, error: unknown): object {
+  if (error instanceof NotApprovedError) return error.decision;
+  const message = error instanceof Error ? error.message : String(error);
+  return { request_id, status: "pending", error: { message } };
 }
 
 export function factsOf(made: AuthorizationRequest): Facts {

@@ -27,8 +27,6 @@ export interface WebhookReceiver {
 export type OpenReceiver = (take: (received: Received) => boolean) => Promise<WebhookReceiver>;
 
 export interface ClientIo extends CommandIo {
-  /** To standard error: what a reader of the result must not get. */
-  tell(text: string): void;
   /** COUNTERSIGN_URL */
   serviceUrl: string | undefined;
   runtime: CountersignOptions["runtime"];
@@ -74,12 +72,14 @@ export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
 
 export function connect({ io, line }: Command): Service {
-  const baseUrl = single(line, "url") ?? io.serviceUrl;
+  const given = single(line, "url");
+  const baseUrl = given ?? io.serviceUrl;
   if (baseUrl === undefined) throw new UsageError("which service? Set COUNTERSIGN_URL or give --url");
   try {
     return openService({ baseUrl, apiKey: io.apiKey, fetch: io.fetch, runtime: io.runtime });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    const message = error instanceof Error ? error.message : String(error);
+    throw new UsageError(message.replace(/^baseUrl\b/, given === undefined ? "COUNTERSIGN_URL" : "--url"));
   }
 }
 

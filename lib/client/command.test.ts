@@ -64,6 +64,12 @@ async function run(argv: string[], around: Surroundings = {}) {
   return { code, out, err };
 }
 
+const lines = (out: string) =>
+  out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
 async function runForJson(...argv: string[]) {
   const ran = await run([...argv, "--json"]);
   expect([ran.code, ran.err]).toEqual([0, ""]);
@@ -194,8 +200,36 @@ describe("authorize", () => {
     await openRequest(test, made).approve("ada");
     const { code, out, err } = await run([...asking(["json"]), "--wait", "--json"]);
     expect(code).toBe(0);
-    expect(JSON.parse(out)).toMatchObject({ status: "approved", request_id: made.request_id });
+    expect(lines(out)).toMatchObject([
+      { status: "pending", request_id: made.request_id, approval_url: made.approval_url },
+      { status: "approved", request_id: made.request_id },
+    ]);
     expect(err).toContain(made.approval_url);
+  });
+
+  it("prints one line of JSON for each request and one for its end, whatever the end is", async () => {
+    const denied = await runForJson(...asking(["json-denied"]));
+    await openRequest(test, denied).deny("not today");
+    const said = await run([...asking(["json-denied"]), "--wait", "--json"]);
+    expect(said.code).toBe(5);
+    expect(lines(said.out)).toMatchObject([
+      { status: "pending" },
+      { status: "denied", denial_reason: "not today" },
+    ]);
+    const expired = await runForJson(...asking(["json-expired"]));
+    await expireRequest(test, expired.request_id);
+    const over = await run([...asking(["json-expired"]), "--wait", "--json"]);
+    expect(over.code).toBe(6);
+    expect(lines(over.out)).toMatchObject([{ status: "pending" }, { status: "expired" }]);
+    const send = fetchFrom(test);
+    const silent: Fetch = (url, init) =>
+      url.includes("wait=") ? Promise.reject(new TypeError("fetch failed")) : send(url, init);
+    const lost = await run([...asking(["json-lost"]), "--wait", "--json"], { fetch: silent });
+    expect(lost.code).toBe(7);
+    expect(lines(lost.out)).toMatchObject([
+      { status: "pending" },
+      { status: "pending", error: { message: expect.any(String) } },
+    ]);
   });
 
   it("ends with 5 when it is denied, and shows the reason without its escapes", async () => {
@@ -309,7 +343,42 @@ describe("verify", () => {
     const helped = await run(["verify", "--help"]);
     expect(helped.out).toContain("usage: countersign verify <id | url | file | -> [options]");
     expect(helped.out).not.toContain("verify.mjs");
-    expect(await run(["verify", made.attestation_id], { serviceUrl: undefined })).toMatchObject({ code: 2 });
+    const bare = await run(["verify", made.attestation_id], { serviceUrl: undefined });
+    expect(bare).toMatchObject({ code: 2, out: "" });
+    expect(bare.err).toContain("an id alone needs --base");
+  });
+
+  it("says that nothing answered, which is neither wrong usage nor a verdict", async () => {
+    const unreachable: Fetch = () => Promise.reject(new TypeError("fetch failed"));
+    const said = await run(["verify", "http://localhost:1/v1/verify/x"], { fetch: unreachable });
+    expect(said).toMatchObject({ code: 7, out: "" });
+    expect(said.err).toContain("http://localhost:1/v1/verify/x: could not be fetched");
+  });
+
+  it.each(["http://", "http://bad host/v1/verify/x", "https://[::1"])(
+    "names %s as it was written",
+    async (url) => {
+      expect(await run(["verify", url])).toMatchObject({
+        code: 2,
+        out: "",
+        err: expect.stringContaining(`${url}: not an address`),
+      });
+    },
+  );
+});
+
+describe("the service's address", () => {
+  it.each([
+    [["--url", "example"], undefined, "--url: not an address: example"],
+    [
+      ["--url", "http://Example.com/"],
+      undefined,
+      "--url: must be https, or http on this machine: http://Example.com/",
+    ],
+    [[], "example", "COUNTERSIGN_URL: not an address: example"],
+  ])("is named as it was written: %j, %s", async (words, serviceUrl, message) => {
+    const said = await run(["agent", "show", "x", ...words], { serviceUrl });
+    expect(said).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });
   });
 });
 

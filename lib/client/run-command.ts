@@ -32,7 +32,8 @@ Environment
 
 For every command
   --url URL             the service, instead of COUNTERSIGN_URL
-  --json                print the service's answer as JSON; everything else goes to standard error
+  --json                print the service's answer as JSON; everything else goes to standard error. authorize --wait
+                        prints one line for the request and one for its end, whatever the end is
   --                    treat everything after it as words, not options
 
 attest, authorize

@@ -49,6 +49,7 @@ Exit codes
      saw it
   4  with --fail-on-warnings, instead of 0 and 3: no check failed, but there is a warning, for example an unregistered
      tool or an approval that is only asserted
+  7  the service could not be reached, or is busy
 `;
 
 const valued = [

@@ -13,6 +13,8 @@ export interface CommandIo {
   writeFile(path: string, text: string): Promise<void>;
   readStdin(): Promise<Uint8Array>;
   print(text: string): void;
+  /** To standard error: what a reader of the result must not get. */
+  tell(text: string): void;
   zip: ZipTools;
   /** The bytes of verify.mjs, if that is what runs; else null. */
   readProgram(): Promise<Uint8Array | null>;
@@ -22,6 +24,9 @@ export interface CommandIo {
   apiKey: string | undefined;
   nowSeconds(): number;
 }
+
+/** Says nothing of what was asked for: the service did not answer, or has no time. */
+export class UnreachableError extends UnreadableError {}
 
 const timeoutMs = 30_000;
 /** The server is not trusted to end its answer; the log's largest files have some megabytes. */
@@ -68,9 +73,12 @@ async function fetchPatiently(
       response = await io.fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) });
     } catch (error) {
       const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-      throw new UnreadableError(`${url}: could not be fetched${cause}`);
+      throw new UnreachableError(`${url}: could not be fetched${cause}`);
     }
-    if ((response.status !== 429 && response.status !== 503) || tries === maxTries) return response;
+    const isBusy = response.status === 429 || response.status === 503;
+    if (isBusy && tries === maxTries)
+      throw new UnreachableError(`${url}: HTTP ${response.status} after ${tries} tries`);
+    if (!isBusy) return response;
     const seconds = Number(response.headers.get("retry-after") ?? "1");
     await new Promise((done) => setTimeout(done, Math.min(60, Math.max(1, seconds || 1)) * 1000));
   }

@@ -35,6 +35,7 @@ export async function readSource(io: CommandIo, args: Arguments): Promise<Source
   const { target } = args;
   const given = single(args, "base");
   const base = given === undefined ? undefined : trimBase(given);
+  if (/^https?:/i.test(target)) trimBase(target);
   if (/^https?:\/\//i.test(target)) return readUrl(io, args, target, base);
   if (target === "-") return { text: decode(await io.readStdin(), "-"), base, attestationId: undefined };
   if (!(await io.isFile(target))) {

@@ -46,6 +46,9 @@ describe("verify.mjs", () => {
       print: (text) => {
         out += text;
       },
+      tell: (text) => {
+        out += text;
+      },
       progress: undefined,
       apiKey: undefined,
     });

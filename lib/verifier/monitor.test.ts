@@ -67,6 +67,7 @@ describe("verify.mjs monitor, record and proof", () => {
       zip: nodeIo.zip,
       readProgram: nodeIo.readProgram,
       print: (text) => printed.push(text),
+      tell: (text) => printed.push(text),
       progress: undefined,
       apiKey: undefined,
       nowSeconds: () => 1_795_253_000,

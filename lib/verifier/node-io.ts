@@ -39,6 +39,7 @@ export const nodeIo: CommandIo = {
   },
   readProgram: async () => null,
   print: (text) => process.stdout.write(text),
+  tell: (text) => process.stderr.write(text),
   progress: process.stderr.isTTY ? (text) => process.stderr.write(text) : undefined,
   // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
   apiKey: process.env["COUNTERSIGN_API_KEY"],

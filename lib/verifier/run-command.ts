@@ -3,7 +3,7 @@ import { single, UsageError } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
 import { addAnchorCheck } from "./check-anchors";
 import { type Arguments, parseArguments, usage, verifierProgram } from "./command-arguments";
-import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere } from "./command-io";
+import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere, UnreachableError } from "./command-io";
 import { formatChecks, formatReport, printJson, showProgress } from "./command-print";
 import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";
 import { parseEvidence } from "./evidence";
@@ -15,6 +15,8 @@ import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
 const unreadable = 2;
+/** As the client's command line has it. */
+const unreachable = 7;
 /** With --fail-on-warnings, if no check failed. */
 const warned = 4;
 
@@ -33,9 +35,9 @@ export async function runCommand(
     }
     return await commands[args.command](args, io);
   } catch (error) {
-    if (error instanceof UsageError) io.print(`verify: ${toVisibleText(error.message)}\n\n${help}`);
-    else io.print(`verify: ${toVisibleText(error instanceof Error ? error.message : String(error))}\n`);
-    return unreadable;
+    io.tell(`verify: ${toVisibleText(error instanceof Error ? error.message : String(error))}\n`);
+    if (error instanceof UsageError) io.tell(`See: ${program} --help\n`);
+    return error instanceof UnreachableError ? unreachable : unreadable;
   }
 }
 
