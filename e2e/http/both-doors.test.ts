@@ -3,10 +3,12 @@
  * for all of them, because a start and each page's first view take seconds.
  */
 import { rm } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { anyKind, createTestDatabase, makeDataDir } from "#support/databases";
 import { testErasure } from "./erasure";
 import { testHosts } from "./hosts";
+import { sendLines } from "./raw-request";
 import { callServer, type Door, obtainKey, type ServerProcess, startServer } from "./server-process";
 import { testWire } from "./wire";
 
@@ -18,6 +20,11 @@ const manyReads = {
   LIMIT_VERIFY_PER_MINUTE: "100000",
   LIMIT_FEED_PER_MINUTE: "100000",
 };
+
+/** Of this machine, as others reach it; undefined if none does. */
+const reachable = Object.values(networkInterfaces())
+  .flatMap((all) => all ?? [])
+  .find(({ internal, family }) => !internal && family === "IPv4")?.address;
 
 const running = {} as Record<Door, ServerProcess>;
 const closing: (() => Promise<void>)[] = [];
@@ -199,6 +206,45 @@ function testAnswers(door: Door, getServer: () => ServerProcess): void {
       expect((await call("GET", "//v1/pubkey")).status).toBe(isNext ? 308 : 200);
       const body = { agent_slug: "door", action: "a", inputs_hash: "b" };
       expect((await call("POST", "//v1/attest", { key, body })).status).toBe(isNext ? 308 : 201);
+    });
+
+    it("refuses malformed paths, and methods that no page has", async () => {
+      for (const target of ["/v1/verify/%ff", "/%ff", "/verify/a/%"]) {
+        const { status, body } = await call("GET", target);
+        expect([target, status, body.code]).toEqual([target, 400, "bad_request"]);
+      }
+      for (const [method, target] of [
+        ["POST", "/"],
+        ["POST", "/agent/door"],
+        ["DELETE", "/docs"],
+      ] as const) {
+        const { status, body, headers } = await call(method, target, { rawBody: "x" });
+        expect([target, status, body.code]).toEqual([target, 405, "method_not_allowed"]);
+        expect(headers.get("allow")).toBe("GET, HEAD");
+      }
+      expect((await call("POST", "/portal/sign-in/verify", { rawBody: "x" })).status).not.toBe(405);
+    });
+
+    it("shows the mailbox and the stand-in to this machine alone", async () => {
+      const pages = ["/dev/mailbox", "/dev/mailbox/messages", "/dev/world-app"];
+      const sealed = '{"iv":"aXY=","payload":"cGF5"}';
+      const ask = async (host: string, forged: string[]) => {
+        const more = [`Host: localhost:${server.port}`, ...forged];
+        const body = ["Content-Type: application/json", `Content-Length: ${sealed.length}`];
+        const answers = [
+          ...pages.map((page) => sendLines(server.port, [`GET ${page} HTTP/1.1`, ...more], { host })),
+          sendLines(server.port, ["POST /request HTTP/1.1", ...more, ...body], { host, body: sealed }),
+          sendLines(server.port, ["GET /v1/health HTTP/1.1", ...more], { host }),
+        ];
+        return (await Promise.all(answers)).map(({ status }) => status);
+      };
+      expect(await ask("localhost", [])).toEqual([200, 200, 200, 200, 200]);
+      // The production server doesn't even listen anywhere else.
+      if (door === "server" || reachable === undefined) return;
+      const refused = [404, 404, 404, 404, 200];
+      expect(await ask(reachable, [])).toEqual(refused);
+      const forged = ["X-Forwarded-For: 127.0.0.1", "X-Countersign-Peer: x 127.0.0.1"];
+      expect(await ask(reachable, forged)).toEqual(refused);
     });
 
     it("counts one client, whatever it forges", async () => {

@@ -9,15 +9,15 @@ export interface RawAnswer {
   body: string;
 }
 
-/** `lines`: the request line and the headers; `Connection: close` is added, so that the answer's end is seen. `from`: a loopback address. */
+/** `lines`: the request line and the headers; `Connection: close` is added, so that the answer's end is seen. `from`: a loopback address. `host`: where the server is. */
 export async function sendLines(
   port: number,
   lines: string[],
-  { body = "", from }: { body?: string; from?: string } = {},
+  { body = "", from, host = "localhost" }: { body?: string; from?: string; host?: string } = {},
 ): Promise<RawAnswer> {
   const socket = connect({
     port,
-    host: "localhost",
+    host,
     ...(from !== undefined && { localAddress: from, family: 4 }),
   });
   socket.setTimeout(30_000, () => socket.destroy());

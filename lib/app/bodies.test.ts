@@ -2,6 +2,7 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { rememberPeer } from "#lib/door/client-ip";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { dispatch } from "./operations";
@@ -73,6 +74,7 @@ describe("bodies", () => {
       const logged = vi.spyOn(test.app.context.logger, "error");
       const isStandIn = standIns.some(([, one]) => one === path);
       const request = breakOff(method, path);
+      rememberPeer(request, "127.0.0.1");
       const response = await (isStandIn ? serveStandIn(request) : dispatch(request));
       expect(response.status).toBe(400);
       expect(logged).not.toHaveBeenCalled();

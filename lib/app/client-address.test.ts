@@ -1,6 +1,6 @@
 /** Whose request it is that a limit counts: the socket's, or what a trusted proxy says (docs/wire.md, Limits). */
 import { describe, expect, it } from "vitest";
-import { clientAddress, PEER_HEADER } from "#lib/door/client-ip";
+import { clientAddress, isFromThisMachine, PEER_HEADER } from "#lib/door/client-ip";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
@@ -75,6 +75,24 @@ describe("whose request it is", () => {
       "unknown",
       "unknown",
     ]);
+  });
+
+  it("is this machine's if the socket says so, and whom a trusted proxy there forwards", () => {
+    const isOwn = (peer: string, forwarded: string | null, hops = 0) => {
+      const headers = new Headers({ [PEER_HEADER]: `secret ${peer}` });
+      if (forwarded !== null) headers.set("x-forwarded-for", forwarded);
+      const request = new Request("http://localhost/", { headers });
+      return isFromThisMachine(request, "secret", { TRUSTED_PROXY_HOPS: hops, TRUSTED_PROXIES: undefined });
+    };
+    const own = [isOwn("::1", null), isOwn("127.0.0.9", "1.2.3.4"), isOwn("::ffff:127.0.0.1", "::1", 1)];
+    expect(own).toEqual([true, true, true]);
+    const others = [
+      isOwn("192.168.0.5", null),
+      isOwn("192.168.0.5", "127.0.0.1", 1),
+      isOwn("127.0.0.1", "1.2.3.4", 1),
+      isOwn("unknown", "127.0.0.1", 1),
+    ];
+    expect(others).toEqual([false, false, false, false]);
   });
 
   it("is an IPv6 /64, an IPv4 also when mapped, and nonsense is one client", async () => {

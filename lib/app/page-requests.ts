@@ -20,7 +20,7 @@ function toBareRequest(incoming: IncomingMessage): Request {
   return request;
 }
 
-function isDecodable(path: string): boolean {
+export function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path);
     return true;
@@ -49,10 +49,10 @@ function refuseMethod(method: string, path: string): Promise<Answer> | null {
  * Of Next's own addresses only the build's files are served. The picture optimizer above all is not: it would keep
  * pictures of records beyond their erasure.
  */
-const isForeignToBuild = (path: string, files: ReadonlySet<string>) =>
-  /^\/_next(?:\/|$)/.test(path) && !files.has(path);
+const isForeignToBuild = (path: string, files: ReadonlySet<string> | undefined) =>
+  files !== undefined && /^\/_next(?:\/|$)/.test(path) && !files.has(path);
 
-function refuseMalformed(incoming: IncomingMessage, files: ReadonlySet<string>): Promise<Answer> | null {
+function refuseMalformed(incoming: IncomingMessage, files?: ReadonlySet<string>): Promise<Answer> | null {
   const { method = "GET", url = "/" } = incoming;
   if (url === "*" && method === "OPTIONS") return answerServerOptions();
   const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");
@@ -70,12 +70,13 @@ function pathOf({ url = "/" }: IncomingMessage): string {
 
 /**
  * Answers a request for a page in a way that Next would answer with 500, or should not see; false: it is well-formed.
- * `files`: the addresses of the build's files.
+ * `files`: the addresses of the build's files, if
+ * no others of Next's own are served.
  */
 export async function serveMalformed(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  files: ReadonlySet<string> = new Set(),
+  files?: ReadonlySet<string>,
 ): Promise<boolean> {
   const refusal = refuseMalformed(incoming, files);
   if (refusal === null) return false;

@@ -1,7 +1,12 @@
-/** The client's address when only headers are at hand: server components and server actions. */
-import { clientAddress } from "#lib/door/client-ip";
+/** Who asks, when only headers are at hand: server components and server actions. */
+import { clientAddress, isFromThisMachine } from "#lib/door/client-ip";
 import type { App } from "./app";
 
-export function requestAddress({ env, peerSecret }: App, headers: Headers): string {
-  return clientAddress(new Request("http://localhost", { headers }), peerSecret, env);
-}
+const bare = (headers: Headers) => new Request("http://localhost", { headers });
+
+export const requestAddress = ({ env, peerSecret }: App, headers: Headers): string =>
+  clientAddress(bare(headers), peerSecret, env);
+
+/** Nobody else sees the pages of the stand-ins. */
+export const isOwnRequest = ({ env, peerSecret }: App, headers: Headers): boolean =>
+  isFromThisMachine(bare(headers), peerSecret, env);

@@ -1,8 +1,10 @@
 /**
  * The paths of the local World ID stand-in: bridge at the origin's root (IDKit drops any path of its address), portal
- * and wallet below /dev. They don't exist if World itself is configured.
+ * and wallet below /dev. They don't exist if World itself is configured, nor for other machines: anyone who reaches them can
+ * approve as any human.
  */
 import { httpRequestId } from "#lib/domain/ids";
+import { isFromThisMachine } from "#lib/door/client-ip";
 import { toResponse } from "#lib/door/exchange";
 import { answerProblem } from "#lib/door/problem";
 import { readBytes } from "#lib/door/strict-json";
@@ -85,8 +87,9 @@ async function answer(world: LocalWorldId | null, request: Request): Promise<Res
 }
 
 export async function serveStandIn(request: Request): Promise<Response> {
-  const { context, env, localWorldId } = await getApp();
-  return answer(localWorldId, request).catch((error: unknown) =>
+  const { context, env, peerSecret, localWorldId } = await getApp();
+  const world = isFromThisMachine(request, peerSecret, env) ? localWorldId : null;
+  return answer(world, request).catch((error: unknown) =>
     toResponse(answerProblem(error, env.baseUrl, httpRequestId(context.random(12)), context.logger)),
   );
 }

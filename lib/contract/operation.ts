@@ -52,7 +52,7 @@ export interface OperationSpec {
   file?: FileSpec;
   /** Error statuses besides those that every operation may answer (lib/contract/openapi.ts). */
   errors: number[];
-  /** Not part of the public contract (development only). */
+  /** Not part of the public contract (development only), and answered to this machine alone. */
   internal?: boolean;
 }
 

@@ -24,15 +24,6 @@ export function peerFromHeader(value: string | null, secret: string): string | u
   return value?.startsWith(`${secret} `) ? value.slice(secret.length + 1) : undefined;
 }
 
-/** Whether it is this machine or a private network, or unknown (a foreign Next host). */
-export function isNearby(bucket: string): boolean {
-  const address = bucket.replace(/\/64$/, "");
-  if (!ipaddr.isValid(address)) return true;
-  // `unspecified` is ::1 by its /64.
-  const near = ["loopback", "unspecified", "private", "uniqueLocal", "linkLocal"];
-  return near.includes(ipaddr.parse(address).range());
-}
-
 /** The longest spelling of an IPv6 address; what is longer names a zone, or is none. */
 const longestAddress = 45;
 const buckets = createRecent<string>(10_000);
@@ -79,16 +70,30 @@ export function forwardedEntry(header: string | null | undefined, trustedHops: n
   return written[written.length - trustedHops];
 }
 
-/** Without a known socket address (a foreign Next host) and without trusted hops, all clients share one bucket. */
-export function clientAddress(
-  request: Pick<Asked, "headers">,
-  peerSecret: string,
-  settings: ProxySettings,
-): string {
-  const peer =
-    peerOfRequest.get(request) ?? peerFromHeader(request.headers.get(PEER_HEADER), peerSecret) ?? "unknown";
-  if (!isTrustedProxy(peer, settings)) return addressBucket(peer);
+type Headed = Pick<Asked, "headers">;
+
+const readPeer = (request: Headed, peerSecret: string): string =>
+  peerOfRequest.get(request) ?? peerFromHeader(request.headers.get(PEER_HEADER), peerSecret) ?? "unknown";
+
+function readClient(request: Headed, peer: string, settings: ProxySettings): string {
+  if (!isTrustedProxy(peer, settings)) return peer;
   const forwarded = request.headers.get("x-forwarded-for");
   const chosen = forwardedEntry(forwarded, settings.TRUSTED_PROXY_HOPS) ?? peer;
-  return addressBucket(chosen.replace(/^\[(.+)\](?::\d+)?$/, "$1").replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1"));
+  return chosen.replace(/^\[(.+)\](?::\d+)?$/, "$1").replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1");
+}
+
+/** Without a known socket address (a foreign Next host) and without trusted hops, all clients share one bucket. */
+export const clientAddress = (request: Headed, peerSecret: string, settings: ProxySettings): string =>
+  addressBucket(readClient(request, readPeer(request, peerSecret), settings));
+
+const isLoopback = (address: string) =>
+  ipaddr.isValid(address) && ipaddr.process(address).range() === "loopback";
+
+/**
+ * Whether this machine asks: the socket says so, and whoever is behind a trusted proxy of this machine. Not if the
+ * socket is unknown (a foreign Next host).
+ */
+export function isFromThisMachine(request: Headed, peerSecret: string, settings: ProxySettings): boolean {
+  const peer = readPeer(request, peerSecret);
+  return isLoopback(peer) && isLoopback(readClient(request, peer, settings));
 }

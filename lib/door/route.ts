@@ -10,7 +10,7 @@ import { httpRequestId } from "#lib/domain/ids";
 import type { Env } from "#lib/env";
 import { AppError, describeError } from "#lib/errors";
 import { measure, type Note } from "#lib/steps";
-import { clientAddress } from "./client-ip";
+import { clientAddress, isFromThisMachine } from "./client-ip";
 import type { DoorContext } from "./context";
 import type { Answer, Asked } from "./exchange";
 import { finish } from "./finish";
@@ -165,6 +165,8 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
   trace: Trace,
 ): Promise<Answer | Response> {
   const { context, env } = door;
+  if (spec.internal === true && !isFromThisMachine(request, door.peerSecret, env))
+    throw new AppError("not_found", "this can only be read from the machine of the service");
   const ip = clientAddress(request, door.peerSecret, env);
   const authenticate = () =>
     door.authenticate(spec.auth, request, ip, (key) => {

@@ -1,14 +1,13 @@
 /**
  * The development mailbox: mail that would have been sent, as text. Not there when mail is really sent, nor for
- * strangers.
+ * other machines.
  */
 import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { Mailbox } from "#components/dev/mailbox";
 import { getApp } from "#lib/app/app";
-import { requestAddress } from "#lib/app/request-address";
-import { isNearby } from "#lib/door/client-ip";
+import { isOwnRequest } from "#lib/app/request-address";
 import { listMailbox } from "#lib/mail/mailbox";
 
 export const metadata: Metadata = { title: "Development mailbox", robots: { index: false, follow: false } };
@@ -16,7 +15,7 @@ export const metadata: Metadata = { title: "Development mailbox", robots: { inde
 export default async function MailboxPage() {
   const app = await getApp();
   const { context, env } = app;
-  if (env.mail !== "mailbox" || !isNearby(requestAddress(app, await headers()))) notFound();
+  if (env.mail !== "mailbox" || !isOwnRequest(app, await headers())) notFound();
   const messages = await listMailbox(context.database);
   return <Mailbox messages={messages} origin={new URL(env.baseUrl).origin} />;
 }

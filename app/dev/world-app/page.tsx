@@ -1,8 +1,10 @@
-/** The local World ID stand-in's wallet. 404 once a World app is configured. */
+/** The local World ID stand-in's wallet. 404 once a World app is configured, and for other machines. */
 import type { Metadata } from "next";
+import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { TestWallet } from "#components/dev/test-wallet";
 import { getApp } from "#lib/app/app";
+import { isOwnRequest } from "#lib/app/request-address";
 
 export const metadata: Metadata = {
   title: "Test wallet",
@@ -15,8 +17,8 @@ interface WorldAppPageProps {
 }
 
 export default async function WorldAppPage({ searchParams }: WorldAppPageProps) {
-  const { env } = await getApp();
-  if (env.worldId !== "local") notFound();
+  const app = await getApp();
+  if (app.env.worldId !== "local" || !isOwnRequest(app, await headers())) notFound();
   const { i, k } = await searchParams;
   const isWhole = typeof i === "string" && typeof k === "string";
   return <TestWallet link={isWhole ? { id: i, key: k } : null} />;

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { serveStandIn } from "#lib/app/stand-in";
 import { createRetries } from "#lib/approvals/retry-submissions";
 import { wordHex } from "#lib/domain/world-id-proof";
+import { rememberPeer } from "#lib/door/client-ip";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask } from "#support/authorizations";
 import { anyKind, databaseKinds } from "#support/databases";
@@ -199,7 +200,9 @@ describe.each(databaseKinds)("World ID in production (%s)", (kind) => {
     for (const [method = "", path] of paths) {
       const body = method === "POST" ? { body: "{}" } : {};
       test.use();
-      const answer = await serveStandIn(new Request(`http://localhost${path}`, { method, ...body }));
+      const request = new Request(`http://localhost${path}`, { method, ...body });
+      rememberPeer(request, "127.0.0.1");
+      const answer = await serveStandIn(request);
       expect([path, answer.status]).toEqual([path, 404]);
     }
   });
