@@ -9,6 +9,7 @@ const eventHints: Record<WebhookEvent, string> = {
   "authorization.denied": "somebody denied",
   "authorization.expired": "nobody decided in time",
   "authorization.cancelled": "your organization cancelled the request, or five wrong codes were entered",
+  "authorization.unattested": "a run claimed an approval, and no attestation followed within an hour",
   "attestation.created": "an agent recorded an action",
 };
 

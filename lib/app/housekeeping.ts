@@ -20,6 +20,7 @@ import {
   webhookMessages,
   worldNonces,
 } from "#lib/db/schema";
+import { isForgettable } from "#lib/door/idempotency";
 import { utcDay } from "#lib/keys/api-keys";
 import { emptyProbe } from "#lib/log/readiness";
 
@@ -33,7 +34,7 @@ export async function deleteExpired(context: Context): Promise<void> {
   const { db } = context.database;
   const nowMs = context.clock().getTime();
   await db.delete(rateLimits).where(lt(rateLimits.expire, nowMs - 60_000));
-  await db.delete(idempotencyKeys).where(lt(idempotencyKeys.expires_at, sql`now()`));
+  await db.delete(idempotencyKeys).where(isForgettable);
   await db.delete(emailCodes).where(lt(emailCodes.expires_at, sql`now()`));
   await db.delete(emailCodeFailures).where(lt(emailCodeFailures.day, utcDay(new Date(nowMs - dayMs))));
   // A request lives for a day at most; until then a refused proof that is sent again gets its first answer.

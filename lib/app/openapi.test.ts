@@ -16,6 +16,7 @@ import { makeSnapshot } from "#lib/log/agent-heads";
 import { beginEpoch } from "#lib/log/new-epoch";
 import { readOpenHead } from "#lib/log/reader";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
+import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { writeLogList } from "#support/listed-logs";
 import { describedAnswers } from "#support/openapi-answers";
@@ -192,11 +193,22 @@ describe("the OpenAPI document", () => {
     const asked = await send(test, "authorize", {}, { key, ...bodyOf("authorize") });
     requestId = asked.body.request_id;
     await send(test, "requestKey", {}, bodyOf("requestKey"));
+    const { request_id } = (await ask(test, key)).made;
+    await approveUnproven(test, request_id);
+    const claim = { key, ...bodyOf("claimAuthorization") };
+    expect((await send(test, "claimAuthorization", { request_id }, claim)).status).toBe(200);
     const { body: mail } = await test.call("GET", "/dev/mailbox");
     const verification = { ...requestExamples.verifyKey, code: mail.messages[0].subject.slice(0, 6) };
     expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(201);
     webhookId = (await send(test, "createWebhook", {}, { key, ...bodyOf("createWebhook") })).body.id;
-    const done: OperationId[] = ["registerIdentity", "authorize", "requestKey", "verifyKey", "createWebhook"];
+    const done: OperationId[] = [
+      "registerIdentity",
+      "authorize",
+      "claimAuthorization",
+      "requestKey",
+      "verifyKey",
+      "createWebhook",
+    ];
     for (const id of (Object.keys(requestExamples) as OperationId[]).filter((one) => !done.includes(one))) {
       const { status } = await send(test, id, known(), { key, ...bodyOf(id) });
       expect([id, status]).toEqual([id, expect.toBeOneOf([200, 201])]);
@@ -278,6 +290,8 @@ describe("the OpenAPI document", () => {
       expect([id, answer.status]).toEqual([id, 409]);
     }
     expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(409);
+    const claim = { key, ...bodyOf("claimAuthorization") };
+    expect((await send(test, "claimAuthorization", known(), claim)).status).toBe(409);
     await send(test, "updateWebhook", known(), { key, body: { enabled: false } });
     for (const id of ["testWebhook", "replayWebhookDelivery"] as const)
       expect([id, (await send(test, id, known(), { key })).status]).toEqual([id, 409]);

@@ -87,14 +87,24 @@ export async function denyAuthorization(
 }
 
 /** Only its own organization's: any other id is one that does not exist. */
+export async function findOwn(
+  context: Context,
+  requestId: string,
+  principal: Principal,
+  verb: "cancels" | "claims",
+): Promise<AuthorizationRow> {
+  const row = await findAuthorization(context.database, requestId);
+  if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();
+  if (!mayReach(principal, "authorize", row))
+    throw new AppError("insufficient_scope", `a key with the scope hook ${verb} only what it asked for`);
+  return row;
+}
+
 export async function cancelAuthorization(
   context: Context,
   requestId: string,
   principal: Principal,
 ): Promise<void> {
-  const row = await findAuthorization(context.database, requestId);
-  if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();
-  if (!mayReach(principal, "authorize", row))
-    throw new AppError("insufficient_scope", "a key with the scope hook cancels only what it asked for");
+  const row = await findOwn(context, requestId, principal, "cancels");
   await decideWithoutProof(context, requirePending(row), "cancelled", actorOf(principal), null);
 }

@@ -37,10 +37,18 @@ export function environmentOf(context: Context, row: AuthorizationRow): WorldEnv
   return row.approvedIn ?? context.worldId.environment;
 }
 
+/** Shown to the owner, and to whoever has just claimed. */
+export const describeClaim = (row: Pick<AuthorizationRow, "claimed_at" | "run">) => ({
+  claimed_at: row.claimed_at?.toISOString() ?? null,
+  run: row.run,
+});
+
 /** What only the owner sees: the context is not in the object that a public attestation shows to everyone. */
 function describeOwned(context: Context, row: AuthorizationRow): Partial<AuthorizationState> {
   return {
     attestation_id: row.attestation_id,
+    ...describeClaim(row),
+    unattested_at: row.attestation_id === null ? (row.unattested_at?.toISOString() ?? null) : null,
     context: parseContext(row),
     context_salt: row.context_salt ?? "",
     agent_name: row.agent_name,

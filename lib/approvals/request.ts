@@ -207,6 +207,7 @@ export async function requestAuthorization(
       await completeIdempotent(tx, input.hold, {
         status: 201,
         response: withoutSecrets(response),
+        authorizationId: request.request_id,
         expiresAt: new Date(request.expires_at),
       });
     }

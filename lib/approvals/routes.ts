@@ -10,6 +10,7 @@ import { requireSameOrigin } from "#lib/door/same-origin";
 import { readBytes, readJsonObject } from "#lib/door/strict-json";
 import { validate } from "#lib/door/validate";
 import { AppError } from "#lib/errors";
+import { claimAuthorization } from "./claim";
 import type { Context } from "./context";
 import { cancelAuthorization, denyAuthorization } from "./decide";
 import { readApprovalToken } from "./link";
@@ -91,6 +92,12 @@ export const authorizationsRuns: Runs<typeof specs, Context> = {
   readAuthorization: async ({ context, params, query, principal }) => {
     const state = await readAuthorization(context, idOf(params), principal, query.wait);
     return { body: state, ...(state.status === "pending" && { headers: { "retry-after": "5" } }) };
+  },
+  claimAuthorization: async (call) => {
+    const principal = requirePrincipal(call);
+    const id = idOf(call.params);
+    const claim = await claimAuthorization(call.context, id, principal, call.body.run);
+    return { body: { ...(await readAuthorization(call.context, id, principal)), ...claim } };
   },
   cancelAuthorization: async (call) => {
     const principal = requirePrincipal(call);

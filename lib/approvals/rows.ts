@@ -25,6 +25,8 @@ export const isOpen = and(
   eq(authorizationRequests.status, "pending"),
   gt(authorizationRequests.expires_at, databaseNow),
 );
+/** Only such an approval can still be claimed and used: the database's function, which every place asks. */
+export const isUsable = sql<boolean>`is_usable(${authorizationRequests})`;
 const isOverdue = and(
   eq(authorizationRequests.status, "pending"),
   lte(authorizationRequests.expires_at, databaseNow),

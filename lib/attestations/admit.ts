@@ -5,6 +5,7 @@
 import { and, eq, inArray, isNull, or } from "drizzle-orm";
 import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from "#lib/agents/agents";
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
+import { isUsable } from "#lib/approvals/rows";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,
@@ -35,11 +36,6 @@ import {
 type Verdicts = (AppError | null)[];
 type Registered = Parameters<typeof describeRegistered>[0];
 
-const isUnspent = and(
-  eq(authorizationRequests.status, "approved"),
-  isNull(authorizationRequests.attestation_id),
-);
-
 function dailyLimitExceeded(item: AttestationItem, who: string, limit: number): AppError {
   return new AppError("daily_limit_exceeded", `${who} can record ${limit} attestations per UTC day`, {
     headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
@@ -62,7 +58,7 @@ interface Ledger {
   usage: Map<string, number>;
   /** slug_key → the agent, locked */
   agents: Awaited<ReturnType<typeof lockAgents>>;
-  /** Authorizations that are approved and back nothing yet. */
+  /** Authorizations that can still be used. */
   unspent: Set<string>;
   /** Holders of idempotency keys whose reservation no later request has taken over. */
   holders: Set<string>;
@@ -119,7 +115,7 @@ async function readUnspent(tx: Executor, items: AttestationItem[]): Promise<Ledg
   const rows = await tx
     .select({ id: authorizationRequests.id })
     .from(authorizationRequests)
-    .where(and(inArray(authorizationRequests.id, wanted), isUnspent))
+    .where(and(inArray(authorizationRequests.id, wanted), isUsable))
     .for("update");
   return new Set(rows.map(({ id }) => id));
 }

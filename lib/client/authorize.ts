@@ -1,7 +1,13 @@
-/** POST /v1/authorize. */
+/** Asking for an approval, taking the question back, and claiming the approval for one run. */
 import type { WriteOptions } from "./attest";
+import { ApiError, ApprovalClaimedError, ApprovalUsedError } from "./errors";
 import { type Service, send } from "./transport";
-import type { AuthorizationRequest, AuthorizeRequest } from "./wire";
+import type {
+  AuthorizationRequest,
+  AuthorizationState,
+  AuthorizeRequest,
+  ClaimedAuthorization,
+} from "./wire";
 
 export async function authorize(
   service: Service,
@@ -9,4 +15,33 @@ export async function authorize(
   { idempotencyKey = service.randomUuid(), signal }: WriteOptions = {},
 ): Promise<AuthorizationRequest> {
   return send(service, { method: "POST", path: "/v1/authorize", body, idempotencyKey, signal });
+}
+
+const pathOf = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
+
+export type RequestOptions = Pick<WriteOptions, "signal">;
+
+export async function cancel(
+  service: Service,
+  requestId: string,
+  { signal }: RequestOptions = {},
+): Promise<AuthorizationState> {
+  return send(service, { method: "DELETE", path: pathOf(requestId), signal });
+}
+
+export async function claim(
+  service: Service,
+  requestId: string,
+  run: string,
+  { signal }: RequestOptions = {},
+): Promise<ClaimedAuthorization> {
+  const path = `${pathOf(requestId)}/claim`;
+  try {
+    return await send(service, { method: "POST", path, body: { run }, isRepeatable: true, signal });
+  } catch (error) {
+    const code = error instanceof ApiError ? error.code : null;
+    if (code === "already_claimed") throw new ApprovalClaimedError();
+    if (code === "authorization_already_used") throw new ApprovalUsedError(null);
+    throw error;
+  }
 }

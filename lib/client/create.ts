@@ -1,6 +1,6 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
 import { attest, type WriteOptions } from "./attest";
-import { authorize } from "./authorize";
+import { authorize, cancel, claim, type RequestOptions } from "./authorize";
 import { type Attest, countAttestations } from "./count";
 import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
 import { UnreadableError } from "./errors";
@@ -9,7 +9,12 @@ import { hashInputs } from "./inputs";
 import { signAgentRequest } from "./sign";
 import { type Runtime, readBaseUrl, type Service, sendForText } from "./transport";
 import type { Verification, VerifyOptions } from "./verification";
-import type { AuthorizationRequest, AuthorizeRequest } from "./wire";
+import type {
+  AuthorizationRequest,
+  AuthorizationState,
+  AuthorizeRequest,
+  ClaimedAuthorization,
+} from "./wire";
 
 export interface CountersignOptions {
   /** The service's address: https, or http on this machine. */
@@ -37,6 +42,13 @@ export interface Countersign {
   verify(receipt: string | object, options?: VerifyOptions): Promise<Verification>;
   /** Asks for a human's approval. Show `approval_url` and `confirmation_code` to whoever should decide. */
   authorize(request: AuthorizeRequest, options?: WriteOptions): Promise<AuthorizationRequest>;
+  /** Takes a pending request back: nobody can approve it any more. */
+  cancel(requestId: string, options?: RequestOptions): Promise<AuthorizationState>;
+  /**
+   * Claims an approval for one run of its action. Run the action only if this succeeds: one run has it, however many ask.
+   * `run`: your name for this run, the same if you repeat the claim, and another in every other run, process and retry.
+   */
+  claim(requestId: string, run: string, options?: RequestOptions): Promise<ClaimedAuthorization>;
   /** Throws NotApprovedError if the request is denied, expires or is cancelled. */
   waitForDecision(requestId: string, options?: WaitOptions): Promise<ApprovedAuthorization>;
   /**
@@ -74,6 +86,8 @@ export function createCountersign(options: CountersignOptions): Countersign {
     counting: (instance = service.randomUuid()) => countAttestations(attestOnce, instance),
     verify: (receipt, more = {}) => verifyHere(service, receipt, more),
     authorize: (request, more) => authorize(service, request, more),
+    cancel: (requestId, more) => cancel(service, requestId, more),
+    claim: (requestId, run, more) => claim(service, requestId, run, more),
     waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
     gate: (action, inputs, run) => gate(service, memory, action, inputs, run),
     ask: (action, inputs) => askOnce(service, action, inputs),

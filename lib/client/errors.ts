@@ -26,6 +26,11 @@ export const problemCodes = [
   "method_not_allowed",
   "idempotency_conflict",
   "authorization_not_pending",
+  "authorization_pending",
+  "authorization_denied",
+  "authorization_expired",
+  "authorization_cancelled",
+  "already_claimed",
   "already_approved",
   "attestation_erased",
   "zk_not_enabled",
@@ -129,12 +134,24 @@ export class ApprovalMismatchError extends CountersignError {
 
 /** The approval backs an attestation already, so its action has run. Nothing ran again. */
 export class ApprovalUsedError extends CountersignError {
-  /** Null if it was erased since. */
+  /** Null if it was erased since, or isn't known. */
   readonly attestationId: string | null;
 
   constructor(attestationId: string | null) {
     super("Not run: this approval was used before. Ask again if the action should run once more.");
     this.attestationId = attestationId;
+  }
+}
+
+/**
+ * Another run has claimed the approval: it is running, has run, or ended before it could attest. Nothing ran here. Look
+ * at what the action acts on before you ask a human again.
+ */
+export class ApprovalClaimedError extends CountersignError {
+  constructor() {
+    super(
+      "Not run: another run has claimed this approval. Find out whether the action was done. If it must run again, ask again as another call.",
+    );
   }
 }
 

@@ -1,10 +1,12 @@
 /** What `countersign/client` exports. */
 export type { AttestOptions, WriteOptions } from "./attest";
+export type { RequestOptions } from "./authorize";
 export type { Attest } from "./count";
 export { type Countersign, type CountersignOptions, createCountersign } from "./create";
 export type { ApprovedAuthorization, WaitOptions } from "./decision";
 export {
   ApiError,
+  ApprovalClaimedError,
   ApprovalMismatchError,
   ApprovalUsedError,
   ConnectionError,

@@ -1,6 +1,6 @@
 /**
  * Requests to the service. What is safe to repeat is repeated if the connection breaks or the service asks for patience:
- * reads, and writes under an Idempotency-Key, which the service answers once (docs/wire.md, Idempotency).
+ * reads, claims, and writes under an Idempotency-Key, which the service answers once (docs/wire.md, Idempotency).
  */
 import type { JsonValue } from "#lib/domain/canonical-json";
 import { isLoopbackUrl } from "#lib/domain/host";
@@ -29,6 +29,8 @@ export interface Call {
   path: string;
   body?: object;
   idempotencyKey?: string | undefined;
+  /** The service does it once without a key too. */
+  isRepeatable?: boolean;
   signal?: AbortSignal | undefined;
   /** How often at most, with the first time. */
   tries?: number;
@@ -62,7 +64,7 @@ export async function send<Answer>(service: Service, call: Call): Promise<Answer
 
 /** Throws {@link ApiError}, {@link ConnectionError}, or the signal's reason. */
 export async function sendForText(service: Service, call: Call): Promise<Answered> {
-  const isSafe = call.method === "GET" || call.idempotencyKey !== undefined;
+  const isSafe = call.method === "GET" || call.idempotencyKey !== undefined || call.isRepeatable === true;
   const tries = isSafe ? (call.tries ?? usualTries) : 1;
   for (let tried = 1; ; tried += 1) {
     try {

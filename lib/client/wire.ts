@@ -188,6 +188,17 @@ export interface AuthorizationState extends AuthorizationCommon, Partial<Undefin
   guidance?: string | undefined;
   human_authorization?: JsonObject | undefined;
   attestation_id?: string | null | undefined;
+  /** Since when one run has the approval, and which: see `claim`. */
+  claimed_at?: string | null | undefined;
+  run?: string | null | undefined;
+  /** Set an hour after the claim if no attestation has followed, until one does. */
+  unattested_at?: string | null | undefined;
+}
+
+/** The answer of POST /v1/authorize/{request_id}/claim. */
+export interface ClaimedAuthorization extends AuthorizationState {
+  claimed_at: string;
+  run: string;
 }
 
 type Undefinable<Fields> = { [Name in keyof Fields]: Fields[Name] | undefined };

@@ -7,6 +7,7 @@ import {
   agentSlug,
   anyObject,
   approverName,
+  asciiOf,
   cursorQuery,
   inputsHash,
   textOf,
@@ -32,6 +33,17 @@ export const httpUri = z
   .string("must be a string")
   .regex(httpUriPattern, "must be an http or https URL")
   .refine((text) => URL.canParse(text), "must be an http or https URL");
+
+/** `run` is the caller's own name for one run of the action. */
+export const claimBody = z
+  .strictObject({
+    run: asciiOf(128).meta({
+      description:
+        "your name for this one run of the action: the same in every repeat of the claim, another in every other run",
+      examples: ["run-2f6c1d7e"],
+    }),
+  })
+  .meta({ id: "ClaimRequest" });
 
 export const authorizeBody = z
   .strictObject({
@@ -70,7 +82,7 @@ export const authorizeBody = z
     callback_url: httpUri.max(2048).nullish().meta({
       format: "uri",
       description:
-        "gets a signed webhook when the request is decided, expires or is cancelled; https, or http to this machine while the World ID stand-in runs",
+        "gets a signed webhook when the request is decided, expires or is cancelled, and when its approval was claimed and no attestation followed; https, or http to this machine while the World ID stand-in runs",
     }),
   })
   .meta({ id: "AuthorizeRequest" });
@@ -112,7 +124,7 @@ const approvalCount = z.strictObject({ required: z.number().int(), given: z.numb
 export const guidanceTexts = {
   pending: null,
   approved:
-    "Approved: embed human_authorization in POST /v1/attest exactly as it is here. It can be used for one attestation.",
+    "Approved: claim it before you act, and act only if the claim succeeds. Then embed human_authorization in POST /v1/attest exactly as it is here. It can be used for one attestation.",
   denied: "Denied: stop and report to your operator. Do not retry the same action by yourself.",
   expired: "Expired: nobody decided in time. Make a new request instead of waiting for this one.",
   cancelled: "Cancelled: your organization cancelled this request. Do not perform the action.",
@@ -189,6 +201,11 @@ export const authorizationState = z
     guidance: z.string().optional(),
     human_authorization: anyObject.optional(),
     attestation_id: z.string().nullable().optional(),
+    claimed_at: timestamp.nullable().optional().meta({ description: "since when one run has the approval" }),
+    run: z.string().nullable().optional().meta({ description: "that run, as it named itself" }),
+    unattested_at: timestamp.nullable().optional().meta({
+      description: "set an hour after the claim if no attestation has followed, until one does",
+    }),
     context: ownerOnly.context.optional().meta({ description: "with the owner's key only" }),
     context_salt: ownerOnly.context_salt.optional(),
     agent_name: ownerOnly.agent_name.optional(),

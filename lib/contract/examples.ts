@@ -18,6 +18,7 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
     expires_in_minutes: 30,
     required_level: "device",
   },
+  claimAuthorization: { run: "run-2f6c1d7e" },
   createPresentation: {
     disclose: ["agent_slug", "action"],
     audience: "https://bank.example",

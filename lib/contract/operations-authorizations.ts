@@ -4,6 +4,7 @@ import {
   authorizationState,
   authorizeBody,
   authorizeResponse,
+  claimBody,
   listAuthorizationsQuery,
   readAuthorizationQuery,
 } from "./authorize";
@@ -32,6 +33,17 @@ export const authorizationsOperations = {
     query: readAuthorizationQuery,
     responses: { 200: authorizationState },
     errors: [404],
+  },
+  claimAuthorization: {
+    method: "POST",
+    path: "/v1/authorize/{request_id}/claim",
+    summary: "Claim an approval for one run of its action",
+    tag: "Authorizations",
+    auth: withKey("authorize", "hook"),
+    limit: "keyed",
+    body: claimBody,
+    responses: { 200: authorizationState },
+    errors: [401, 403, 404, 409, 413, 422],
   },
   cancelAuthorization: {
     method: "DELETE",

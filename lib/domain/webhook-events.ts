@@ -4,6 +4,7 @@ export const webhookEvents = [
   "authorization.denied",
   "authorization.expired",
   "authorization.cancelled",
+  "authorization.unattested",
   "attestation.created",
 ] as const;
 export type WebhookEvent = (typeof webhookEvents)[number];

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { and, eq, inArray, isNull, lt, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
@@ -31,6 +31,15 @@ function isRow(hold: Omit<IdempotencyHold, "holder">) {
   return and(eq(organization_id, hold.organizationId), eq(routeColumn, hold.route), eq(keyColumn, hold.key));
 }
 
+/**
+ * When an answer may be forgotten. The answer to POST /v1/authorize is kept as long as its approval can be used, and for
+ * a day after its use: whoever asks again in that time gets the same request, not a second human.
+ */
+export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT EXISTS (
+  SELECT FROM authorization_requests AS asked LEFT JOIN attestations AS used ON used.id = asked.attestation_id
+  WHERE asked.id = ${idempotencyKeys.authorization_id}
+    AND (is_usable(asked) OR used.created_at > now() - interval '24 hours'))`;
+
 /** Longer than any attest takes; after a crash the key is free again by then. */
 const lockSeconds = 60;
 
@@ -50,7 +59,7 @@ function abandonedHolders({ organizationId, route, key }: IdempotencyHold): stri
 /** Reserves the row, or takes over one whose holder has crashed; false if somebody else has it. */
 async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
   const { db } = context.database;
-  await db.delete(idempotencyKeys).where(and(isRow(hold), lt(idempotencyKeys.expires_at, sql`now()`)));
+  await db.delete(idempotencyKeys).where(and(isRow(hold), isForgettable));
   const reservation = {
     body_hash: bodyHash,
     holder: hold.holder,
@@ -114,7 +123,7 @@ export async function beginIdempotent(
 export interface IdempotentAnswer {
   status: number;
   response: string;
-  attestationId?: string;
+  authorizationId?: string;
   /** Default: 24 hours from now. */
   expiresAt?: Date;
 }
@@ -136,7 +145,7 @@ export async function completeIdempotent(
     .set({
       status: answer.status,
       response: answer.response,
-      attestation_id: answer.attestationId ?? null,
+      authorization_id: answer.authorizationId ?? null,
       ...(answer.expiresAt === undefined ? {} : { expires_at: answer.expiresAt }),
     })
     .where(isReserved(hold))

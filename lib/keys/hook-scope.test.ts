@@ -83,6 +83,7 @@ describe.each(databaseKinds)("the scope hook (%s)", (kind) => {
       "attest",
       "authorize",
       "cancelAuthorization",
+      "claimAuthorization",
       "deleteKey",
       "keyInfo",
       "mcp",

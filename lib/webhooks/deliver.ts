@@ -4,6 +4,7 @@
  */
 import type { Context } from "#lib/approvals/context";
 import { markExpired } from "#lib/approvals/rows";
+import { markUnattested } from "#lib/approvals/unattested";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Resolve } from "#lib/door/guarded-request";
 import { mayReachLoopback } from "#lib/door/receiver-url";
@@ -113,13 +114,14 @@ export function createDeliveries(context: Context, options: DeliveryOptions = {}
 }
 
 /**
- * A round each second. Requests whose time is over are noticed here too, because somebody may wait for that. Returns the
- * function that ends the rounds.
+ * A round each second. Requests whose time is over and runs without an attestation are noticed here too, because somebody
+ * may wait for that. Returns the function that ends the rounds.
  */
 export function startDeliveries(context: Context, options: DeliveryOptions = {}): () => Promise<void> {
   const deliveries = createDeliveries(context, options);
   async function work(isStopped: () => boolean): Promise<void> {
     await markExpired(context.database.db, undefined);
+    await markUnattested(context.database);
     const sendAll = async ({ run }: DueWork) => {
       while ((await run(isStopped)) > 0 && !isStopped());
     };

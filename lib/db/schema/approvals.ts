@@ -55,6 +55,11 @@ export const authorizationRequests = pgTable(
     leaf_index: leafIndex("leaf_index"),
     /** The attestation that this authorization backs. */
     attestation_id: uuid(),
+    /** The one run of the action that may begin, and since when it has its claim. */
+    run: text(),
+    claimed_at: at("claimed_at"),
+    /** When it was noticed that no attestation had followed the claim. */
+    unattested_at: at("unattested_at"),
   },
   (t) => [
     index("authorizations_organization").on(t.organization_id, t.created_at.desc()),
@@ -62,6 +67,12 @@ export const authorizationRequests = pgTable(
     index("authorizations_pending").on(t.organization_id, t.status),
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
     index("authorizations_overdue").on(t.expires_at).where(sql`${t.status} = 'pending'`),
+    index("authorizations_claimed")
+      .on(t.claimed_at)
+      .where(sql`${t.claimed_at} IS NOT NULL AND ${t.attestation_id} IS NULL AND ${t.unattested_at} IS NULL`),
+    index("authorizations_unattested")
+      .on(t.organization_id)
+      .where(sql`${t.attestation_id} IS NULL AND ${t.unattested_at} IS NOT NULL`),
   ],
 );
 

@@ -15,6 +15,8 @@ export const idempotencyKeys = pgTable(
     status: integer(),
     response: text(),
     attestation_id: uuid(),
+    /** The request that was made, whose approval keeps the key (lib/door/idempotency.ts). */
+    authorization_id: text(),
     created_at: createdAt(),
     expires_at: at("expires_at").notNull(),
   },
