@@ -84,7 +84,6 @@ const manifestNames = [
   "description",
   "license",
   "type",
-  "engines",
   "exports",
   "bin",
   "files",
@@ -99,7 +98,9 @@ function pack() {
   const folder = inRoot("dist/npm");
   const own = JSON.parse(readFileSync(inRoot("package.json"), "utf8"));
   const { name, version, files } = own;
-  const manifest = Object.fromEntries(manifestNames.map((field) => [field, own[field]]));
+  // Runs on older versions than the service does.
+  const engines = { node: ">=20" };
+  const manifest = { ...Object.fromEntries(manifestNames.map((field) => [field, own[field]])), engines };
   mkdirSync(folder, { recursive: true });
   writeFileSync(path.join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const file of files) cpSync(inRoot(file), path.join(folder, file), { recursive: true });

@@ -2,7 +2,8 @@
 // biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { crc32, inflateRawSync } from "node:zlib";
+import { inflateRawSync } from "node:zlib";
+import { crc32 } from "#lib/domain/crc32";
 import type { CommandIo } from "./command-io";
 
 async function readStdin(): Promise<Uint8Array> {
@@ -35,7 +36,7 @@ export const nodeIo: CommandIo = {
   zip: {
     inflate: (bytes, maxBytes) =>
       new Uint8Array(inflateRawSync(bytes, { maxOutputLength: Math.max(1, maxBytes) })),
-    crc32: (bytes) => crc32(bytes),
+    crc32,
   },
   readProgram: async () => null,
   print: (text) => process.stdout.write(text),
