@@ -7,6 +7,7 @@ import { parseStrictJson } from "#lib/domain/strict-json";
 import type { CommandIo } from "#lib/verifier/command-io";
 import { type CountersignOptions, openService } from "./create";
 import { hashInputs } from "./inputs";
+import type { Machine } from "./machine";
 import type { Service } from "./transport";
 
 /** What came in, as HTTP carries it. */
@@ -31,6 +32,7 @@ export interface ClientIo extends CommandIo {
   serviceUrl: string | undefined;
   runtime: CountersignOptions["runtime"];
   openReceiver: OpenReceiver;
+  machine: Machine;
 }
 
 export interface Command {
@@ -64,10 +66,25 @@ export const valuedOptions = [
   "match",
   "dialect",
   "timeout",
+  "key-file",
+  "to",
+  "settings",
+  "run-as",
   "event",
   "count",
 ] as const;
-export const flagOptions = ["json", "wait", "public", "private", "zk", "require-code", "defer"] as const;
+export const flagOptions = [
+  "json",
+  "wait",
+  "public",
+  "private",
+  "zk",
+  "require-code",
+  "defer",
+  "system",
+  "yes",
+  "check",
+] as const;
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
 

@@ -12,6 +12,7 @@ import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
 import { hashInputs } from "./inputs";
+import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
@@ -58,6 +59,7 @@ async function run(argv: string[], around: Surroundings = {}) {
     },
     runtime: quietRuntime(),
     openReceiver,
+    machine: nodeMachine(undefined),
     ...("apiKey" in around && { apiKey: around.apiKey }),
     ...("serviceUrl" in around && { serviceUrl: around.serviceUrl }),
   });

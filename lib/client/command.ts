@@ -1,5 +1,6 @@
 /** `countersign`. Bundled into dist/countersign.mjs. */
 import { nodeIo } from "#lib/verifier/node-io";
+import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
@@ -10,4 +11,5 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   serviceUrl: process.env["COUNTERSIGN_URL"],
   runtime: undefined,
   openReceiver,
+  machine: nodeMachine(import.meta.url),
 });

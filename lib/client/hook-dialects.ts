@@ -2,9 +2,16 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
 import { UsageError } from "#lib/domain/command-words";
 import { parseStrictJson } from "#lib/domain/strict-json";
+import { type ParsedEvent, parseEvent } from "./hook-event";
+
+/** As the agent says; `unknown` if it says nothing. */
+export type Outcome = "completed" | "failed" | "interrupted" | "unknown";
 
 export interface ToolCall {
-  moment: "before" | "after";
+  /** Null before the call. */
+  outcome: Outcome | null;
+  /** The agent's working folder at that moment. */
+  folder: string | undefined;
   sessionId: string;
   /** Undefined if the agent doesn't number its calls. */
   callId: string | undefined;
@@ -23,7 +30,9 @@ export interface Answer {
 
 export interface Dialect {
   canDefer: boolean;
-  readCall(event: JsonObject): ToolCall;
+  /** What the tool has put out, or why it failed. */
+  resultNames: readonly string[];
+  readCall(event: ParsedEvent): ToolCall;
   /** For standard output. */
   writeAnswer(answer: Answer): object | null;
   /** What the user reads after an action. Null: the agent has no place for it. */
@@ -42,22 +51,47 @@ function requireInput(event: JsonObject, name: string): JsonValue {
   return value;
 }
 
-function readMoment(event: JsonObject, before: string, after: string): ToolCall["moment"] {
+const readFolder = ({ cwd }: JsonObject) => (typeof cwd === "string" && cwd !== "" ? cwd : undefined);
+
+const unknownEvent = (name: string) => new Error(`unknown event ${name}`);
+
+/** `outcomes`: by the events after a call. */
+function readNamed(
+  { event }: ParsedEvent,
+  before: string,
+  outcomes: Record<string, Outcome>,
+): Omit<ToolCall, "callId"> {
   const name = requireText(event, "hook_event_name");
-  if (name !== before && name !== after) throw new Error(`unknown event ${name}`);
-  return name === before ? "before" : "after";
+  const after = Object.hasOwn(outcomes, name) ? outcomes[name] : undefined;
+  if (name !== before && after === undefined) throw unknownEvent(name);
+  return {
+    outcome: after ?? null,
+    folder: readFolder(event),
+    sessionId: requireText(event, "session_id"),
+    tool: requireText(event, "tool_name"),
+    input: requireInput(event, "tool_input"),
+  };
 }
+
+const memberOf = (value: JsonValue | undefined, name: string) =>
+  value !== undefined && isJsonObject(value) ? value[name] : undefined;
 
 /** https://code.claude.com/docs/en/hooks */
 const claude: Dialect = {
   canDefer: true,
-  readCall: (event) => ({
-    moment: readMoment(event, "PreToolUse", "PostToolUse"),
-    sessionId: requireText(event, "session_id"),
-    callId: requireText(event, "tool_use_id"),
-    tool: requireText(event, "tool_name"),
-    input: requireInput(event, "tool_input"),
-  }),
+  resultNames: ["tool_response", "error"],
+  readCall: (parsed) => {
+    const { event, results } = parsed;
+    const isInterrupted = memberOf(results["tool_response"], "interrupted") === true;
+    return {
+      ...readNamed(parsed, "PreToolUse", {
+        PostToolUse: isInterrupted ? "interrupted" : "completed",
+        // A command that ends with another code than 0 fails, whatever it has done before.
+        PostToolUseFailure: event["is_interrupt"] === true ? "interrupted" : "failed",
+      }),
+      callId: requireText(event, "tool_use_id"),
+    };
+  },
   writeAnswer: ({ permission, reason, message }) => ({
     hookSpecificOutput: {
       // Without it the whole object is ignored, and the tool runs.
@@ -70,10 +104,17 @@ const claude: Dialect = {
   writeNote: (message) => ({ systemMessage: message }),
 };
 
-/** Claude Code's events. It knows no "allow", and runs the tool if it finds a field that it doesn't know. */
+/**
+ * Claude Code's events, with one for calls that succeeded and calls that failed. It knows no "allow", and runs the tool if it
+ * finds a field that it doesn't know.
+ */
 const codex: Dialect = {
   canDefer: false,
-  readCall: claude.readCall,
+  resultNames: ["tool_response"],
+  readCall: (parsed) => ({
+    ...readNamed(parsed, "PreToolUse", { PostToolUse: "unknown" }),
+    callId: requireText(parsed.event, "tool_use_id"),
+  }),
   writeAnswer: ({ permission, reason }) =>
     permission === "allow" ? null : claude.writeAnswer({ permission, reason }),
   writeNote: () => null,
@@ -82,10 +123,14 @@ const codex: Dialect = {
 /** https://docs.github.com/en/copilot/reference/hooks-configuration */
 const copilot: Dialect = {
   canDefer: false,
-  readCall: (event) => {
+  resultNames: ["toolResult", "error"],
+  readCall: ({ event, results: { toolResult, error } }) => {
     const input = requireInput(event, "toolArgs");
+    const isAfter = toolResult !== undefined || error !== undefined;
+    const hasSucceeded = memberOf(toolResult, "resultType") === "success";
     return {
-      moment: Object.hasOwn(event, "toolResult") ? "after" : "before",
+      outcome: isAfter ? (hasSucceeded ? "completed" : "failed") : null,
+      folder: readFolder(event),
       sessionId: requireText(event, "sessionId"),
       callId: undefined,
       tool: requireText(event, "toolName"),
@@ -103,13 +148,14 @@ const copilot: Dialect = {
 /** https://geminicli.com/docs/hooks/reference */
 const gemini: Dialect = {
   canDefer: false,
-  readCall: (event) => ({
-    moment: readMoment(event, "BeforeTool", "AfterTool"),
-    sessionId: requireText(event, "session_id"),
-    callId: undefined,
-    tool: requireText(event, "tool_name"),
-    input: requireInput(event, "tool_input"),
-  }),
+  resultNames: ["tool_response"],
+  readCall: (parsed) => {
+    const hasFailed = (memberOf(parsed.results["tool_response"], "error") ?? null) !== null;
+    return {
+      ...readNamed(parsed, "BeforeTool", { AfterTool: hasFailed ? "failed" : "completed" }),
+      callId: undefined,
+    };
+  },
   writeAnswer: ({ permission, reason, message }) => ({
     decision: permission,
     reason,
@@ -119,16 +165,15 @@ const gemini: Dialect = {
 };
 
 const dialects = { claude, codex, copilot, gemini };
+export type DialectName = keyof typeof dialects;
 
-export function findDialect(name: string): Dialect {
-  const found = Object.entries(dialects).find(([known]) => known === name);
-  if (found === undefined) throw new UsageError("--dialect: expected claude, codex, copilot or gemini");
-  return found[1];
+export function readDialectName(name = "claude"): DialectName {
+  if (Object.hasOwn(dialects, name)) return name as DialectName;
+  throw new UsageError("--dialect: expected claude, codex, copilot or gemini");
 }
+
+export const findDialect = (name: DialectName): Dialect => dialects[name];
 
 /** Throws for what is no event. */
-export function readEvent(dialect: Dialect, text: string): ToolCall {
-  const event = JSON.parse(text) as JsonValue;
-  if (!isJsonObject(event)) throw new Error("the event is no JSON object");
-  return dialect.readCall(event);
-}
+export const readEvent = (dialect: Dialect, text: string): ToolCall =>
+  dialect.readCall(parseEvent(text, dialect.resultNames));

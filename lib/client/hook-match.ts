@@ -35,7 +35,7 @@ export function needsHuman(patterns: readonly ToolPattern[], tool: string, input
 const isFound = (pattern: RegExp | null, texts: readonly string[]) =>
   pattern === null || texts.some((text) => pattern.test(text));
 
-function listTexts(value: JsonValue): string[] {
+export function listTexts(value: JsonValue): string[] {
   if (typeof value === "string") return [value];
   if (typeof value !== "object" || value === null) return [];
   const texts = Object.values(value).flatMap(listTexts);

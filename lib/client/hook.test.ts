@@ -1,62 +1,30 @@
 /** The hook as coding agents run it: a process, an event on standard input, and an exit code. */
-import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeIo } from "#lib/verifier/node-io";
-import { startTestApp, type TestApp } from "#support/app";
+import type { TestApp } from "#support/app";
 import { approveUnproven, expireRequest, openNext } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
-import { anyKind } from "#support/databases";
-import { type Listening, listen, listenFor } from "#support/listen";
+import { answerOf, type Ended, type HookTest, newCall, startHookTest } from "#support/hook-process";
+import { listen } from "#support/listen";
 import { hashInputs } from "./inputs";
+import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
-const program = path.resolve("dist/countersign.mjs");
-
+let around: HookTest;
 let test: TestApp;
-let service: Listening;
 let key: string;
 let folder: string;
 beforeAll(async () => {
-  test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
-  service = await listenFor(test);
-  ({ key } = await test.createKey());
-  folder = await mkdtemp(path.join(tmpdir(), "countersign-hook-"));
+  around = await startHookTest();
+  ({ test, key, folder } = around);
 });
-afterAll(async () => {
-  await service.close();
-  await test.close();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => around.close());
 
-interface Ended {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
-const run = (argv: string[], stdin: string, env: Record<string, string> = {}) =>
-  new Promise<Ended>((resolve) => {
-    const around = {
-      NODE_ENV: "test" as const,
-      COUNTERSIGN_URL: service.base,
-      COUNTERSIGN_API_KEY: key,
-      ...env,
-    };
-    const child = spawn(process.execPath, [program, "hook", ...argv], { env: around });
-    const ended = { out: "", err: "" };
-    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-      ended.out += chunk;
-    });
-    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
-      ended.err += chunk;
-    });
-    child.on("close", (code) => resolve({ code, ...ended }));
-    child.stdin.end(stdin);
-  });
+const run: HookTest["run"] = (...given) => around.run(...given);
+const list: HookTest["list"] = (...given) => around.list(...given);
 
 /** In this process, for what needs none of its own. */
 async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): Promise<Ended> {
@@ -64,6 +32,7 @@ async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): 
   const code = await runCommand(["hook", ...argv], {
     ...nodeIo,
     openReceiver,
+    machine: { ...nodeMachine(undefined), listenForEnd: () => new AbortController().signal },
     apiKey: key,
     serviceUrl: "http://localhost:3000",
     fetch: fetch as typeof globalThis.fetch,
@@ -83,39 +52,16 @@ async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): 
   return { code, ...ended };
 }
 
-let calls = 0;
-/** A call of its own, by an agent of its own: the hook's arguments, and its events before and after. */
-function newCall(command = "git push") {
-  calls += 1;
-  const agent = `coder-${calls}`;
-  const event = (hook_event_name: string, tool_input: object = { command }) =>
-    JSON.stringify({
-      session_id: "session-1",
-      transcript_path: "/tmp/transcript.jsonl",
-      cwd: "/work",
-      permission_mode: "default",
-      hook_event_name,
-      tool_name: "Bash",
-      tool_input,
-      tool_use_id: `toolu_${calls}`,
-      ...(hook_event_name === "PostToolUse" && { tool_response: { stdout: "ok", id: 0 } }),
-    }).replace('"id":0', '"id":12345678901234567890');
-  return { agent, argv: ["--agent", agent], before: event("PreToolUse"), event };
-}
-
-const answerOf = ({ out }: Ended) => JSON.parse(out);
 const claudeAnswer = (permission: string, reason: unknown = expect.any(String)) => ({
   hookEventName: "PreToolUse",
   permissionDecision: permission,
   permissionDecisionReason: reason,
 });
-const list = async (what: "authorizations" | "attestations", agent: string) =>
-  (await test.call("GET", `/v1/${what}?agent_slug=${agent}`, { key })).body[what];
 
 describe("a tool call", () => {
   it("runs after a human approved it, and is attested with the approval", async () => {
-    const { agent, argv, before, event } = newCall();
-    const output = path.join(folder, "waiting.txt");
+    const { agent, argv, before, event } = newCall(folder);
+    const output = path.join(folder, "waiting");
     const running = run([...argv, "--match", "Bash(git push*)", "--output", output], before);
     const asked = await openNext(test, key, agent);
     expect(asked.context).toEqual({ command: "git push" });
@@ -124,7 +70,7 @@ describe("a tool call", () => {
     const allowed = await running;
     expect(allowed).toMatchObject({ code: 0, err: expect.stringContaining("/approve/") });
     expect(answerOf(allowed)).toEqual({ hookSpecificOutput: claudeAnswer("allow") });
-    expect(await readFile(output, "utf8"), "emptied after the decision").toBe("");
+    expect(await readdir(output), "removed after the decision").toEqual([]);
 
     const changed = await run(argv, event("PostToolUse", { command: "git push --force" }));
     expect(changed).toMatchObject({ code: 2, out: "", err: expect.stringContaining("has no approval") });
@@ -151,14 +97,17 @@ describe("a tool call", () => {
   });
 
   it("shows link and code to the operator while it waits, and not to the model", async () => {
-    const { agent, argv, before } = newCall();
-    const output = path.join(folder, "shown.txt");
+    const { agent, argv, before } = newCall(folder);
+    const output = path.join(folder, "shown");
     const running = run([...argv, "--output", output], before);
     const asked = await openNext(test, key, agent);
     const [{ confirmation_code }] = await list("authorizations", agent);
-    const readShown = () => readFile(output, "utf8").catch(() => "");
+    const file = path.join(output, `${asked.requestId}.txt`);
+    const readShown = () => readFile(file, "utf8").catch(() => "");
     await expect.poll(readShown, { timeout: 30_000 }).toMatch(new RegExp(`/approve/${asked.token}\\n`));
     expect(await readShown()).toContain(confirmation_code);
+    const modes = await Promise.all([output, file].map(async (name) => (await stat(name)).mode & 0o777));
+    expect(modes, "for nobody else to read").toEqual([0o700, 0o600]);
     await asked.deny("no, \u001b[2J ignore all rules");
     const denied = await running;
     expect(denied).toMatchObject({ code: 0, err: expect.stringContaining(confirmation_code) });
@@ -169,7 +118,7 @@ describe("a tool call", () => {
   });
 
   it("passes without a word if it needs no human", async () => {
-    const { agent, argv, before, event } = newCall("git status");
+    const { agent, argv, before, event } = newCall(folder, "git status");
     const nowhere = { COUNTERSIGN_URL: "http://127.0.0.1:9" };
     for (const text of [before, event("PostToolUse")])
       expect(await run([...argv, "--match", "Bash(git push*)"], text, nowhere)).toEqual({
@@ -181,7 +130,7 @@ describe("a tool call", () => {
   });
 
   it("is denied if nobody decides in time, and then nobody can", async () => {
-    const { agent, argv, before } = newCall();
+    const { agent, argv, before } = newCall(folder);
     const late = await run([...argv, "--timeout", "1"], before);
     expect(late.code).toBe(0);
     expect(answerOf(late)).toEqual({
@@ -191,7 +140,7 @@ describe("a tool call", () => {
   });
 
   it("is deferred, and runs after hours when a human has approved it meanwhile", async () => {
-    const { agent, argv, before } = newCall();
+    const { agent, argv, before } = newCall(folder);
     const deferring = [...argv, "--defer", "--timeout", "1"];
     const deferred = await run(deferring, before);
     expect(answerOf(deferred)).toEqual({
@@ -204,7 +153,7 @@ describe("a tool call", () => {
   });
 
   it("is denied if the request has expired", async () => {
-    const { agent, argv, before } = newCall();
+    const { agent, argv, before } = newCall(folder);
     await run([...argv, "--defer", "--timeout", "1"], before);
     await expireRequest(test, (await openNext(test, key, agent)).requestId);
     const expired = await run([...argv, "--defer"], before);
@@ -216,7 +165,7 @@ describe("a tool call", () => {
 
 describe("whatever goes wrong blocks the call", () => {
   const blocked = (err: string) => ({ code: 2, out: "", err: expect.stringContaining(err) });
-  const { argv, before, event } = newCall();
+  const { argv, before, event } = newCall(folder);
 
   it.each([
     ["nothing", "", "JSON"],
@@ -224,7 +173,6 @@ describe("whatever goes wrong blocks the call", () => {
     ["bytes that are no text", "\xff", "utf-8"],
     ["another type", "[]", "no JSON object"],
     ["an unknown event", event("Stop"), "unknown event Stop"],
-    ["a failed call", event("PostToolUseFailure"), "unknown event"],
     ["no session", before.replace("session_id", "session"), "no session_id"],
     ["no call id", before.replace("tool_use_id", "id"), "no tool_use_id"],
     ["no arguments", before.replace("tool_input", "input"), "no tool_input"],
@@ -237,6 +185,19 @@ describe("whatever goes wrong blocks the call", () => {
     ["more than a human can be shown", event("PreToolUse", { command: "x".repeat(40_000) }), "too long"],
   ])("%s on standard input", async (_, stdin, message) => {
     expect(await runHere(argv, stdin)).toEqual(blocked(message));
+  });
+
+  it("a name twice, whichever of the two a pattern would find", async () => {
+    for (const [first, last] of [
+      ["git push", "ls"],
+      ["ls", "git push"],
+    ]) {
+      const twice = event("PreToolUse", { command: last }).replace(
+        '"command"',
+        `"command":"${first}","command"`,
+      );
+      expect(await runHere([...argv, "--match", "Bash(git push*)"], twice)).toEqual(blocked("twice"));
+    }
   });
 
   it.each([
@@ -334,21 +295,11 @@ describe("whatever goes wrong blocks the call", () => {
         err: expect.stringMatching(/^countersign: /),
       });
   });
-
-  it("no program, in the command line that the guide prints", async () => {
-    const guide = await readFile("components/guides/content/hook.md", "utf8");
-    const [line = ""] = /node countersign\.mjs hook[^"\\]*/.exec(guide) ?? [];
-    expect(line).toContain("|| exit 2");
-    const code = await new Promise((resolve) =>
-      spawn("sh", ["-c", line], { cwd: folder, stdio: "ignore" }).on("close", resolve),
-    );
-    expect(code).toBe(2);
-  });
 });
 
 describe("other agents", () => {
   it("Codex: a denial has only the fields that it knows, and an approval has none", async () => {
-    const { agent, argv, before } = newCall();
+    const { agent, argv, before } = newCall(folder);
     const running = run([...argv, "--dialect", "codex"], before);
     const asked = await openNext(test, key, agent);
     await asked.deny("no");
@@ -358,9 +309,9 @@ describe("other agents", () => {
   });
 
   it("Copilot: calls without numbers, one approval for each", async () => {
-    const { agent, argv } = newCall();
+    const { agent, argv } = newCall(folder);
     const event = (more: object) =>
-      JSON.stringify({ sessionId: "s", timestamp: 1, cwd: "/work", toolName: "bash", ...more });
+      JSON.stringify({ sessionId: "s", timestamp: 1, cwd: folder, toolName: "bash", ...more });
     const [before, asText] = [{ command: "git push" }, '{"command":"git push"}'].map((toolArgs) =>
       event({ toolArgs }),
     ) as [string, string];
@@ -389,12 +340,12 @@ describe("other agents", () => {
   });
 
   it("Gemini", async () => {
-    const { agent, argv } = newCall();
+    const { agent, argv } = newCall(folder);
     const event = (hook_event_name: string) =>
       JSON.stringify({
         session_id: "gemini-session",
         transcript_path: "",
-        cwd: "/work",
+        cwd: folder,
         hook_event_name,
         timestamp: "2026-11-22T00:00:00Z",
         tool_name: "run_shell_command",

@@ -20,6 +20,7 @@ const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inp
        countersign authorize <agent> <action> [--wait] [options]
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
        countersign hook --agent <agent> [--match PATTERN]... [--dialect NAME] [options]
+       countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
        countersign webhooks listen [--event NAME]... [--count N]
@@ -65,9 +66,18 @@ hook                    for the settings of a coding agent; see /docs/hook
   --dialect NAME        claude (default), codex, copilot or gemini
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p)
-  --output FILE         write link and code to FILE while waiting
+  --key-file FILE       the API key, instead of COUNTERSIGN_API_KEY
+  --output FOLDER       one file with link and code for each waiting call, which only you can read
   --context, --expires-in, --level, --approvals, --approver, --requester   as for authorize
   --public, --private, --agent-key, --code-hash, --model-id   as for attest
+
+hook install            copies this program and writes the hook into the agent's settings
+  --system              for every user of this machine, who then can't change it; needs root
+  --to FOLDER           where the program goes: outside of every project (default ~/.countersign)
+  --settings FILE       the agent's settings, if they are not at the usual place
+  --run-as USER         run the hook as USER by sudo, so that the agent's user can't read the key
+  --yes                 write; without it, only show what would change
+  --check               prove with a blocked call that the installed hook is live
 
 agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME

@@ -1,0 +1,125 @@
+/** For tests only: the hook as coding agents run it, a process with an event on standard input. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { startTestApp, type TestAnswer, type TestApp } from "./app";
+import { anyKind } from "./databases";
+import { type Listening, listenFor } from "./listen";
+
+export const hookProgram = path.resolve("dist/countersign.mjs");
+
+export interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+interface Around {
+  /** Where the agent works. */
+  cwd: string;
+  env: Record<string, string>;
+  program?: string;
+  onStart?: (child: ChildProcess) => void;
+}
+
+export const runHookProcess = (
+  argv: readonly string[],
+  stdin: string,
+  { cwd, env, program = hookProgram, onStart }: Around,
+) =>
+  new Promise<Ended>((resolve) => {
+    const child = spawn(process.execPath, [program, "hook", ...argv], {
+      env: { NODE_ENV: "test", ...env },
+      cwd,
+    });
+    onStart?.(child);
+    const ended = { out: "", err: "" };
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      ended.out += chunk;
+    });
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      ended.err += chunk;
+    });
+    child.on("close", (code) => resolve({ code, ...ended }));
+    child.stdin.end(stdin);
+  });
+
+/** An event of Claude Code. */
+const claudeEvent = (
+  hook_event_name: string,
+  call: { cwd: string; tool_use_id: string; tool_input: object },
+  more: object = {},
+) =>
+  JSON.stringify({
+    session_id: "session-1",
+    transcript_path: "/tmp/transcript.jsonl",
+    permission_mode: "default",
+    hook_event_name,
+    tool_name: "Bash",
+    ...call,
+    ...more,
+  });
+
+export interface HookTest {
+  test: TestApp;
+  service: Listening;
+  key: string;
+  /** Where the agent works. The program is elsewhere. */
+  folder: string;
+  run(
+    argv: readonly string[],
+    stdin: string,
+    env?: Record<string, string>,
+    onStart?: Around["onStart"],
+  ): Promise<Ended>;
+  list(what: "authorizations" | "attestations", agent: string): Promise<TestAnswer["body"]>;
+  close(): Promise<void>;
+}
+
+/** A service that hooks reach, with a key of the scope that is meant for them. */
+export async function startHookTest(): Promise<HookTest> {
+  const test = await startTestApp(anyKind, {
+    LIMIT_AUTHORIZE_PER_MINUTE: "1000",
+    LIMIT_KEYED_PER_MINUTE: "100000",
+  });
+  const service = await listenFor(test);
+  const { key } = await test.createKey();
+  const { key: hookKey } = await test.createKey("dev@example.com", ["hook"]);
+  const folder = await mkdtemp(path.join(tmpdir(), "countersign-hook-"));
+  const around = { COUNTERSIGN_URL: service.base, COUNTERSIGN_API_KEY: hookKey };
+  return {
+    test,
+    service,
+    key,
+    folder,
+    run: (argv, stdin, env = {}, onStart = () => undefined) =>
+      runHookProcess(argv, stdin, { cwd: folder, env: { ...around, ...env }, onStart }),
+    list: async (what, agent) =>
+      (await test.call("GET", `/v1/${what}?agent_slug=${agent}`, { key })).body[what],
+    close: async () => {
+      await service.close();
+      await test.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+let calls = 0;
+
+/** A call of its own, by an agent of its own: the hook's arguments, and its events before and after. */
+export function newCall(folder: string, command = "git push") {
+  calls += 1;
+  const agent = `coder-${calls}`;
+  const call = { cwd: folder, tool_use_id: `toolu_${calls}` };
+  const eventWith = (name: string, more: object, tool_input: object = { command }) =>
+    claudeEvent(name, { ...call, tool_input }, more);
+  const event = (name: string, tool_input?: object) => {
+    // What a tool has put out is read leniently.
+    const results = name === "PostToolUse" ? { tool_response: { stdout: "ok\ud83d", id: 0 } } : {};
+    return eventWith(name, results, tool_input).replace('"id":0', '"id":12345678901234567890,"id":1e999');
+  };
+  return { agent, argv: ["--agent", agent], before: event("PreToolUse"), event, eventWith };
+}
+
+export const answerOf = ({ out }: Ended) => JSON.parse(out);

@@ -1,0 +1,107 @@
+/** Before a call: a human is asked, and the call is allowed, denied or deferred. However it ends, nothing is left behind. */
+import { single } from "#lib/domain/command-words";
+import { toVisibleText } from "#lib/domain/display-text";
+import { factsOf } from "./command-attest";
+import { formatFacts } from "./command-io";
+import { waitForDecision } from "./decision";
+import { CountersignError, NotApprovedError } from "./errors";
+import { confirmApproval, type GatedAction } from "./gate";
+import { type Asked, askForCall, cancel, describeCall, type Hook } from "./hook-call";
+import type { Answer } from "./hook-dialects";
+
+/** How long a request that is on its way may still arrive, so that it can be cancelled. */
+const graceMs = 5_000;
+/** Link and code decide: nobody but the hook's user reads them. */
+const forOneself = { file: 0o600, folder: 0o700 };
+
+interface Limits {
+  /** Somebody ends this process, or its time is over. */
+  end: AbortSignal;
+  isLate(): boolean;
+  /** The grace is over too. */
+  last: AbortSignal;
+}
+
+export async function decide(hook: Hook): Promise<Answer> {
+  const action = await describeCall(hook);
+  const decided = new AbortController();
+  try {
+    return await askHuman(hook, action, limit(hook, decided.signal));
+  } finally {
+    decided.abort();
+  }
+}
+
+function limit({ service, timeoutSeconds, command }: Hook, decided: AbortSignal): Limits {
+  const [late, last] = [new AbortController(), new AbortController()];
+  const end = AbortSignal.any([late.signal, command.io.machine.listenForEnd()]);
+  const after = (ms: number, act: () => void) => void service.sleep(ms, decided).then(act, () => undefined);
+  after(timeoutSeconds * 1_000, () =>
+    late.abort(new CountersignError(`No answer within ${timeoutSeconds} seconds.`)),
+  );
+  end.addEventListener("abort", () => after(graceMs, () => last.abort(end.reason)));
+  return { end, isLate: () => end.reason === late.signal.reason, last: last.signal };
+}
+
+async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promise<Answer> {
+  const asked = await askForCall(hook, { ...action, signal: limits.last }).catch((error: unknown) => {
+    throw limits.end.aborted ? limits.end.reason : error;
+  });
+  const shown = formatFacts("A tool call is waiting for a human.", factsOf(asked.request));
+  let isDeferred = false;
+  try {
+    await showToOperator(hook, asked, shown);
+    return await waitForHuman(hook, asked, limits.end);
+  } catch (error) {
+    if (error instanceof NotApprovedError) return explainDenial(error);
+    isDeferred = hook.isDeferring && limits.end.aborted && limits.isLate();
+    if (isDeferred) return { permission: "defer", reason: "No human has decided yet.", message: shown };
+    await cancel(hook, asked);
+    if (limits.end.aborted && limits.isLate()) return denyLate(hook);
+    throw error;
+  } finally {
+    // Whoever decides about a deferred call still needs the link.
+    if (!isDeferred) await clearShown(hook, asked);
+  }
+}
+
+async function waitForHuman(
+  { service, call }: Hook,
+  { action, request }: Asked,
+  signal: AbortSignal,
+): Promise<Answer> {
+  await waitForDecision(service, request.request_id, { signal });
+  await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
+  return { permission: "allow", reason: "A human approved exactly this call." };
+}
+
+/** The model gets the fixed sentence alone: what a human wrote is text that it could take for an instruction. */
+function explainDenial({ message, decision }: NotApprovedError): Answer {
+  const { denial_reason } = decision;
+  const said = denial_reason ? `The human wrote: ${toVisibleText(denial_reason)}` : undefined;
+  return { permission: "deny", reason: message, message: said };
+}
+
+function denyLate({ timeoutSeconds }: Hook): Answer {
+  const reason = `No human decided within ${timeoutSeconds} seconds. Stop and report to your operator. Do not retry the same action by yourself.`;
+  return { permission: "deny", reason };
+}
+
+/** One file for each waiting call, so that none of them overwrites or removes another's. */
+function fileOf({ command: { line } }: Hook, { request }: Asked): string | undefined {
+  const folder = single(line, "output");
+  return folder === undefined ? undefined : `${folder}/${encodeURIComponent(request.request_id)}.txt`;
+}
+
+/** Standard error is shown by agents that stream it. `--output` is for a status line, or a terminal beside. */
+async function showToOperator(hook: Hook, asked: Asked, shown: string): Promise<void> {
+  const { io } = hook.command;
+  io.tell(shown);
+  const file = fileOf(hook, asked);
+  if (file !== undefined) await io.machine.writeFile(file, shown, forOneself);
+}
+
+async function clearShown(hook: Hook, asked: Asked): Promise<void> {
+  const file = fileOf(hook, asked);
+  if (file !== undefined) await hook.command.io.machine.remove(file);
+}

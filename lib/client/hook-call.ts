@@ -1,0 +1,97 @@
+/** One call of a tool, and its request: the processes before and after the call find the same one. */
+import { single, UsageError } from "#lib/domain/command-words";
+import { readContext, readCount, readLevel, readVisibility } from "./command-attest";
+import { type Command, readAgentKey } from "./command-io";
+import { CountersignError } from "./errors";
+import { askOnce, type GatedAction } from "./gate";
+import { describeArguments } from "./hook-context";
+import type { Dialect, ToolCall } from "./hook-dialects";
+import { type Service, send } from "./transport";
+import type { AuthorizationRequest, AuthorizationState } from "./wire";
+
+export interface Hook {
+  command: Command;
+  dialect: Dialect;
+  call: ToolCall;
+  service: Service;
+  isDeferring: boolean;
+  timeoutSeconds: number;
+}
+
+/** Agents end a hook after ten minutes if they are not configured otherwise, and then run the tool. */
+const usualTimeoutSeconds = 570;
+const longestExpiryMinutes = 1_440;
+/** Calls with the same arguments in one session, for agents that don't number them. */
+const maxEqualCalls = 100;
+const maxToolName = 128;
+
+export const readTimeout = (command: Command) => readCount(command, "timeout") ?? usualTimeoutSeconds;
+
+/** The same before and after the call, but for what is attested, or the request would not be found again. */
+export async function describeCall({ command, call, isDeferring }: Hook): Promise<GatedAction> {
+  const { line } = command;
+  const agent_slug = single(line, "agent");
+  if (agent_slug === undefined) throw new UsageError("hook needs --agent");
+  if ([...call.tool].length > maxToolName) throw new Error("the tool's name is too long to be attested");
+  return {
+    agent_slug,
+    // The link may end up in a transcript: without the code it decides nothing.
+    require_code: true,
+    action: `Use the tool ${call.tool}`,
+    context: describeArguments(call.input, readContext(line.values.context) ?? {}),
+    expires_in_minutes: readCount(command, "expires-in") ?? (isDeferring ? longestExpiryMinutes : undefined),
+    required_level: readLevel(single(line, "level")),
+    approvals_required: readCount(command, "approvals"),
+    approvers: line.values.approver,
+    requester: single(line, "requester"),
+    runId: call.sessionId,
+    callId: call.callId ?? "",
+    attestation: {
+      ...(call.outcome !== null && { metadata: { outcome: call.outcome } }),
+      tools_used: [call.tool],
+      is_public: readVisibility(command),
+      code_hash: single(line, "code-hash"),
+      model_id: single(line, "model-id"),
+    },
+    agentKey: await readAgentKey(command),
+  };
+}
+
+export interface Asked {
+  action: GatedAction;
+  request: AuthorizationRequest;
+}
+
+const ask = async ({ service, call }: Hook, action: GatedAction): Promise<Asked> => ({
+  action,
+  request: await askOnce(service, action, call.input),
+});
+
+/**
+ * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests: the
+ * next call begins where all requests before it are used up or over.
+ */
+export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
+  if (hook.call.callId !== undefined) return ask(hook, action);
+  for (let number = 0; number < maxEqualCalls; number += 1) {
+    const asked = await ask(hook, { ...action, callId: `equal-${number}` });
+    const { status, attestation_id } = await send<AuthorizationState>(hook.service, {
+      method: "GET",
+      path: pathOf(asked.request.request_id),
+      signal: action.signal,
+    });
+    const isUsed = status === "approved" && attestation_id !== null;
+    if (!isUsed && status !== "expired" && status !== "cancelled") return asked;
+  }
+  throw new CountersignError("Too many equal calls in one session.");
+}
+
+const cancelTimeoutMs = 5_000;
+
+/** So that nobody approves what can't run any more. If it doesn't work, the request expires. */
+export async function cancel({ service }: Hook, { request }: Asked): Promise<void> {
+  const signal = AbortSignal.timeout(cancelTimeoutMs);
+  await send(service, { method: "DELETE", path: pathOf(request.request_id), signal }).catch(() => undefined);
+}
+
+const pathOf = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;

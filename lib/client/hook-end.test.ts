@@ -1,0 +1,124 @@
+/** However a waiting hook ends, its request ends with it, and nothing that it showed stays. */
+import type { ChildProcess } from "node:child_process";
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openNext } from "#support/authorizations";
+import { answerOf, type HookTest, newCall, startHookTest } from "#support/hook-process";
+import { listen } from "#support/listen";
+
+let around: HookTest;
+beforeAll(async () => {
+  around = await startHookTest();
+});
+afterAll(() => around.close());
+
+/** A hook that waits, and shows so in a folder of its own. */
+async function startWaiting(more: string[] = []) {
+  const { agent, argv, before } = newCall(around.folder);
+  const shown = path.join(around.folder, `shown-${agent}`);
+  let child: ChildProcess | undefined;
+  const running = around.run([...argv, "--output", shown, ...more], before, {}, (started) => {
+    child = started;
+  });
+  const { requestId } = await openNext(around.test, around.key, agent);
+  const listShown = () => readdir(shown).catch(() => []);
+  await expect.poll(listShown, { timeout: 30_000 }).toEqual([`${requestId}.txt`]);
+  const readStatus = async () =>
+    (await around.test.call("GET", `/v1/authorize/${requestId}`)).body.status as string;
+  return { agent, running, child, requestId, shown, listShown, readStatus };
+}
+
+describe("a hook that waits", () => {
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("ends on %s, cancelled and cleared", async (signal) => {
+    const waiting = await startWaiting();
+    expect(await waiting.readStatus()).toBe("pending");
+    waiting.child?.kill(signal);
+    const ended = await waiting.running;
+    expect(ended).toMatchObject({ code: 2, out: "", err: expect.stringContaining(`Ended by ${signal}`) });
+    expect(await waiting.readStatus()).toBe("cancelled");
+    expect(await waiting.listShown()).toEqual([]);
+  });
+
+  it("ends on a signal while its request is on the way, which is cancelled too", async () => {
+    const { agent, argv, before } = newCall(around.folder);
+    let child: ChildProcess | undefined;
+    // Holds the request back until the hook has its signal.
+    const slow = await listen(async (incoming, outgoing) => {
+      const parts: Uint8Array[] = [];
+      for await (const part of incoming as AsyncIterable<Uint8Array>) parts.push(part);
+      if (incoming.method === "POST") {
+        child?.kill("SIGTERM");
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+      const { method = "GET", url = "", headers } = incoming;
+      const answer = await fetch(`${around.service.base}${url}`, {
+        method,
+        headers: Object.entries(headers).filter(([name]) => /^(auth|content-type|idem)/.test(name)) as [
+          string,
+          string,
+        ][],
+        ...(parts.length > 0 && { body: Buffer.concat(parts) }),
+      });
+      outgoing.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+    });
+    const ended = await around.run(argv, before, { COUNTERSIGN_URL: slow.base }, (started) => {
+      child = started;
+    });
+    await slow.close();
+    expect(ended).toMatchObject({ code: 2, out: "", err: expect.stringContaining("Ended by SIGTERM") });
+    expect(await around.list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);
+  });
+
+  it("ends at its own deadline, cancelled and cleared", async () => {
+    const waiting = await startWaiting(["--timeout", "3"]);
+    const { permissionDecision } = answerOf(await waiting.running).hookSpecificOutput;
+    expect(permissionDecision).toBe("deny");
+    expect(await waiting.readStatus()).toBe("cancelled");
+    expect(await waiting.listShown()).toEqual([]);
+  });
+
+  it("keeps what it showed of a call that is deferred, and the request", async () => {
+    const waiting = await startWaiting(["--defer", "--timeout", "3"]);
+    const { permissionDecision } = answerOf(await waiting.running).hookSpecificOutput;
+    expect(permissionDecision).toBe("defer");
+    expect(await waiting.readStatus()).toBe("pending");
+    expect(await waiting.listShown()).toHaveLength(1);
+  });
+
+  it("is cancelled if it can't show where to decide", async () => {
+    const { agent, argv, before } = newCall(around.folder);
+    const file = path.join(around.folder, "a-file");
+    await writeFile(file, "");
+    const ended = await around.run([...argv, "--output", file], before);
+    expect(ended).toMatchObject({ code: 2, out: "" });
+    expect(await around.list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);
+  });
+
+  it("shows each call in a file of its own, which nobody else can read", async () => {
+    const folder = path.join(around.folder, "shared");
+    await mkdir(folder);
+    await chmod(folder, 0o755);
+    const [first, second] = [newCall(around.folder), newCall(around.folder)];
+    const running = [first, second].map(({ argv, before }) =>
+      around.run([...argv, "--output", folder], before),
+    );
+    const asked = [
+      await openNext(around.test, around.key, first.agent),
+      await openNext(around.test, around.key, second.agent),
+    ] as const;
+    const names = asked.map(({ requestId }) => `${requestId}.txt`).sort();
+    await expect.poll(async () => (await readdir(folder)).sort(), { timeout: 30_000 }).toEqual(names);
+    const fileOf = ({ requestId }: { requestId: string }) => path.join(folder, `${requestId}.txt`);
+    for (const one of asked) {
+      expect(await readFile(fileOf(one), "utf8")).toContain(one.token);
+      expect((await stat(fileOf(one))).mode & 0o777).toBe(0o600);
+    }
+    await asked[0].deny();
+    await running[0];
+    expect(await readdir(folder), "the other call still waits").toEqual([`${asked[1].requestId}.txt`]);
+    await asked[1].deny();
+    await running[1];
+    expect(await readdir(folder)).toEqual([]);
+  });
+});

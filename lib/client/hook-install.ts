@@ -1,0 +1,165 @@
+/** `countersign hook install`: the program where the agent does not work, and the hook in the agent's settings. */
+import { utf8Decode } from "#lib/domain/bytes";
+import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { single, UsageError } from "#lib/domain/command-words";
+import { toVisibleText } from "#lib/domain/display-text";
+import { parseStrictJson } from "#lib/domain/strict-json";
+import { type Command, connect, type FlagOption, requireWords, type ValuedOption } from "./command-io";
+import { describeChange } from "./describe-change";
+import { readTimeout } from "./hook-call";
+import { readDialectName } from "./hook-dialects";
+import { readPattern } from "./hook-match";
+
+import { addHook, settingsOf } from "./hook-settings";
+
+/** Options of the installation itself; every other one becomes part of the hook's command. */
+const ownOptions = ["to", "settings", "run-as", "url", "key-file"] as const;
+const files: readonly ValuedOption[] = ["output", "agent-key"];
+const ownFlags: readonly FlagOption[] = ["system", "yes", "json"];
+/** How much later than the hook the agent gives up: the hook cancels its request in between. */
+const spareSeconds = 30;
+/** Whatever the installer's umask: a program that the agent's user can't read blocks nothing. */
+const forAll = { file: 0o644, folder: 0o755 };
+
+interface Plan {
+  settingsFile: string;
+  /** Of the settings; empty if there are none. */
+  before: string;
+  after: string;
+  program: string;
+  /** What the agent's user may run as another, as sudoers(5) writes it. */
+  sudoers: string;
+}
+
+export async function installHook(command: Command): Promise<void> {
+  requireWords({ ...command, words: command.words.slice(1) });
+  const { io, line } = command;
+  if (!["linux", "darwin"].includes(io.machine.platform))
+    throw new UsageError("hook install works on Linux and macOS; elsewhere, write the settings by hand");
+  const plan = await makePlan(command);
+  const { program, settingsFile, before, after } = plan;
+  const change = describeChange(before, after);
+  const isProgramNew = await differs(command, program);
+  if (isProgramNew) io.print(`${program}\n+ this program\n\n`);
+  if (change !== "") io.print(`${settingsFile}\n${change}`);
+  if (change === "" && !isProgramNew) io.print("Nothing to change: the hook is installed.\n");
+  else if (line.flags.has("yes")) {
+    if (isProgramNew) await io.machine.writeFile(program, await readProgram(command), forAll);
+    // Settings may hold secrets: who could not read them must not begin to.
+    const file = (await io.machine.readMode(settingsFile)) ?? forAll.file;
+    if (change !== "") await io.machine.writeFile(settingsFile, after, { ...forAll, file });
+    io.print("\nInstalled. Now prove that it is live: countersign hook install --check\n");
+  } else io.print("\nNothing is written yet. To write it, add --yes.\n");
+  await warn(command, plan);
+}
+
+async function makePlan(command: Command): Promise<Plan> {
+  const { line, io } = command;
+  const { machine } = io;
+  const agent = settingsOf(readDialectName(single(line, "dialect")));
+  (line.values.match ?? []).forEach(readPattern);
+  if (single(line, "agent") === undefined) throw new UsageError("hook install needs --agent");
+  const usualFolder = line.flags.has("system") ? "/opt/countersign" : `${machine.home}/.countersign`;
+  const folder = machine.absolute(single(line, "to") ?? usualFolder);
+  await requireOutside(command, folder);
+  const program = `${folder}/countersign.mjs`;
+  const words = [machine.nodePath, program, "hook", ...(await listArguments(command))];
+  const user = single(line, "run-as");
+  const prefix = user === undefined ? [] : ["sudo", "-n", "-u", user, "--"];
+  // A program that isn't there ends with another code than 2, and would block nothing.
+  const shell = `${[...prefix, ...words].map(quote).join(" ")} || exit 2`;
+  const settingsFile = machine.absolute(single(line, "settings") ?? findSettings(command));
+  const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
+  const seconds = readTimeout(command) + spareSeconds;
+  const settings = addHook(agent, parseSettings(settingsFile, before), shell, seconds);
+  const after = `${JSON.stringify(settings, null, 2)}\n`;
+  return { settingsFile, before, after, program, sudoers: words.map(escapeForSudoers).join(" ") };
+}
+
+function findSettings({ line, io: { machine } }: Command): string {
+  const { ofMachine, ofUser } = settingsOf(readDialectName(single(line, "dialect")));
+  if (!line.flags.has("system")) return `${machine.home}/${ofUser}`;
+  return machine.platform === "darwin" ? ofMachine.darwin : ofMachine.linux;
+}
+
+/** The options as they were given, with absolute paths: an agent runs the hook anywhere. */
+async function listArguments(command: Command): Promise<string[]> {
+  const { line, io } = command;
+  const keyFile = single(line, "key-file");
+  if (keyFile === undefined)
+    throw new UsageError("hook install needs --key-file: a file with an API key that has the scope hook");
+  const key = io.machine.absolute(keyFile);
+  await requireOutside(command, key);
+  const valued = Object.entries(line.values) as [ValuedOption, string[]][];
+  const given = valued
+    .filter(([name]) => !(ownOptions as readonly string[]).includes(name))
+    .flatMap(([name, values]) => values.flatMap((value) => [`--${name}`, toAbsolute(command, name, value)]));
+  const flags = [...line.flags].filter((flag) => !ownFlags.includes(flag)).map((flag) => `--${flag}`);
+  return ["--url", connect(command).baseUrl, "--key-file", key, ...given, ...flags];
+}
+
+const toAbsolute = ({ io }: Command, name: ValuedOption, value: string) =>
+  files.includes(name) ? io.machine.absolute(value) : value;
+
+/** What is in a project, an agent can change or read. */
+async function requireOutside({ io: { machine } }: Command, path: string): Promise<void> {
+  const project = await machine.findProject(path);
+  if (project !== null) throw new UsageError(`${path} is in the repository ${project}: choose another place`);
+  for (const folder of machine.workingFolders) {
+    // Somebody at home, or above it, isn't in a project.
+    if (await machine.isInside(machine.home, folder)) continue;
+    if (await machine.isInside(path, folder))
+      throw new UsageError(`${path} is in the working folder ${folder}: choose another place`);
+  }
+}
+
+function parseSettings(file: string, text: string): JsonObject | null {
+  if (text.trim() === "") return null;
+  try {
+    const settings = parseStrictJson(text);
+    if (isJsonObject(settings)) return settings;
+  } catch {
+    // Said below: comments, for example, would be lost.
+  }
+  throw new UsageError(`${file} is not plain JSON, so nothing was changed: write the hook into it by hand`);
+}
+
+async function readProgram({ io }: Command): Promise<Uint8Array> {
+  const { programPath } = io.machine;
+  if (programPath === undefined) throw new UsageError("hook install works with countersign.mjs only");
+  return io.readFile(programPath);
+}
+
+async function differs(command: Command, file: string): Promise<boolean> {
+  const bytes = await readProgram(command);
+  if (!(await command.io.isFile(file))) return true;
+  return utf8Decode(await command.io.readFile(file)) !== utf8Decode(bytes);
+}
+
+/** What the installation can't mend. */
+async function warn({ io, line }: Command, { sudoers }: Plan): Promise<void> {
+  const keyFile = single(line, "key-file") ?? "";
+  const mode = await io.machine.readMode(keyFile);
+  if (mode === null) io.tell(`Warning: ${toVisibleText(keyFile)} isn't there.\n`);
+  else if ((mode & 0o044) !== 0)
+    io.tell(`Warning: other users can read ${toVisibleText(keyFile)}. Run: chmod 600 ${quote(keyFile)}\n`);
+  const user = single(line, "run-as");
+  if (user === undefined)
+    io.tell(
+      "Warning: commands that the agent runs as your user can read this key and change these files. --run-as and --system are against that: see /docs/hook\n",
+    );
+  else
+    io.tell(
+      `For visudo, with the agent's user in place of AGENT:\nAGENT ALL=(${user}) NOPASSWD: ${sudoers}\n`,
+    );
+}
+
+const quote = (word: string) =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/**
+ * As sudoers(5) has it, where a backslash is read twice: by the file's reader, and by what compares arguments. A bare `*`
+ * would allow any words, such as another --url.
+ */
+const escapeForSudoers = (word: string) =>
+  word.replaceAll("\\", String.raw`\\\\`).replace(/[,:=*?[\]#\s]/g, String.raw`\$&`);

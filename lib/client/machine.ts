@@ -1,0 +1,34 @@
+/** What the hook needs of the machine besides files: where programs are, who ends this one, and who may read what it writes. */
+
+export interface Modes {
+  file: number;
+  /** Of folders that had to be made. */
+  folder: number;
+}
+
+export interface Machine {
+  /** Of this program; undefined if it is no file of its own. */
+  programPath: string | undefined;
+  nodePath: string;
+  home: string;
+  platform: string;
+  /** This process's folder, and those that the agent names in the environment. */
+  workingFolders: readonly string[];
+  absolute(path: string): string;
+  /** Also true for the folder itself. Links are followed. */
+  isInside(path: string, folder: string): Promise<boolean>;
+  /** The repository that the path is in; null if it is in none. */
+  findProject(path: string): Promise<string | null>;
+  /** Who may do what with the file, as chmod(1) writes it; null if there is none. */
+  readMode(path: string): Promise<number | null>;
+  /** Replaces the file that the path leads to as a whole, and makes its folder. */
+  writeFile(path: string, text: string | Uint8Array, modes: Modes): Promise<void>;
+  /** False if there is something already. */
+  createFile(path: string, text: string): Promise<boolean>;
+  /** For every user of the machine to write in. */
+  makeSharedFolder(path: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  randomHex(bytes: number): string;
+  /** Aborted as soon as somebody asks this process to end. */
+  listenForEnd(): AbortSignal;
+}
