@@ -50,7 +50,7 @@ describe.skipIf(whyNoSmallDisk() !== null)("the embedded database on a disk that
       if (Date.now() - startedMs > 60_000) throw new Error("nothing was refused in a minute");
   }
 
-  it("answers in time, comes back with all that was acknowledged, and ends when it is told to", async () => {
+  it("answers in time, comes back with all that was acknowledged, and ends on SIGTERM", async () => {
     const key = await obtainKey(server.base);
     const loads: Load[] = [];
     let wasReplaced = false;

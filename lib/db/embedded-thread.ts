@@ -20,7 +20,7 @@ interface Thread {
 export interface ThreadTimes {
   /** Until it has opened its files, and has recovered what a hard end left in them. */
   startMs: number;
-  /** Until it has closed them, or has ended because it was told to. */
+  /** Until it has closed them, or has ended on request. */
   endMs: number;
 }
 
