@@ -23,10 +23,10 @@ interface RecordChainProps {
   readonly report: RecordReport;
 }
 
-export function RecordChain({ report: { marks, claimed, ok, checks } }: RecordChainProps) {
+export function RecordChain({ report: { marks, claimed, verdict, checks } }: RecordChainProps) {
   const first = Math.max(0, marks.length - shownAtMost);
   const shown = marks.slice(first);
-  const hasHole = !ok && marks.length < claimed;
+  const hasHole = verdict === "invalid" && marks.length < claimed;
   const counts = kinds.map((kind) => ({ kind, count: marks.filter((mark) => mark === kind).length }));
   // An entry is there, but not the one that belongs there.
   const isWrong = checks.some(

@@ -5,6 +5,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import { toVisibleText } from "#lib/domain/display-text";
+import { readableTime } from "#lib/domain/time-words";
 import type { RecordReport } from "#lib/verifier/check-record";
 import { isMiscounted } from "#lib/verifier/record-words";
 import { RecordChain } from "./record-chain";
@@ -21,6 +22,7 @@ const checkWords: Record<string, string> = {
   newest_signed: "The newest public attestation signs every number before it",
   snapshot: "The last signed count of all records leads to the same head",
   sum: "Every entry of the log is counted in it, and none twice",
+  counted: "That count is of the last two hours, and ends with the last number",
 };
 
 const answers: Record<RecordReport["checks"][number]["status"], { tone: Tone; text: string }> = {
@@ -30,10 +32,18 @@ const answers: Record<RecordReport["checks"][number]["status"], { tone: Tone; te
   not_run: { tone: "neutral", text: "not checked" },
 };
 
-function titleOf({ ok, claimed, head, checks }: RecordReport): string {
+function titleOf({ verdict, claimed, head, checks, snapshot }: RecordReport): string {
   const all = claimed.toLocaleString("en");
-  if (ok && claimed === 1) return "Complete: its one entry is as it was signed";
-  if (ok) return `Complete: all ${all} entries, none missing, none moved`;
+  const counted = (snapshot?.counted ?? 0).toLocaleString("en");
+  if (verdict === "incomplete") {
+    if (snapshot === null)
+      return `Not counted: ${all} ${claimed === 1 ? "entry" : "entries"}, and no signed count`;
+    return snapshot.counted < claimed
+      ? `Counted to number ${counted} of ${all}: the rest is not counted yet`
+      : `Not counted since ${readableTime(snapshot.at)}`;
+  }
+  if (verdict === "valid" && claimed === 1) return "Complete: its one entry is as it was signed";
+  if (verdict === "valid") return `Complete: all ${all} entries, none missing, none moved`;
   if (head.sequence < claimed)
     return `Not complete: your browser could follow it to number ${head.sequence.toLocaleString("en")} of ${all}`;
   return isMiscounted(checks)
@@ -41,15 +51,31 @@ function titleOf({ ok, claimed, head, checks }: RecordReport): string {
     : "Not right: its entries are not those that were signed";
 }
 
+const verdictTones: Record<RecordReport["verdict"], "pass" | "fail" | "info"> = {
+  valid: "pass",
+  invalid: "fail",
+  incomplete: "info",
+};
+
+function wordsOf({ verdict, snapshot }: RecordReport): string {
+  if (verdict === "invalid")
+    return "Don't rely on this record. Keep what you have, and run the offline verifier.";
+  if (verdict === "incomplete")
+    return "Your browser found no fault. The service signs a count of all records every hour. Until then, only your receipts show whether newer entries are missing: keep them, and check them against this record.";
+  return `Your browser has just checked it against the count that the service signed at ${readableTime(snapshot?.at ?? "")}. Keep your receipts: what comes later is in the next count.`;
+}
+
 function Found({ report }: { readonly report: RecordReport }) {
-  const { ok, checks } = report;
+  const { verdict, checks } = report;
   const shown = checks.filter(({ name }) => name !== "receipts");
   return (
     <>
-      <Callout tone={ok ? "pass" : "fail"} title={titleOf(report)} {...(ok ? {} : { alert: true })}>
-        {ok
-          ? "Your browser has just checked it. What came after the newest public attestation and the last count rests on the service's word: keep your receipts, and check them against this record."
-          : "Don't rely on this record. Keep what you have, and run the offline verifier."}
+      <Callout
+        tone={verdictTones[verdict]}
+        title={titleOf(report)}
+        {...(verdict === "invalid" && { alert: true })}
+      >
+        {wordsOf(report)}
       </Callout>
       <RecordChain report={report} />
       <ul className="mt-5 rounded-lg border border-line bg-surface px-4 sm:px-5">
@@ -57,7 +83,10 @@ function Found({ report }: { readonly report: RecordReport }) {
           <li key={name} className="border-line border-b py-4 last:border-0">
             <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
               <h3 className="font-medium">{checkWords[name] ?? name}</h3>
-              <StatusPill tone={answers[status].tone}>Your browser: {answers[status].text}</StatusPill>
+              <StatusPill tone={answers[status].tone}>
+                Your browser:{" "}
+                {name === "counted" && status === "not_applicable" ? "not counted" : answers[status].text}
+              </StatusPill>
             </div>
             <p className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">{toVisibleText(detail)}</p>
           </li>

@@ -3,10 +3,17 @@ import { checkRecord } from "#lib/verifier/check-record";
 import { parseTrust } from "#lib/verifier/trust";
 import type { RecordJob, RecordMessage } from "./run-record-check";
 
+/** Of the whole run: a service may never want to end. */
+const ended = AbortSignal.timeout(600_000);
+
 const post = (message: RecordMessage) => self.postMessage(message);
 
 async function ask(path: string): Promise<Response> {
-  const response = await fetch(path, { cache: "no-store", headers: { Accept: "application/json" } });
+  const response = await fetch(path, {
+    cache: "no-store",
+    headers: { Accept: "application/json" },
+    signal: ended,
+  });
   if (!response.ok) throw new Error(`${path} answered ${response.status}`);
   return response;
 }
@@ -22,7 +29,8 @@ async function run({ slug, sumUpTo }: RecordJob): Promise<void> {
     readStatements: (from: number) => fetchText(`/v1/log/statements?from=${from}`),
   };
   const onProgress = (checked: number, total: number) => post({ kind: "progress", checked, total });
-  post({ kind: "done", report: await checkRecord(source, trust, { onProgress, sumUpTo }) });
+  const nowSeconds = Math.floor(Date.now() / 1_000);
+  post({ kind: "done", report: await checkRecord(source, trust, { nowSeconds, onProgress, sumUpTo }) });
 }
 
 self.onmessage = ({ data }: MessageEvent<RecordJob>) => {

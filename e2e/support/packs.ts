@@ -3,7 +3,7 @@ import { createZipWriter } from "#lib/attestations/zip-writer";
 import { utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { readPackEntry } from "#lib/domain/pack-entries";
-import { encodePackJson, filesIn, packFiles } from "#lib/domain/pack-files";
+import { encodePackJson, filesIn, numberedFile, packFiles } from "#lib/domain/pack-files";
 import { describePack, encodeManifest } from "#lib/domain/pack-manifest";
 import { renderPackReport } from "#lib/domain/pack-report";
 import { readZip } from "#lib/domain/zip";
@@ -20,7 +20,7 @@ export async function collect(parts: AsyncIterable<Uint8Array>): Promise<Uint8Ar
 }
 
 export function unpack(bytes: Uint8Array): PackedFiles {
-  const archive = readZip(bytes, nodeIo.zip, 1e8);
+  const archive = readZip(bytes, nodeIo.zip, { maxFileBytes: 1e8, maxBytes: 1e9 });
   return new Map(archive.files.map(({ name }) => [name, archive.read(name)]));
 }
 
@@ -40,11 +40,9 @@ export async function forge(files: PackedFiles, isWhole: boolean): Promise<Uint8
   const entries = entryNames
     .flatMap((name) => read(name) ?? [])
     .sort((a, b) => Number(a.sequence) - Number(b.sequence));
-  const pages = filesIn("record", names).map((name): JsonObject => parse(files, name));
   const facts = describePack({
     period: manifest.period,
-    firstPage: pages[0] ?? {},
-    lastPage: pages.at(-1) ?? {},
+    firstPage: parse(files, numberedFile("record", 1)) as JsonObject,
     before: read(packFiles.before),
     after: read(packFiles.after),
     entries,

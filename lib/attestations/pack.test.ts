@@ -1,8 +1,9 @@
 /** Evidence packs: what an organization packs holds, and nothing in it can be changed without being found, and named. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mergeHeads } from "#lib/domain/agent-heads";
-import { utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import { concatBytes, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import { encodePackJson, packFiles } from "#lib/domain/pack-files";
+import { encodeZipEnd, encodeZipHeader, type PlacedFile } from "#lib/domain/zip";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { makeSnapshot } from "#lib/log/agent-heads";
 import { checkPack } from "#lib/verifier/check-pack";
@@ -117,7 +118,7 @@ describe("an evidence pack", () => {
     ]);
     expect(verdict).toBe("incomplete");
     expect(facts).toMatchObject({
-      record: { first: 2, last: 6, head: 8, counted: { entries: 7 } },
+      record: { first: 2, last: 6, head: 8, counted: { entries: 8 } },
       counts: {
         entries: 5,
         attestations: { total: 4, public: 2, private: 1, withheld: 0, erased: 1 },
@@ -165,6 +166,36 @@ describe("an evidence pack", () => {
     expect(await failures(new Uint8Array(Buffer.from(slip, "latin1")))).toEqual([
       expect.stringContaining('the file name "../s.json"'),
     ]);
+  });
+
+  it("is judged by names and lengths before anything swells", async () => {
+    let inflated = 0;
+    const inflate: typeof nodeIo.zip.inflate = (...given) => {
+      inflated += 1;
+      return nodeIo.zip.inflate(...given);
+    };
+    const failure = async (bytes: Uint8Array) => {
+      inflated = 0;
+      const request = { tools: { ...nodeIo.zip, inflate }, trust: null, program };
+      const { checks } = await checkPack(bytes, request);
+      return `${checks.find(({ status }) => status === "fail")?.detail}, ${inflated} inflated`;
+    };
+    const unknown = await pack([["readme.txt", new Uint8Array(1e6)], ...unpack(whole)]);
+    expect(await failure(unknown)).toBe("readme.txt is no file of a pack, 0 inflated");
+    const swollen = await pack(unpack(whole).set("log.json", new Uint8Array(1e6)));
+    expect(await failure(swollen)).toBe("log.json is not the file that the manifest names, 1 inflated");
+    const names = Array.from({ length: 20 }, (_, i) => `attestations/${String(i).padStart(12, "0")}.json`);
+    const placed: PlacedFile[] = [];
+    const parts = names.map((name) => {
+      const file = { name, crc: 0, size: 60 * 1024 ** 2, deflatedSize: 0 };
+      const offset = placed.reduce((sum, one) => sum + encodeZipHeader(one).length, 0);
+      placed.push({ ...file, offset });
+      return encodeZipHeader(file);
+    });
+    const bomb = concatBytes(...parts, encodeZipEnd(placed));
+    expect(await failure(bomb)).toBe(
+      "its files are too large together: more than 1073741824 bytes, 0 inflated",
+    );
   });
 
   it("cannot count otherwise than its receipts do", async () => {

@@ -18,6 +18,7 @@ import { AppError, fieldError } from "#lib/errors";
 import { readPublicKeys } from "#lib/log/public-keys";
 import { readHeadRows } from "#lib/log/public-log";
 import { readStatements } from "#lib/log/statements";
+import { countRecord, endWithCount } from "./pack-count";
 import { describePackedEntry } from "./pack-entry";
 import { createSizeList, describeGrowth } from "./pack-log";
 import { findNewestPublic, findPackRange, type PackOwner, type PackRange, readEntryRows } from "./pack-range";
@@ -59,21 +60,19 @@ function beginWriting(context: Context): Writing {
   };
 }
 
-interface Pages {
-  firstPage: RecordResponse;
-  lastPage: RecordResponse;
-}
-
-async function* writeRecord({ context, addJson }: Writing, slug: string): AsyncGenerator<Uint8Array, Pages> {
+/** To the head of its first page, which it answers. */
+async function* writeRecord(
+  { context, addJson }: Writing,
+  slug: string,
+): AsyncGenerator<Uint8Array, RecordResponse> {
   const firstPage = await readAgentRecord(context, slug, { from: 1, limit: pageSize });
-  let lastPage = firstPage;
   yield await addJson(numberedFile("record", 1), firstPage);
-  while (lastPage.next !== null) {
-    const from = lastPage.next;
-    lastPage = await readAgentRecord(context, slug, { from, limit: pageSize });
-    yield await addJson(numberedFile("record", from), lastPage);
-  }
-  return { firstPage, lastPage };
+  for (let from = pageSize + 1; from <= firstPage.head.sequence; from += pageSize)
+    yield await addJson(
+      numberedFile("record", from),
+      await readAgentRecord(context, slug, { from, limit: pageSize }),
+    );
+  return firstPage;
 }
 
 /** False if there is no snapshot, or its rows are too many or no longer kept. */
@@ -153,15 +152,15 @@ async function* writePack(
 ): AsyncGenerator<Uint8Array> {
   const writing = beginWriting(context);
   const { zip } = writing;
-  const pages = yield* writeRecord(writing, agentSlug);
-  const hasRows = yield* writeRows(writing, pages.firstPage);
-  const head = pages.lastPage.head.sequence;
+  const record = yield* writeRecord(writing, agentSlug);
+  const hasRows = yield* writeRows(writing, record);
+  const head = record.head.sequence;
   const range = await findPackRange(context.database, owner, head, period);
   const newest = await findNewestPublic(context.database, owner.agentId, head);
   const written = yield* writeEntries(writing, owner, range, newest, withPrivate ? person : null);
   yield* writeSurroundings(writing);
-  const { firstPage, lastPage } = pages as unknown as Record<keyof Pages, JsonObject>;
-  const facts = describePack({ period, firstPage, lastPage, ...written, hasRows });
+  const firstPage = record as unknown as JsonObject;
+  const facts = describePack({ period, firstPage, ...written, hasRows });
   const report = renderPackReport(facts, written.entries, zip.files);
   yield await zip.add(packFiles.report, utf8Encode(report));
   yield await zip.add(packFiles.manifest, encodeManifest(facts, zip.files));
@@ -178,15 +177,16 @@ export async function makeEvidencePack(
   const { database } = context;
   const agent = await requireOwnAgent(context, person, request.agentSlug);
   const owner = { agentId: agent.id, organizationId };
-  const { head } = await readAgentRecord(context, agent.slug, { from: 1, limit: 1 });
-  const { first, last } = await findPackRange(database, owner, head.sequence, request.period);
+  const { head, counted } = await countRecord(context, owner, agent.slug, request.period);
+  const { first, last, after } = await findPackRange(database, owner, head, request.period);
   if (last - first >= maxPackEntries)
     throw fieldError(
       "validation_error",
       "until",
       `the period has ${last - first + 1} entries, more than ${maxPackEntries}: choose a shorter one`,
     );
-  const { from, to } = request.period;
+  const period = after === null ? endWithCount(request.period, counted) : request.period;
+  const { from, to } = period;
   await recordAudit(context, database.db, {
     organizationId,
     actor: actorOf(person),
@@ -195,5 +195,5 @@ export async function makeEvidencePack(
     detail: { from, to, with_private: request.withPrivate },
   });
   const name = `evidence-${agent.slug}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
-  return { name, parts: writePack(context, owner, { ...request, agentSlug: agent.slug }, person) };
+  return { name, parts: writePack(context, owner, { ...request, period, agentSlug: agent.slug }, person) };
 }

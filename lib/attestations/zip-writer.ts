@@ -1,8 +1,9 @@
 /** A ZIP archive (lib/domain/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
 import { promisify } from "node:util";
 import { crc32, deflateRaw } from "node:zlib";
+import { maxPackBytes } from "#lib/domain/pack-files";
 import { describeFile, type PackedFile } from "#lib/domain/pack-manifest";
-import { encodeZipEnd, encodeZipHeader, maxZipBytes, maxZipFiles, type PlacedFile } from "#lib/domain/zip";
+import { encodeZipEnd, encodeZipHeader, maxZipFiles, type PlacedFile } from "#lib/domain/zip";
 
 const deflate = promisify(deflateRaw);
 
@@ -18,13 +19,15 @@ export function createZipWriter(): ZipWriter {
   const placed: PlacedFile[] = [];
   const files: PackedFile[] = [];
   let offset = 0;
+  let total = 0;
   return {
     files,
     add: async (name, bytes) => {
       const deflated = await deflate(bytes);
       const file = { name, crc: crc32(bytes), size: bytes.length, deflatedSize: deflated.length };
       const sent = Buffer.concat([encodeZipHeader(file), deflated]);
-      if (offset + sent.length > maxZipBytes || placed.length === maxZipFiles)
+      total += bytes.length;
+      if (total > maxPackBytes || placed.length === maxZipFiles)
         throw new RangeError("the archive would be too large");
       placed.push({ ...file, offset });
       files.push(describeFile(name, bytes));

@@ -9,7 +9,7 @@ import { readFile } from "node:fs/promises";
 import { mergeHeads } from "#lib/domain/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/domain/command-words";
 import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import { makeSnapshot, readSinceSnapshot } from "#lib/log/agent-heads";
+import { makeSnapshot } from "#lib/log/agent-heads";
 import { checkStoredRecords } from "#lib/log/check-records";
 import { checkStoredSnapshots } from "#lib/log/check-snapshots";
 import { exportTiles } from "#lib/log/export-tiles";
@@ -52,11 +52,6 @@ async function check({ database }: CommandContext): Promise<number> {
 async function snapshot(context: CommandContext): Promise<number> {
   const { database, source, clock, guard } = context;
   await requireOwnHistory(database.db, guard);
-  const { leaves } = await readSinceSnapshot(database.db);
-  if (leaves === 0) {
-    say("Nothing was added since the last snapshot.");
-    return 0;
-  }
   const { signer, logSigner } = await reloadSigners(database, source);
   const keys = {
     signer,

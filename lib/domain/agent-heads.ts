@@ -19,6 +19,9 @@ import { TILE_WIDTH } from "./tile-path";
 import type { TileReader } from "./tile-proofs";
 import { appendLeafHashes, emptyRightEdge } from "./tiles";
 
+/** The service signs one at least this often, also if nothing was added: its time says until when nothing was. */
+export const snapshotIntervalSeconds = 3_600;
+
 export const SALT_BYTES = 16;
 export const HEAD_ROW_BYTES = HASH_BYTES + 8 + HASH_BYTES;
 

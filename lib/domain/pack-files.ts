@@ -23,6 +23,9 @@ export type PackFolder = "record" | "attestations" | "decisions" | "statements";
 export const numberedFile = (folder: PackFolder, number: number): string =>
   `${folder}/${String(number).padStart(12, "0")}.json`;
 
+/** Of the files together, inflated: what nobody would check, nobody makes. */
+export const maxPackBytes = 1024 ** 3;
+
 const fixed = new Set<string>(Object.values(packFiles));
 const numbered = /^(?:record|attestations|decisions|statements)\/(\d{12})\.json$/;
 

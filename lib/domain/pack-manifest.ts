@@ -49,9 +49,8 @@ export interface PackFacts {
 /** Everything that the facts follow from. */
 export interface PackContent {
   period: PackPeriod;
-  /** The first and the last page of the agent's record. */
+  /** The first page of the agent's record. */
   firstPage: JsonObject;
-  lastPage: JsonObject;
   before: PackEntry | null;
   after: PackEntry | null;
   /** In the order of the record. */
@@ -59,7 +58,16 @@ export interface PackContent {
   hasRows: boolean;
 }
 
-function readCounted({ snapshot }: JsonObject): PackFacts["record"]["counted"] {
+/** Whether the period ends with an entry after it, or with a signed count of a time after it. */
+export function isEndShown({
+  record: { last, head, counted },
+  period,
+}: Pick<PackFacts, "record" | "period">) {
+  return last < head || (counted?.entries === head && Date.parse(counted.at) >= Date.parse(period.to));
+}
+
+/** By the newest snapshot, as the record shows it: not checked here. */
+export function readCounted({ snapshot }: JsonObject): PackFacts["record"]["counted"] {
   const statement = isJsonObject(snapshot) ? snapshot["statement"] : null;
   const payload = isJsonObject(statement) ? statement["payload"] : null;
   const heads = typeof payload === "string" ? parseHeadsStatement(utf8Encode(payload)) : null;
@@ -98,8 +106,8 @@ function listLeftOut({ entries, hasRows }: PackContent, counted: PackFacts["reco
 
 /** Throws RangeError if the record's pages are not of the service's making. */
 export function describePack(content: PackContent): PackFacts {
-  const { period, firstPage, lastPage, before, after, entries } = content;
-  const { head } = lastPage;
+  const { period, firstPage, before, after, entries } = content;
+  const { head } = firstPage;
   const last = Number(isJsonObject(head) ? head["sequence"] : Number.NaN);
   const counted = readCounted(firstPage);
   return {

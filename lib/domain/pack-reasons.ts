@@ -12,6 +12,9 @@ export const packReasons = {
   entry_absent: "number {number} of the period is missing",
   entry_foreign: "{file} is not in the record under this number",
   period_cut: "number {number}, just outside, is of {time}: within the period",
+  period_reversed: "the period, or what is just outside of it, ends before it begins",
+  period_not_counted:
+    "no signed count from {to} on shows that number {number} is the last entry: what may follow is not counted",
   period_unproven: "number {number}, just outside, has no signed time in this pack",
   checkpoints_differ: "two checkpoints of {origin} at size {size}: the log was forked",
   checkpoint_invalid: "a checkpoint in {file}: {problem}",

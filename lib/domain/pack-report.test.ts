@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { hexEncode, sha256, utf8Encode } from "./bytes";
 import { countPack } from "./pack-counts";
 import type { PackEntry } from "./pack-entries";
-import { encodeManifest, PACK_VERSION, type PackFacts } from "./pack-manifest";
+import { encodeManifest, isEndShown, PACK_VERSION, type PackFacts } from "./pack-manifest";
 import { renderPackReport } from "./pack-report";
-import { listNotProven } from "./pack-words";
+import { listNotProven, listProven } from "./pack-words";
 
 const base = {
   isTest: false,
@@ -58,7 +58,7 @@ describe("the report of an evidence pack", () => {
     // If one of them changes after a release, PACK_VERSION has to be raised, and the old code kept for old packs.
     expect([PACK_VERSION, ...digests]).toEqual([
       1,
-      "ef1f9fa5896a8e1cb1489ad7e8d88e56ab86600865d938dd70c27750e3d19a2b",
+      "18e95119626c4f1efd7fd6f8d2f3e3cc4d6c5deb6bb1e300425f62a9bcdaf1d0",
       "a3871e13e59b28ffc33af853eee1cac5f0dcf1b2180fb1b5536b6a313b6e1237",
     ]);
   });
@@ -74,9 +74,25 @@ describe("the report of an evidence pack", () => {
 
   it("does not claim what the entries do not show", () => {
     const sentences = listNotProven(facts).join("\n");
-    expect(sentences).toContain("no entry after number 5 is missing at the end");
     expect(sentences).toContain("What 2 attestations say");
     expect(sentences).toContain("a real person gave 1 of the approvals: they are tests");
     expect(sentences).toContain("a person gave 1 of the approvals: the agent only asserted them");
+    expect(sentences).not.toContain("not counted");
+    expect(listProven(facts).join("\n")).toContain("all entries of the period: numbers 2 to 8");
+  });
+
+  it("claims the end of the period only by an entry after it, or by a count of exactly its head and a later time", () => {
+    const ending = (head: number, count: Partial<typeof counted> | null): PackFacts => ({
+      ...facts,
+      record: { first: 2, last: 8, head, counted: count && { ...counted, ...count } },
+    });
+    const later = { at: "2026-12-01T00:00:00.000Z" };
+    for (const shown of [ending(9, null), ending(8, { ...later, entries: 8 })])
+      expect([isEndShown(shown), listProven(shown).length]).toEqual([true, 4]);
+    const open = [ending(8, null), ending(8, { entries: 8 }), ending(8, { ...later, entries: 7 })];
+    for (const one of open) {
+      expect([isEndShown(one), listProven(one).length]).toEqual([false, 3]);
+      expect(listNotProven(one).join("\n")).toMatch(/That number 8 is the last entry .* is not counted/);
+    }
   });
 });

@@ -1,5 +1,5 @@
 /** What an evidence pack shows and what it cannot: for the report, and for whoever checks it. */
-import type { PackFacts } from "./pack-manifest";
+import { isEndShown, type PackFacts } from "./pack-manifest";
 import { readableTime } from "./time-words";
 
 export interface PackPart {
@@ -72,13 +72,15 @@ export const packSources: readonly (readonly [name: string, about: string])[] = 
 ];
 
 /** Sentences, true if every check of the pack passes. */
-export function listProven({ record: { first, last } }: PackFacts): string[] {
-  const none = "That the agent's record has no entry of this period.";
+export function listProven(facts: PackFacts): string[] {
+  const { first, last } = facts.record;
+  const all =
+    last < first
+      ? "That the agent's record has no entry of this period."
+      : `That these are all entries of the period: numbers ${first} to ${last} of the agent's record.`;
   return [
     "That the service signed each of these entries and took it into its public log, and that none was changed since.",
-    last < first
-      ? none
-      : `That these are all entries of the period: numbers ${first} to ${last} of the agent's record.`,
+    ...(isEndShown(facts) ? [all] : []),
     "Which actions a human approved with World ID, at which level, and that the approval covers exactly that action.",
     "That every number on this page follows from the entries.",
   ];
@@ -87,24 +89,26 @@ export function listProven({ record: { first, last } }: PackFacts): string[] {
 const always = [
   "That an action happened as it was reported. A record proves what the agent reported, not what it did.",
   "That the agent reported everything. What never reached the service is in no record.",
+  "On which side of the period's first or last moment an entry belongs that the service was just recording then. Packs of periods that follow each other must have numbers that follow each other.",
   "Who the approving person is. A proof of personhood shows that a human with that credential approved exactly this.",
   "That the keys in keys.json are the service's own. Compare them with a copy that you got another way.",
   "That everyone is shown this log. Only witnesses who cosign it rule out a second one.",
 ];
 
 /** Sentences. */
-export function listNotProven({ record: { last, counted }, counts }: PackFacts): string[] {
+export function listNotProven(facts: PackFacts): string[] {
+  const { record, counts } = facts;
+  const { last, counted } = record;
   const { erased, withheld } = counts.attestations;
   const tests = counts.approvals.proven.filter(({ environment }) => environment !== "production");
   const testCount = tests.reduce((sum, { count }) => sum + count, 0);
   return [
     ...always,
-    ...(counted === null ? ["Anything about the count of all records: there was none yet."] : []),
-    ...(counted !== null && counted.entries < last
-      ? [
-          `That no entry after number ${counted.entries} is missing at the end: the last signed count is of ${readableTime(counted.at)}.`,
-        ]
-      : []),
+    ...(isEndShown(facts)
+      ? []
+      : [
+          `That number ${last} is the last entry of the period: what came after ${counted === null ? "it" : readableTime(counted.at)} is not counted.`,
+        ]),
     ...(erased + withheld > 0
       ? [`What ${erased + withheld} attestations say: their content is not in this pack.`]
       : []),

@@ -69,6 +69,15 @@ export const reasons = {
   record_nothing_public: "nothing in the record is public",
   record_no_receipts: "no receipts were given to compare with",
   record_head_mismatch: "the head, number {number}, is not where the {found} entries lead",
+  page_unending:
+    "the page from number {from} on leads nowhere: it is empty, skips a number, or names another page than the next",
+  nothing_counted: "the service has signed no count of this log yet: its records are not counted",
+  record_not_counted:
+    "no signed count shows that number {number} is the last: what may follow is not counted",
+  record_tail_not_counted:
+    "counted to number {counted} of {number}, at {time}: what follows is not counted yet",
+  count_not_fresh:
+    "the last signed count is of {time}, by this machine's clock not within {hours} hours: what came after is not counted",
   snapshot_not_made: "no snapshot counts an entry of this record yet",
   snapshot_malformed: "the snapshot is not what it must be, or another agent's",
   snapshot_unsigned: "the snapshot's statement is not in the log under a trusted key",
@@ -80,6 +89,7 @@ export const reasons = {
   sum_rows_mismatch: "the rows are not those of the signed statement",
   sum_statement_invalid:
     "statement {number} of the service is not signed by a trusted key, or is listed twice",
+  sum_list_cut: "the list of statements does not have the count itself, leaf {index}",
   sum_mismatch: "{leaves} leaves, and {counted} of them are counted",
 
   // Proofs of misbehaviour

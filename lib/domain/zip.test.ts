@@ -13,8 +13,8 @@ async function pack(files: [name: string, text: string][]): Promise<Uint8Array> 
   return concatBytes(...sent, zip.end());
 }
 
-const read = (bytes: Uint8Array, maxFileBytes = 1_000) => {
-  const archive = readZip(bytes, nodeIo.zip, maxFileBytes);
+const read = (bytes: Uint8Array, maxFileBytes = 1_000, maxBytes = 1e9) => {
+  const archive = readZip(bytes, nodeIo.zip, { maxFileBytes, maxBytes });
   return archive.files.map(({ name }) => [name, utf8Decode(archive.read(name))]);
 };
 
@@ -68,6 +68,12 @@ describe("a ZIP archive", () => {
       const lying = concatBytes(encodeZipHeader(stated), body, encodeZipEnd([{ ...stated, offset: 0 }]));
       expect(() => read(lying, 1e6)).toThrow(/^bomb does not/);
     }
+  });
+
+  it("is no larger as a whole than was allowed, by what its headers state", async () => {
+    const bytes = await pack(files);
+    expect(read(bytes, 1_000, 502)).toEqual(files);
+    expect(() => read(bytes, 1_000, 501)).toThrow("too large together: more than 501 bytes");
   });
 
   it("is not encrypted, has no bytes before, between, or after what it lists, and is whole", async () => {

@@ -35,7 +35,6 @@ export class ZipError extends Error {}
 
 /** 16-bit counts without ZIP64. */
 export const maxZipFiles = 65_534;
-export const maxZipBytes = 0xffff_fffe;
 
 const headerBytes = 30;
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9][A-Za-z0-9_-]*)*$/;
@@ -138,15 +137,29 @@ export interface ZipArchive {
   read(name: string): Uint8Array;
 }
 
-/** `maxFileBytes`: of one file, inflated. Throws {@link ZipError} for every archive but the writer's own. */
-export function readZip(bytes: Uint8Array, tools: ZipTools, maxFileBytes: number): ZipArchive {
+/** Of bytes that were inflated. */
+export interface ZipLimits {
+  maxFileBytes: number;
+  /** Of all files together. */
+  maxBytes: number;
+}
+
+/** Throws {@link ZipError} for every archive but the writer's own. Nothing is inflated before it is read. */
+export function readZip(
+  bytes: Uint8Array,
+  tools: ZipTools,
+  { maxFileBytes, maxBytes }: ZipLimits,
+): ZipArchive {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const files = new Map<string, PlacedFile>();
   let offset = 0;
+  let total = 0;
   while (offset + 4 <= bytes.length && view.getUint32(offset, true) === 0x04034b50) {
     const file = readHeader(bytes, view, offset);
     if (files.has(file.name)) throw new ZipError(`${file.name} is there twice`);
     if (file.size > maxFileBytes) throw new ZipError(`${file.name} is too large: ${file.size} bytes`);
+    total += file.size;
+    if (total > maxBytes) throw new ZipError(`its files are too large together: more than ${maxBytes} bytes`);
     if (files.size === maxZipFiles) throw new ZipError("too many files");
     files.set(file.name, file);
     offset += lengthOf(file);

@@ -141,6 +141,8 @@ async function gather({ database }: SnapshotContext, incrementalFrom: number) {
 export const incrementalFromAgents = 100_000;
 
 async function makeItem(context: SnapshotContext, incrementalFrom: number): Promise<HeadsItem> {
+  // Before anything is read, so that nothing that was there then is left out.
+  const at = context.clock().toISOString();
   const { head, last, before, given, ...counted } = await gather(context, incrementalFrom);
   const merged = await context.merge(before, given);
   const { signer } = context.keys;
@@ -150,7 +152,7 @@ async function makeItem(context: SnapshotContext, incrementalFrom: number): Prom
     statements: counted.statements,
     unrecorded: counted.unrecorded,
     earlier_size: counted.earlierSize,
-    at: context.clock().toISOString(),
+    at,
     signed_by: signer.keyId,
   };
   const heads = { ...about, agents: merged.agents, entries: merged.entries };

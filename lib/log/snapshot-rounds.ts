@@ -1,4 +1,5 @@
-/** A snapshot every hour if something was added, or after 100,000 leaves, in the background of one process. */
+/** A snapshot every hour, or after 100,000 leaves, in the background of one process. */
+import { snapshotIntervalSeconds } from "#lib/domain/agent-heads";
 import type { Logger } from "#lib/logger";
 import {
   dropOldRows,
@@ -8,8 +9,7 @@ import {
   SnapshotTaken,
 } from "./agent-heads";
 
-const hourMs = 3_600_000;
-const keepRowsMs = 31 * 24 * hourMs;
+const keepRowsMs = 31 * 86_400_000;
 
 export interface SnapshotTimes {
   lookMs: number;
@@ -17,7 +17,11 @@ export interface SnapshotTimes {
   everyLeaves: number;
 }
 
-const defaults: SnapshotTimes = { lookMs: 60_000, everyMs: hourMs, everyLeaves: 100_000 };
+const defaults: SnapshotTimes = {
+  lookMs: 60_000,
+  everyMs: snapshotIntervalSeconds * 1_000,
+  everyLeaves: 100_000,
+};
 
 export async function snapshotIfDue(
   context: SnapshotContext,
@@ -25,7 +29,7 @@ export async function snapshotIfDue(
 ): Promise<boolean> {
   const { leaves, at } = await readSinceSnapshot(context.database.db);
   const ageMs = context.clock().getTime() - at.getTime();
-  if (leaves < 1 || (ageMs < everyMs && leaves < everyLeaves)) return false;
+  if (ageMs < everyMs && leaves < everyLeaves) return false;
   try {
     await makeSnapshot(context);
   } catch (error) {

@@ -14,8 +14,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { checkRecord } from "./check-record";
 import type { SignedHeads } from "./check-snapshot";
-import { checkSum, readStatementList } from "./check-sum";
-import { UnreadableError } from "./read-json";
+import { checkSum, type ListedStatement, readStatementList } from "./check-sum";
 import { parseTrust, type VerifierTrust } from "./trust";
 
 const slug = "counted-bot";
@@ -24,8 +23,12 @@ interface Lies {
   page?: (record: RecordResponse & { snapshot: RecordSnapshot }) => object;
   rows?: (rows: Uint8Array) => Uint8Array;
   statements?: (statements: LoggedStatement[]) => LoggedStatement[];
+  /** What the page of statements from this number on says besides. */
+  pages?: (from: number) => object;
   sumUpTo?: number;
   trust?: (trust: VerifierTrust) => VerifierTrust;
+  /** Than now, by the outsider's clock. */
+  laterSeconds?: number;
 }
 
 describe("the count of a record in a snapshot, as an outsider checks it", () => {
@@ -50,7 +53,15 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
   const renumber = (statements: LoggedStatement[]) =>
     statements.map((statement, i) => ({ ...statement, number: i + 1 }));
 
-  const check = async ({ page, rows, statements, sumUpTo = 1000, trust = (one) => one }: Lies = {}) =>
+  const check = async ({
+    page,
+    rows,
+    statements,
+    pages,
+    sumUpTo = 1000,
+    trust = (one) => one,
+    laterSeconds = 0,
+  }: Lies = {}) =>
     checkRecord(
       {
         readPage: async () => {
@@ -61,15 +72,15 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
         readRows: async (path) => rows?.(await readRows(path)) ?? readRows(path),
         readStatements: async (from) => {
           const list = await read(`/v1/log/statements?from=${from}`);
-          return { ...list, statements: statements?.(list.statements) ?? list.statements };
+          return { ...list, statements: statements?.(list.statements) ?? list.statements, ...pages?.(from) };
         },
       },
       trust(parseTrust(await read("/v1/pubkey"))),
-      { sumUpTo },
+      { sumUpTo, nowSeconds: Date.now() / 1_000 + laterSeconds },
     );
   const found = async (lies: Lies) =>
     (await check(lies)).checks
-      .filter(({ name, status }) => status !== "pass" && name !== "receipts")
+      .filter(({ name, status }) => status !== "pass" && name !== "receipts" && name !== "counted")
       .map(({ name, status, reason }) => `${name}: ${status} ${reason}`);
   const broken = (name: string, reason: string, ...after: string[]) => [
     `${name}: fail ${reason}`,
@@ -115,7 +126,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
 
   it("holds: the row is where the entries lead, and every leaf is counted", async () => {
     const report = await check();
-    expect(report).toMatchObject({ ok: true, snapshot: { agents: 2, counted: 2 } });
+    expect(report).toMatchObject({ verdict: "incomplete", snapshot: { agents: 2, counted: 2 } });
     const { checks } = report;
     expect(checks.find(({ name }) => name === "sum")?.detail).toContain("3 in 2 records");
     expect(await found({ sumUpTo: 1 })).toEqual(["sum: not_applicable sum_not_run"]);
@@ -139,6 +150,60 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     expect(await found({ page: cutTo(1) })).toEqual(broken("snapshot", "snapshot_mismatch", "sum"));
     const silent: Lies["page"] = (record) => ({ ...cutTo(1)(record), snapshot: undefined });
     expect(await found({ page: silent })).toEqual(broken("snapshot", "snapshot_count_mismatch", "sum"));
+  });
+
+  /** What is known of the end, by a service that answers so. */
+  const end = async (lies: Lies) => {
+    const { verdict, checks } = await check(lies);
+    const { status, reason, detail } = checks.find(({ name }) => name === "counted") ?? {};
+    return { verdict, status, reason, detail };
+  };
+  const open = (reason: string) => ({ verdict: "incomplete", status: "not_applicable", reason });
+  const untilCount = (all: LoggedStatement[]) =>
+    all.slice(
+      0,
+      all.findIndex(({ kind }) => kind === "agent_heads"),
+    );
+
+  it("never says that the record ends where no signed count of now says so", async () => {
+    const silent: Lies["page"] = (record) => ({ ...cutTo(1)(record), snapshot: undefined });
+    expect(await end({ page: silent, statements: untilCount })).toMatchObject(open("record_not_counted"));
+    const empty: Lies["page"] = (record) => ({ ...cutTo(0)(record), snapshot: undefined });
+    expect(await end({ page: empty, statements: untilCount })).toMatchObject(open("record_not_counted"));
+    const tail = await end({});
+    expect(tail).toMatchObject(open("record_tail_not_counted"));
+    expect(tail.detail).toContain("counted to number 2 of 3");
+    const counted: Lies = { page: cutTo(2) };
+    expect(await end(counted)).toMatchObject({ verdict: "valid", status: "pass" });
+    expect(await end({ ...counted, laterSeconds: 7_100 })).toMatchObject({ verdict: "valid" });
+    for (const laterSeconds of [7_300, -400])
+      expect(await end({ ...counted, laterSeconds })).toMatchObject(open("count_not_fresh"));
+  });
+
+  it("finds a snapshot that is hidden under another name, or at whose place the list ends", async () => {
+    const silent: Lies["page"] = (record) => ({ ...cutTo(1)(record), snapshot: undefined });
+    const renamed = (all: LoggedStatement[]) => all.map((one) => ({ ...one, kind: "key_event" as const }));
+    expect(await found({ page: silent, statements: renamed })).toEqual(
+      broken("snapshot", "snapshot_count_mismatch", "sum"),
+    );
+    expect(await found({ statements: untilCount })).toEqual(broken("sum", "sum_list_cut"));
+  });
+
+  it("finds pages of statements that never end", async () => {
+    const some = (all: LoggedStatement[]) => all.slice(0, 1);
+    const lies: Lies[] = [
+      { statements: () => [], pages: (from) => ({ next: from }) },
+      { statements: () => [], pages: (from) => ({ next: from + 1 }) },
+      { statements: some, pages: () => ({ next: 1 }) },
+      { statements: some, pages: (from) => ({ next: from + 5 }) },
+    ];
+    for (const lie of lies) expect(await found(lie)).toEqual(broken("sum", "page_unending"));
+    const [first] = (await read("/v1/log/statements")).statements;
+    // The same again and again: soon more than there are leaves.
+    const renumbered: Lies = {
+      pages: (from) => ({ statements: [{ ...first, number: from }], next: from + 1 }),
+    };
+    expect(await found(renumbered)).toEqual(broken("sum", "page_unending"));
   });
 
   it("finds an entry that is said to be on the other side of the snapshot", async () => {
@@ -210,7 +275,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
       ...all.slice(1),
     ];
     expect(await found({ statements: moved })).toEqual(broken("sum", "sum_statement_invalid"));
-    await expect(check({ statements: (all) => all.slice(1) })).rejects.toThrow(UnreadableError);
+    expect(await found({ statements: (all) => all.slice(1) })).toEqual(broken("sum", "page_unending"));
   });
 
   it("finds a snapshot that was signed and counts a leaf too few: one that is in no record", async () => {
@@ -219,7 +284,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     const { predicate } = JSON.parse(snapshot.statement.payload);
     const trust = parseTrust(await read("/v1/pubkey"));
     const source = { readStatements: async (from: number) => read(`/v1/log/statements?from=${from}`) };
-    const all = await readStatementList(source);
+    const all = (await readStatementList(source)) as ListedStatement[];
     const sum = (covers_size: number, unrecorded: number) => {
       const payload = buildHeadsStatement(buildHeadsTree(rows), { ...predicate, covers_size, unrecorded });
       const sealed = sealStatement(test.app.context.keys.signer, payload);
@@ -258,7 +323,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     expect(await found({})).toEqual([]);
     await makeOne();
     const report = await check();
-    expect(report).toMatchObject({ ok: true, snapshot: { counted: 4 } });
+    expect(report).toMatchObject({ verdict: "valid", snapshot: { counted: 4 } });
     expect(report.checks.find(({ name }) => name === "sum")).toMatchObject({ status: "pass" });
     expect(await found({ page: cutTo(3) })).toEqual(broken("snapshot", "snapshot_mismatch", "sum"));
   });

@@ -1,6 +1,7 @@
 /** Whether a record that was followed is the one that the newest snapshot counts, and whether the snapshot adds up. */
-import { decodeHeadRow, parseHeadsStatement } from "#lib/domain/agent-heads";
+import { decodeHeadRow, parseHeadsStatement, snapshotIntervalSeconds } from "#lib/domain/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/domain/agent-record";
+import { bytesEqual } from "#lib/domain/bytes";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { readableTime } from "#lib/domain/time-words";
 import { checkSnapshot, readSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
@@ -20,6 +21,8 @@ type Checked = Outcome<"fail" | "not_applicable" | "not_run">;
 export interface Counted {
   snapshot: Checked;
   sum: Checked;
+  /** Whether the snapshot counts all that is shown, and is of now. */
+  counted: Checked;
   heads: SignedHeads | null;
 }
 
@@ -39,7 +42,9 @@ async function checkAbsence(
   source: SumSource,
   trust: VerifierTrust,
 ): Promise<Checked> {
-  const newest = (await readStatementList(source)).findLast(({ kind }) => kind === "agent_heads");
+  const all = await readStatementList(source);
+  if (!Array.isArray(all)) return failBy(all);
+  const newest = all.findLast(({ kind }) => kind === "agent_heads");
   const heads = newest === undefined ? null : parseHeadsStatement(newest.payload);
   if (newest === undefined || heads === null) return skip("snapshot_not_made");
   if (findSigner(newest, newest.logOrigin, newest.logIndex, trust) === undefined)
@@ -50,19 +55,50 @@ async function checkAbsence(
     : fail("snapshot_count_mismatch", { counted: 0, number });
 }
 
+/** The list of statements reaches the snapshot itself, and has as many before it as the snapshot says. */
 async function checkSumOf(
-  { rowsPath }: ShownSnapshot,
+  { rowsPath, statement }: ShownSnapshot,
   heads: SignedHeads,
   source: SumSource,
   trust: VerifierTrust,
 ): Promise<Checked> {
-  const [rows, all] = await Promise.all([source.readRows(rowsPath), readStatementList(source)]);
-  return checkSum(heads, rows, all, trust);
+  const { logOrigin, log, payload } = statement;
+  const end = { logOrigin, logIndex: log.index, atMost: heads.earlier_size + log.index + 1 };
+  const [rows, all] = await Promise.all([source.readRows(rowsPath), readStatementList(source, end)]);
+  if (!Array.isArray(all)) return failBy(all);
+  const own = all.at(-1);
+  const isThere = own?.logIndex === log.index && bytesEqual(own.payload, payload);
+  return isThere ? checkSum(heads, rows, all, trust) : fail("sum_list_cut", { index: log.index });
 }
 
+/** A service that is late by one snapshot has left none out. */
+const freshHours = (2 * snapshotIntervalSeconds) / 3_600;
+/** How far this machine's clock may be behind. */
+const aheadSeconds = 300;
+
+/** Whether the count is of now: what came after it is in no count. */
+export function checkFresh({ at }: SignedHeads, nowSeconds: number): Checked {
+  const age = nowSeconds - Date.parse(at) / 1_000;
+  return age > -aheadSeconds && age <= freshHours * 3_600
+    ? pass(`as of ${readableTime(at)}`)
+    : skip("count_not_fresh", { time: readableTime(at), hours: freshHours });
+}
+
+/** Whether the newest signed count ends with the head, and is of now. */
+function checkHead(head: number, counted: number, heads: SignedHeads, nowSeconds: number | null): Checked {
+  if (counted < head)
+    return skip("record_tail_not_counted", { counted, number: head, time: readableTime(heads.at) });
+  const fresh = nowSeconds === null ? null : checkFresh(heads, nowSeconds);
+  if (fresh !== null && fresh.status !== "pass") return fresh;
+  return pass(`to number ${head} of ${head}, as of ${readableTime(heads.at)}`);
+}
+
+const readShown = ({ snapshot }: RecordPage) =>
+  snapshot === undefined ? undefined : readSnapshot({ snapshot });
+
 /** The number that the answer's snapshot names; null if it names none. Not checked yet. */
-export function countedBy({ snapshot }: RecordPage): number | null {
-  const shown = readSnapshot({ snapshot: snapshot ?? null });
+export function countedBy(page: RecordPage): number | null {
+  const shown = readShown(page);
   try {
     return shown === undefined ? null : decodeHeadRow(shown.row).sequence;
   } catch {
@@ -70,35 +106,51 @@ export function countedBy({ snapshot }: RecordPage): number | null {
   }
 }
 
+export interface CountRequest {
+  sumUpTo: number;
+  /** Null for a record that was kept. */
+  nowSeconds: number | null;
+}
+
+const notRun = { ...skip("earlier_check_failed"), status: "not_run" } as const;
+const broken = (snapshot: Checked): Counted => ({ snapshot, sum: notRun, counted: notRun, heads: null });
+
+/** An empty record has no row. That it has none cannot be shown: only the service says what its tag would be. */
+async function checkUncounted(
+  followed: FollowedRecord,
+  source: SumSource,
+  trust: VerifierTrust,
+): Promise<Counted> {
+  const snapshot = await checkAbsence(followed, source, trust);
+  if (snapshot.status === "fail") return broken(snapshot);
+  const number = followed.first.head.sequence;
+  const counted = skip("record_not_counted", { number });
+  return { snapshot, sum: skip("snapshot_not_made"), counted, heads: null };
+}
+
 export async function checkCounted(
   followed: FollowedRecord,
   source: SumSource,
   trust: VerifierTrust,
-  sumUpTo: number,
+  { sumUpTo, nowSeconds }: CountRequest,
 ): Promise<Counted> {
   const { first, entries, atSnapshot } = followed;
-  const { agentId } = first;
-  const shown = first.snapshot === undefined ? undefined : readSnapshot({ snapshot: first.snapshot });
-  const notRun = { ...skip("earlier_check_failed"), status: "not_run" } as const;
-  if (shown === undefined) {
-    const snapshot = await checkAbsence(followed, source, trust);
-    return { snapshot, sum: snapshot.status === "fail" ? notRun : skip("snapshot_not_made"), heads: null };
-  }
-  const found = checkSnapshot(shown, agentId, trust);
-  if (!found.ok) return { snapshot: failBy(found), sum: notRun, heads: null };
+  const shown = readShown(first);
+  if (shown === undefined) return checkUncounted(followed, source, trust);
+  const found = checkSnapshot(shown, first.agentId, trust);
+  if (!found.ok) return broken(failBy(found));
   const { heads, row } = found;
   if (atSnapshot === null || !isSameHead(atSnapshot, row))
-    return { snapshot: fail("snapshot_mismatch", { number: row.sequence }), sum: notRun, heads: null };
-  const number = findMiscounted(entries, heads, row.sequence);
-  if (number !== undefined) {
-    const counted = row.sequence;
-    return { snapshot: fail("snapshot_count_mismatch", { counted, number }), sum: notRun, heads: null };
-  }
+    return broken(fail("snapshot_mismatch", { number: row.sequence }));
+  const counted = row.sequence;
+  const number = findMiscounted(entries, heads, counted);
+  if (number !== undefined) return broken(fail("snapshot_count_mismatch", { counted, number }));
   return {
     snapshot: pass(
-      `number ${row.sequence} is in the snapshot of ${readableTime(heads.at)}, at ${heads.covers_size} leaves`,
+      `number ${counted} is in the snapshot of ${readableTime(heads.at)}, at ${heads.covers_size} leaves`,
     ),
     sum: heads.agents <= sumUpTo ? await checkSumOf(shown, heads, source, trust) : skip("sum_not_run"),
+    counted: checkHead(first.head.sequence, counted, heads, nowSeconds),
     heads,
   };
 }

@@ -5,7 +5,7 @@
  */
 import { bytesEqual, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { filesIn, numberedFile, packFiles } from "#lib/domain/pack-files";
+import { numberedFile, packFiles } from "#lib/domain/pack-files";
 import {
   describePack,
   encodeManifest,
@@ -73,19 +73,20 @@ async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust
     {
       readPage: async (from) => {
         const page = pack.readJson(numberedFile("record", from));
-        for (const { sequence, payloadHash } of readRecordPage(page, from).entries)
+        for (const { sequence, payloadHash } of readRecordPage(page).entries)
           listed.set(sequence, payloadHash);
         return page;
       },
       readAnswer: async (id) => utf8Decode(pack.read(read.answers.get(id) ?? packFiles.newest)),
-      readRows: async () => pack.read(packFiles.rows),
+      readRows: async () => (pack.has(packFiles.rows) ? pack.read(packFiles.rows) : null),
       readStatements: async (from) => pack.readJson(numberedFile("statements", from)),
     },
     trust,
-    { held: read.held, sumUpTo: pack.has(packFiles.rows) ? Number.POSITIVE_INFINITY : 0 },
+    { held: read.held, nowSeconds: null },
   );
   const checks = report.checks
-    .filter(({ name }) => name !== "receipts")
+    // What the count must reach is the period's end.
+    .filter(({ name }) => name !== "receipts" && name !== "counted")
     .map(({ name, ...outcome }): PackCheck => ({ name: `record ${name}`, ...outcome }));
   const foreign = [...read.hashes].find(([number, hash]) => !isSame(listed.get(number), hash));
   if (foreign === undefined) return checks;
@@ -130,7 +131,7 @@ function compareProgram(pack: OpenPack, program: Uint8Array | null): PackCheck {
 
 function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
   const isFailed = facts === null || checks.some(({ status }) => status === "fail" || status === "not_run");
-  const own = new Set(["attestations", "decisions", "period", "verifier"]);
+  const own = new Set(["attestations", "decisions", "record snapshot", "period", "verifier"]);
   const isOpen = checks.some(({ name, status }) => status === "not_applicable" && own.has(name));
   const whole = isOpen ? "incomplete" : "valid";
   return { checks, facts: isFailed ? null : facts, verdict: isFailed ? "invalid" : whole };
@@ -141,20 +142,20 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const checkpoints = createCheckpointList(trust);
   const { read, fault } = await readEntries(pack, trust, checkpoints.add, request.onProgress ?? (() => {}));
   if (fault !== null) return judge([fault], null);
-  const pages = filesIn("record", pack.names);
-  const [firstPage, lastPage] = [pages[0], pages.at(-1)].map((name) => pack.readJson(name ?? ""));
-  if (firstPage === undefined || lastPage === undefined) throw new UnreadableError("the record is missing");
+  const firstPage = pack.readJson(numberedFile("record", 1));
   const { before, after, entries } = read;
   const period = readPeriod(pack.manifest);
   const hasRows = pack.has(packFiles.rows);
-  const facts = describePack({ period, firstPage, lastPage, before, after, entries, hasRows });
+  const facts = describePack({ period, firstPage, before, after, entries, hasRows });
   const log = pack.readJson(packFiles.log);
-  const growth = checkpoints.add(pages[0] ?? "", firstPage) ?? checkpoints.add(packFiles.log, log);
+  const growth = checkpoints.add(numberedFile("record", 1), firstPage) ?? checkpoints.add(packFiles.log, log);
+  const record = await checkRecordOf(pack, read, trust);
+  const isCounted = record.some(({ name, status }) => name === "record snapshot" && status === "pass");
   return judge(
     [
       ...describeEntries(read),
-      ...(await checkRecordOf(pack, read, trust)),
-      checkPeriod(read, facts.record.head, period),
+      ...record,
+      checkPeriod(read, facts, isCounted),
       growth ?? checkpoints.judge(log),
       ...compareWords(pack, facts, read),
       compareProgram(pack, request.program),

@@ -11,6 +11,7 @@ import { UnreadableError } from "./read-json";
 import { parseTrust, type VerifierTrust } from "./trust";
 
 const slug = "watched-bot";
+const nowSeconds = Math.floor(Date.now() / 1_000);
 /** Of a service that has made no snapshot yet. */
 const unasked = {
   readRows: () => Promise.reject(new Error("not asked for")),
@@ -46,10 +47,13 @@ describe("the record of an agent, as an outsider follows it", () => {
     ...unasked,
   });
   const check = (lie: Lie = (record) => record, receipts: number[] = []) =>
-    checkRecord(sourceWith(lie), trust, { receipts: receipts.map((number) => held.get(number) ?? "") });
+    checkRecord(sourceWith(lie), trust, {
+      nowSeconds,
+      receipts: receipts.map((number) => held.get(number) ?? ""),
+    });
   const failed = async (...given: Parameters<typeof check>) => {
-    const { checks, ok } = await check(...given);
-    expect(ok).toBe(false);
+    const { checks, verdict } = await check(...given);
+    expect(verdict).toBe("invalid");
     return checks.filter(({ status }) => status === "fail").map(({ name, reason }) => `${name}: ${reason}`);
   };
   const without = (entries: RecordEntry[], number: number) =>
@@ -87,9 +91,10 @@ describe("the record of an agent, as an outsider follows it", () => {
       ["newest_signed", "pass"],
       ["snapshot", "not_applicable"],
       ["sum", "not_applicable"],
+      ["counted", "not_applicable"],
       ["receipts", "pass"],
     ]);
-    expect(report).toMatchObject({ slug, ok: true, claimed: 8, head: { sequence: 8 } });
+    expect(report).toMatchObject({ slug, verdict: "incomplete", claimed: 8, head: { sequence: 8 } });
     expect(report.marks).toEqual([
       "public",
       "private",
@@ -137,7 +142,7 @@ describe("the record of an agent, as an outsider follows it", () => {
   it("finds a tail that was cut, by its head, and if that was cut too, by a receipt", async () => {
     const cut: Lie = (record) => ({ ...record, entries: without(record.entries, 8) });
     expect(await failed(cut)).toEqual(["head: record_head_mismatch"]);
-    expect((await check((record) => withHead(cut(record)))).ok).toBe(true);
+    expect((await check((record) => withHead(cut(record)))).verdict).toBe("incomplete");
     expect(await failed((record) => withHead(cut(record)), [8])).toEqual(["receipts: record_entry_absent"]);
   });
 
@@ -156,7 +161,7 @@ describe("the record of an agent, as an outsider follows it", () => {
     const { checks } = await checkRecord(
       sourceWith((record) => record),
       trust,
-      { receipts: [changed] },
+      { nowSeconds, receipts: [changed] },
     );
     expect(checks.at(-1)).toMatchObject({ status: "fail", reason: "record_receipt_invalid" });
     const other = await test.call("POST", "/v1/attest", {
@@ -166,14 +171,43 @@ describe("the record of an agent, as an outsider follows it", () => {
     const report = await checkRecord(
       sourceWith((record) => record),
       trust,
-      { receipts: [JSON.stringify(other.body)] },
+      { nowSeconds, receipts: [JSON.stringify(other.body)] },
     );
-    expect(report.ok).toBe(false);
+    expect(report.verdict).toBe("invalid");
+  });
+
+  it("ends at the head that the first page states, however the pages go on", async () => {
+    const honest = await read(`/v1/agent/${slug}/record`);
+    const asked: number[] = [];
+    const follow = async (lie: (from: number) => object) => {
+      asked.length = 0;
+      const readPage = async (from: number) => {
+        asked.push(from);
+        const entries = honest.entries.slice(from - 1, from + 2);
+        return { ...honest, entries, next: from + entries.length, ...lie(from) };
+      };
+      const source = { ...sourceWith((record) => record), readPage };
+      const { checks } = await checkRecord(source, trust, { nowSeconds });
+      return checks[0]?.reason ?? checks[0]?.status;
+    };
+    expect(await follow(() => ({}))).toBe("pass");
+    // A record that grows faster than it is read.
+    expect(await follow((from) => ({ head: { ...honest.head, sequence: 8 + from - 1 } }))).toBe("pass");
+    expect(asked).toEqual([1, 4, 7]);
+    const endless = [
+      (from: number) => ({ entries: [], next: from }),
+      (from: number) => ({ entries: [], next: from + 1 }),
+      () => ({ next: 1 }),
+      (from: number) => (from === 1 ? { next: 5 } : {}),
+      (from: number) => ({ next: from === 1 ? 4 : 4_711 }),
+    ];
+    for (const lie of endless) expect(await follow(lie)).toBe("page_unending");
+    expect(asked).toEqual([1, 4]);
   });
 
   it("refuses to read what is no record", async () => {
     for (const broken of [
-      { next: 1 },
+      { next: "1" },
       { entries: {} },
       { head: {} },
       { entries: [{ sequence: 1 }] },
@@ -184,7 +218,7 @@ describe("the record of an agent, as an outsider follows it", () => {
         readAnswer: () => Promise.reject(new Error("not asked for")),
         ...unasked,
       };
-      await expect(checkRecord(source, trust)).rejects.toThrow(UnreadableError);
+      await expect(checkRecord(source, trust, { nowSeconds })).rejects.toThrow(UnreadableError);
     }
   });
 });

@@ -4,14 +4,11 @@
  */
 import type { RecordHead } from "#lib/domain/agent-record";
 import { bytesEqual, hexEncode } from "#lib/domain/bytes";
-import { isJsonObject } from "#lib/domain/canonical-json";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { type RecordWalk, type SignedEntry, walkRecord } from "#lib/domain/record-walk";
-import type { Counted } from "./check-counted";
 import type { SumSource } from "./check-sum";
 import { parseReceipt } from "./parse-receipt";
-import { readObject, UnreadableError } from "./read-json";
-import { type RecordEntry, type RecordMark, type RecordPage, readRecordPage } from "./record-pages";
+import { type RecordEntry, type RecordMark, type RecordPage, readRecordPages } from "./record-pages";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
@@ -24,6 +21,8 @@ export interface RecordSource extends SumSource {
 }
 
 export interface RecordRequest {
+  /** Against which the last signed count is fresh or old; null for a record that was kept. */
+  nowSeconds: number | null;
   /** Texts of receipts that must be in the record. */
   receipts?: readonly string[];
   /** What somebody can prove of entries besides. */
@@ -45,7 +44,8 @@ export interface RecordReport {
   snapshot: { coversSize: number; at: string; agents: number; counted: number } | null;
   /** In the order of the record, up to a fault. */
   marks: RecordMark[];
-  ok: boolean;
+  /** `incomplete`: nothing failed, and no fresh signed count says that this is all. */
+  verdict: "valid" | "invalid" | "incomplete";
 }
 
 export interface ReadReceipt {
@@ -62,12 +62,14 @@ async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadRece
   return { signed: place ? { place, payloadHash } : null, ok: report.verdict === "valid" };
 }
 
+/** What checks a snapshot is loaded with the record, and not with the page. */
+const loadCounting = () => import("./check-counted");
+
 interface Followed {
   walk: RecordWalk;
   marks: RecordMark[];
   entries: RecordEntry[];
   first: RecordPage;
-  last: RecordPage;
   /** The head at the number that the snapshot names; null if the entries do not lead there. */
   atSnapshot: RecordHead | null;
   /** The newest public attestation, and the head before it. */
@@ -80,17 +82,20 @@ async function follow(
   held: ReadonlyMap<number, SignedEntry>,
   onProgress: RecordRequest["onProgress"],
 ): Promise<Followed> {
-  let page = readRecordPage(await source.readPage(1), 1);
-  const { agentId } = page;
-  const walk = walkRecord(agentId);
-  const first = page;
-  const counting = first.snapshot === undefined ? null : await import("./check-counted");
-  const counted = counting?.countedBy(first) ?? null;
-  const nothing = { marks: [], entries: [], newest: null, atSnapshot: null, fault: null };
-  const followed: Followed = { ...nothing, walk, first, last: page };
-  for (;;) {
+  const { countedBy } = await loadCounting();
+  let followed: Followed | null = null;
+  let counted: number | null = null;
+  for await (const page of readRecordPages(source.readPage)) {
+    if ("problem" in page) return { ...(followed as Followed), fault: failBy(page) };
+    if (followed === null) {
+      const nothing = { marks: [], entries: [], newest: null, atSnapshot: null, fault: null };
+      followed = { ...nothing, walk: walkRecord(page.agentId), first: page };
+      counted = countedBy(page);
+    }
+    const { walk, first } = followed;
     for (const entry of page.entries) {
       const before = walk.head();
+      if (before.sequence === first.head.sequence) break;
       const fault = walk.add(entry, held.get(entry.sequence));
       if (fault !== null) return { ...followed, fault: failBy(fault) };
       followed.marks.push(entry.mark);
@@ -98,13 +103,9 @@ async function follow(
       if (entry.sequence === counted) followed.atSnapshot = walk.head();
       if (entry.mark === "public") followed.newest = { entry, before };
     }
-    onProgress?.(walk.head().sequence, page.head.sequence);
-    if (page.next === null) return followed;
-    const from = page.next;
-    page = readRecordPage(await source.readPage(from), from);
-    if (page.agentId !== agentId) throw new UnreadableError("agent_id: differs from page to page");
-    followed.last = page;
+    onProgress?.(walk.head().sequence, first.head.sequence);
   }
+  return followed as Followed;
 }
 
 /** A signature over the newest public attestation is one over every link before it. */
@@ -124,39 +125,22 @@ async function checkNewest(
     : fail("record_broken", { number: number - 1 });
 }
 
-/** Whether the service lists a snapshot. What checks one is loaded then and not before. */
-async function listsSnapshot(source: RecordSource): Promise<boolean> {
-  for (let from: unknown = 1; typeof from === "number"; ) {
-    const { statements, next } = readObject(await source.readStatements(from));
-    const listed = Array.isArray(statements) ? statements.filter(isJsonObject) : [];
-    if (listed.some(({ kind }) => kind === "agent_heads")) return true;
-    from = typeof next === "number" && next > from ? next : null;
-  }
-  return false;
-}
-
-async function checkCount(
-  followed: Followed,
-  source: RecordSource,
-  trust: VerifierTrust,
-  sumUpTo: number,
-): Promise<Counted> {
-  const notMade = skip("snapshot_not_made");
-  if (followed.first.snapshot === undefined && !(await listsSnapshot(source)))
-    return { snapshot: notMade, sum: notMade, heads: null };
-  const { checkCounted } = await import("./check-counted");
-  return checkCounted(followed, source, trust, sumUpTo);
-}
-
 /** Browsers have none, and load nothing for it. */
 async function compareReceipts(
-  { walk, last }: Followed,
+  { walk, first }: Followed,
   read: readonly ReadReceipt[],
   held: ReadonlyMap<number, SignedEntry>,
 ): Promise<Outcome> {
   if (read.length === 0) return skip("record_no_receipts");
   const { checkReceipts } = await import("./check-receipts");
-  return checkReceipts(last.agentId, walk.head().sequence, read, held);
+  return checkReceipts(first.agentId, walk.head().sequence, read, held);
+}
+
+const isOpen = ({ name, status }: VerifierCheck) => name === "counted" && status !== "pass";
+
+function judge(checks: readonly VerifierCheck[]): RecordReport["verdict"] {
+  if (checks.some(({ status }) => status === "fail")) return "invalid";
+  return checks.some(isOpen) ? "incomplete" : "valid";
 }
 
 /** Throws UnreadableError for what is no record at all. */
@@ -164,11 +148,12 @@ export async function checkRecord(
   source: RecordSource,
   trust: VerifierTrust,
   {
+    nowSeconds,
     receipts = [],
     held: known = new Map(),
     onProgress,
     sumUpTo = Number.POSITIVE_INFINITY,
-  }: RecordRequest = {},
+  }: RecordRequest,
 ): Promise<RecordReport> {
   const read = await Promise.all(receipts.map((text) => readReceipt(text, trust)));
   const held = new Map([
@@ -176,15 +161,16 @@ export async function checkRecord(
     ...read.flatMap(({ signed }) => (signed ? [[signed.place.sequence, signed] as const] : [])),
   ]);
   const followed = await follow(source, held, onProgress);
-  const { walk, marks, last, fault } = followed;
+  const { walk, marks, first, fault } = followed;
   const head = walk.head();
-  const ended = fault === null ? walk.end(last.head) : null;
+  const ended = fault === null ? walk.end(first.head) : null;
   const entries = fault ?? pass(`numbers 1 to ${head.sequence}, without a gap and in the order of the log`);
   const notRun = { ...skip("earlier_check_failed"), status: "not_run" } as const;
   const isWhole = fault === null && ended === null;
+  const { checkCounted } = await loadCounting();
   const { heads, ...counted } = isWhole
-    ? await checkCount(followed, source, trust, sumUpTo)
-    : { heads: null, snapshot: notRun, sum: notRun };
+    ? await checkCounted(followed, source, trust, { sumUpTo, nowSeconds })
+    : { heads: null, snapshot: notRun, sum: notRun, counted: notRun };
   const checks: VerifierCheck[] = [
     { name: "entries", ...entries },
     {
@@ -194,13 +180,14 @@ export async function checkRecord(
     { name: "newest_signed", ...(isWhole ? await checkNewest(followed, source, trust) : notRun) },
     { name: "snapshot", ...counted.snapshot },
     { name: "sum", ...counted.sum },
+    { name: "counted", ...counted.counted },
     { name: "receipts", ...(isWhole ? await compareReceipts(followed, read, held) : notRun) },
   ];
   return {
-    slug: last.slug,
-    agentId: last.agentId,
+    slug: first.slug,
+    agentId: first.agentId,
     head: { sequence: head.sequence, link: hexEncode(head.link) },
-    claimed: last.head.sequence,
+    claimed: first.head.sequence,
     checks,
     snapshot: heads && {
       coversSize: heads.covers_size,
@@ -209,6 +196,6 @@ export async function checkRecord(
       counted: followed.atSnapshot?.sequence ?? 0,
     },
     marks,
-    ok: checks.every(({ status }) => status !== "fail"),
+    verdict: judge(checks),
   };
 }

@@ -4,8 +4,13 @@
  */
 import { addsUp, buildHeadsTree, isOfStatement, parseHeadsStatement } from "#lib/domain/agent-heads";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { fail, type Outcome, pass } from "#lib/domain/outcome";
-import { EPOCH_PREDICATE, parseCanonical } from "#lib/domain/statement";
+import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/domain/outcome";
+import {
+  AGENT_HEADS_PREDICATE,
+  EPOCH_PREDICATE,
+  KEY_EVENT_PREDICATE,
+  parseCanonical,
+} from "#lib/domain/statement";
 import type { SignedHeads } from "./check-snapshot";
 import { readObject, requireIndex, requireText, UnreadableError } from "./read-json";
 import { findMaker, readSignedStatement, type SignedStatement } from "./signed-statement";
@@ -18,41 +23,61 @@ export interface ListedStatement extends SignedStatement {
 }
 
 export interface SumSource {
-  /** GET /log/agent-heads/:covers_size, by the path that the snapshot names. */
-  readRows(path: string): Promise<Uint8Array>;
+  /** GET /log/agent-heads/:covers_size, by the path that the snapshot names; null if a kept record has none. */
+  readRows(path: string): Promise<Uint8Array | null>;
   /** GET /v1/log/statements from this number on, as text or parsed. */
   readStatements(from: number): Promise<unknown>;
 }
 
+const kinds: Record<string, string> = {
+  [KEY_EVENT_PREDICATE]: "key_event",
+  [EPOCH_PREDICATE]: "epoch",
+  [AGENT_HEADS_PREDICATE]: "agent_heads",
+};
+
+/** What kind it is of, its signed bytes say: a snapshot under another name would be one that nobody looks at. */
 function readListed(json: JsonObject): ListedStatement {
+  const signed = readSignedStatement(json);
+  const kind = kinds[String(parseCanonical(signed.payload)?.["predicateType"])] ?? "unknown";
   return {
-    ...readSignedStatement(json),
-    kind: requireText(json, "kind"),
+    ...signed,
+    kind,
     logOrigin: requireText(json, "log_origin"),
     logIndex: requireIndex(json, "log_index"),
   };
 }
 
-/** All statements from this number on, in the order of the log, numbered without a gap. */
+/** A statement's place, and how many there may be up to it. */
+export interface ListEnd {
+  logOrigin: string;
+  logIndex: number;
+  atMost: number;
+}
+
+/**
+ * All statements, or those up to the end, in the order of the log and numbered without a gap. The server may never want
+ * to end, so each page must bring one and lead on.
+ */
 export async function readStatementList(
   source: Pick<SumSource, "readStatements">,
-  first = 1,
-): Promise<ListedStatement[]> {
+  end?: ListEnd,
+): Promise<ListedStatement[] | Fault> {
   const all: ListedStatement[] = [];
-  for (let from: number | null = first; from !== null; ) {
+  for (let from = 1; ; ) {
     const { statements, next } = readObject(await source.readStatements(from));
     if (!Array.isArray(statements) || !statements.every(isJsonObject))
       throw new UnreadableError("statements: expected a list of objects");
     for (const statement of statements) {
-      if (requireIndex(statement, "number") !== first + all.length)
-        throw new UnreadableError("statements: their numbers have a gap");
-      all.push(readListed(statement));
+      const listed = readListed(statement);
+      if (requireIndex(statement, "number") !== all.length + 1 || all.length === end?.atMost)
+        return fault("page_unending", { from });
+      all.push(listed);
+      if (listed.logOrigin === end?.logOrigin && listed.logIndex >= end.logIndex) return all;
     }
-    if (next !== null && next !== first + all.length)
-      throw new UnreadableError("next: expected the next number or null");
+    if (next === null) return all;
+    if (next !== all.length + 1 || statements.length === 0) return fault("page_unending", { from });
     from = next;
   }
-  return all;
 }
 
 /** Those of earlier logs and of the snapshot's own below its size. */
@@ -85,14 +110,14 @@ function findBroken(all: readonly ListedStatement[], trust: VerifierTrust): numb
   });
 }
 
-/** `rows`: the file of the snapshot; `all`: the whole list of statements, as it is shown. */
+/** `rows`: the file of the snapshot, if it is there; `all`: the list of statements, as it is shown, or to the snapshot. */
 export function checkSum(
   heads: SignedHeads,
-  rows: Uint8Array,
+  rows: Uint8Array | null,
   all: readonly ListedStatement[],
   trust: VerifierTrust,
 ): Outcome {
-  if (!isTreeOf(rows, heads)) return fail("sum_rows_mismatch");
+  if (rows !== null && !isTreeOf(rows, heads)) return fail("sum_rows_mismatch");
   const broken = findBroken(all, trust);
   if (broken >= 0) return fail("sum_statement_invalid", { number: broken + 1 });
   const below = statementsBelow(all, heads);
@@ -108,6 +133,7 @@ export function checkSum(
       leaves: found.earlier_size + heads.covers_size,
       counted: heads.entries + below.length + heads.unrecorded,
     });
+  if (rows === null) return skip("sum_not_run");
   return pass(
     `${found.earlier_size + heads.covers_size} leaves: ${heads.entries} in ${heads.agents} records, ${below.length} statements of the service, ${heads.unrecorded} older than records`,
   );

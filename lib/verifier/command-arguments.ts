@@ -1,5 +1,12 @@
 /** The arguments of the command line. Unknown options and missing values are usage errors, never ignored. */
-import { type CommandLine, readCommandLine, UsageError, unexpectedWords } from "#lib/domain/command-words";
+import {
+  type CommandLine,
+  readCommandLine,
+  single,
+  UsageError,
+  unexpectedWords,
+} from "#lib/domain/command-words";
+import type { Verdict } from "./report";
 
 /** As {@link usage} calls it. */
 export const verifierProgram = "node verify.mjs";
@@ -35,6 +42,8 @@ What to verify
   --witness-url URL monitor: what this witness has cosigned last must be part of the log; can be repeated
   --proof FILE      record, monitor: where to write what was found (default: countersign-proof.json)
   --log-url URL     log check: read checkpoint and tiles below this address, such as an exported copy
+  --deadline SECONDS   record, monitor, log check: end with exit code 1 after this long, whatever the service answers
+                    (default 600; log check 86400)
   --all             log check: read every entry and recompute every hash of the tree
   --json            print the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
@@ -44,13 +53,16 @@ Exit codes
   0  authentic: every check passed, with or without warnings
   1  a check failed; for a proof: it proves nothing
   2  wrong usage, or unreadable input
-  3  nothing failed, but the file is incomplete (private or erased content, a bundle without its authorization, a pack
+  3  nothing failed, but no fresh signed count says that a record, or a pack's period, is complete ("not counted"); or
+     the file is incomplete (private or erased content, a bundle without its authorization, a pack
      with another verifier than the one that runs), or the World Chain node did not answer; for a proof: only its writer
      saw it
   4  with --fail-on-warnings, instead of 0 and 3: no check failed, but there is a warning, for example an unregistered
      tool or an approval that is only asserted
   7  the service could not be reached, or is busy
 `;
+
+export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
 
 const valued = [
   "keys",
@@ -70,6 +82,7 @@ const valued = [
   "proof",
   "world-chain-rpc",
   "log-url",
+  "deadline",
 ] as const;
 const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
 type Valued = (typeof valued)[number];
@@ -105,6 +118,18 @@ const forms: Record<string, string> = {
   proof: "proof <file>",
   pack: "pack <file>",
 };
+
+const usualDeadline = 600;
+const longDeadline = 86_400;
+
+/** Seconds: the service that answers may never want to end. */
+export function readDeadline(args: Arguments): number {
+  const text = single(args, "deadline");
+  if (text === undefined) return args.command === "log-check" ? longDeadline : usualDeadline;
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new UsageError("--deadline: must be a whole number of seconds from 1");
+  return Number(text);
+}
 
 function readCommand(words: string[], isHelp: boolean): Command {
   if (isHelp) return { command: "help", target: "", slug: "" };

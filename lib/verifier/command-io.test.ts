@@ -1,7 +1,7 @@
 /** The verifier reads from servers that it does not trust to end their answers. */
 import { describe, expect, it } from "vitest";
 import { WorldChainError } from "#lib/domain/world-chain-calls";
-import { type CommandIo, callNode, fetchBytes } from "./command-io";
+import { type CommandIo, callNode, DeadlineError, fetchBytes, withDeadline } from "./command-io";
 import { UnreadableError } from "./read-json";
 
 /** Answers without end, in chunks of a megabyte; `read` is how many were asked for. */
@@ -22,6 +22,55 @@ function serveEndlessly(status: number) {
   const io = { fetch: async () => new Response(body(), { status }) } as unknown as CommandIo;
   return { io, served };
 }
+
+describe("a run's deadline", () => {
+  const begin = (fetch: CommandIo["fetch"]) => {
+    const clock = { nowSeconds: 1_000 };
+    const io = withDeadline({ fetch, nowSeconds: () => clock.nowSeconds } as CommandIo, 60);
+    return { clock, read: () => fetchBytes(io, "https://log.example/checkpoint") };
+  };
+
+  it("ends it, however quickly each answer comes", async () => {
+    const { clock, read } = begin(async () => new Response("{}"));
+    await read();
+    clock.nowSeconds = 1_059;
+    await read();
+    clock.nowSeconds = 1_060;
+    await expect(read()).rejects.toThrow(DeadlineError);
+  });
+
+  it("ends it while an answer, or its end, is waited for", async () => {
+    for (const body of [undefined, new ReadableStream()]) {
+      const { clock, read } = begin(async (_, init) => {
+        const { signal } = init ?? {};
+        if (body !== undefined) {
+          clock.nowSeconds = 1_060;
+          return new Response(
+            new ReadableStream({ pull: (controller) => controller.error(new Error("cut")) }),
+          );
+        }
+        return new Promise((_resolve, reject) => {
+          signal?.addEventListener("abort", () => {
+            clock.nowSeconds = 1_060;
+            reject(signal.reason);
+          });
+        });
+      });
+      clock.nowSeconds = 1_059;
+      await expect(read()).rejects.toThrow(DeadlineError);
+    }
+  });
+
+  it("is waited for no longer than it lasts, if the service asks for patience", async () => {
+    const { clock, read } = begin(async () => {
+      clock.nowSeconds = Math.max(1_059, clock.nowSeconds + 1);
+      return new Response("", { status: 503, headers: { "retry-after": "60" } });
+    });
+    const begun = performance.now();
+    await expect(read()).rejects.toThrow(DeadlineError);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+});
 
 describe("an answer without end", () => {
   it("of the service is refused at 64 MiB", async () => {

@@ -23,6 +23,25 @@ export interface CommandIo {
   /** COUNTERSIGN_API_KEY */
   apiKey: string | undefined;
   nowSeconds(): number;
+  /** When the run ends, whatever is answered, by {@link nowSeconds}. */
+  endsAt?: number;
+}
+
+/** The service kept the run from ending. */
+export class DeadlineError extends Error {}
+
+export const withDeadline = (io: CommandIo, seconds: number): CommandIo => ({
+  ...io,
+  endsAt: io.nowSeconds() + seconds,
+});
+
+/** Throws DeadlineError if none is left. */
+function requireTime(io: CommandIo): number {
+  const leftMs = io.endsAt === undefined ? timeoutMs : (io.endsAt - io.nowSeconds()) * 1_000;
+  if (leftMs > 0) return leftMs;
+  throw new DeadlineError(
+    "the run was ended at its deadline: the service is slow, or kept it from ending (--deadline SECONDS gives it longer)",
+  );
 }
 
 /** Says nothing of what was asked for: the service did not answer, or has no time. */
@@ -43,7 +62,7 @@ export async function fetchBytes(
 ): Promise<Uint8Array> {
   const response = await fetchPatiently(io, url, headers);
   if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}${await readReason(response)}`);
-  return readBody(url, response);
+  return readBody(io, url, response);
 }
 
 /** Undefined for 404. */
@@ -51,11 +70,12 @@ export async function fetchBytesIfThere(io: CommandIo, url: string): Promise<Uin
   const response = await fetchPatiently(io, url, {});
   if (response.status === 404) return undefined;
   if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}`);
-  return readBody(url, response);
+  return readBody(io, url, response);
 }
 
-async function readBody(url: string, response: Response): Promise<Uint8Array> {
+async function readBody(io: CommandIo, url: string, response: Response): Promise<Uint8Array> {
   const bytes = await readAtMost(response.body, maxAnswerBytes).catch(() => {
+    requireTime(io);
     throw new UnreadableError(`${url}: the answer broke off`);
   });
   if (bytes === null) throw new UnreadableError(`${url}: the answer has more than ${maxAnswerBytes} bytes`);
@@ -69,9 +89,14 @@ async function fetchPatiently(
 ): Promise<Response> {
   for (let tries = 1; ; tries += 1) {
     let response: Response;
+    const leftMs = requireTime(io);
     try {
-      response = await io.fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) });
+      response = await io.fetch(url, {
+        headers,
+        signal: AbortSignal.timeout(Math.min(timeoutMs, leftMs)),
+      });
     } catch (error) {
+      requireTime(io);
       const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
       throw new UnreachableError(`${url}: could not be fetched${cause}`);
     }
@@ -80,7 +105,8 @@ async function fetchPatiently(
       throw new UnreachableError(`${url}: HTTP ${response.status} after ${tries} tries`);
     if (!isBusy) return response;
     const seconds = Number(response.headers.get("retry-after") ?? "1");
-    await new Promise((done) => setTimeout(done, Math.min(60, Math.max(1, seconds || 1)) * 1000));
+    const pauseMs = Math.min(60, Math.max(1, seconds || 1)) * 1_000;
+    await new Promise((done) => setTimeout(done, Math.min(pauseMs, requireTime(io))));
   }
 }
 

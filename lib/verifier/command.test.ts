@@ -7,8 +7,10 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serveDirectly } from "#lib/app/serve";
+import { mergeHeads } from "#lib/domain/agent-heads";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { makeVerifierKey } from "#lib/domain/signed-note";
+import { makeSnapshot } from "#lib/log/agent-heads";
 import { startTestApp, type TestApp } from "#support/app";
 import { type CommandRun, expectExit, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
@@ -93,16 +95,18 @@ describe("verify.mjs", () => {
 
   it("follows an agent's record, and says in words whether it is complete", async () => {
     await writeJson("receipt.json", plain);
-    const record = await verifyHere(
-      "record",
-      base,
-      "invoice-bot",
-      "--receipt",
-      "receipt.json",
-      "--keys",
-      "keys.json",
+    const follow = () =>
+      verifyHere("record", base, "invoice-bot", "--receipt", "receipt.json", "--keys", "keys.json");
+    const uncounted = await follow();
+    expect(uncounted.out).toMatch(
+      /not everything is counted: no signed count shows that number \d+ is the last/,
     );
-    expect(record.out).toMatch(/The record is complete: (\d+) of \1 entries, none missing, none moved\./);
+    expectExit(uncounted, 3);
+    await makeSnapshot({ ...test.app.context, merge: async (...heads) => mergeHeads(...heads) });
+    const record = await follow();
+    expect(record.out).toMatch(
+      /The record is complete: (\d+) of \1 entries, none missing, none moved, as counted at 20.* UTC\./,
+    );
     expect(record.out).toContain("the receipt is in the record");
     expectExit(record, 0);
     await writeJson("other.json", { ...plain, payload_hash: hidden.payload_hash });

@@ -11,7 +11,8 @@ import {
   mergeHeads,
   rowAt,
 } from "#lib/domain/agent-heads";
-import { base64Encode, concatBytes, utf8Decode, utf8Encode } from "#lib/domain/bytes";
+import { emptyRecord, extendRecord } from "#lib/domain/agent-record";
+import { base64Encode, concatBytes, hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
 import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
 import { signCheckpoint } from "#lib/domain/checkpoint";
 import { makeVerifierKey } from "#lib/domain/signed-note";
@@ -34,6 +35,8 @@ describe("verify.mjs monitor, record and proof", () => {
   let test: TestApp;
   let key: string;
   const files = new Map<string, string>();
+  /** Of the outsider's clock. */
+  let laterSeconds = 0;
 
   const attest = async (agent_slug: string, more: object = {}) => {
     const body = { agent_slug, action: "Paid", inputs_hash: "abc", ...more };
@@ -70,7 +73,7 @@ describe("verify.mjs monitor, record and proof", () => {
       tell: (text) => printed.push(text),
       progress: undefined,
       apiKey: undefined,
-      nowSeconds: () => 1_795_253_000,
+      nowSeconds: () => Math.floor(Date.now() / 1_000) + laterSeconds,
     });
     return { code, out: printed.join("") };
   };
@@ -123,17 +126,88 @@ describe("verify.mjs monitor, record and proof", () => {
 
   it("holds from one run to the next while everything grows", async () => {
     const first = await monitor();
-    expect(first.out).toContain("The service holds.");
-    expect(first.code).toBe(0);
+    expect(first.out).toContain(
+      "the service has signed no count of this log yet: its records are not counted; watched-bot: ",
+    );
+    expect(first.code).toBe(3);
     await snapshot();
-    expect((await monitor()).code).toBe(0);
+    const second = await monitor();
+    expect(second.out).toContain("The service holds.");
+    expect(second.code).toBe(0);
     await attest("watched-bot");
+    const early = await monitor();
+    expect([early.code, early.out]).toEqual([3, expect.stringContaining("counted to number 3 of 4")]);
     await snapshot();
     const third = await monitor();
     expect(third.out).toMatch(/pass {2}growth/);
     expect(third.out).toMatch(/pass {2}watched-bot snapshot/);
     expect(third.code).toBe(0);
     expect(files.has("countersign-proof.json")).toBe(false);
+  });
+
+  it("is open, and says since when, where the last count is older than two intervals", async () => {
+    const before = files.get("countersign-monitor.json");
+    laterSeconds = 7_300;
+    const [watched, followed] = [await monitor(), await verify(["record", base, "watched-bot"])];
+    laterSeconds = 0;
+    for (const { code, out } of [watched, followed]) {
+      expect([code, out]).toEqual([
+        3,
+        expect.stringMatching(/last signed count is of 20.*what came after is not counted/),
+      ]);
+      expect(out).not.toMatch(/The service holds|The record is complete/);
+    }
+    // Nothing failed, so what was seen is remembered.
+    expect(files.get("countersign-monitor.json")).toBe(before);
+    expect(files.has("countersign-proof.json")).toBe(false);
+  });
+
+  it("does not call a record complete whose tail, snapshot and statements the service hides", async () => {
+    const hiding: Lie = (path, answer) => {
+      if (path === "/v1/log/statements") {
+        const statements = answer["statements"] as JsonObject[];
+        return { ...answer, statements: statements.slice(0, statements.findIndex(isHeads)) };
+      }
+      if (!path.endsWith("/record")) return undefined;
+      const { snapshot: _, ...shown } = answer;
+      const entries = (answer["entries"] as JsonObject[]).slice(0, 2);
+      let head = emptyRecord(String(answer["agent_id"]));
+      for (const { payload_hash } of entries) head = extendRecord(head, hexDecode(String(payload_hash)));
+      return { ...shown, entries, head: { sequence: 2, link: hexEncode(head.link) }, next: null };
+    };
+    const isHeads = ({ kind }: JsonObject) => kind === "agent_heads";
+    const { code, out } = await verify(["record", base, "watched-bot", "--json"], hiding);
+    expect([code, JSON.parse(out)]).toMatchObject([3, { verdict: "incomplete", claimed: 2 }]);
+    const said = await verify(["record", base, "watched-bot"], hiding);
+    expect(said.out).toContain("not everything is counted: no signed count shows that number 2 is the last");
+    expect(said.out).not.toContain("complete");
+    // Who remembers the count before finds that it was taken back.
+    expect((await monitor(hiding)).code).toBe(1);
+  });
+
+  it("ends, with a fault, whatever pages a service makes up", async () => {
+    const statements: Lie = (path) =>
+      path === "/v1/log/statements" ? JSON.stringify({ statements: [], next: 1 }) : undefined;
+    const watched = await monitor(statements);
+    expect([watched.code, watched.out]).toEqual([1, expect.stringContaining("leads nowhere")]);
+    const record: Lie = (path, answer) =>
+      path.endsWith("/record") ? { ...answer, entries: [], next: 1 } : undefined;
+    const followed = await verify(["record", base, "watched-bot"], record);
+    expect([followed.code, followed.out]).toEqual([1, expect.stringContaining("leads nowhere")]);
+    // Pages that lead on for ever, a little at a time.
+    const [statement] = (await read("/v1/log/statements"))["statements"];
+    let asked = 0;
+    const slow: Lie = (path) => {
+      if (path !== "/v1/log/statements") return undefined;
+      asked += 1;
+      laterSeconds += 1;
+      return JSON.stringify({ statements: [{ ...statement, number: asked }], next: asked + 1 });
+    };
+    const ended = await verify(["monitor", base, "--deadline", "50"], slow);
+    laterSeconds = 0;
+    expect([ended.code, ended.out]).toEqual([1, expect.stringContaining("ended at its deadline")]);
+    expect(asked).toBeLessThan(60);
+    expect((await verify(["monitor", base, "--deadline", "soon"])).code).toBe(2);
   });
 
   it("finds two worlds: a tree that was signed for somebody else", async () => {
@@ -291,7 +365,8 @@ describe("verify.mjs monitor, record and proof", () => {
     const shown = await attest("forked-bot");
     files.set("shown.json", JSON.stringify(shown));
     files.set("hidden.json", JSON.stringify(await signTwice(shown)));
-    expect((await record("forked-bot", ["shown.json"])).code).toBe(0);
+    // Not counted yet, and no fault.
+    expect((await record("forked-bot", ["shown.json"])).code).toBe(3);
     for (const receipts of [["hidden.json"], ["hidden.json", "shown.json"]]) {
       const { code, out } = await record("forked-bot", receipts);
       expect([code, out.includes("countersign-proof.json proves it")]).toEqual([1, true]);

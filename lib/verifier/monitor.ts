@@ -6,8 +6,9 @@
 import { parseHeadsStatement } from "#lib/domain/agent-heads";
 import { base64Encode } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
-import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
 import { readableTime } from "#lib/domain/time-words";
+import { checkFresh } from "./check-counted";
 import { checkHeadsStatement, type SignedHeads } from "./check-snapshot";
 import { checkSum, type ListedStatement, readStatementList, type SumSource } from "./check-sum";
 import { checkConsistency, checkWholeLog, holds, type LogSource } from "./log-check";
@@ -31,6 +32,7 @@ export interface WitnessView {
 }
 
 export interface MonitorSource extends SumSource {
+  readRows(path: string): Promise<Uint8Array>;
   /** What witnesses show at their monitoring paths (c2sp.org/tlog-witness). */
   readWitnesses(): Promise<WitnessView[]>;
   /** The log with this origin, or the one that is open now; undefined if the service names no such log. */
@@ -49,6 +51,7 @@ interface Run {
   source: MonitorSource;
   trust: VerifierTrust;
   before: Remembered | null;
+  nowSeconds: number;
   checks: VerifierCheck[];
   /** The first that was found. */
   proof: JsonObject | null;
@@ -157,12 +160,13 @@ async function checkSnapshots(
   const newest = await readNewest(run, log, all);
   if ("status" in newest) {
     checks.push({ name: "snapshot", ...newest });
+    if (newest.status !== "fail") checks.push({ name: "counted", ...skip("nothing_counted") });
     return null;
   }
   const { heads, rows, statement } = newest;
   checks.push({ name: "snapshot", ...pass(`of ${readableTime(heads.at)}, at ${heads.covers_size} leaves`) });
   const sum = checkSum(heads, rows, all, trust);
-  checks.push({ name: "sum", ...sum });
+  checks.push({ name: "sum", ...sum }, { name: "counted", ...checkFresh(heads, run.nowSeconds) });
   if (sum.status === "fail")
     keepProof(run, { type: MISBEHAVIOUR_TYPE, kind: "wrong_sum", statement, rows: base64Encode(rows) });
   else checks.push({ name: "growth", ...(await checkGrowth(run, newest)) });
@@ -173,11 +177,17 @@ export async function monitorService(
   source: MonitorSource,
   trust: VerifierTrust,
   before: Remembered | null,
+  nowSeconds: number,
 ): Promise<Monitored> {
-  const run: Run = { source, trust, before, checks: [], proof: null };
+  const run: Run = { source, trust, before, nowSeconds, checks: [], proof: null };
   const log = await checkLogs(run);
-  if (log === null) return { checks: run.checks, remembered: null, proof: run.proof };
+  const end = () => ({ checks: run.checks, remembered: null, proof: run.proof });
+  if (log === null) return end();
   const all = await readStatementList(source);
+  if (!Array.isArray(all)) {
+    run.checks.push({ name: "statements", ...failBy(all) });
+    return end();
+  }
   run.checks.push({ name: "statements", ...(await checkStatements(run, log, all)) });
   const snapshot = await checkSnapshots(run, log, all);
   const remembered: Remembered = {

@@ -1,14 +1,14 @@
 /** The files of an evidence pack, each once and each as its manifest names it. */
 import { utf8Decode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { isPackFile, packFiles } from "#lib/domain/pack-files";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { isPackFile, maxPackBytes, packFiles } from "#lib/domain/pack-files";
 import { describeFile, PACK_TYPE, PACK_VERSION, type PackedFile } from "#lib/domain/pack-manifest";
 import { type PackCheck, packFault, packPass } from "#lib/domain/pack-reasons";
 import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/domain/zip";
 import { readObject, UnreadableError } from "./read-json";
 
 /** The service's answers are far smaller; the rows of a snapshot of 100,000 agents have 7 MB. */
-const maxFileBytes = 64 * 1024 * 1024;
+const limits = { maxFileBytes: 64 * 1024 * 1024, maxBytes: maxPackBytes };
 
 export interface OpenPack {
   names: string[];
@@ -20,61 +20,81 @@ export interface OpenPack {
   files: PackedFile[];
 }
 
-function describeArchive(archive: ZipArchive): OpenPack {
-  const names = archive.files.map(({ name }) => name);
-  const readJson = (name: string) => {
-    try {
-      return readObject(utf8Decode(archive.read(name)));
-    } catch (error) {
-      if (error instanceof ZipError) throw error;
-      throw new UnreadableError(`${name}: ${error instanceof UnreadableError ? error.message : "not UTF-8"}`);
-    }
-  };
-  const others = names.filter((name) => name !== packFiles.manifest);
-  return {
-    names,
-    has: (name) => names.includes(name),
-    read: archive.read,
-    readJson,
-    manifest: readJson(packFiles.manifest),
-    files: others.map((name) => describeFile(name, archive.read(name))),
-  };
+function readJsonFile(archive: ZipArchive, name: string): JsonObject {
+  try {
+    return readObject(utf8Decode(archive.read(name)));
+  } catch (error) {
+    if (error instanceof ZipError) throw error;
+    throw new UnreadableError(`${name}: ${error instanceof UnreadableError ? error.message : "not UTF-8"}`);
+  }
 }
 
-/** Which file is not the manifest's, or not one of a pack. */
-function findForeign({ names, manifest, files }: OpenPack): PackCheck | null {
-  const unknown = names.find((name) => !isPackFile(name));
-  if (unknown !== undefined) return packFault("files", "file_unknown", { file: unknown });
-  const { type, version, files: listed } = manifest;
-  if (type !== PACK_TYPE || version !== PACK_VERSION || !Array.isArray(listed))
+const isOther = ({ name }: { name: string }) => name !== packFiles.manifest;
+const required = [packFiles.keys, packFiles.log, packFiles.verifier, packFiles.report];
+
+const isList = (value: JsonValue | undefined): value is JsonObject[] =>
+  Array.isArray(value) && value.every(isJsonObject);
+
+/** By names and lengths, before a file is inflated: which is not the manifest's, or not one of a pack. */
+function findForeign(archive: ZipArchive, manifest: JsonObject): PackCheck | null {
+  const { type, version } = manifest;
+  const listed = manifest["files"];
+  if (type !== PACK_TYPE || version !== PACK_VERSION || !isList(listed))
     return packFault("files", "manifest_unreadable", {
       problem: "not that of an evidence pack of version 1",
     });
+  const lengths = new Map(listed.map(({ name, length }) => [String(name), length]));
+  const changed = archive.files.find((file) => isOther(file) && lengths.get(file.name) !== file.size);
+  if (changed !== undefined) return packFault("files", "file_changed", { file: changed.name });
+  const present = new Set(archive.files.map(({ name }) => name));
+  const missing = [...lengths.keys(), ...required].find((name) => !present.has(name));
+  return missing === undefined ? null : packFault("files", "file_missing", { file: missing });
+}
+
+/** By every byte. */
+function findChanged({ files: listed }: JsonObject, files: readonly PackedFile[]): PackCheck | null {
   const named = new Map(
-    listed.map((one) => [String((one as JsonObject | null)?.["name"]), JSON.stringify(one)]),
+    isList(listed) ? listed.map((one) => [String(one["name"]), JSON.stringify(one)]) : [],
   );
   const changed = files.find((file) => named.get(file.name) !== JSON.stringify(file));
-  if (changed !== undefined) return packFault("files", "file_changed", { file: changed.name });
+  return changed === undefined ? null : packFault("files", "file_changed", { file: changed.name });
+}
+
+/** A fault, or the pack as far as names go: nothing but the manifest was inflated for it. */
+function openArchive(bytes: Uint8Array, tools: ZipTools) {
+  const archive = readZip(bytes, tools, limits);
+  const names = archive.files.map(({ name }) => name);
+  const passed = packPass("archive", `${names.length} files, and not a byte besides`);
+  const unknown = names.find((name) => !isPackFile(name));
+  if (unknown !== undefined)
+    return { checks: [passed, packFault("files", "file_unknown", { file: unknown })], pack: null };
+  const manifest = readJsonFile(archive, packFiles.manifest);
+  const foreign = findForeign(archive, manifest);
+  if (foreign !== null) return { checks: [passed, foreign], pack: null };
+  const files = archive.files.filter(isOther).map(({ name }) => describeFile(name, archive.read(name)));
+  const changed = findChanged(manifest, files);
+  if (changed !== null) return { checks: [passed, changed], pack: null };
   const present = new Set(names);
-  const missing = [...named.keys()].find((name) => !present.has(name));
-  return missing === undefined ? null : packFault("files", "file_missing", { file: missing });
+  const pack: OpenPack = {
+    names,
+    has: (name) => present.has(name),
+    read: archive.read,
+    readJson: (name) => readJsonFile(archive, name),
+    manifest,
+    files,
+  };
+  return {
+    checks: [passed, packPass("files", "each has the SHA-256 and length of the manifest")],
+    pack,
+  };
 }
 
 /** The checks `archive` and `files`; the pack only if both hold. */
 export function openPack(bytes: Uint8Array, tools: ZipTools): { checks: PackCheck[]; pack: OpenPack | null } {
-  let pack: OpenPack;
   try {
-    pack = describeArchive(readZip(bytes, tools, maxFileBytes));
+    return openArchive(bytes, tools);
   } catch (error) {
     if (!(error instanceof ZipError || error instanceof UnreadableError)) throw error;
     return { checks: [packFault("archive", "archive_unreadable", { problem: error.message })], pack: null };
   }
-  const archive = packPass("archive", `${pack.names.length} files, and not a byte besides`);
-  const foreign = findForeign(pack);
-  if (foreign !== null) return { checks: [archive, foreign], pack: null };
-  const required = [packFiles.keys, packFiles.log, packFiles.verifier, packFiles.report];
-  const missing = required.find((name) => !pack.has(name));
-  if (missing !== undefined)
-    return { checks: [archive, packFault("files", "file_missing", { file: missing })], pack: null };
-  return { checks: [archive, packPass("files", "each has the SHA-256 and length of the manifest")], pack };
 }

@@ -3,8 +3,10 @@ import { bytesEqual } from "#lib/domain/bytes";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { DECISION_FILE_TYPE, type PackEntry, readPackEntry } from "#lib/domain/pack-entries";
 import { filesIn, numberOf, packFiles } from "#lib/domain/pack-files";
+import { isEndShown, type PackFacts, type PackPeriod } from "#lib/domain/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/domain/pack-reasons";
 import type { SignedEntry } from "#lib/domain/record-walk";
+import { readableTime } from "#lib/domain/time-words";
 import type { OpenPack } from "./pack-archive";
 import { type CheckedEntry, checkDecisionFile } from "./pack-decision";
 import { parseReceipt } from "./parse-receipt";
@@ -111,26 +113,36 @@ export function describeEntries({ entries }: ReadPack): PackCheck[] {
   return [of("attestations", false, "attestations"), of("decisions", true, "decisions")];
 }
 
-/** Every number from the first to the last, and the entries just outside are of other times. */
-export function checkPeriod(
-  { before, after, entries }: ReadPack,
-  head: number,
-  period: { from: string; to: string },
-): PackCheck {
-  const first = before === null ? 1 : before.sequence + 1;
-  const last = after === null ? head : after.sequence - 1;
+/** What lies outside, in the order of the record and of time. */
+function findMisplaced({ before, after }: ReadPack, { from, to }: PackPeriod): PackCheck | null {
+  const isReversed = before !== null && after !== null && before.sequence >= after.sequence;
+  if (Date.parse(from) >= Date.parse(to) || isReversed) return packFault("period", "period_reversed");
+  const cut = [before, after].find(
+    (entry) => entry?.time != null && (entry === before ? entry.time >= from : entry.time < to),
+  );
+  return cut ? packFault("period", "period_cut", { number: cut.sequence, time: String(cut.time) }) : null;
+}
+
+/**
+ * Every number from the first to the last, the entries just outside are of other times, and where none comes after, a
+ * signed count that was made later ends with the last. `isCounted`: the count of the facts is the service's own.
+ */
+export function checkPeriod(read: ReadPack, facts: PackFacts, isCounted: boolean): PackCheck {
+  const { before, after, entries } = read;
+  const { record, period } = facts;
+  const { first, last, head } = record;
   for (let number = first; number <= last; number += 1) {
     const found = entries[number - first];
     if (found?.sequence !== number) return packFault("period", "entry_absent", { number });
   }
   const more = entries[Math.max(0, last - first + 1)];
   if (more !== undefined) return packFault("period", "entry_foreign", { file: more.file });
-  const cut = [before, after].find(
-    (entry) => entry?.time != null && (entry === before ? entry.time >= period.from : entry.time < period.to),
-  );
-  if (cut) return packFault("period", "period_cut", { number: cut.sequence, time: String(cut.time) });
+  const misplaced = findMisplaced(read, period);
+  if (misplaced !== null) return misplaced;
   const unknown = [before, after].find((entry) => entry !== null && entry.time === null);
   if (unknown) return packGap("period", "period_unproven", { number: unknown.sequence });
+  if (after === null && !(isCounted && isEndShown(facts)))
+    return packGap("period", "period_not_counted", { number: last, to: readableTime(period.to) });
   return packPass(
     "period",
     last < first ? "no entry is of this period" : `numbers ${first} to ${last} of ${head}, none missing`,

@@ -215,13 +215,17 @@ async function privateRecord(receipts: string[] = []) {
     readRows: () => Promise.reject(new Error("there is no snapshot")),
     readStatements: async () => ({ statements: [], next: null }),
   };
-  return (await checkRecord(source, parseTrust(keys), { receipts })).checks;
+  return (await checkRecord(source, parseTrust(keys), { nowSeconds: null, receipts })).checks;
 }
 
 /** They need a service: in visibility.test.ts, check-record.test.ts, check-counted.test.ts and monitor.test.ts. */
 const elsewhere = [
   "owner_only",
   "record_entry_absent",
+  "page_unending",
+  "nothing_counted",
+  "record_tail_not_counted",
+  "count_not_fresh",
   "snapshot_not_made",
   "snapshot_malformed",
   "snapshot_unsigned",
@@ -231,6 +235,7 @@ const elsewhere = [
   "sum_not_run",
   "sum_rows_mismatch",
   "sum_statement_invalid",
+  "sum_list_cut",
   "sum_mismatch",
   "witness_saw_nothing",
   "snapshot_shrank",
@@ -340,6 +345,7 @@ const ways: Record<Exclude<Reason, (typeof elsewhere)[number]>, [check: string, 
   ],
   record_receipt_invalid: ["receipts", () => privateRecord([JSON.stringify(golden("plain"))])],
   record_nothing_public: ["newest_signed", () => privateRecord()],
+  record_not_counted: ["counted", () => privateRecord()],
   record_no_receipts: ["receipts", () => privateRecord()],
   record_head_mismatch: ["walk", () => walk({}, undefined, 3)],
 

@@ -1,6 +1,7 @@
 /** The pages of an agent's record, as an outsider reads them. */
 import type { RecordHead } from "#lib/domain/agent-record";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { type Fault, fault } from "#lib/domain/outcome";
 import type { ListedEntry } from "#lib/domain/record-walk";
 import {
   decodeHex,
@@ -52,13 +53,12 @@ function readEntry(entry: unknown): RecordEntry {
   };
 }
 
-export function readRecordPage(json: unknown, from: number): RecordPage {
+export function readRecordPage(json: unknown): RecordPage {
   const page = readObject(json);
   const { entries, next } = page;
   const head = requireObject(page, "head");
   if (!Array.isArray(entries)) throw new UnreadableError("entries: expected a list");
-  if (next !== null && (typeof next !== "number" || next <= from))
-    throw new UnreadableError("next: expected a later number or null");
+  if (next !== null && typeof next !== "number") throw new UnreadableError("next: expected a number or null");
   return {
     slug: requireText(page, "slug"),
     agentId: requireText(page, "agent_id"),
@@ -70,4 +70,27 @@ export function readRecordPage(json: unknown, from: number): RecordPage {
     snapshot: page["snapshot"],
     next,
   };
+}
+
+/**
+ * Page after page, to the head that the first one states: what comes later is for a later run. The server may never want
+ * to end, so each page must bring an entry and name the one after its last.
+ */
+export async function* readRecordPages(
+  readPage: (from: number) => Promise<unknown>,
+): AsyncGenerator<RecordPage | Fault> {
+  let page = readRecordPage(await readPage(1));
+  const { agentId, head } = page;
+  for (let from = 1; ; ) {
+    if (page.agentId !== agentId) throw new UnreadableError("agent_id: differs from page to page");
+    yield page;
+    const end = from + page.entries.length;
+    if (page.next === null || end > head.sequence) return;
+    if (page.next !== end || end === from) {
+      yield fault("page_unending", { from });
+      return;
+    }
+    from = end;
+    page = readRecordPage(await readPage(from));
+  }
 }

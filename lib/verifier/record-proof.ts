@@ -7,8 +7,8 @@ import { parseActionStatement } from "#lib/domain/statement";
 import type { RecordSource } from "./check-record";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
 import { parseReceipt } from "./parse-receipt";
-import { readObject } from "./read-json";
-import { type RecordEntry, readRecordPage } from "./record-pages";
+import { readObject, UnreadableError } from "./read-json";
+import { type RecordEntry, type RecordPage, readRecordPages } from "./record-pages";
 import type { VerifierTrust } from "./trust";
 
 const names = ["payload", "signature", "envelope_signature", "key_id", "log"] as const;
@@ -26,16 +26,15 @@ interface Listed {
 
 async function readAll(source: RecordSource): Promise<Listed> {
   const entries: RecordEntry[] = [];
-  let answer = readObject(await source.readPage(1));
-  const { snapshot } = answer;
-  for (let from = 1; ; ) {
-    const page = readRecordPage(answer, from);
+  let first: RecordPage | null = null;
+  for await (const page of readRecordPages(source.readPage)) {
+    if ("problem" in page) throw new UnreadableError(page.problem);
+    first ??= page;
     entries.push(...page.entries);
-    if (page.next === null)
-      return { agentId: page.agentId, entries, snapshot: isJsonObject(snapshot) ? snapshot : null };
-    from = page.next;
-    answer = readObject(await source.readPage(from));
   }
+  if (first === null) throw new UnreadableError("there is no record");
+  const { agentId, snapshot } = first;
+  return { agentId, entries, snapshot: isJsonObject(snapshot) ? snapshot : null };
 }
 
 function headBefore(agentId: string, entries: readonly RecordEntry[], sequence: number): RecordHead {

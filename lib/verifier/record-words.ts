@@ -1,4 +1,5 @@
 /** Light enough for a page that loads the verifier later. */
+import { readableTime } from "#lib/domain/time-words";
 import type { RecordReport } from "./check-record";
 import type { VerifierCheck } from "./report";
 
@@ -6,10 +7,27 @@ import type { VerifierCheck } from "./report";
 export const isMiscounted = (checks: readonly VerifierCheck[]): boolean =>
   ["snapshot", "sum"].includes(checks.find(({ status }) => status === "fail")?.name ?? "");
 
+/** What is not counted of what was followed: the details of the checks that say so. */
+export const describeUncounted = (checks: readonly VerifierCheck[]): string =>
+  checks
+    .filter(({ name, status }) => /(?:^| )counted$/.test(name) && status === "not_applicable")
+    .map(({ name, detail }) =>
+      name === "counted" ? detail : `${name.slice(0, -" counted".length)}: ${detail}`,
+    )
+    .join("; ");
+
 /** What was found, in a sentence for people. */
-export function describeRecord({ ok, head, claimed, checks }: Omit<RecordReport, "marks">): string {
-  if (ok && claimed === 0) return "The record is empty.";
-  if (ok) return `The record is complete: ${claimed} of ${claimed} entries, none missing, none moved.`;
+export function describeRecord({
+  verdict,
+  head,
+  claimed,
+  checks,
+  snapshot,
+}: Omit<RecordReport, "marks">): string {
+  if (verdict === "incomplete")
+    return `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
+  if (verdict === "valid")
+    return `The record is complete: ${claimed} of ${claimed} entries, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
   if (head.sequence < claimed)
     return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
   return isMiscounted(checks)

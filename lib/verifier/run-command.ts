@@ -2,18 +2,32 @@
 import { single, UsageError } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
 import { addAnchorCheck } from "./check-anchors";
-import { type Arguments, parseArguments, usage, verifierProgram } from "./command-arguments";
-import { type CommandIo, callNode, fetchBytes, fetchBytesIfThere, UnreachableError } from "./command-io";
+import {
+  type Arguments,
+  exitCodes,
+  parseArguments,
+  readDeadline,
+  usage,
+  verifierProgram,
+} from "./command-arguments";
+import {
+  type CommandIo,
+  callNode,
+  DeadlineError,
+  fetchBytes,
+  fetchBytesIfThere,
+  UnreachableError,
+  withDeadline,
+} from "./command-io";
 import { formatChecks, formatReport, printJson, showProgress } from "./command-print";
 import { decode, findLogTrust, findTrust, readSource, trimBase } from "./command-sources";
 import { parseEvidence } from "./evidence";
 import { checkWholeLog, holds } from "./log-check";
-import { type Verdict, wordsFor } from "./report";
+import { wordsFor } from "./report";
 import { runPack } from "./run-pack";
 import { runMonitor, runProof, runRecord } from "./run-record";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
 
-export const exitCodes: Record<Verdict, number> = { valid: 0, invalid: 1, incomplete: 3, erased: 3 };
 const unreadable = 2;
 /** As the client's command line has it. */
 const unreachable = 7;
@@ -37,6 +51,7 @@ export async function runCommand(
   } catch (error) {
     io.tell(`verify: ${toVisibleText(error instanceof Error ? error.message : String(error))}\n`);
     if (error instanceof UsageError) io.tell(`See: ${program} --help\n`);
+    if (error instanceof DeadlineError) return exitCodes.invalid;
     return error instanceof UnreachableError ? unreachable : unreadable;
   }
 }
@@ -78,7 +93,8 @@ async function readExpectation(
   };
 }
 
-async function runLogCheck(args: Arguments, io: CommandIo): Promise<number> {
+async function runLogCheck(args: Arguments, given: CommandIo): Promise<number> {
+  const io = withDeadline(given, readDeadline(args));
   const base = trimBase(args.target);
   const { trust, note, isPinned, ...found } = await findLogTrust(io, args, base);
   const copy = single(args, "log-url");

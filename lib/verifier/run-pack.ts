@@ -3,7 +3,7 @@ import { toVisibleText } from "#lib/domain/display-text";
 import { listNotProven } from "#lib/domain/pack-words";
 import { readableTime } from "#lib/domain/time-words";
 import { checkPack, type PackReport } from "./check-pack";
-import type { Arguments } from "./command-arguments";
+import { type Arguments, exitCodes } from "./command-arguments";
 import type { CommandIo } from "./command-io";
 import { formatChecks, printJson, showProgress } from "./command-print";
 import { findTrust } from "./command-sources";
@@ -13,8 +13,13 @@ const sentences: Record<PackReport["verdict"], string> = {
   invalid: "The pack does NOT hold: a check failed, so do not rely on anything in it.",
   incomplete: "Nothing failed, but the pack does not carry everything that the checks read.",
 };
+const uncounted =
+  "Nothing failed, but the end of the period is not counted: entries of it may be missing from the pack.";
 
-const packCodes: Record<PackReport["verdict"], number> = { valid: 0, invalid: 1, incomplete: 3 };
+const sentenceOf = ({ verdict, checks }: PackReport) =>
+  checks.some(({ reason }) => reason === "period_not_counted") && verdict === "incomplete"
+    ? uncounted
+    : sentences[verdict];
 
 function describe({ facts }: PackReport): string {
   if (facts === null) return "";
@@ -53,7 +58,7 @@ export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
       facts,
       keys: { pinned: pinned?.isPinned ?? false, note },
     });
-  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${sentences[verdict]}\n`);
+  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${sentenceOf(report)}\n`);
   const isWarned = facts !== null && facts.counts.warnings.length > 0;
-  return verdict !== "invalid" && isWarned && args.flags.has("fail-on-warnings") ? 4 : packCodes[verdict];
+  return verdict !== "invalid" && isWarned && args.flags.has("fail-on-warnings") ? 4 : exitCodes[verdict];
 }

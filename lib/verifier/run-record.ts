@@ -3,9 +3,9 @@ import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
 import { single } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
-import { checkRecord, type RecordSource } from "./check-record";
-import type { Arguments } from "./command-arguments";
-import { type CommandIo, fetchBytes, fetchBytesIfThere } from "./command-io";
+import { checkRecord, type RecordReport, type RecordSource } from "./check-record";
+import { type Arguments, exitCodes, readDeadline } from "./command-arguments";
+import { type CommandIo, fetchBytes, fetchBytesIfThere, withDeadline } from "./command-io";
 import { formatChecks, printJson, showProgress } from "./command-print";
 import { decode, findTrust, trimBase } from "./command-sources";
 import { holds } from "./log-check";
@@ -14,7 +14,7 @@ import { type MonitoredLog, type MonitorSource, monitorService } from "./monitor
 import { encodeRemembered, parseRemembered } from "./monitor-state";
 import { readObject, UnreadableError } from "./read-json";
 import { proveByReceipts } from "./record-proof";
-import { describeRecord } from "./record-words";
+import { describeRecord, describeUncounted } from "./record-words";
 import type { VerifierCheck } from "./report";
 import { parseTrust } from "./trust";
 
@@ -53,22 +53,27 @@ async function writeProof(
     : `${file} proves it: anyone can check it offline by node verify.mjs proof.`;
 }
 
-export async function runRecord(args: Arguments, io: CommandIo): Promise<number> {
+export async function runRecord(args: Arguments, given: CommandIo): Promise<number> {
+  const io = withDeadline(given, readDeadline(args));
   const base = trimBase(args.target);
   const { trust, note, isPinned } = await findTrust(io, args, base);
   const receipts = await Promise.all(
     (args.values.receipt ?? []).map(async (file) => decode(await io.readFile(file), file)),
   );
   const source = recordSource(io, base, args.slug);
-  const report = await checkRecord(source, trust, { receipts, onProgress: showProgress(io) });
-  const { checks, ok, marks: _marks, ...facts } = report;
+  const report = await checkRecord(source, trust, {
+    nowSeconds: io.nowSeconds(),
+    receipts,
+    onProgress: showProgress(io),
+  });
+  const { checks, marks: _marks, ...facts } = report;
+  const ok = facts.verdict !== "invalid";
   const proof = ok ? null : await proveByReceipts(source, receipts, trust).catch(() => null);
   const found = ok ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
   const keys = { pinned: isPinned, note };
-  if (args.flags.has("json"))
-    printJson(io, { kind: "record", verdict: ok ? "valid" : "invalid", ...facts, checks, proof, keys });
-  else io.print(`${formatChecks(checks)}\n\n${note}\n\n${describeRecord(report)}${found}\n`);
-  return ok ? 0 : 1;
+  if (args.flags.has("json")) printJson(io, { kind: "record", ...facts, checks, proof, keys });
+  else io.print(`${formatChecks(checks)}\n\n${note}\n\n${toVisibleText(describeRecord(report))}${found}\n`);
+  return exitCodes[facts.verdict];
 }
 
 const logPath = (url: unknown): string => {
@@ -109,14 +114,25 @@ async function followAgents(
 ) {
   const checks: VerifierCheck[] = [];
   for (const slug of args.values.agent ?? []) {
-    const report = await checkRecord(recordSource(io, base, slug), trust, { sumUpTo: 0 });
+    const report = await checkRecord(recordSource(io, base, slug), trust, {
+      nowSeconds: io.nowSeconds(),
+      sumUpTo: 0,
+    });
     for (const { name, ...outcome } of report.checks)
       if (name !== "sum" && name !== "receipts") checks.push({ name: `${slug} ${name}`, ...outcome });
   }
   return checks;
 }
 
-export async function runMonitor(args: Arguments, io: CommandIo): Promise<number> {
+function describeMonitored(verdict: RecordReport["verdict"], checks: readonly VerifierCheck[]): string {
+  if (verdict === "invalid") return "The service does NOT hold.";
+  return verdict === "valid"
+    ? "The service holds."
+    : `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
+}
+
+export async function runMonitor(args: Arguments, given: CommandIo): Promise<number> {
+  const io = withDeadline(given, readDeadline(args));
   const base = trimBase(args.target);
   const { trust, note, isPinned } = await findTrust(io, args, base);
   const file = single(args, "remember") ?? "countersign-monitor.json";
@@ -126,20 +142,22 @@ export async function runMonitor(args: Arguments, io: CommandIo): Promise<number
     monitorSource(io, base, keys, args.values["witness-url"] ?? []),
     trust,
     before,
+    io.nowSeconds(),
   );
   const agents = remembered === null ? [] : await followAgents(args, io, base, trust);
   const checks = [...watched.checks, ...agents];
   const ok = remembered !== null && holds(checks);
   if (ok) await io.writeFile(file, encodeRemembered(remembered));
   const found = ok ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
-  const verdict = ok ? "valid" : "invalid";
+  const whole = describeUncounted(checks) === "" ? "valid" : "incomplete";
+  const verdict = ok ? whole : "invalid";
   if (args.flags.has("json"))
     printJson(io, { kind: "monitor", verdict, checks, proof, keys: { pinned: isPinned, note } });
   else {
-    const sentence = ok ? "The service holds." : "The service does NOT hold.";
+    const sentence = toVisibleText(describeMonitored(verdict, checks));
     io.print(`${formatChecks(checks)}\n\n${note}\n\n${sentence}${found}\n`);
   }
-  return ok ? 0 : 1;
+  return exitCodes[verdict];
 }
 
 const proofCodes = { pass: 0, fail: 1, not_applicable: 3 } as const;

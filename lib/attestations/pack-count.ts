@@ -1,0 +1,61 @@
+/**
+ * The signed count with which an evidence pack ends: only the service's own statement about the last number, with its
+ * time, shows that nothing was cut off behind it.
+ */
+import type { Context } from "#lib/approvals/context";
+import type { JsonObject } from "#lib/domain/canonical-json";
+import { type PackFacts, type PackPeriod, readCounted } from "#lib/domain/pack-manifest";
+import { fieldError } from "#lib/errors";
+import { makeSnapshot, SnapshotTaken } from "#lib/log/agent-heads";
+import { shareOf } from "#lib/workers/fair-share";
+import type { PackOwner } from "./pack-range";
+import { readAgentRecord } from "./record";
+
+type Counted = PackFacts["record"]["counted"];
+
+async function readHead(context: Context, slug: string): Promise<{ head: number; counted: Counted }> {
+  const record = await readAgentRecord(context, slug, { from: 1, limit: 1 });
+  return { head: record.head.sequence, counted: readCounted(record as unknown as JsonObject) };
+}
+
+/** Whether there is one now. Without, the pack is made too, and says so. */
+async function makeCount(context: Context, { organizationId }: PackOwner): Promise<boolean> {
+  const share = shareOf("other", { organization: organizationId });
+  try {
+    await makeSnapshot({
+      ...context,
+      merge: (before, given) => context.pool.run("mergeHeads", { before, given }, share),
+    });
+    return true;
+  } catch (error) {
+    // One that was made meanwhile counts as much.
+    if (error instanceof SnapshotTaken) return true;
+    context.logger.error({ err: error }, "an evidence pack is made without a signed count of its own");
+    return false;
+  }
+}
+
+/** Older, and a pack up to now gets a count of its own. */
+const freshMs = 60_000;
+
+/** The record's last number, and a count of now or of the period's end: one is made unless it is there. */
+export async function countRecord(
+  context: Context,
+  owner: PackOwner,
+  slug: string,
+  { to }: PackPeriod,
+): Promise<{ head: number; counted: Counted }> {
+  const known = await readHead(context, slug);
+  const { head, counted } = known;
+  const neededMs = Math.min(Date.parse(to), context.clock().getTime() - freshMs);
+  const isCounted = counted?.entries === head && Date.parse(counted.at) >= neededMs;
+  if (head === 0 || isCounted) return known;
+  return (await makeCount(context, owner)) ? readHead(context, slug) : { head, counted: null };
+}
+
+/** Without an entry after it, a period ends with the count at the latest: nobody can sign what is still to come. */
+export function endWithCount({ from, to }: PackPeriod, counted: Counted): PackPeriod {
+  if (counted === null || counted.at >= to) return { from, to };
+  if (counted.at <= from) throw fieldError("validation_error", "from", "must not be in the future");
+  return { from, to: counted.at };
+}
