@@ -44,10 +44,11 @@ test("shows the newest keys, and all of them on a page of their own", async ({ p
 test("has its record followed by the visitor's browser, and shows a hole as a hole", async ({ page }) => {
   const record = page.getByRole("region", { name: "Record" });
   await page.goto(`/agent/${slug}`);
-  await expect(record).toContainText("Complete: all 25 entries, none missing, none moved");
+  await expect(record).toContainText("Not counted: 25 entries, and no signed count");
   await expect(record).toContainText("Private: 1");
   await expect(record.getByText("Your browser: yes")).toHaveCount(3);
   await expect(record).toContainText("no snapshot counts an entry of this record yet");
+  await expect(record.getByText("Your browser: not counted")).toHaveCount(1);
   await expect(record.getByRole("img")).toHaveAccessibleName("Numbers 1 to 25");
   await expectAccessibleInBothThemes(page);
 
@@ -91,6 +92,26 @@ test("has a long record and its count followed beside the page, which stays usab
   );
   await expect(record.getByText("Your browser: no", { exact: true })).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
+
+  // The newest entry came after the count.
+  const longer = await makeCountedRecord(slug, length + 1, agents - 1);
+  await page.route(`**/v1/agent/${slug}/record**`, (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("from"));
+    const { snapshot } = made.page(from, 1_000);
+    return route.fulfill({ json: { ...longer.page(from, 1_000), snapshot } });
+  });
+  await page.reload();
+  await expect(record).toContainText(
+    `Counted to number ${length.toLocaleString("en")} of ${(length + 1).toLocaleString("en")}: the rest is not counted yet`,
+    { timeout: 60_000 },
+  );
+  await expect(record).not.toContainText("none missing");
+  await expect(record.getByText("Your browser: no", { exact: true })).toHaveCount(0);
+  await page.unroute(`**/v1/agent/${slug}/record**`);
+  await page.route(`**/v1/agent/${slug}/record**`, (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("from"));
+    return route.fulfill({ json: made.page(from, 1_000) });
+  });
 
   // Somebody else's rows.
   await page.route("**/log/agent-heads/*", (route) =>

@@ -30,7 +30,7 @@ async function run({ slug, sumUpTo }: RecordJob): Promise<void> {
   };
   const onProgress = (checked: number, total: number) => post({ kind: "progress", checked, total });
   const nowSeconds = Math.floor(Date.now() / 1_000);
-  post({ kind: "done", report: await checkRecord(source, trust, { nowSeconds, onProgress, sumUpTo }) });
+  post({ kind: "done", report: await checkRecord(source, trust, { nowSeconds, slug, onProgress, sumUpTo }) });
 }
 
 self.onmessage = ({ data }: MessageEvent<RecordJob>) => {

@@ -47,7 +47,7 @@ export async function makeCountedRecord(
   const rows = concatBytes(...sorted);
   const tree = buildHeadsTree(rows);
   const covers_size = length + otherAgents;
-  const at = "2026-11-22T12:00:00.000Z";
+  const at = new Date().toISOString();
   const counts = { statements: 0, unrecorded: 0, earlier_size: 0 };
   const about = { log_origin, covers_size, ...counts, at, signed_by: service.keyId };
   const sealed = sealStatement(service, buildHeadsStatement(tree, about));

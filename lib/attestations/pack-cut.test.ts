@@ -165,6 +165,27 @@ describe("an evidence pack that was cut", () => {
     expect([code, out]).toEqual([1, expect.stringContaining("ends before it begins")]);
   });
 
+  it("is not another agent's under this one's name, nor padded with entries of another time", async () => {
+    const files = await make(period(-7, 1));
+    const renamed = await verify(change(files, recordFile, (page) => ({ ...page, slug: "clean-bot" })));
+    expect([renamed.code, renamed.out]).toEqual([1, expect.stringContaining("is of the agent cut-bot")]);
+    const padded = await make(period(-7, 1));
+    const later = (manifest: Json) => ({
+      ...manifest,
+      period: { from: period(-7, 0).from, to: period(-6, 0).from },
+    });
+    const { code, out } = await verify(change(padded, packFiles.manifest, later));
+    expect([code, out]).toEqual([1, expect.stringMatching(/number 1, of 20.*, is not of the period/)]);
+  });
+
+  it("names no agent if nothing in it is public and all content was kept out", async () => {
+    await attest({ is_public: false }, "veiled-bot");
+    const request = { agentSlug: "veiled-bot", period: period(-7, 1), withPrivate: false };
+    const { parts } = await makeEvidencePack(test.app.context, person, request);
+    const { code, out } = await verify(unpack(await collect(parts)));
+    expect([code, out]).toEqual([3, expect.stringContaining("nothing signed in this pack names the agent")]);
+  });
+
   it("of an agent without entries is not counted, and one of days to come is not made", async () => {
     const registered = { key, body: { slug: "quiet-bot" } };
     expect((await test.call("POST", "/v1/identity/register", registered)).status).toBe(201);

@@ -110,6 +110,7 @@ describe("an evidence pack", () => {
       ["record newest_signed", "pass"],
       ["record snapshot", "pass"],
       ["record sum", "pass"],
+      ["agent", "pass"],
       ["period", "pass"],
       ["log", "pass"],
       ["manifest", "pass"],

@@ -16,6 +16,8 @@ export interface PackEntry {
   /** As its file says; a check compares it. */
   sequence: number;
   file: string;
+  /** Whose it is, by its signed bytes; null if they are not there. */
+  slug: string | null;
   state: EntryState;
   /** By its signed bytes; null if they are not there. */
   time: string | null;
@@ -51,6 +53,7 @@ function readAttestation(file: string, answer: JsonObject): PackEntry {
   return {
     sequence: isJsonObject(record) ? Number(record["sequence"]) : Number.NaN,
     file,
+    slug: textOf(predicate?.request["agent_slug"]),
     state: predicate === undefined ? missing : predicate.is_public ? "public" : "private",
     time: predicate?.timestamp ?? null,
     action: textOf(predicate?.request["action"]),
@@ -72,6 +75,7 @@ function readDecision(file: string, json: JsonObject): PackEntry {
   return {
     sequence: Number(sequence),
     file,
+    slug: isJsonObject(request) ? textOf(request["agent_slug"]) : null,
     state: payload === null ? "erased" : withPayload,
     time: decided?.decided_at ?? null,
     action: isJsonObject(request) ? textOf(request["action"]) : null,

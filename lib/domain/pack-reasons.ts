@@ -11,6 +11,9 @@ export const packReasons = {
   entry_invalid: "{file}: {problem}",
   entry_absent: "number {number} of the period is missing",
   entry_foreign: "{file} is not in the record under this number",
+  agent_foreign: "an entry is of the agent {slug}, not of this one",
+  agent_unnamed: "nothing signed in this pack names the agent: its entries have no content here",
+  period_padded: "number {number}, of {time}, is not of the period",
   period_cut: "number {number}, just outside, is of {time}: within the period",
   period_reversed: "the period, or what is just outside of it, ends before it begins",
   period_not_counted:

@@ -9,6 +9,7 @@ import { listNotProven, listProven } from "./pack-words";
 
 const base = {
   isTest: false,
+  slug: "bot",
   decision: null,
   isDecision: false,
   approval: null,

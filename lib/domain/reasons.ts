@@ -68,6 +68,7 @@ export const reasons = {
   record_receipt_invalid: "a receipt does not verify, or is older than records",
   record_nothing_public: "nothing in the record is public",
   record_no_receipts: "no receipts were given to compare with",
+  record_of_another: "it is the record of another agent, {slug}",
   record_head_mismatch: "the head, number {number}, is not where the {found} entries lead",
   page_unending:
     "the page from number {from} on leads nowhere: it is empty, skips a number, or names another page than the next",

@@ -18,7 +18,7 @@ import { renderPackReport } from "#lib/domain/pack-report";
 import { ZipError, type ZipTools } from "#lib/domain/zip";
 import { checkRecord } from "./check-record";
 import { type OpenPack, openPack } from "./pack-archive";
-import { checkPeriod, describeEntries, type ReadPack, readEntries } from "./pack-entries";
+import { checkAgent, checkPeriod, describeEntries, type ReadPack, readEntries } from "./pack-entries";
 import { createCheckpointList } from "./pack-log";
 import { UnreadableError } from "./read-json";
 import { readRecordPage } from "./record-pages";
@@ -131,7 +131,7 @@ function compareProgram(pack: OpenPack, program: Uint8Array | null): PackCheck {
 
 function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
   const isFailed = facts === null || checks.some(({ status }) => status === "fail" || status === "not_run");
-  const own = new Set(["attestations", "decisions", "record snapshot", "period", "verifier"]);
+  const own = new Set(["attestations", "decisions", "record snapshot", "agent", "period", "verifier"]);
   const isOpen = checks.some(({ name, status }) => status === "not_applicable" && own.has(name));
   const whole = isOpen ? "incomplete" : "valid";
   return { checks, facts: isFailed ? null : facts, verdict: isFailed ? "invalid" : whole };
@@ -150,12 +150,13 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const log = pack.readJson(packFiles.log);
   const growth = checkpoints.add(numberedFile("record", 1), firstPage) ?? checkpoints.add(packFiles.log, log);
   const record = await checkRecordOf(pack, read, trust);
-  const isCounted = record.some(({ name, status }) => name === "record snapshot" && status === "pass");
+  const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
   return judge(
     [
       ...describeEntries(read),
       ...record,
-      checkPeriod(read, facts, isCounted),
+      checkAgent(read, facts.agent.slug, holds("record newest_signed")),
+      checkPeriod(read, facts, holds("record snapshot")),
       growth ?? checkpoints.judge(log),
       ...compareWords(pack, facts, read),
       compareProgram(pack, request.program),

@@ -205,6 +205,18 @@ describe("the record of an agent, as an outsider follows it", () => {
     expect(asked).toEqual([1, 4]);
   });
 
+  it("is the agent's whose name was asked for, and whose newest public entry names it", async () => {
+    const source = sourceWith((record) => record);
+    const asked = await checkRecord(source, trust, { nowSeconds, slug: "other-bot" });
+    expect(asked.checks[0]).toMatchObject({ name: "entries", reason: "record_of_another" });
+    expect(await failed((record) => ({ ...record, slug: "clean-bot" }))).toEqual([
+      "newest_signed: record_of_another",
+    ]);
+    expect((await checkRecord(source, trust, { nowSeconds, slug: slug.toUpperCase() })).verdict).toBe(
+      "incomplete",
+    );
+  });
+
   it("refuses to read what is no record", async () => {
     for (const broken of [
       { next: "1" },

@@ -23,6 +23,8 @@ export interface RecordSource extends SumSource {
 export interface RecordRequest {
   /** Against which the last signed count is fresh or old; null for a record that was kept. */
   nowSeconds: number | null;
+  /** Whose record it must be; unsaid, the answer's own word is taken. */
+  slug?: string;
   /** Texts of receipts that must be in the record. */
   receipts?: readonly string[];
   /** What somebody can prove of entries besides. */
@@ -51,16 +53,21 @@ export interface RecordReport {
 export interface ReadReceipt {
   /** What it says about the record; null if it is older than records. */
   signed: SignedEntry | null;
+  /** Whose it is; empty if its content is not there. */
+  slug: string;
   /** Whether all of it verifies. */
   ok: boolean;
 }
 
 async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadReceipt> {
   const report = await verifyEvidence(text, trust, {});
-  const place = report.statement?.predicate.record;
+  const { record: place, request } = report.statement?.predicate ?? {};
   const { payloadHash } = parseReceipt(text);
-  return { signed: place ? { place, payloadHash } : null, ok: report.verdict === "valid" };
+  const signed = place ? { place, payloadHash } : null;
+  return { signed, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict === "valid" };
 }
+
+const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
 
 /** What checks a snapshot is loaded with the record, and not with the page. */
 const loadCounting = () => import("./check-counted");
@@ -110,16 +117,17 @@ async function follow(
 
 /** A signature over the newest public attestation is one over every link before it. */
 async function checkNewest(
-  { newest }: Followed,
+  { newest, first }: Followed,
   source: RecordSource,
   trust: VerifierTrust,
 ): Promise<Outcome> {
   if (newest === null) return skip("record_nothing_public");
   const { entry, before } = newest;
   const number = entry.sequence;
-  const { signed, ok } = await readReceipt(await source.readAnswer(String(entry.attestationId)), trust);
+  const { signed, slug, ok } = await readReceipt(await source.readAnswer(String(entry.attestationId)), trust);
   const isEntry = signed?.place.sequence === number && bytesEqual(signed.payloadHash, entry.payloadHash);
   if (!ok || !isEntry) return fail("record_entry_mismatch", { number });
+  if (!isSameSlug(slug, first.slug)) return fail("record_of_another", { slug });
   return signed.place.previous === hexEncode(before.link)
     ? pass(`number ${number} is signed, and with it every number before it`)
     : fail("record_broken", { number: number - 1 });
@@ -149,6 +157,7 @@ export async function checkRecord(
   trust: VerifierTrust,
   {
     nowSeconds,
+    slug,
     receipts = [],
     held: known = new Map(),
     onProgress,
@@ -161,7 +170,9 @@ export async function checkRecord(
     ...read.flatMap(({ signed }) => (signed ? [[signed.place.sequence, signed] as const] : [])),
   ]);
   const followed = await follow(source, held, onProgress);
-  const { walk, marks, first, fault } = followed;
+  const { walk, marks, first } = followed;
+  const isOther = slug !== undefined && !isSameSlug(slug, first.slug);
+  const fault = isOther ? fail("record_of_another", { slug: first.slug }) : followed.fault;
   const head = walk.head();
   const ended = fault === null ? walk.end(first.head) : null;
   const entries = fault ?? pass(`numbers 1 to ${head.sequence}, without a gap and in the order of the log`);

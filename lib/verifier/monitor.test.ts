@@ -194,7 +194,7 @@ describe("verify.mjs monitor, record and proof", () => {
       path.endsWith("/record") ? { ...answer, entries: [], next: 1 } : undefined;
     const followed = await verify(["record", base, "watched-bot"], record);
     expect([followed.code, followed.out]).toEqual([1, expect.stringContaining("leads nowhere")]);
-    // Pages that lead on for ever, a little at a time.
+    // Pages that always lead on, a little at a time.
     const [statement] = (await read("/v1/log/statements"))["statements"];
     let asked = 0;
     const slow: Lie = (path) => {

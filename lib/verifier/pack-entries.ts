@@ -113,6 +113,25 @@ export function describeEntries({ entries }: ReadPack): PackCheck[] {
   return [of("attestations", false, "attestations"), of("decisions", true, "decisions")];
 }
 
+/** The record's pages are unsigned, and they alone would name the agent. */
+export function checkAgent({ before, after, entries }: ReadPack, slug: string, isShown: boolean): PackCheck {
+  const slugs = [before, ...entries, after].flatMap((entry) => entry?.slug ?? []);
+  const other = slugs.find((one) => one.toLowerCase() !== slug.toLowerCase());
+  if (other !== undefined) return packFault("agent", "agent_foreign", { slug: other });
+  return isShown || slugs.length > 0
+    ? packPass("agent", `${slugs.length} signed entries name it`)
+    : packGap("agent", "agent_unnamed");
+}
+
+/** Within it, requests that come at once may be recorded in another order than they came. */
+const disorderMs = 60_000;
+
+/** An entry that would be counted with the period and is of another time. */
+function findPadding(entries: readonly PackEntry[], { from, to }: PackPeriod): PackEntry | undefined {
+  const [first, last] = [Date.parse(from) - disorderMs, Date.parse(to) + disorderMs];
+  return entries.find(({ time }) => time !== null && !(Date.parse(time) >= first && Date.parse(time) < last));
+}
+
 /** What lies outside, in the order of the record and of time. */
 function findMisplaced({ before, after }: ReadPack, { from, to }: PackPeriod): PackCheck | null {
   const isReversed = before !== null && after !== null && before.sequence >= after.sequence;
@@ -137,6 +156,9 @@ export function checkPeriod(read: ReadPack, facts: PackFacts, isCounted: boolean
   }
   const more = entries[Math.max(0, last - first + 1)];
   if (more !== undefined) return packFault("period", "entry_foreign", { file: more.file });
+  const padding = findPadding(entries, period);
+  if (padding !== undefined)
+    return packFault("period", "period_padded", { number: padding.sequence, time: String(padding.time) });
   const misplaced = findMisplaced(read, period);
   if (misplaced !== null) return misplaced;
   const unknown = [before, after].find((entry) => entry !== null && entry.time === null);

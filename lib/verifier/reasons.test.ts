@@ -224,6 +224,7 @@ const elsewhere = [
   "record_entry_absent",
   "page_unending",
   "nothing_counted",
+  "record_of_another",
   "record_tail_not_counted",
   "count_not_fresh",
   "snapshot_not_made",

@@ -63,6 +63,7 @@ export async function runRecord(args: Arguments, given: CommandIo): Promise<numb
   const source = recordSource(io, base, args.slug);
   const report = await checkRecord(source, trust, {
     nowSeconds: io.nowSeconds(),
+    slug: args.slug,
     receipts,
     onProgress: showProgress(io),
   });
@@ -116,6 +117,7 @@ async function followAgents(
   for (const slug of args.values.agent ?? []) {
     const report = await checkRecord(recordSource(io, base, slug), trust, {
       nowSeconds: io.nowSeconds(),
+      slug,
       sumUpTo: 0,
     });
     for (const { name, ...outcome } of report.checks)
