@@ -98,7 +98,11 @@ test("has a long record and its count followed beside the page, which stays usab
   await page.route(`**/v1/agent/${slug}/record**`, (route) => {
     const from = Number(new URL(route.request().url()).searchParams.get("from"));
     const { snapshot } = made.page(from, 1_000);
-    return route.fulfill({ json: { ...longer.page(from, 1_000), snapshot } });
+    const { entries, ...page } = longer.page(from, 1_000);
+    const placed = entries.map((entry) =>
+      entry.sequence > length ? { ...entry, log_index: length + agents } : entry,
+    );
+    return route.fulfill({ json: { ...page, entries: placed, snapshot } });
   });
   await page.reload();
   await expect(record).toContainText(
