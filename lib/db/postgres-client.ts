@@ -19,9 +19,9 @@ import { inLimits, limitTransactions, overdueMs, sessionSettings, statementTimeo
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
 export const startLockKey = 7_267_140_221;
 
-const quiet = { onnotice: () => {}, connect_timeout: 8 };
+const quiet = { onnotice: () => {}, connect_timeout: 5 };
 
-const patienceMs = 10_000;
+const patienceMs = 7_000;
 const triesBeforeGivingUp = 3;
 
 /** The driver tries again without an end while its connections are closed before they are ready. */

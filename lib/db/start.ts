@@ -8,7 +8,7 @@ export class CannotStart extends Error {
   }
 }
 
-const firstWordMs = 8_000;
+const firstWordMs = 5_000;
 
 /** Says what the start waits for if that takes long, and says it again. */
 export async function waitingFor<T>(what: string, work: Promise<T>, everyMs = firstWordMs): Promise<T> {
