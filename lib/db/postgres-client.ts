@@ -21,24 +21,8 @@ export const startLockKey = 7_267_140_221;
 
 const quiet = { onnotice: () => {}, connect_timeout: 5 };
 
-const patienceMs = 7_000;
-const triesBeforeGivingUp = 3;
-
 /** The driver tries again without an end while its connections are closed before they are ready. */
-function countClosed() {
-  let giveUp = (_why: Error) => {};
-  const closed = new Promise<never>((_, reject) => {
-    giveUp = reject;
-  });
-  closed.catch(() => {});
-  const why = Object.assign(new Error("connections are closed at once"), { code: "CONNECTION_CLOSED" });
-  const backoff = (failures: number) => {
-    if (failures >= triesBeforeGivingUp) giveUp(why);
-    return 0.2;
-  };
-  // The type says that an option without a type is none of the driver's.
-  return { closed, option: { backoff } as object };
-}
+const patienceMs = 7_000;
 
 interface Addresses {
   url: string;
@@ -52,11 +36,10 @@ interface Addresses {
  * slower and as correct.
  */
 async function detectPooler(url: string): Promise<boolean> {
-  const { closed, option } = countClosed();
-  const client = postgres(url, { ...quiet, ...option, max: 1, prepare: false, fetch_types: false });
+  const client = postgres(url, { ...quiet, max: 1, prepare: false, fetch_types: false });
   try {
     const answer = client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-    const rows = await inTime(Promise.race([answer, closed]), patienceMs);
+    const rows = await inTime(answer, patienceMs);
     return rows[0]?.pid !== rows.state.pid;
   } finally {
     await client.end({ timeout: 1 });
