@@ -1,7 +1,7 @@
 /** Asking for an approval, taking the question back, and claiming the approval for one run. */
 import type { WriteOptions } from "./attest";
 import { ApiError, ApprovalClaimedError, ApprovalUsedError } from "./errors";
-import { type Service, send } from "./transport";
+import { type Service, send, sendForText } from "./transport";
 import type {
   AuthorizationRequest,
   AuthorizationState,
@@ -12,9 +12,20 @@ import type {
 export async function authorize(
   service: Service,
   body: AuthorizeRequest,
-  { idempotencyKey = service.randomUuid(), signal }: WriteOptions = {},
+  options?: WriteOptions,
 ): Promise<AuthorizationRequest> {
-  return send(service, { method: "POST", path: "/v1/authorize", body, idempotencyKey, signal });
+  return (await authorizeOnce(service, body, options)).request;
+}
+
+/** `isReplayed`: the request was made before, and this is how it was then. */
+export async function authorizeOnce(
+  service: Service,
+  body: AuthorizeRequest,
+  { idempotencyKey = service.randomUuid(), signal }: WriteOptions = {},
+): Promise<{ request: AuthorizationRequest; isReplayed: boolean }> {
+  const call = { method: "POST", path: "/v1/authorize", body, idempotencyKey, signal } as const;
+  const { text, isReplayed } = await sendForText(service, call);
+  return { request: JSON.parse(text) as AuthorizationRequest, isReplayed };
 }
 
 const pathOf = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;

@@ -80,7 +80,7 @@ export function openService({ baseUrl, apiKey, runtime, ...given }: CountersignO
 export function createCountersign(options: CountersignOptions): Countersign {
   const service = openService(options);
   const attestOnce: Attest = (request, more) => attest(service, request, more);
-  const memory: GateMemory = { running: new Map(), unattested: new Map() };
+  const memory: GateMemory = { clientId: undefined, running: new Map(), unattested: new Map() };
   return {
     attest: attestOnce,
     counting: (instance = service.randomUuid()) => countAttestations(attestOnce, instance),

@@ -160,6 +160,8 @@ export class ApprovalClaimedError extends CountersignError {
  * and arguments only attests, as long as the process lives.
  */
 export class NotAttestedError extends CountersignError {
+  /** Of `gate` with the same arguments, in this process. */
+  override readonly retryable = true;
   readonly requestId: string;
   /** What the action returned. */
   readonly result: unknown;

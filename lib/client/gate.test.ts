@@ -5,7 +5,9 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
+import { createCountersign } from "./create";
 import {
+  ApprovalClaimedError,
   ApprovalMismatchError,
   ApprovalUsedError,
   ConnectionError,
@@ -13,7 +15,7 @@ import {
   NotAttestedError,
 } from "./errors";
 import type { GatedAction } from "./gate";
-import type { AuthorizationRequest } from "./wire";
+import type { AuthorizationRequest, AuthorizationState } from "./wire";
 
 let test: TestApp;
 let key: string;
@@ -194,7 +196,105 @@ describe("gate", () => {
     await ask({}, { ...inputs(), to: "Another Ltd" });
     await ask({ callId: `${action.callId}-b` }, inputs());
     await ask({ runId: "run-2" }, inputs());
-    expect(new Set(asked).size).toBe(4);
+    await ask({ action: "Pay invoice 1043" }, inputs());
+    await ask({ agent_slug: `${action.agent_slug}-b` }, inputs());
+    expect(new Set(asked).size).toBe(6);
+  });
+
+  it("takes two calls at once that differ in their action for two", async () => {
+    const client = clientOf(test, key);
+    const action = newAction();
+    const other = { ...action, action: "Cancel invoice 1042" };
+    const both = await Promise.all([
+      client.gate(action, inputs(), () => "paid"),
+      client.gate(other, inputs(), () => "cancelled"),
+    ]);
+    expect(both.map(({ result }) => result)).toEqual(["paid", "cancelled"]);
+    expect(both.map(({ attestation }) => attestation.action)).toEqual([action.action, other.action]);
+  });
+
+  it("runs once in clients that know nothing of each other, and says why to the others", async () => {
+    const run = vi.fn(async () => new Promise((resolve) => setTimeout(resolve, 200)));
+    const action = newAction();
+    const gates = [1, 2, 3].map(() => clientOf(test, key).gate(action, inputs(), run));
+    const ends = await Promise.allSettled(gates);
+    const refused = ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
+    expect(refused).toEqual([new ApprovalClaimedError(), new ApprovalClaimedError()]);
+    expect(run).toHaveBeenCalledTimes(1);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("lets nobody else run an action that failed", async () => {
+    const run = vi.fn().mockRejectedValueOnce(new Error("the bank is closed"));
+    const action = newAction();
+    await expect(clientOf(test, key).gate(action, inputs(), run)).rejects.toThrow("the bank is closed");
+    const again = clientOf(test, key).gate(action, inputs(), run);
+    await expect(again).rejects.toThrow(ApprovalClaimedError);
+    expect(run).toHaveBeenCalledTimes(1);
+  });
+
+  it("uses an approval that was given in time after the request's time is over, and shows what it is now", async () => {
+    const statuses: string[] = [];
+    const action = newAction({
+      onRequest: (made) => void statuses.push(made.status),
+      wait: false,
+    });
+    const { request_id } = await clientOf(test, key).ask(action, inputs());
+    await approve({ request_id } as AuthorizationRequest);
+    await expireRequest(test, request_id);
+    await test.app.context.database.query(
+      "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1",
+      [request_id],
+    );
+    const { authorization } = await clientOf(test, key).gate(action, inputs(), vi.fn());
+    expect(authorization.request_id).toBe(request_id);
+    expect(statuses).toEqual(["pending", "approved"]);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  it("shows the human every argument beside the context, unless they may approve unseen ones", async () => {
+    const action = newAction({ context: { to: "a supplier" } });
+    const { authorization } = await clientOf(test, key).gate(action, inputs(), vi.fn());
+    expect(authorization.context).toEqual({
+      to: "a supplier",
+      "to (argument)": "Example Ltd",
+      amount: '{"currency":"EUR","value":100}',
+    });
+    const unseen = newAction({ context: { to: "a supplier" }, approveUnseenInputs: true });
+    const hidden = await clientOf(test, key).gate(unseen, inputs(), vi.fn());
+    expect(hidden.authorization.context).toEqual({ to: "a supplier" });
+    const long = { ...inputs(), note: "x".repeat(40_000) };
+    const tooLong = newAction();
+    await expect(clientOf(test, key).gate(tooLong, long, vi.fn())).rejects.toThrow("too long to be shown");
+    expect(await count(tooLong)).toEqual({ asked: 0, attested: 0 });
+  });
+
+  it("cancels the request when it is aborted, also while it asks", async () => {
+    const statusOf = async ({ agent_slug }: GatedAction) => {
+      const { body } = await test.call("GET", `/v1/authorizations?agent_slug=${agent_slug}`, { key });
+      return (body.authorizations as AuthorizationState[]).map(({ status }) => status);
+    };
+    const waiting = new AbortController();
+    const action = newAction({
+      signal: waiting.signal,
+      onRequest: () => setImmediate(() => waiting.abort(new Error("enough"))) && undefined,
+    });
+    await expect(clientOf(test, key).gate(action, inputs(), vi.fn())).rejects.toThrow("enough");
+    expect(await statusOf(action)).toEqual(["cancelled"]);
+    const asking = new AbortController();
+    const honest = fetchFrom(test);
+    const fetch: Fetch = async (url, init) => {
+      if (url.endsWith("/v1/authorize")) asking.abort(new Error("enough"));
+      return honest(url, init);
+    };
+    const early = newAction({ signal: asking.signal, onRequest: undefined });
+    const runtime = { sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) };
+    const client = createCountersign({ baseUrl: "http://localhost:3000", apiKey: key, fetch, runtime });
+    await expect(client.gate(early, inputs(), vi.fn())).rejects.toThrow("enough");
+    expect(await statusOf(early)).toEqual(["cancelled"]);
+    const late = newAction({ signal: asking.signal });
+    await expect(client.gate(late, inputs(), vi.fn())).rejects.toThrow("enough");
+    expect(await statusOf(late)).toEqual([]);
   });
 
   it("lets an action that failed run again under the same approval, and attests only what ran", async () => {
@@ -236,8 +336,8 @@ describe("gate", () => {
   });
 });
 
-/** The requests of a gate that nothing disturbs: ask, wait, read again, attest. */
-const steps = ["ask", "wait", "read", "attest"];
+/** The requests of a gate that nothing disturbs: ask, wait, read again, claim, attest. */
+const steps = ["ask", "wait", "read", "claim", "attest"];
 
 describe.each(["before", "after"] as const)("a connection lost %s the service answered", (kind: Break) => {
   it("at every step, once", async () => {
@@ -259,6 +359,7 @@ describe.each(["before", "after"] as const)("a connection lost %s the service an
       const client = clientOf(test, key, fetch);
       const error = await client.gate(action, inputs(), run).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(step === "attest" ? NotAttestedError : ConnectionError);
+      expect(error).toMatchObject({ retryable: true });
       expect(run).toHaveBeenCalledTimes(step === "attest" ? 1 : 0);
       const afterwards = await count(action);
       expect(afterwards.asked).toBeLessThanOrEqual(1);

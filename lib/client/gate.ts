@@ -1,13 +1,14 @@
 /**
- * Ask once, wait, fetch the decision again, compare what is about to run with what was approved, run, attest. Whatever
- * breaks on the way, nothing runs without an approval, and nothing is asked or attested twice.
+ * Ask once, wait, fetch the decision again, compare what is about to run with what was approved, claim the approval, run,
+ * attest. Whatever breaks on the way, nothing runs without an approval, and nothing is asked, run or attested twice.
  */
 import { canonicalHash } from "#lib/domain/canonical-json";
 import { attest } from "./attest";
-import { authorize } from "./authorize";
-import { type ApprovedAuthorization, requireApproval, waitForDecision } from "./decision";
+import { authorizeOnce, cancel, claim } from "./authorize";
+import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";
 import { NotAttestedError } from "./errors";
 import { sealInputs } from "./inputs";
+import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
 import type { Service } from "./transport";
 import type { Attestation, AttestRequest, AuthorizationRequest, AuthorizeRequest } from "./wire";
@@ -18,14 +19,20 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash"> {
   runId: string;
   /** The framework's id of this tool call in it. For the same ids and arguments a human is asked once. */
   callId: string;
+  /**
+   * True: the human approves inputs that nobody has seen, and the service gets only their hash. Otherwise they are shown
+   * beside `context`, all of them, and what is too long to be shown can't be approved.
+   */
+  approveUnseenInputs?: boolean | undefined;
   /** What the attestation says besides. */
   attestation?: AttestationExtras | undefined;
   /** Signs the attestation, if the agent has registered a key. */
   agentKey?: AgentKey | undefined;
-  /** Shows link and code to whoever should decide. Also called if the request was made before. */
+  /** Shows link and code to whoever should decide. Also called if the request was made before: `status` is today's. */
   onRequest?: ((request: AuthorizationRequest) => void | Promise<void>) | undefined;
   /** False: throw if nobody has decided yet, instead of waiting. For runs that end while a human decides. */
   wait?: boolean | undefined;
+  /** Once it is aborted nothing runs, and the request is cancelled. */
   signal?: AbortSignal | undefined;
 }
 
@@ -36,7 +43,7 @@ export type AttestationExtras = Pick<
 
 /**
  * The action itself. `inputs` is a copy of exactly what was approved. `key` is the same whenever this call runs: pass it
- * on as an idempotency key, so that a crash between the action and its attestation can't double the action.
+ * on as an idempotency key, so that an action that failed half-way isn't doubled when you run it again.
  */
 export type Run<Inputs, Result> = (inputs: Inputs, approval: { requestId: string; key: string }) => Result;
 
@@ -48,11 +55,13 @@ export interface Gated<Result> {
 
 /** By key: calls under way, and what is left to do for an action that ran and is not attested yet. */
 export interface GateMemory {
+  /** Told apart from every other process, and every other client in this one, that gates the same call. */
+  clientId: string | undefined;
   running: Map<string, Promise<unknown>>;
   unattested: Map<string, () => Promise<unknown>>;
 }
 
-/** Two calls with the same ids and arguments at the same time are one. */
+/** Two equal calls at the same time are one. */
 export async function gate<Inputs, Result>(
   service: Service,
   memory: GateMemory,
@@ -71,35 +80,74 @@ export async function gate<Inputs, Result>(
   return (await call) as Gated<Awaited<Result>>;
 }
 
+type Call = Pick<GatedAction, "agent_slug" | "action" | "runId" | "callId">;
+
 /** The same for the same call of the same run with the same arguments, in any process. */
-export function keyOf({ runId, callId }: Pick<GatedAction, "runId" | "callId">, inputs: unknown): string {
-  return `gate-${canonicalHash([runId, callId, sealInputs(inputs).hash])}`;
+export function keyOf({ agent_slug, action, runId, callId }: Call, inputs: unknown): string {
+  return `gate-${canonicalHash([agent_slug, action, runId, callId, sealInputs(inputs).hash])}`;
 }
 
 async function runApproved<Inputs, Result>(
   service: Service,
-  { unattested }: GateMemory,
+  memory: GateMemory,
   key: string,
   action: GatedAction,
   inputs: Inputs,
   run: Run<Inputs, Result>,
 ): Promise<unknown> {
-  const { wait = true, signal } = action;
-  const { request_id: requestId } = await askOnce(service, action, inputs);
-  if (wait) await waitForDecision(service, requestId, { signal });
-  const { authorization, copy } = await confirmApproval(service, requestId, action, inputs);
-  const result = await run(copy, { requestId, key });
+  memory.clientId ??= service.randomUuid();
+  const { authorization, copy } = await waitForClaim(service, `${key}-${memory.clientId}`, action, inputs);
+  const result = await run(copy, { requestId: authorization.request_id, key });
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
   const finish = async () => {
     const attestation = await attestRun(service, action, authorization, result);
-    unattested.delete(key);
+    memory.unattested.delete(key);
     return { result, attestation, authorization };
   };
-  unattested.set(key, finish);
+  memory.unattested.set(key, finish);
   return finish();
 }
 
-/** The request of this call, as it was when it was made. It is made if there is none yet. */
+/** `run`: the same if this client calls again, so that only what it has begun itself can be begun again. */
+async function waitForClaim<Inputs>(service: Service, run: string, action: GatedAction, inputs: Inputs) {
+  const { wait = true, signal } = action;
+  signal?.throwIfAborted();
+  const over = new AbortController();
+  let requestId: string | undefined;
+  try {
+    const asked = { ...action, signal: signal && endLater(service, signal, over.signal) };
+    requestId = (await askOnce(service, asked, inputs)).request_id;
+    if (wait) await waitForDecision(service, requestId, { signal });
+    const confirmed = await confirmApproval(service, requestId, action, inputs);
+    await claim(service, requestId, run, { signal });
+    signal?.throwIfAborted();
+    return confirmed;
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+    // So that nobody approves what can't run any more. If it was decided meanwhile, there is nothing to cancel.
+    const limit = AbortSignal.timeout(graceMs);
+    if (requestId !== undefined) await cancel(service, requestId, { signal: limit }).catch(() => undefined);
+    throw signal.reason;
+  } finally {
+    over.abort();
+  }
+}
+
+/** How long a request that is on its way may still arrive, so that it can be cancelled. */
+const graceMs = 5_000;
+
+function endLater(service: Service, signal: AbortSignal, over: AbortSignal): AbortSignal {
+  const late = new AbortController();
+  const wait = () =>
+    void service.sleep(graceMs, over).then(
+      () => late.abort(signal.reason),
+      () => undefined,
+    );
+  signal.addEventListener("abort", wait, { once: true, signal: over });
+  return late.signal;
+}
+
+/** The request of this call, with its status of now. It is made if there is none yet. */
 export async function askOnce(
   service: Service,
   action: GatedAction,
@@ -108,15 +156,23 @@ export async function askOnce(
   const {
     runId: _run,
     callId: _call,
+    approveUnseenInputs = false,
     attestation: _later,
     agentKey: _key,
     onRequest,
     wait: _wait,
     signal,
+    context,
     ...asked
   } = action;
-  const body = { ...asked, inputs_hash: sealInputs(inputs).hash };
-  const request = await authorize(service, body, { idempotencyKey: keyOf(action, inputs), signal });
+  const { hash, copy } = sealInputs(inputs);
+  const shown = approveUnseenInputs ? context : showInputs(copy, context ?? {});
+  const body = { ...asked, context: shown, inputs_hash: hash };
+  const options = { idempotencyKey: keyOf(action, copy), signal };
+  const { request, isReplayed } = await authorizeOnce(service, body, options);
+  // A stored answer has the status that it had.
+  if (isReplayed)
+    request.status = (await readAuthorization(service, request.request_id, "", { signal })).state.status;
   await onRequest?.(request);
   return request;
 }

@@ -4,7 +4,6 @@ import { readContext, readCount, readLevel, readVisibility } from "./command-att
 import { type Command, readAgentKey } from "./command-io";
 import { CountersignError } from "./errors";
 import { askOnce, type GatedAction } from "./gate";
-import { describeArguments } from "./hook-context";
 import type { Dialect, ToolCall } from "./hook-dialects";
 import { type Service, send } from "./transport";
 import type { AuthorizationRequest, AuthorizationState } from "./wire";
@@ -38,7 +37,7 @@ export async function describeCall({ command, call, isDeferring }: Hook): Promis
     // The link may end up in a transcript: without the code it decides nothing.
     require_code: true,
     action: `Use the tool ${call.tool}`,
-    context: describeArguments(call.input, readContext(line.values.context) ?? {}),
+    context: readContext(line.values.context),
     expires_in_minutes: readCount(command, "expires-in") ?? (isDeferring ? longestExpiryMinutes : undefined),
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),

@@ -1,8 +1,7 @@
-/** Which calls need a human, and what the human reads. */
+/** Which calls need a human. */
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "#lib/domain/canonical-json";
 import { UsageError } from "#lib/domain/command-words";
-import { describeArguments } from "./hook-context";
 import { needsHuman, readPattern } from "./hook-match";
 
 const matches = (rule: string, tool: string, input: JsonValue) =>
@@ -39,35 +38,5 @@ describe("a pattern", () => {
 
   it.each(["", "Bash(git push", "Bash()", "Bash git", "(git)"])("is refused if it is %j", (rule) => {
     expect(() => readPattern(rule)).toThrow(UsageError);
-  });
-});
-
-describe("what the human reads", () => {
-  it("is every argument, whole", () => {
-    expect(
-      describeArguments({ command: "ls", timeout: 5, deep: { b: 1, a: null } }, { project: "x" }),
-    ).toEqual({
-      project: "x",
-      command: "ls",
-      timeout: "5",
-      deep: '{"a":null,"b":1}',
-    });
-    const long = `${"é".repeat(1_024)}${"🙂".repeat(1_025)}`;
-    const parts = describeArguments({ command: long }, {});
-    expect(Object.keys(parts)).toEqual(["command (01/3)", "command (02/3)", "command (03/3)"]);
-    expect(Object.values(parts).join("")).toBe(long);
-  });
-
-  it("is JSON if an argument has no name that can be shown", () => {
-    expect(describeArguments({ "": 1 }, {})).toEqual({ arguments: '{"":1}' });
-    expect(describeArguments(["a"], {})).toEqual({ arguments: '["a"]' });
-    expect(describeArguments({}, {})).toEqual({ arguments: "{}" });
-    const many = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`n${at}`, at]));
-    expect(JSON.parse(describeArguments(many, {})["arguments"] ?? "")).toEqual(many);
-  });
-
-  it("is never a part of it", () => {
-    expect(() => describeArguments({ content: "x".repeat(33 * 1_024) }, {})).toThrow("too long to be shown");
-    expect(() => describeArguments({ command: "ls" }, { command: "rm" })).toThrow("one name");
   });
 });

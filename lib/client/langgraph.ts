@@ -42,8 +42,15 @@ export async function gateNode<Inputs, Result>(
   const runId = config.configurable?.["thread_id"];
   if (typeof runId !== "string") throw new TypeError("config.configurable.thread_id: expected a string");
   const gated = { ...action, runId, wait: false };
-  // The node runs again from its first line when it is resumed, and the same call is asked for once.
-  const { request_id, approval_url, confirmation_code, expires_at } = await countersign.ask(gated, inputs);
-  interrupt({ request_id, approval_url, confirmation_code, expires_at });
+  // The node runs again from its first line when it is resumed, and the same call is asked for once. If it was resumed too
+  // early, or its request has changed, the human has yet to see the one that is pending now.
+  for (let status = "pending"; status === "pending"; ) {
+    const { request_id, approval_url, confirmation_code, expires_at, ...asked } = await countersign.ask(
+      gated,
+      inputs,
+    );
+    interrupt({ request_id, approval_url, confirmation_code, expires_at });
+    ({ status } = asked);
+  }
   return (await countersign.gate(gated, inputs, run)).result;
 }

@@ -39,6 +39,8 @@ export interface Call {
 interface Answered {
   text: string;
   retryAfterSeconds: number | null;
+  /** It is the stored answer to an earlier request. */
+  isReplayed: boolean;
 }
 
 /** Longer than the service holds an answer back. */
@@ -113,7 +115,7 @@ async function sendOnce(service: Service, call: Call): Promise<Answered> {
   if (!response.ok) throw new ApiError(response.status, body ?? null, retryAfterSeconds);
   if (text === null || body === undefined)
     throw new ConnectionError(`${call.method} ${call.path}: the answer is not JSON`);
-  return { text, retryAfterSeconds };
+  return { text, retryAfterSeconds, isReplayed: response.headers.get("idempotency-replayed") === "true" };
 }
 
 function headersFor({ apiKey }: Service, { body, idempotencyKey }: Call): Record<string, string> {
