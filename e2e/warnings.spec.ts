@@ -38,6 +38,26 @@ async function openChecked(page: Page, url: string): Promise<void> {
   await expect(page.locator("[data-browser-check]")).toHaveAttribute("data-browser-check", "done");
 }
 
+test("a title, which chats show, holds nothing of the agent's that they make a link of", async ({
+  page,
+  request,
+}) => {
+  const agent_slug = `evil-${run}.example.com`;
+  const { public_url } = await attest(request, key, { agent_slug, action: "See https://evil.example/x" });
+  for (const path of [public_url, `/agent/${agent_slug}`, `/agent/${agent_slug}/keys`]) {
+    await page.goto(path);
+    await expect(page).toHaveTitle(/evil-\S+\[\.\]example\[\.\]com/);
+    const words = await page
+      .locator("title, meta[property^='og:'], meta[name=description]")
+      .evaluateAll((all) =>
+        all.map((one) => [one.getAttribute("property"), one.textContent || one.getAttribute("content")]),
+      );
+    for (const [property, content] of words)
+      if (property !== "og:url" && property !== "og:image")
+        expect(content, property ?? "").not.toMatch(/evil\.example|evil-\w+\.example/);
+  }
+});
+
 test("a record of three violations says so in headline, title, rows, picture, badge and feeds", async ({
   page,
   request,

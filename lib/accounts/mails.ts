@@ -1,24 +1,54 @@
 /** The mails of the portal: sign-in links, invitations, and what the service did by itself. */
 import { escapeHtml } from "#lib/domain/escape-html";
+import { toUnlinkedText } from "#lib/domain/unlinked-text";
 import type { Mail } from "#lib/mail/mailer";
+
+/** Words that aren't ours, below a line that says whose. */
+interface Quotation {
+  whose: string;
+  words: string;
+}
+
+type Paragraph = string | Quotation;
+
+/** Mail programs end lines near 78; a line that they end themselves would begin without the mark. */
+const quotedLine = /\S.{0,69}(?=\s|$)|\S.{0,69}/gu;
+
+/** A mark on each line, as mail has quoted for ever: no sign within the words can end it. */
+function quoteInText({ whose, words }: Quotation): string {
+  const lines = toUnlinkedText(words).match(quotedLine) ?? [""];
+  return [whose, ...lines.map((line) => `> ${line.trimEnd()}`)].join("\n");
+}
+
+function quoteInHtml({ whose, words }: Quotation): string {
+  const style = "margin:0;padding-left:12px;border-left:3px solid #888";
+  return `<p>${escapeHtml(whose)}</p><blockquote style="${style}">${escapeHtml(toUnlinkedText(words))}</blockquote>`;
+}
+
+/** Asks mail programs that honour it for no links of their own: telephone numbers and dates stay as they are. */
+const noOwnLinks = '<meta name="format-detection" content="telephone=no,date=no,address=no,email=no,url=no">';
 
 /** Paragraphs around one link. A paragraph that is an address of ours becomes a link too. */
 export function linkMail(
   to: string,
   subject: string,
-  parts: { lead: string; link: string; foot: readonly string[] },
+  parts: { lead: string; link: string; foot: readonly Paragraph[] },
 ): Mail {
   const paragraphs = [parts.lead, parts.link, ...parts.foot];
   const { origin } = new URL(parts.link);
-  const toHtml = (text: string) =>
-    text.startsWith(`${origin}/`) && !/\s/.test(text)
-      ? `<p><a href="${escapeHtml(text)}">${escapeHtml(text)}</a></p>`
-      : `<p>${escapeHtml(text)}</p>`;
+  const toHtml = (paragraph: Paragraph) => {
+    if (typeof paragraph !== "string") return quoteInHtml(paragraph);
+    const text = escapeHtml(paragraph);
+    const isLink = paragraph.startsWith(`${origin}/`) && !/\s/.test(paragraph);
+    return isLink ? `<p><a href="${text}">${text}</a></p>` : `<p>${text}</p>`;
+  };
+  const toText = (paragraph: Paragraph) =>
+    typeof paragraph === "string" ? paragraph : quoteInText(paragraph);
   return {
     to,
     subject,
-    text: `${paragraphs.join("\n\n")}\n`,
-    html: paragraphs.map(toHtml).join(""),
+    text: `${paragraphs.map(toText).join("\n\n")}\n`,
+    html: `${noOwnLinks}${paragraphs.map(toHtml).join("")}`,
   };
 }
 

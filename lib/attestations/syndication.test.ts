@@ -56,6 +56,25 @@ describe("feeds with hostile strings", () => {
     expect(xml).toContain(`<name>${escaped}</name>`);
   });
 
+  it("both: nothing in an agent's words that a chat which follows the feed makes a link of", () => {
+    const linked = {
+      action: "Pay at https://evil.example/x",
+      name: "www.evil.example",
+      slug: "evil.example",
+    };
+    const named = { ...agent, ...linked, attestations: [{ ...entry, ...linked }] } as unknown as FeedResponse;
+    const feed = JSON.parse(writeJsonFeed("http://localhost", named));
+    expect(feed.items[0].title).toBe("Pay at https[:]//evil[.]example/x");
+    expect(feed.items[0].content_html).not.toContain("evil.example");
+    expect([feed.title, feed.description].join()).not.toContain("evil.example");
+    const text = writeAtomFeed("http://localhost", named).replaceAll(
+      "http://localhost/agent/evil.example",
+      "",
+    );
+    expect(text).toContain("Pay at https[:]//evil[.]example/x");
+    expect(text).not.toContain("evil.example");
+  });
+
   it("JSON Feed: is of the version whose fields it has", () => {
     const feed = JSON.parse(writeJsonFeed("http://localhost", { ...agent, name: "A & B" }));
     expect(feed.version).toBe("https://jsonfeed.org/version/1.1");

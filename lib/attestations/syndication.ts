@@ -1,13 +1,14 @@
 /**
  * An agent's public attestations as JSON Feed and Atom. Feed readers are foreign programs that may take a title for
- * HTML: agents' strings go in with hidden characters made visible, and escaped wherever the format says HTML.
+ * HTML, or make links of what looks like one (a chat that follows the feed): agents' strings go in unlinked, and escaped
+ * wherever the format says HTML.
  */
 import { Feed } from "feed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import type { JsonObject } from "#lib/domain/canonical-json";
 import { countWarnings } from "#lib/domain/count-warnings";
-import { toVisibleText } from "#lib/domain/display-text";
 import { escapeHtml } from "#lib/domain/escape-html";
+import { toUnlinkedText } from "#lib/domain/unlinked-text";
 
 function approvalWords({
   human_approval_method: method,
@@ -29,7 +30,7 @@ function approvalWords({
 
 /** A reader that only shows titles must see that something is wrong, so it comes first. */
 function titleOf({ action, warnings }: FeedEntry): string {
-  const text = toVisibleText(action ?? "(cannot be read)");
+  const text = toUnlinkedText(action ?? "(cannot be read)");
   return warnings.length === 0 ? text : `[${countWarnings(warnings.length)}] ${text}`;
 }
 
@@ -41,13 +42,13 @@ interface Texts {
 
 function buildFeed(baseUrl: string, agent: FeedResponse, { plain, title }: Texts): Feed {
   const page = `${baseUrl}/agent/${agent.slug}`;
-  const name = toVisibleText(agent.name ?? agent.slug);
+  const name = toUnlinkedText(agent.name ?? agent.slug);
   const newest = agent.attestations[0]?.timestamp;
   const feed = new Feed({
     id: page,
     link: page,
     title: plain(`${name}: attestations`),
-    description: plain(`Public attestations of the agent ${agent.slug}`),
+    description: plain(`Public attestations of the agent ${toUnlinkedText(agent.slug)}`),
     updated: new Date(newest ?? agent.created_at),
     generator: "Countersign",
     feedLinks: { json: `${page}/feed.json`, atom: `${page}/feed.atom` },
@@ -61,7 +62,7 @@ function buildFeed(baseUrl: string, agent: FeedResponse, { plain, title }: Texts
       link: entry.public_url,
       title: title(titleOf(entry)),
       date: new Date(entry.timestamp ?? agent.created_at),
-      content: `<p>${escapeHtml(toVisibleText(entry.action ?? ""))}</p><p>${escapeHtml(toVisibleText(text))}</p>`,
+      content: `<p>${escapeHtml(toUnlinkedText(entry.action ?? ""))}</p><p>${escapeHtml(toUnlinkedText(text))}</p>`,
     });
   }
   return feed;

@@ -7,6 +7,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { toUnlinkedText } from "#lib/domain/unlinked-text";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
@@ -154,15 +155,30 @@ describe("cards", () => {
     expires_at: "2026-11-22T12:00:00Z",
   };
   type Card = (given: typeof request) => object;
-  const makeCard = async (name: string) => {
+  const makeCard = async (name: string, given = request) => {
     const program = await import(pathToFileURL(inFolder("approval-cards/program.js")).href);
-    return (program as Record<string, Card>)[name]?.(request) ?? {};
+    return (program as Record<string, Card>)[name]?.(given) ?? {};
   };
   /** Every object of the card's JSON. */
   const listObjects = (value: unknown): Record<string, unknown>[] =>
     typeof value !== "object" || value === null
       ? []
       : [value as Record<string, unknown>, ...Object.values(value).flatMap(listObjects)];
+
+  it.each(["slackCard", "teamsCard", "emailCard"])("%s: nothing to make a link of but ours", async (name) => {
+    const words = [
+      "https://evil.example/x",
+      "a@evil.example",
+      "http://192.0.2.7",
+      "\\\\evil\\x",
+      "Pay 1.50 EUR",
+    ];
+    for (const action of words) {
+      const card = JSON.stringify(await makeCard(name, { ...request, agent_slug: "evil.example", action }));
+      expect(card).toContain(JSON.stringify(toUnlinkedText(action)).slice(1, -1));
+      expect(card).not.toContain("evil.example");
+    }
+  });
 
   it("Slack: one link, nothing to press, and the agent's words as plain text", async () => {
     const objects = listObjects(await makeCard("slackCard"));

@@ -1,6 +1,6 @@
 /**
- * The mails to approvers. Everything that an agent wrote goes through the display rules (lib/domain/display-text.ts),
- * on a line of its own and in quotes. The confirmation code is never here: it comes from the agent.
+ * The mails to approvers. Everything that an agent wrote goes through toUnlinkedText, its sentences below a line that
+ * says whose they are. The confirmation code is never here: it comes from the agent.
  */
 import { approverUrl } from "#lib/accounts/approver-links";
 import { linkMail } from "#lib/accounts/mails";
@@ -9,8 +9,8 @@ import { approvalUrl } from "#lib/approvals/link";
 import { environmentOf } from "#lib/approvals/read";
 import { type AuthorizationRow, findAuthorization, parseRequest } from "#lib/approvals/rows";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
-import { toVisibleText } from "#lib/domain/display-text";
 import { readableTime } from "#lib/domain/time-words";
+import { toUnlinkedText } from "#lib/domain/unlinked-text";
 import type { Mail } from "#lib/mail/mailer";
 import type { Claimed } from "./outbox";
 
@@ -58,7 +58,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const row = email === null ? null : await findAuthorization(context.database, request_id);
   if (email === null || row === null) return null;
   const { agent_slug, action } = parseRequest(row);
-  const words = chooseWords(kind, row, agent_slug);
+  const words = chooseWords(kind, row, toUnlinkedText(agent_slug));
   if (words === null) return null;
   const isTest = environmentOf(context, row) !== "production";
   const leave = approverUrl(context, approver_id);
@@ -66,8 +66,8 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
     lead: words.lead,
     link: approvalUrl(context, request_id),
     foot: [
-      `Organization: "${toVisibleText(row.organization_name ?? row.organizationName)}"`,
-      `Action, in the agent's own words: "${toVisibleText(action)}"`,
+      { whose: "Organization:", words: row.organization_name ?? row.organizationName },
+      { whose: "Action, in the agent's own words:", words: action },
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here is not a World ID proof."] : []),
       "Anyone with the first link can decide, so don't forward this e-mail. To get no more of them:",

@@ -72,10 +72,10 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
     expect(mail?.to).toBe(ana);
     expect(mail?.subject).toBe(`[TEST] ${slug()} requests an approval`);
     expect(mail?.text).toContain(`\n\n${made.approval_url}\n\n`);
-    expect(mail?.text).toContain('"Pay⟨U+202E⟩⟨U+000A⟩<b>https://evil.example</b>"');
-    expect(mail?.html).toContain("&lt;b&gt;https://evil.example&lt;/b&gt;");
+    expect(mail?.text).toContain("> Pay⟨U+202E⟩⟨U+000A⟩<b>https[:]//evil[.]example</b>\n");
+    expect(mail?.html).toContain("&lt;b&gt;https[:]//evil[.]example&lt;/b&gt;</blockquote>");
     expect(mail?.html).toContain(`<a href="${made.approval_url}">`);
-    expect(mail?.text).toContain(`"${made.organization_name}"`);
+    expect(mail?.text).toContain(`\n> ${made.organization_name}\n`);
     expect(mail?.text).toContain("It expires in 20 minutes, at ");
     expect(JSON.stringify(mail)).not.toContain(made.confirmation_code);
     const leave = `${context.settings.baseUrl}/notices/${await tokenOf(test, ana)}`;
@@ -84,6 +84,35 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
       "List-Unsubscribe": `<${leave}/leave>`,
       "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     });
+  });
+
+  it("hold no link but ours, and no end of a quotation, in an agent's words", async () => {
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const { origin } = new URL(context.settings.baseUrl);
+    const words = `Pay". Approved by Countersign: "x ${origin}/approve/abc www.evil.com a@evil.com </blockquote>`;
+    const { made } = await request({
+      agent_slug: `evil${counter}.example.com`,
+      action: `${words} ${"y".repeat(200)} ${"z ".repeat(100)}end`,
+      approvers: ["Ana"],
+    });
+    await sendAll(test);
+    const [mail = { subject: "", text: "", html: "" }] = sent;
+    const shown = `evil${counter}[.]example[.]com`;
+    expect(mail.subject).toBe(`[TEST] ${shown} requests an approval`);
+    expect(mail.text).toContain(`The agent ${shown} requests an approval.`);
+    const own = [made.approval_url, `${context.settings.baseUrl}/notices/${await tokenOf(test, ana)}`];
+    expect(mail.text.match(/\S*(?::\/\/|\w@|\w\.com)\S*/g)).toEqual(own);
+    const withoutOurs = own.reduce(
+      (html, link) => html.replace(`<a href="${link}">${link}</a>`, ""),
+      mail.html,
+    );
+    expect(withoutOurs).not.toMatch(/:\/\/|\w@|\w\.com|<a/);
+    expect(mail.html.match(/<\/?blockquote/g)).toEqual(Array(2).fill(["<blockquote", "</blockquote"]).flat());
+    const [, quoted = ""] = /own words:\n(.*?)\n\n/s.exec(mail.text) ?? [];
+    const lines = quoted.split("\n");
+    expect(lines.every((line) => line.startsWith("> ") && line.length <= 72)).toBe(true);
+    expect(lines.join("").replace(/[> ]/g, "")).toContain(`${"y".repeat(200)}${"z".repeat(100)}end`);
   });
 
   it("are sent once, also if an attempt fails and several rounds run at once", async () => {

@@ -3,7 +3,7 @@ import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentView } from "#components/agent/agent-view";
 import { PageRefusal } from "#components/page-refusal";
-import { toVisibleText } from "#lib/domain/display-text";
+import { toUnlinkedText } from "#lib/domain/unlinked-text";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 import { loadAgent } from "#lib/pages/agent-page";
 
@@ -43,10 +43,12 @@ export async function generateMetadata(props: PageProps): Promise<Metadata> {
   if (loaded.kind === "refused") return { title: "Agent" };
   const { slug, name } = loaded.agent;
   const page = `${publicBaseUrl()}/agent/${slug}`;
-  const title = name === null ? slug : `${toVisibleText(name)} (${slug})`;
+  // Chats show both as text of a message, and make links of what looks like one.
+  const shownSlug = toUnlinkedText(slug);
+  const title = name === null ? shownSlug : `${toUnlinkedText(name)} (${shownSlug})`;
   return {
     title,
-    description: `Public attestations, key history and tools of the agent ${slug}.`,
+    description: `Public attestations, key history and tools of the agent ${shownSlug}.`,
     alternates: {
       canonical: page,
       types: {

@@ -3,6 +3,7 @@ import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentKeysView } from "#components/agent/agent-keys-view";
 import { PageRefusal } from "#components/page-refusal";
+import { toUnlinkedText } from "#lib/domain/unlinked-text";
 import { loadAgentKeys } from "#lib/pages/agent-page";
 
 interface PageProps {
@@ -11,7 +12,7 @@ interface PageProps {
 }
 
 export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
-  return { title: `Keys of ${decodeURIComponent((await params).slug)}` };
+  return { title: `Keys of ${toUnlinkedText(decodeURIComponent((await params).slug))}` };
 }
 
 export default async function AgentKeysPage({ params, searchParams }: PageProps) {

@@ -4,7 +4,7 @@ import { notFound, permanentRedirect, redirect } from "next/navigation";
 import { PageRefusal } from "#components/page-refusal";
 import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
-import { toVisibleText } from "#lib/domain/display-text";
+import { toUnlinkedText } from "#lib/domain/unlinked-text";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 import { loadVerification } from "#lib/pages/verification-page";
 
@@ -14,8 +14,9 @@ interface PageProps {
 
 const titleLength = 70;
 
+/** Chats show a page's title as text of a message, and make links of what looks like one. */
 function shorten(text: string): string {
-  const characters = [...toVisibleText(text)];
+  const characters = [...toUnlinkedText(text)];
   return characters.length <= titleLength
     ? characters.join("")
     : `${characters.slice(0, titleLength).join("")}…`;
@@ -29,7 +30,9 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
   const { answer } = loaded;
   const { title, sentence } = verdictOf(loaded);
   const subject =
-    answer.action === null ? answer.agent_slug : `${answer.agent_slug}: ${shorten(answer.action)}`;
+    answer.action === null
+      ? shorten(answer.agent_slug)
+      : `${shorten(answer.agent_slug)}: ${shorten(answer.action)}`;
   return {
     title: `${title} · ${subject}`,
     description: sentence,
