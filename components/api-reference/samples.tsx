@@ -1,4 +1,6 @@
 /** How an operation is called: in a shell, in TypeScript and in Python. */
+
+import { exampleSlug } from "#lib/contract/examples";
 import type { OperationEntry } from "./entries";
 import { examplePath } from "./example-value";
 
@@ -34,15 +36,33 @@ function describeCall({ base, path, method, operation }: OperationEntry): Called
   };
 }
 
+/**
+ * A name belongs to the first organization that uses it, so the sample makes one that is free, and the same for all
+ * samples of a shell that has AGENT. Only for bodies with the examples' own name.
+ */
+const ownAgent = {
+  curl: `AGENT=\${AGENT:-${exampleSlug}-$(openssl rand -hex 4)}\n`,
+  typescript: `const agent = process.env["AGENT"] ?? \`${exampleSlug}-\${crypto.randomUUID().slice(0, 8)}\`;\n`,
+  python: `agent = os.environ.get("AGENT") or f"${exampleSlug}-{secrets.token_hex(4)}"\n`,
+} as const;
+
+/** A body in a language's own notation, with `variable` in place of the examples' name. */
+function nameAgent(language: keyof typeof ownAgent, body: string, variable: string) {
+  const named = body.replaceAll(JSON.stringify(exampleSlug), variable);
+  return { body: named, prelude: named === body ? "" : ownAgent[language] };
+}
+
 const indent = (text: string, spaces: number) => text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
 
 function curl({ url, method, isKeyed, body }: Called): string {
   const isPlain = method === "GET" || (method === "POST" && body !== undefined);
-  return [
+  const sent = nameAgent("curl", JSON.stringify(body, null, 2) ?? "", `"'$AGENT'"`);
+  const command = [
     `curl --fail-with-body -sS ${isPlain ? "" : `-X ${method} `}'${url}'`,
     ...(isKeyed ? ['  -H "Authorization: Bearer $COUNTERSIGN_API_KEY"'] : []),
-    ...(body === undefined ? [] : [`  -d '${JSON.stringify(body, null, 2)}'`]),
+    ...(body === undefined ? [] : [`  -d '${sent.body}'`]),
   ].join(" \\\n");
+  return `${sent.prelude}${command}`;
 }
 
 /** What the client library has a function for. */
@@ -58,7 +78,7 @@ const clientCalls: Readonly<Record<string, (body: string) => string>> = {
 
 function typescript({ base, operationId, url, method, isKeyed, body, isJson }: Called): string {
   const call = clientCalls[operationId];
-  const sent = JSON.stringify(body, null, 2);
+  const { body: sent, prelude } = nameAgent("typescript", JSON.stringify(body, null, 2) ?? "", "agent");
   if (call !== undefined)
     return `import { createCountersign } from "countersign/client";
 
@@ -66,7 +86,7 @@ const countersign = createCountersign({
   baseUrl: "${base}",
   apiKey: process.env["COUNTERSIGN_API_KEY"],
 });
-${call(sent)}`;
+${prelude}${call(sent)}`;
   const headers = isKeyed
     ? [`  headers: { Authorization: "Bearer " + process.env["COUNTERSIGN_API_KEY"] },`]
     : [];
@@ -76,7 +96,7 @@ ${call(sent)}`;
     ...(body === undefined ? [] : [`  body: JSON.stringify(${indent(sent, 2)}),`]),
   ];
   const options = given.length === 0 ? "" : `, {\n${given.join("\n")}\n}`;
-  return `const response = await fetch("${url}"${options});
+  return `${prelude}const response = await fetch("${url}"${options});
 if (!response.ok) throw new Error(await response.text());
 console.log(await response.${isJson ? "json" : "text"}());`;
 }
@@ -96,15 +116,20 @@ export function toPython(value: unknown, depth = 0): string {
 }
 
 function python({ url, method, isKeyed, body, isJson }: Called): string {
+  const sent = nameAgent("python", body === undefined ? "" : toPython(body, 1), "agent");
+  const imports = [isKeyed || sent.prelude !== "" ? "os" : "", sent.prelude === "" ? "" : "secrets"].filter(
+    Boolean,
+  );
   const given = [
     `    "${url}",`,
     ...(isKeyed ? [`    headers={"Authorization": f"Bearer {os.environ['COUNTERSIGN_API_KEY']}"},`] : []),
-    ...(body === undefined ? [] : [`    json=${toPython(body, 1)},`]),
+    ...(body === undefined ? [] : [`    json=${sent.body},`]),
     "    timeout=30,",
   ];
-  return `${isKeyed ? "import os\n\n" : ""}import requests
+  const standard = imports.map((name) => `import ${name}\n`).join("");
+  return `${standard === "" ? "" : `${standard}\n`}import requests
 
-response = requests.${method.toLowerCase()}(
+${sent.prelude}response = requests.${method.toLowerCase()}(
 ${given.join("\n")}
 )
 response.raise_for_status()

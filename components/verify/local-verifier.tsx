@@ -156,7 +156,7 @@ export function LocalVerifier() {
         ) : null}
         {outcome.phase === "done" ? (
           <Suspense>
-            <ReportView report={outcome.report} />
+            <ReportView report={outcome.report} isOurs={pinned === null} />
           </Suspense>
         ) : null}
       </div>

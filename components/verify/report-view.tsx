@@ -35,8 +35,13 @@ function titleOf(name: string): string {
   return known ?? name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 }
 
+interface StatementSummaryProps {
+  readonly statement: ActionStatement;
+  readonly isOurs: boolean;
+}
+
 /** Only fields of signed bytes that this browser has verified. */
-function StatementSummary({ statement }: { readonly statement: ActionStatement }) {
+function StatementSummary({ statement, isOurs }: StatementSummaryProps) {
   const { request, timestamp, attestation_id: id, human_approval: approval } = statement.predicate;
   const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;
   const slug = String(request["agent_slug"]);
@@ -60,9 +65,11 @@ function StatementSummary({ statement }: { readonly statement: ActionStatement }
         },
         {
           id: "page",
-          name: "Public page",
-          value: (
+          name: isOurs ? "Public page" : "Attestation",
+          value: isOurs ? (
             <TextLink href={`/verify/${encodeURIComponent(slug)}/${encodeURIComponent(id)}`}>{id}</TextLink>
+          ) : (
+            <AgentText value={id} />
           ),
         },
       ]}
@@ -104,7 +111,13 @@ function toneOf({ verdict, warnings, statedWarnings }: VerifierReport): CalloutT
   return verdict === "valid" && isWarned ? "warn" : tones[verdict];
 }
 
-export function ReportView({ report }: { readonly report: VerifierReport }) {
+interface ReportViewProps {
+  readonly report: VerifierReport;
+  /** Signed with a key of this instance, which therefore has its page. */
+  readonly isOurs?: boolean;
+}
+
+export function ReportView({ report, isOurs = false }: ReportViewProps) {
   const { checks, unproven, statement } = report;
   const { title, sentence } = wordsFor(report);
   const uncompared = listUncompared(report);
@@ -146,7 +159,7 @@ export function ReportView({ report }: { readonly report: VerifierReport }) {
       ) : null}
       {statement === null ? null : (
         <div className="mt-4">
-          <StatementSummary statement={statement} />
+          <StatementSummary statement={statement} isOurs={isOurs} />
         </div>
       )}
       <ul className="mt-4 rounded-lg border border-line bg-surface px-4 sm:px-5">

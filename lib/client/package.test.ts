@@ -158,10 +158,10 @@ describe("the package", () => {
     const start = (at: number) =>
       runProgram(process.execPath, [`out/guide-${at}.js`], {
         cwd: folder,
-        env: { COUNTERSIGN_API_KEY: key },
+        env: { COUNTERSIGN_API_KEY: key, AGENT: "invoice-agent-7" },
       });
     const attested = await start(0);
-    expect(attested.out).toMatch(/^http:\/\/localhost:3000\/verify\/invoice-agent\/\S+\n$/);
+    expect(attested.out).toMatch(/^http:\/\/localhost:3000\/verify\/invoice-agent-7\/\S+\n$/);
     const paying = start(1);
     expect((await (await openNext(test, key)).approve("ada")).status).toBe(200);
     const paid = (await paying).out.split("\n");

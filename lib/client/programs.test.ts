@@ -23,6 +23,8 @@ const models = new Map([
   ["openai-agents", ["mock-openai-model", "modelOfOpenAi", `import("@openai/agents").Model`]],
 ]);
 
+const agent = "invoice-agent-7";
+
 let test: TestApp;
 let service: Listening;
 let key: string;
@@ -81,7 +83,7 @@ const start = (slug: string, args: string[] = []) =>
   runProgram(process.execPath, ["program.js", ...args], {
     cwd: inFolder(slug),
     // It would try to reach its maker for a while before it ends.
-    env: { COUNTERSIGN_API_KEY: key, OPENAI_AGENTS_DISABLE_TRACING: "1" },
+    env: { COUNTERSIGN_API_KEY: key, AGENT: agent, OPENAI_AGENTS_DISABLE_TRACING: "1" },
   });
 const approveNext = async () => approveUnproven(test, (await openNext(test, key)).requestId);
 const attestedBy = async (agent: string) =>
@@ -107,13 +109,13 @@ describe("the guides' programs", () => {
   });
 
   it.each(["ai-sdk", "openai-agents"])("%s: stores the run, and goes on after the decision", async (slug) => {
-    const before = (await attestedBy("invoice-agent")).length;
+    const before = (await attestedBy(agent)).length;
     const asked = await start(slug, [slug, "Pay invoice 1042"]);
     expect(asked).toEqual({ code: 0, out: expect.stringMatching(/^http\S+\/approve\/\S+ \S+\n/) });
     const continued = start(slug, [slug]);
     await approveNext();
     expect(await continued).toEqual({ code: 0, out: expect.stringMatching(/done\n$/) });
-    expect(await attestedBy("invoice-agent")).toHaveLength(before + 1);
+    expect(await attestedBy(agent)).toHaveLength(before + 1);
     expect(await readFile(inFolder(slug, `${slug}.json`), "utf8")).toMatch(/paid\\?":\s?10000/);
   });
 
@@ -131,7 +133,7 @@ describe("the guides' programs", () => {
     const shell = () =>
       runProgram("sh", ["program.sh"], {
         cwd: inFolder("plain-http"),
-        env: { PATH: process.env["PATH"], COUNTERSIGN_API_KEY: key },
+        env: { PATH: process.env["PATH"], COUNTERSIGN_API_KEY: key, AGENT: agent },
       });
     for (const run of [() => start("plain-http"), shell]) {
       const running = run();
@@ -229,6 +231,7 @@ describe("the deployment protection rule", () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const program = await spawnProgram(inFolder("github-deployments/program.js"), {
       COUNTERSIGN_API_KEY: key,
+      AGENT: "deployer",
       GITHUB_API_URL: github.base,
       GITHUB_APP_ID: "77",
       GITHUB_PRIVATE_KEY: String(privateKey.export({ type: "pkcs8", format: "pem" })),

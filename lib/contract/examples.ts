@@ -2,9 +2,12 @@
 import type { JsonObject } from "#lib/domain/canonical-json";
 import type { OperationId } from "./operations";
 
+/** Whoever sends the examples first has it. */
+export const exampleSlug = "invoice-bot";
+
 export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
   attest: {
-    agent_slug: "invoice-bot",
+    agent_slug: exampleSlug,
     action: "Pay invoice 1042",
     inputs_hash: "sha256:3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80",
     metadata: { amount: "100.00", currency: "EUR" },
@@ -12,7 +15,7 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
     tools_used: ["payments.send"],
   },
   authorize: {
-    agent_slug: "invoice-bot",
+    agent_slug: exampleSlug,
     action: "Pay invoice 1042",
     context: { payee: "Example GmbH", amount: "100.00 EUR" },
     expires_in_minutes: 30,
@@ -25,7 +28,7 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
     nonce: "n-0S6_WzA2Mj",
   },
   registerIdentity: {
-    slug: "invoice-bot",
+    slug: exampleSlug,
     name: "Invoice bot",
     description: "Pays the invoices that accounting has released",
     code_hash: "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
@@ -47,7 +50,7 @@ const uuid = "01990000-0000-7000-8000-000000000000";
 
 export const pathExamples: Readonly<Record<string, string>> = {
   id: uuid,
-  slug: "invoice-bot",
+  slug: exampleSlug,
   request_id: "areq_3q2-7wEjRWeJq83vEjRWeA",
   webhook_id: uuid,
   message_id: "msg_3b9c358f36f0a31b6ad3e14f309c7cf1",

@@ -1,0 +1,99 @@
+/** Commands that pages show, run in bash as they are printed: alone, and by a second organization too. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readDocument } from "#components/api-reference/document";
+import { listEntries } from "#components/api-reference/entries";
+import { writeSamples } from "#components/api-reference/samples";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, openNext } from "#support/authorizations";
+import { type CommandRun, runProgram } from "#support/commands";
+import { anyKind } from "#support/databases";
+import { type Listening, listenFor } from "#support/listen";
+import { guideEntries } from "./guides-index";
+
+let test: TestApp;
+let service: Listening;
+let keys: string[];
+let folder: string;
+
+beforeAll(async () => {
+  test = await startTestApp(anyKind);
+  service = await listenFor(test);
+  keys = [(await test.createKey("first@example.com")).key, (await test.createKey("second@example.com")).key];
+  folder = await mkdtemp(path.join(tmpdir(), "countersign-samples-"));
+});
+afterAll(async () => {
+  await service.close();
+  await test.close();
+  await rm(folder, { recursive: true });
+});
+
+const readFences = (text: string) =>
+  [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code);
+
+async function readGuide(slug: string): Promise<string[]> {
+  const text = await readFile(`components/guides/content/${slug}.md`, "utf8").catch(() => "");
+  return readFences(text.replaceAll("{base}", service.base));
+}
+
+/** Nothing but the key is set, as in a new shell. */
+const runIn = (key: string, script: string): Promise<CommandRun> =>
+  runProgram("bash", ["--norc", "-euo", "pipefail", "-c", script], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], COUNTERSIGN_API_KEY: key },
+  });
+
+describe("the guides' commands", () => {
+  it.each(guideEntries)("$slug: set what they use, but for the key", async ({ slug }) => {
+    const known = new Set(["COUNTERSIGN_API_KEY"]);
+    for (const line of (await readGuide(slug)).join("\n").split("\n")) {
+      for (const [, name = ""] of line.matchAll(/(?:^|\s)([A-Z][A-Z_]*)=/g)) known.add(name);
+      for (const [, name = ""] of line.matchAll(/\$\{?([A-Z][A-Z_]*)/g))
+        expect([...known], line).toContain(name);
+    }
+  });
+
+  it("approve: from the request to the attestation, for two organizations", async () => {
+    const [request = "", wait = "", attest = ""] = await readGuide("approve");
+    for (const key of keys) {
+      const asked = await runIn(key, `${request}\necho "$AGENT"`);
+      const printed = /^http\S+\/approve\/\S+\n\S{3}-\S{3}\n(\S+)\n$/.exec(asked.out);
+      expect(printed, asked.out).not.toBeNull();
+      const { requestId } = await openNext(test, key);
+      await approveUnproven(test, requestId);
+      expect((await runIn(key, wait)).out).toContain('"status":"approved"');
+      const attested = await runIn(key, `AGENT=${printed?.[1]}\n${attest}`);
+      expect(attested).toEqual({
+        code: 0,
+        out: expect.stringMatching(/^http\S+\/verify\/invoice-bot-\S+\n$/),
+      });
+    }
+  });
+
+  it("approve: say why they failed, and fail", async () => {
+    const [request = ""] = await readGuide("approve");
+    const refused = await runIn("cs_live_nobody", `set +e\n${request}`);
+    expect(refused.code).not.toBe(0);
+    expect(refused.out).toMatch(/API key/);
+    expect(refused.out).not.toContain("null");
+  });
+
+  it("zero-knowledge: for two organizations", async () => {
+    for (const key of keys)
+      for (const command of await readGuide("zero-knowledge"))
+        expect(await runIn(key, command)).toMatchObject({ code: 0 });
+  });
+});
+
+describe("the API reference's commands that name an agent", () => {
+  it.each(["attest", "authorize", "registerIdentity"])("%s: for two organizations", async (operationId) => {
+    const entries = listEntries(readDocument(service.base));
+    const entry = entries.find(({ operation }) => operation.operationId === operationId);
+    const samples = entry === undefined ? [] : writeSamples(entry);
+    const command = samples.find(({ id }) => id === "curl")?.code ?? "";
+    for (const key of keys) expect(await runIn(key, command)).toMatchObject({ code: 0 });
+    for (const { id, code } of samples) expect(code, id).not.toMatch(/slug["']?: ["']\w/);
+  });
+});
