@@ -72,9 +72,20 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
   const code = asked.confirmation_code;
   await page.goto(asked.approval_url);
   expect(await page.content()).not.toContain(code);
-  await expect(page.getByRole("button", { name: "Deny", exact: true })).toBeDisabled();
-  await expectAccessibleInBothThemes(page);
   const field = page.getByLabel("Confirmation code");
+  // Both can be reached by Tab, and say what is missing.
+  await field.focus();
+  for (const name of ["Deny", "Approve with World ID"]) {
+    const button = page.getByRole("button", { name, exact: true });
+    await page.keyboard.press("Tab");
+    if (name !== "Deny") await page.keyboard.press("Tab");
+    await expect(button).toBeFocused();
+    await page.keyboard.press("Enter");
+    await expect(field).toBeFocused();
+    await expect(field).toHaveAccessibleDescription(/enter the code first/);
+    await expect(button).toHaveAttribute("aria-expanded", "false");
+  }
+  await expectAccessibleInBothThemes(page);
   await field.fill(code.startsWith("A") ? "BBB-BBB" : "AAA-AAA");
   await page.getByRole("button", { name: "Deny", exact: true }).click();
   await page.getByRole("button", { name: "Deny request" }).click();

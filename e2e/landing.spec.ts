@@ -68,6 +68,10 @@ test("a visitor breaks a receipt, and sees which checks notice", async ({ page }
   await expectGoodPage(page);
   await expectNoSidewaysScroll(page);
 
+  const known = page.locator("main a[href^='/verify/'], [data-lab] a[href^='/verify/']");
+  for (const link of await known.all())
+    expect((await page.request.get((await link.getAttribute("href")) ?? "")).status()).toBe(200);
+
   await page.getByRole("button", { name: "Change the amount" }).click();
   await expect(lab.getByText("Not authentic")).toBeVisible();
   await expect(lab.getByRole("status")).toHaveText(/^[3-9] checks fail\.$/);

@@ -14,6 +14,7 @@ test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, re
     (await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } })).status();
   const first = await makeKey(page, "worker");
   expect(await statusOf(first)).toBe(200);
+  await expect(page.locator("[aria-live]:focus")).toHaveText(/created/);
   const sample = await page.getByRole("group", { name: "Create an attestation, curl" }).textContent();
   const env = { ...process.env, COUNTERSIGN_API_KEY: first };
   const ran = spawnSync("sh", ["-c", sample ?? ""], { encoding: "utf8", env });

@@ -29,6 +29,19 @@ test("only the button's POST signs in, and the link works once", async ({ page, 
   await scanner.close();
 });
 
+test("the focus is where the news is: on the form's answer, or on what it doesn't accept", async ({
+  page,
+}) => {
+  await page.goto("/portal/sign-in");
+  const field = page.getByLabel("E-mail address");
+  await field.fill("nobody");
+  await page.getByRole("button", { name: "Send me a sign-in link" }).click();
+  await expect(page.getByText("Not accepted:")).toBeVisible();
+  await expect(field).toBeFocused();
+  await askForLink(page, newAddress("focus"));
+  await expect(page.locator("[aria-live]:focus")).toHaveText(/a link is on its way/);
+});
+
 test("a POST from elsewhere does not use the link up", async ({ page, request }) => {
   const link = new URL(await askForLink(page, newAddress("foreign")));
   const form = { token: link.searchParams.get("token") ?? "", email: link.searchParams.get("email") ?? "" };

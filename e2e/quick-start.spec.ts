@@ -75,8 +75,11 @@ test("the portal's commands do what they say, and its first steps tick themselve
   await expect(page.getByText("1 of 3 done")).toBeVisible();
   await page.getByRole("button", { name: "Send an attestation" }).click();
   await expect(page.getByText("2 of 3 done")).toBeVisible();
+  // The button is gone, so the focus is on the step that it did.
+  await expect(page.locator("li[data-done=true] :focus")).toContainText("Send your first attestation");
   await page.getByRole("button", { name: "Request an approval" }).click();
   await expect(page.getByRole("img", { name: "QR code of your approval page" })).toBeVisible();
+  await expect(page.locator("li[data-done=false] :focus")).toContainText("Scan the code");
   await expectGoodPage(page);
   await expectNoSidewaysScroll(page);
   const approval = await context.newPage();

@@ -10,17 +10,20 @@ interface CodeFieldProps {
   readonly id: string;
   readonly value?: string;
   readonly onType?: (code: string) => void;
+  /** Somebody wants to decide without it. */
+  readonly isMissed?: boolean;
 }
 
-export function CodeField({ id, value, onType }: CodeFieldProps) {
+export function CodeField({ id, value, onType, isMissed = false }: CodeFieldProps) {
   return (
     <Field
       id={id}
       label="Confirmation code"
       hint="The agent showed it to its operator, for example K7Q-F2M. You need it to approve or deny. If nobody gave you one, you can close this page: nothing is decided without it."
+      {...(isMissed ? { error: "enter the code first" } : {})}
     >
       <Input
-        {...describeControl(id, { hint: true })}
+        {...describeControl(id, { hint: true, error: isMissed })}
         name="code"
         autoComplete="off"
         autoCapitalize="characters"

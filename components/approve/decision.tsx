@@ -18,6 +18,8 @@ const WorldIdPanel = dynamic(() => import("./world-id-panel").then((module) => m
   loading: () => <p className="text-muted">Loading World ID …</p>,
 });
 
+const codeFieldId = "code";
+
 /** The same for both, with room for two lines on a phone. */
 const buttonShape = "leading-tight max-sm:px-3 max-sm:text-base";
 
@@ -89,6 +91,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
   const [choice, setChoice] = useState<Choice>("none");
   const [code, setCode] = useState("");
   const lacksCode = view.code_tries_left !== null && code.trim() === "";
+  const [isCodeMissed, setIsCodeMissed] = useState(false);
   // Before the script runs the buttons could do nothing.
   const [ready, setReady] = useState(false);
   useEffect(() => setReady(true), []);
@@ -98,6 +101,11 @@ export function Decision({ view, token, onChange }: DecisionProps) {
   const [isInformed, setIsInformed] = useState(false);
 
   function choose(chosen: Choice): void {
+    setIsCodeMissed(lacksCode);
+    if (lacksCode) {
+      document.getElementById(codeFieldId)?.focus();
+      return;
+    }
     setChoice(chosen);
     // Whoever has seen all when they choose is not asked again.
     if (chosen === "approve" && unseen.length === 0) setIsInformed(true);
@@ -111,10 +119,12 @@ export function Decision({ view, token, onChange }: DecisionProps) {
       {view.code_tries_left === null ? null : (
         <>
           <WrongCodes triesLeft={view.code_tries_left} />
-          {ready ? <CodeField id="code" value={code} onType={setCode} /> : null}
+          {ready ? (
+            <CodeField id={codeFieldId} value={code} onType={setCode} isMissed={isCodeMissed && lacksCode} />
+          ) : null}
         </>
       )}
-      <Choices choice={choice} isDisabled={!ready || lacksCode} onChoose={choose} />
+      <Choices choice={choice} isDisabled={!ready} onChoose={choose} />
       {choice === "deny" ? <DenyForm token={token} code={code} onChange={onChange} /> : null}
       {choice === "approve" && !isInformed ? (
         <Unseen details={unseen} onContinue={() => setIsInformed(true)} />
@@ -126,7 +136,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
         <DecisionBar
           view={view}
           onChoose={(chosen) => {
-            if (!lacksCode) choose(chosen);
+            choose(chosen);
             section?.scrollIntoView({ block: "start" });
           }}
         />

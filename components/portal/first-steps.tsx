@@ -11,6 +11,7 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import type { FormAction } from "#lib/contract/portal";
+import { FocusNews } from "./focus-news";
 import { LiveRefresh } from "./live-refresh";
 import { StepForm } from "./step-form";
 
@@ -30,10 +31,12 @@ interface FirstStepsProps {
 interface StepProps {
   readonly title: string;
   readonly isDone: boolean;
+  /** Between to do and done. */
+  readonly isWaiting?: boolean;
   readonly children: ReactNode;
 }
 
-function Step({ title, isDone, children }: StepProps) {
+function Step({ title, isDone, isWaiting = false, children }: StepProps) {
   const Icon = isDone ? CircleCheck : Circle;
   return (
     <li
@@ -45,11 +48,13 @@ function Step({ title, isDone, children }: StepProps) {
         className={`mt-0.5 size-5 shrink-0 ${isDone ? "text-pass" : "text-line-strong"}`}
       />
       <div className="min-w-0 flex-1">
-        <h3 className={`font-medium ${isDone ? "text-muted" : ""}`}>
-          {title}
-          {isDone ? <span className="ml-2 font-normal text-pass text-sm">Done</span> : null}
-        </h3>
-        <div className="mt-1 text-[15px] text-muted">{children}</div>
+        <FocusNews news={`${isDone} ${isWaiting}`}>
+          <h3 className={`font-medium ${isDone ? "text-muted" : ""}`}>
+            {title}
+            {isDone ? <span className="ml-2 font-normal text-pass text-sm">Done</span> : null}
+          </h3>
+          <div className="mt-1 text-[15px] text-muted">{children}</div>
+        </FocusNews>
       </div>
     </li>
   );
@@ -146,7 +151,11 @@ export function FirstSteps(props: FirstStepsProps) {
         <Step title="Send your first attestation" isDone={attestation !== null}>
           <AttestationStep {...props} />
         </Step>
-        <Step title="Approve your first request on your phone" isDone={isApproved}>
+        <Step
+          title="Approve your first request on your phone"
+          isDone={isApproved}
+          isWaiting={approval !== null && !isApproved}
+        >
           <ApprovalStep {...props} />
         </Step>
       </ol>

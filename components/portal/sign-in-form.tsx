@@ -33,7 +33,7 @@ export function SignInForm({ action, next, email }: SignInFormProps) {
         />
       </Field>
       <SubmitButton>Send me a sign-in link</SubmitButton>
-      {error ? null : <FormStatus state={state} />}
+      <FormStatus state={state} />
     </form>
   );
 }

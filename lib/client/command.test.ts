@@ -448,7 +448,8 @@ describe("a service that refuses or is away", () => {
   it("ends with 7 if it could not be reached", async () => {
     const fetch: Fetch = () => Promise.reject(new TypeError("fetch failed"));
     const away = await run(["keys", "info"], { fetch });
-    expect(away).toEqual({ code: 7, out: "", err: "countersign: GET /v1/keys/info: no answer\n" });
+    const err = `countersign: GET ${test.app.context.settings.baseUrl}/v1/keys/info: no answer\n`;
+    expect(away).toEqual({ code: 7, out: "", err });
   });
 });
 

@@ -107,14 +107,14 @@ async function sendOnce(service: Service, call: Call): Promise<Answered> {
     text = await readTextAtMost(response, maxAnswerBytes);
   } catch (error) {
     signal?.throwIfAborted();
-    throw new ConnectionError(`${call.method} ${call.path}: no answer`, { cause: error });
+    throw new ConnectionError(`${call.method} ${service.baseUrl}${call.path}: no answer`, { cause: error });
   }
   const seconds = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
   const retryAfterSeconds = Number.isNaN(seconds) ? null : Math.max(0, seconds);
   const body = parse(text);
   if (!response.ok) throw new ApiError(response.status, body ?? null, retryAfterSeconds);
   if (text === null || body === undefined)
-    throw new ConnectionError(`${call.method} ${call.path}: the answer is not JSON`);
+    throw new ConnectionError(`${call.method} ${service.baseUrl}${call.path}: the answer is not JSON`);
   return { text, retryAfterSeconds, isReplayed: response.headers.get("idempotency-replayed") === "true" };
 }
 

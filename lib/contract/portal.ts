@@ -56,6 +56,8 @@ const role = z.enum(["owner", "member"], "must be owner or member");
 export const stepForm = z.object({});
 
 export const signInForm = z.object({ email, next: z.string().max(200).optional() });
+/** What a mailed link holds; anything else was never mailed. */
+export const signInLink = z.object({ token: z.string().min(1).max(200), email });
 
 /** Days until a key expires; absent: it does not. */
 export const keyLifetimesDays = ["7", "30", "90", "365"] as const;

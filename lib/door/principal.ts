@@ -16,6 +16,8 @@ export interface KeyPrincipal extends KnownKey {
   defaultPublic: boolean;
   attestationsPerDay: number;
   ip: string;
+  /** Who pressed a button of the portal, if the key is only what lets them. */
+  person?: UserPrincipal;
 }
 
 /** A signed-in person. */
@@ -44,11 +46,13 @@ export interface Actor {
   session?: string;
 }
 
+/** A person's act names the person, also if they act as a key. */
 export function actorOf(principal: KeyPrincipal | UserPrincipal): Actor {
-  const { kind, ip } = principal;
-  return kind === "key"
-    ? { kind, id: principal.keyId, ip }
-    : { kind, id: principal.email, ip, session: principal.session };
+  if (principal.kind === "user")
+    return { kind: "user", id: principal.email, ip: principal.ip, session: principal.session };
+  return principal.person === undefined
+    ? { kind: "key", id: principal.keyId, ip: principal.ip }
+    : actorOf(principal.person);
 }
 
 /** With the scope, or with `hook` alone about a request that this very key made: see docs/wire.md, Authentication. */

@@ -13,6 +13,7 @@ import { base64UrlEncode } from "#lib/domain/bytes";
 import { AppError } from "#lib/errors";
 import { safePortalPath } from "./portal-path";
 import { createSessionStore, sessionLabel } from "./session-store";
+import { createSignInLogger } from "./sign-in-log";
 
 const linkLifetimeSeconds = 1800;
 const sessionLifetimeSeconds = 14 * 86_400;
@@ -38,8 +39,6 @@ function confirmUrl(baseUrl: string, token: string, email: string, callbackUrl: 
 }
 
 function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
-  const log = (level: "error" | "warn") => (problem: unknown) =>
-    context.logger[level]({ err: problem }, "sign-in");
   return {
     adapter: createSessionStore(context, ip),
     basePath: "/api/auth",
@@ -52,7 +51,7 @@ function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
       maxAge: sessionLifetimeSeconds,
       generateSessionToken: () => base64UrlEncode(context.random(32)),
     },
-    logger: { error: log("error"), warn: log("warn"), debug: () => {} },
+    logger: createSignInLogger(context.logger),
     callbacks: {
       session: ({ session, user }) => ({
         ...session,

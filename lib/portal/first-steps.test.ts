@@ -1,5 +1,6 @@
 /** The first steps follow from what the organization has done; its buttons act as its own key, once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listAuditEvents } from "#lib/accounts/audit-list";
 import type { Context } from "#lib/approvals/context";
 import type { MemberPrincipal } from "#lib/door/principal";
 import { makeApiKey, revokeOwnApiKey } from "#lib/keys/portal-keys";
@@ -51,6 +52,15 @@ describe.each(databaseKinds)("the first steps (%s)", (kind) => {
     expect(asked?.isApproved).toBe(false);
     await expect(askForFirstApproval(context, person)).rejects.toThrow("has a request already");
     await approveUnproven(test, asked?.requestId ?? "");
+    const { rows } = await listAuditEvents(context, person, { limit: 100 });
+    const { email: actor, session } = person;
+    const byPerson = { actorKind: "user", actor, session };
+    expect(rows).toContainEqual(
+      expect.objectContaining({ ...byPerson, action: "attestation.created", subject: attestation?.id }),
+    );
+    expect(rows).toContainEqual(
+      expect.objectContaining({ ...byPerson, action: "authorization.requested", subject: asked?.requestId }),
+    );
     expect((await read()).approval).toEqual({ ...asked, isApproved: true });
   });
 });

@@ -1,6 +1,7 @@
 /** The three steps with which an organization begins: read from what it has done, never from a mark of their own. */
 
 import { and, desc, eq, gt, sql } from "drizzle-orm";
+import { recordAudit } from "#lib/accounts/audit";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import { approvalUrl } from "#lib/approvals/link";
@@ -9,7 +10,7 @@ import { attest } from "#lib/attestations/attest";
 import type { Scope } from "#lib/contract/primitives";
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
 import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import type { KeyPrincipal, MemberPrincipal } from "#lib/door/principal";
+import { actorOf, type KeyPrincipal, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
 import { isLiveKey } from "#lib/keys/api-keys";
 import { findOwnKey } from "#lib/keys/key-principals";
@@ -66,7 +67,7 @@ export async function readFirstSteps(context: Context, organizationId: string): 
 async function actAsKey(context: Context, person: MemberPrincipal, scope: Scope): Promise<KeyPrincipal> {
   await requireRole(context.database.db, person, "member");
   const caller = await findOwnKey(context, person.organizationId, scope, person.ip ?? "");
-  if (caller !== null) return caller;
+  if (caller !== null) return { ...caller, person };
   throw new AppError("forbidden", `create a key with the permission “${scope}” first`);
 }
 
@@ -93,7 +94,14 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
     action,
     inputs_hash: `sha256:${hexEncode(sha256(utf8Encode(action)))}`,
   };
-  await attest(context, { caller, body, raw: body, hold: null });
+  const { attestation_id } = await attest(context, { caller, body, raw: body, hold: null });
+  const { organizationId } = person;
+  await recordAudit(context, context.database.db, {
+    organizationId,
+    actor: actorOf(person),
+    action: "attestation.created",
+    subject: attestation_id,
+  });
 }
 
 export async function askForFirstApproval(context: Context, person: MemberPrincipal): Promise<void> {

@@ -1,5 +1,6 @@
 /** POST /portal/sign-in/verify: the button of the mailed link's page. */
 
+import { signInLink } from "#lib/contract/portal";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 import { requireSameOrigin } from "#lib/door/same-origin";
 import { AppError } from "#lib/errors";
@@ -15,5 +16,8 @@ export async function POST(request: Request): Promise<Response> {
   const form = await request.formData().catch(() => null);
   if (form === null) return new Response("the form is not well-formed\n", { status: 400 });
   const text = (name: string) => String(form.get(name) ?? "");
-  return completeSignIn(request, { token: text("token"), email: text("email"), next: text("next") });
+  const link = { token: text("token"), email: text("email"), next: text("next") };
+  if (signInLink.safeParse(link).success) return completeSignIn(request, link);
+  const headers = { location: "/portal/sign-in?error=Verification", "cache-control": "no-store" };
+  return new Response(null, { status: 303, headers });
 }
