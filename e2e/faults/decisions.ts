@@ -4,7 +4,7 @@ import { fromPage, makeResult } from "#support/authorizations";
 import { slugOf } from "#support/load";
 import { type Heard, isUnknown } from "./clients";
 import type { Decision } from "./ledger";
-import { anywhere, attestOnce, describeAttestation, type Work } from "./operations";
+import { anywhere, attestOnce, describeAttestation, isKeyTaken, type Work } from "./operations";
 
 const testHumans = ["ada", "grace"] as const;
 
@@ -28,12 +28,13 @@ async function askForApproval(work: Work): Promise<Asked | null> {
       body,
       headers,
     });
-    if (work.client.judge("authorize", heard, [201, 409]) && heard.status === 201) {
+    const isTaken = isKeyTaken(work, body.action, heard);
+    if (!isTaken && work.client.judge("authorize", heard, [201])) {
       const { request_id: id, approval_url } = heard.body;
       work.ledger.authorizations.add(id);
       return { id, token: approval_url.split("/").at(-1), agentSlug: body.agent_slug, action: body.action };
     }
-    if (!isUnknown(heard) && heard.status !== 409) return null;
+    if (!isUnknown(heard) && !isTaken) return null;
     await sleep(100);
   }
   return null;

@@ -32,6 +32,10 @@ export interface Ledger {
   longestAnswerMs: number;
   /** Without any operation answered as it should be, and the faults of that time. */
   longestOutage: { ms: number; faults: readonly string[] };
+  /** How long a key was answered 409 and nothing else: to its client that is an outage too. */
+  longestConflictMs: number;
+  noteConflict(key: string, saysWhen: boolean): void;
+  endConflict(key: string): void;
   noteFault(name: string): void;
   acknowledged(): number;
   /** One operation was answered as it should be. */
@@ -41,11 +45,14 @@ export interface Ledger {
 }
 
 const patienceMs = 180_000;
+/** A lease of six seconds, and what a busy machine adds. */
+const conflictLimitMs = 15_000;
 
 export function createLedger(now: () => number): Ledger {
   let count = 0;
   let lastMs = now();
   let faults: string[] = [];
+  const conflictSinceMs = new Map<string, number>();
   const ledger: Ledger = {
     receipts: [],
     sent: [],
@@ -59,6 +66,17 @@ export function createLedger(now: () => number): Ledger {
     unexpected: [],
     longestAnswerMs: 0,
     longestOutage: { ms: 0, faults: [] },
+    longestConflictMs: 0,
+    noteConflict: (key, saysWhen) => {
+      const sinceMs = conflictSinceMs.get(key) ?? now();
+      conflictSinceMs.set(key, sinceMs);
+      const ms = now() - sinceMs;
+      if (ms > conflictLimitMs && ledger.longestConflictMs <= conflictLimitMs)
+        ledger.unexpected.push(`${key} has been answered 409 for ${Math.round(ms)} ms`);
+      if (!saysWhen) ledger.unexpected.push(`${key} was answered 409 without Retry-After`);
+      ledger.longestConflictMs = Math.max(ledger.longestConflictMs, ms);
+    },
+    endConflict: (key) => conflictSinceMs.delete(key),
     noteFault: (name) => faults.push(name),
     acknowledged: () => count,
     acknowledge: () => {

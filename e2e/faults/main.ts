@@ -34,6 +34,7 @@ function print(counts: FaultCounts, ledger: Ledger, comparison: Comparison): voi
     ],
     ["unexpected answers", `${ledger.unexpected.length}`],
     ["longest outage", `${seconds(ledger.longestOutage.ms)} (${ledger.longestOutage.faults.join(", ")})`],
+    ["longest conflict", seconds(ledger.longestConflictMs)],
     ["longest answer", seconds(ledger.longestAnswerMs)],
   ];
   for (const [name = "", text] of lines) console.log(`${name.padEnd(20)}${text}`);

@@ -37,7 +37,15 @@ export function describeAttestation(work: Work, kind: string, authorizationId: s
   return sent;
 }
 
-/** One request; false if its outcome is not known. 409: another with its key is under way. */
+/** Whether it was refused because another request with its key is under way; for how long, the ledger counts. */
+export function isKeyTaken({ ledger }: Work, key: string, { body, headers }: Heard): boolean {
+  const isTaken = body?.code === "idempotency_conflict";
+  if (isTaken) ledger.noteConflict(key, headers.has("retry-after"));
+  else ledger.endConflict(key);
+  return isTaken;
+}
+
+/** One request; false if its outcome is not known, or another with its key is under way. */
 export async function attestOnce(
   work: Work,
   sent: Sent,
@@ -49,9 +57,10 @@ export async function attestOnce(
   const heard = await client.call(anywhere(work), "POST", "/v1/attest", { ...more, key, body });
   const used =
     sent.authorizationId !== null && heard.body?.code === "authorization_already_used" ? [422] : [];
-  if (!client.judge("attest", heard, [201, ...(more.headers ? [409] : []), ...used])) return false;
+  if (isKeyTaken(work, sent.action, heard)) return false;
+  if (!client.judge("attest", heard, [201, ...used])) return false;
   if (heard.status === 201) keepReceipt(work, sent, heard);
-  return heard.status !== 409;
+  return true;
 }
 
 async function attest(work: Work): Promise<void> {

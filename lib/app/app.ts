@@ -13,6 +13,7 @@ import { throwRefused } from "#lib/db/start-failures";
 import { createWakeups } from "#lib/db/wakeups";
 import { originOfLog } from "#lib/domain/log-epochs";
 import { createHealthCheck } from "#lib/door/health";
+import { createIdempotencyLeases } from "#lib/door/idempotency-leases";
 import { unknownKeyPolicy } from "#lib/door/limits";
 import { createRateLimiter } from "#lib/door/rate-limit";
 import { createRequestLog } from "#lib/door/request-log";
@@ -149,6 +150,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
     wakeups: await waitingFor("the database's notifications", createWakeups(database)),
     requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
+    idempotencyLeases: createIdempotencyLeases(database, logger),
     pool: writer === undefined ? pool : workInWriter(pool, writer),
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
@@ -171,6 +173,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     await stopBackground();
     await sequencer.drain();
     await context.requestLog.close();
+    context.idempotencyLeases.close();
     writer?.close();
     await time.close();
     await pool.close();

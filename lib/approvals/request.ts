@@ -15,7 +15,8 @@ import {
 import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
 import { authorizationRequestId } from "#lib/domain/ids";
-import { completeIdempotent, type IdempotencyHold } from "#lib/door/idempotency";
+import { completeIdempotent } from "#lib/door/idempotency";
+import type { IdempotencyHold } from "#lib/door/idempotency-leases";
 import { actorOf, type KeyPrincipal } from "#lib/door/principal";
 import { requireReceiver } from "#lib/door/receiver-url";
 import { AppError } from "#lib/errors";

@@ -15,7 +15,7 @@ import { uuidV7 } from "#lib/domain/ids";
 import { numberedRandom } from "#lib/domain/log-list";
 import { signedRequest } from "#lib/domain/signed-request";
 import type { ActionPredicate } from "#lib/domain/statement";
-import type { IdempotencyHold } from "#lib/door/idempotency";
+import type { IdempotencyHold } from "#lib/door/idempotency-leases";
 import type { KeyPrincipal } from "#lib/door/principal";
 import { readPrincipalAgain } from "#lib/keys/key-principals";
 import { submitSigned } from "#lib/log/submit-signed";

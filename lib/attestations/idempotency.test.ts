@@ -1,11 +1,8 @@
 /** Idempotency-Key on both databases (docs/wire.md, Idempotency). */
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  beginIdempotent,
-  completeIdempotent,
-  type IdempotencyHold,
-  releaseIdempotent,
-} from "#lib/door/idempotency";
+import { beginIdempotent, completeIdempotent, releaseIdempotent } from "#lib/door/idempotency";
+import { type IdempotencyHold, leaseSeconds } from "#lib/door/idempotency-leases";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 
@@ -78,6 +75,34 @@ describe.each(databaseKinds)("Idempotency-Key (%s)", (kind) => {
     await query("UPDATE idempotency_keys SET locked_until = now() - interval '1 second' WHERE key = 'k4'");
     expect((await attest("k4")).status).toBe(201);
   });
+
+  it("is free within seconds of a process that was killed, and stays taken while one works on it", async () => {
+    const { context } = test.app;
+    const hold = async (name: string): Promise<IdempotencyHold> => {
+      const start = await beginIdempotent(context, organizationId, "/v1/attest", name, body);
+      if (start.kind !== "held") throw new Error("not held");
+      return start.hold;
+    };
+    const startedMs = performance.now();
+    await hold("killed");
+    const letGo = context.idempotencyLeases.keep(await hold("at work"));
+    let waitedMs = 0;
+    for (let answer = await attest("killed"); answer.status !== 201; answer = await attest("killed")) {
+      expect(answer.status).toBe(409);
+      const seconds = Number(answer.headers.get("retry-after"));
+      expect(seconds).toBeGreaterThan(0);
+      await sleep(seconds * 1000);
+      waitedMs = performance.now() - startedMs;
+    }
+    expect(waitedMs).toBeLessThan((leaseSeconds + 4) * 1000);
+    // Longer than a lease that nobody renews.
+    await sleep(Math.max(0, (leaseSeconds + 2) * 1000 - waitedMs));
+    expect((await attest("at work")).status).toBe(409);
+    letGo();
+    await expect
+      .poll(async () => (await attest("at work")).status, { timeout: (leaseSeconds + 4) * 1000 })
+      .toBe(201);
+  }, 60_000);
 
   it("is no longer its first holder's once a later request has taken over", async () => {
     const { context } = test.app;

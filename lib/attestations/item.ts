@@ -6,7 +6,7 @@ import { clientNumberOf } from "#lib/domain/client-number";
 import { type ZkKeyPair, zkKeyId } from "#lib/domain/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
 import { type ActionPredicate, buildActionStatement } from "#lib/domain/statement";
-import type { IdempotencyHold } from "#lib/door/idempotency";
+import type { IdempotencyHold } from "#lib/door/idempotency-leases";
 import type { KeyPrincipal } from "#lib/door/principal";
 import { type LogItem, type Place, type Preparation, SigningKeyChanged } from "#lib/log/item";
 import { sealStatement } from "#lib/log/seal";

@@ -115,7 +115,8 @@ function errorStatuses(spec: OperationSpec): number[] {
 function describeErrors(spec: OperationSpec): JsonObject {
   const answers = errorStatuses(spec).map((status) => {
     const hasLimit = spec.limit !== null && ![401, 403, 500].includes(status);
-    const retry: HeaderName[] = status === 429 || status === 503 ? ["Retry-After"] : [];
+    const saysWhen = status === 429 || status === 503 || (status === 409 && spec.idempotent === true);
+    const retry: HeaderName[] = saysWhen ? ["Retry-After"] : [];
     const headers = headerRefs(["Request-Id", ...(hasLimit && status === 429 ? limitHeaders : []), ...retry]);
     const content = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
     return [status, { description: errorTexts[status] ?? "", headers, content }];

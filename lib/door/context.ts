@@ -10,6 +10,7 @@ import type { Logger } from "#lib/logger";
 import type { FairQueue } from "#lib/workers/fair-queue";
 import type { ZkPool } from "#lib/workers/zk-worker-pool";
 import type { HealthCheck } from "./health";
+import type { IdempotencyLeases } from "./idempotency-leases";
 import type { RateLimiter } from "./rate-limit";
 import type { RequestLog } from "./request-log";
 
@@ -64,6 +65,7 @@ export interface DoorContext {
   leaving: Leaving;
   wakeups: Wakeups;
   requestLog: RequestLog;
+  idempotencyLeases: IdempotencyLeases;
   /** Costly proofs, off the request thread. */
   pool: ZkPool;
   /** Questions to World's portal and chain go through here. */

@@ -3,7 +3,6 @@
  * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
@@ -12,14 +11,7 @@ import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { uuidV7 } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import type { DoorContext } from "./context";
-
-/** A reservation that the work completes or gives back. */
-export interface IdempotencyHold {
-  organizationId: string;
-  route: string;
-  key: string;
-  holder: string;
-}
+import { type IdempotencyHold, leaseSeconds } from "./idempotency-leases";
 
 export type IdempotencyStart =
   | { kind: "replay"; status: number; response: string }
@@ -40,15 +32,11 @@ export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT E
   WHERE asked.id = ${idempotencyKeys.authorization_id}
     AND (is_usable(asked) OR used.created_at > now() - interval '24 hours'))`;
 
-/** Longer than any attest takes; after a crash the key is free again by then. */
-const lockSeconds = 60;
-
 /**
- * This process's reservations whose work has failed and that could not be given back yet, because the database was out
- * of reach. They hold nobody up: whoever sends the key again takes over, or finds the answer of a commit that succeeded.
+ * This process's reservations whose work has failed and that could not be given back, because the database was out of
+ * reach. They hold nobody up who asks this process: it takes over, or finds the answer of a commit that succeeded.
  */
 const abandoned = new Map<string, IdempotencyHold>();
-const retryReleaseMs = 1_000;
 
 function abandonedHolders({ organizationId, route, key }: IdempotencyHold): string[] {
   return [...abandoned.values()]
@@ -56,14 +44,14 @@ function abandonedHolders({ organizationId, route, key }: IdempotencyHold): stri
     .map(({ holder }) => holder);
 }
 
-/** Reserves the row, or takes over one whose holder has crashed; false if somebody else has it. */
+/** Reserves the row, or takes over one whose holder no longer renews it; false if somebody else has it. */
 async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
   const { db } = context.database;
   await db.delete(idempotencyKeys).where(and(isRow(hold), isForgettable));
   const reservation = {
     body_hash: bodyHash,
     holder: hold.holder,
-    locked_until: sql`now() + make_interval(secs => ${lockSeconds})`,
+    locked_until: sql`now() + make_interval(secs => ${leaseSeconds})`,
   };
   const dead = abandonedHolders(hold);
   const isOver = sql`${idempotencyKeys.locked_until} < now()`;
@@ -84,7 +72,6 @@ async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Ui
       setWhere: sql`${idempotencyKeys.response} IS NULL AND ${isFree}`,
     })
     .returning({ holder: idempotencyKeys.holder });
-  if (reserved.length === 1) for (const holder of dead) abandoned.delete(holder);
   return reserved.length === 1;
 }
 
@@ -134,7 +121,7 @@ export const isReserved = (hold: IdempotencyHold) => and(isRow(hold), eq(holderC
 export const takenOver = () =>
   new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
 
-/** Throws if the reservation was lost to a later request (it took longer than the lock). */
+/** Throws if the reservation was lost to a later request (its lease was not renewed). */
 export async function completeIdempotent(
   tx: Executor,
   hold: IdempotencyHold,
@@ -153,31 +140,16 @@ export async function completeIdempotent(
   if (completed.length !== 1) throw takenOver();
 }
 
-async function release(context: DoorContext, hold: IdempotencyHold): Promise<void> {
-  await context.database.db
-    .delete(idempotencyKeys)
-    .where(and(isReserved(hold), isNull(idempotencyKeys.response)));
-}
-
-async function releaseLater(context: DoorContext, hold: IdempotencyHold): Promise<void> {
-  for (let seconds = 0; seconds < lockSeconds && abandoned.has(hold.holder); seconds += 1) {
-    await sleep(retryReleaseMs, undefined, { ref: false });
-    const isReleased = await release(context, hold).then(
-      () => true,
-      () => false,
-    );
-    if (isReleased) break;
-  }
-  abandoned.delete(hold.holder);
-}
-
-/** Failures are not kept. Never rejects: what cannot be given back now is given back later. */
+/** Failures are not kept. Never rejects: what cannot be given back now lapses. */
 export async function releaseIdempotent(context: DoorContext, hold: IdempotencyHold): Promise<void> {
   try {
-    await release(context, hold);
+    await context.database.db
+      .delete(idempotencyKeys)
+      .where(and(isReserved(hold), isNull(idempotencyKeys.response)));
   } catch (error) {
-    context.logger.warn({ err: error }, "an idempotency key could not be given back and is tried again");
+    context.logger.warn({ err: error }, "an idempotency key could not be given back, and lapses");
     abandoned.set(hold.holder, hold);
-    void releaseLater(context, hold);
+    // By then it is free for everybody.
+    setTimeout(() => abandoned.delete(hold.holder), leaseSeconds * 1000).unref();
   }
 }

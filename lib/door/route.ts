@@ -14,7 +14,8 @@ import { clientAddress, isFromThisMachine } from "./client-ip";
 import type { DoorContext } from "./context";
 import type { Answer, Asked } from "./exchange";
 import { finish } from "./finish";
-import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
+import { beginIdempotent, releaseIdempotent } from "./idempotency";
+import type { IdempotencyHold } from "./idempotency-leases";
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
 import type { KeyPrincipal, KnownKey } from "./principal";
 import { answerProblem, toAppError } from "./problem";
@@ -147,11 +148,14 @@ async function runIdempotent<Spec extends OperationSpec, Context extends DoorCon
     const response = revive(call.context, start.response);
     return answerJson(start.status, response, { ...headers, "idempotency-replayed": "true" });
   }
+  const letGo = call.context.idempotencyLeases.keep(start.hold);
   try {
     return toAnswer(await run({ ...call, hold: start.hold }), headers);
   } catch (error) {
     await releaseIdempotent(call.context, start.hold);
     throw error;
+  } finally {
+    letGo();
   }
 }
 
