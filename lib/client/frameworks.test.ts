@@ -2,14 +2,23 @@
  * Tools of each framework, with the framework itself and a model that calls one tool. Whatever a framework's own state
  * says, a tool runs only after a human approved exactly its arguments.
  */
-import { Annotation, Command, END, interrupt, MemorySaver, START, StateGraph } from "@langchain/langgraph";
+import {
+  Annotation,
+  Command,
+  END,
+  interrupt,
+  isInterrupted,
+  MemorySaver,
+  START,
+  StateGraph,
+} from "@langchain/langgraph";
 import { Agent, RunState, run as runAgent, setTracingDisabled, tool as toolOfOpenAi } from "@openai/agents";
 import * as six from "ai";
 import * as seven from "ai-7";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { startTestApp, type TestApp } from "#support/app";
-import { approveUnproven, openNext, openRequest } from "#support/authorizations";
+import { approveUnproven, expireRequest, openNext, openRequest } from "#support/authorizations";
 import { clientOf } from "#support/client";
 import { anyKind } from "#support/databases";
 import { modelOfAiSdk6, modelOfAiSdk7 } from "#support/mock-models";
@@ -131,7 +140,10 @@ const startLangGraph: Start = async ({ countersign, runId, describe: describeOrd
       const update = { order: JSON.parse(stored) as Order };
       try {
         const resume = { decision: "approved" };
-        return String((await graph.invoke(new Command({ resume, update }), config)).result);
+        const ended = await graph.invoke(new Command({ resume, update }), config);
+        return isInterrupted<Interrupted>(ended)
+          ? `asked again: ${ended.__interrupt__[0]?.value?.request_id}`
+          : String(ended.result);
       } catch (error) {
         return String(error);
       }
@@ -157,15 +169,16 @@ describe.each([
   const list = async (what: "authorizations" | "attestations", thread: string) =>
     (await test.call("GET", `/v1/${what}?agent_slug=${agentOf(thread)}`, { key })).body[what];
 
+  const refusal = name === "LangGraph" ? "asked again" : "No human has decided yet.";
   it("runs once, after a human and not only the framework's state approved exactly this", async () => {
     const { pay, paused, agent_slug } = await begin("thread-1");
-    expect(await paused.resume(paused.stored), "forged").toContain("No human has decided yet.");
+    expect(await paused.resume(paused.stored), "forged").toContain(refusal);
     expect(await list("authorizations", "thread-1"), "asked once").toHaveLength(1);
     await approveUnproven(test, (await openNext(test, key, agent_slug)).requestId);
 
     const changed = paused.stored.replaceAll("10000", "99999");
     expect(changed).not.toBe(paused.stored);
-    expect(await paused.resume(changed), "changed").toContain("No human has decided yet.");
+    expect(await paused.resume(changed), "changed").toContain(refusal);
     expect(pay).not.toHaveBeenCalled();
 
     expect(await paused.resume(paused.stored)).toContain("paid 10000");
@@ -185,6 +198,43 @@ describe.each([
       expect(await paused.resume(paused.stored)).toContain("Do not retry");
     expect(pay).not.toHaveBeenCalled();
     expect(await list("authorizations", "thread-2")).toHaveLength(1);
+  });
+});
+
+describe("LangGraph, when a request has changed while the graph was interrupted", () => {
+  const begin = async (agent_slug: string) => {
+    const pay = vi.fn(({ cents }: Order) => `paid ${cents}`);
+    const countersign = clientOf(test, key);
+    const describeOrder = ({ invoice }: Order) => ({ agent_slug, action: `Pay invoice ${invoice}` });
+    const paused = await startLangGraph({ countersign, runId: agent_slug, describe: describeOrder }, pay);
+    return { pay, paused, first: (await openNext(test, key, agent_slug)).requestId };
+  };
+  const pass = async (id: string) => {
+    await expireRequest(test, id);
+    const text =
+      "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1";
+    await test.app.context.database.query(text, [id]);
+  };
+
+  it("runs on an approval given in time, however late it is resumed", async () => {
+    const { paused, first } = await begin("late-graph");
+    await approveUnproven(test, first);
+    await pass(first);
+    expect(await paused.resume(paused.stored)).toBe("paid 10000");
+  });
+
+  it("interrupts with the request that waits now, and goes on after its decision", async () => {
+    const { pay, paused, first } = await begin("expired-graph");
+    await pass(first);
+    const again = await paused.resume(paused.stored);
+    const { requestId } = await openNext(test, key, "expired-graph");
+    expect(requestId).not.toBe(first);
+    expect(again).toBe(`asked again: ${requestId}`);
+    expect(await paused.resume(paused.stored), "too early").toBe(again);
+    expect(pay).not.toHaveBeenCalled();
+    await approveUnproven(test, requestId);
+    expect(await paused.resume(paused.stored)).toBe("paid 10000");
+    expect(pay).toHaveBeenCalledTimes(1);
   });
 });
 

@@ -166,11 +166,14 @@ describe("the package", () => {
     expect((await (await openNext(test, key)).approve("ada")).status).toBe(200);
     const paid = (await paying).out.split("\n");
     expect(paid).toEqual([expect.stringContaining("/approve/"), expect.stringMatching(/^10000 http/), ""]);
+    const alone = start(2);
+    expect((await (await openNext(test, key)).approve("ada")).status).toBe(200);
+    expect((await alone).out).toMatch(/\/approve\/\S+\nAct here: this run has the approval.\n$/);
     const receipt = await test.call("GET", `/v1/verify/${attested.out.trim().split("/").at(-1)}`);
     await writeFile(inFolder("receipt.json"), JSON.stringify(receipt.body));
     await writeFile(inFolder("keys.json"), JSON.stringify((await test.call("GET", "/v1/pubkey")).body));
-    expect(await start(2)).toEqual({ code: 0, out: "valid true []\n" });
-    expect(guide).toHaveLength(3);
+    expect(await start(3)).toEqual({ code: 0, out: "valid true []\n" });
+    expect(guide).toHaveLength(4);
   });
 
   it("runs where there is nothing but what browsers and edge runtimes have", async () => {
