@@ -23,9 +23,7 @@ it("says in one line, below a warning and without a stack, that a link was refus
 });
 
 it("keeps what an operator should see", () => {
-  expect(write("error", authError("AdapterError"))).toMatchObject([
-    { level: 50, err: { message: "gone" } },
-  ]);
+  expect(write("error", authError("AdapterError"))).toMatchObject([{ level: 50, err: { message: "gone" } }]);
   expect(write("error", new Error("gone"))).toMatchObject([{ level: 50 }]);
   expect(write("warn", "env-url-basepath-redundant")).toMatchObject([{ level: 40 }]);
 });
