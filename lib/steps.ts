@@ -20,7 +20,7 @@ export interface Step {
 
 /** Something that is only counted. */
 export interface Happening {
-  kind: "signature" | "limit refused" | "fork guard refused";
+  kind: "signature" | "limit refused" | "fork guard refused" | "malformed form";
   name: string;
 }
 

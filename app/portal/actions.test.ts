@@ -139,6 +139,14 @@ describe.each(actions)("%s", (name, action) => {
     }
   });
 
+  it("answers in words if it gets no form", async () => {
+    for (const given of [undefined, null, 1, "x", {}, []])
+      expect(await action(idle, given as never)).toMatchObject({
+        status: "failed",
+        message: "The form arrived incomplete. Reload the page and try again.",
+      });
+  });
+
   it("looks at the form of a page of the chosen organization", async () => {
     const state = await action(idle, formOf({ [shownOrganizationField]: invitedTo }));
     const found = withoutFields.find(([end]) => name.endsWith(end))?.[1] ?? "Some fields were not accepted.";
@@ -174,6 +182,10 @@ it("changes which e-mails a person gets for the organization that the form names
   expect(await settings()).toMatchObject({ requests: "named", decisions: false });
   expect(await saveNotices(idle, form)).toMatchObject({ status: "done" });
   expect(await settings()).toMatchObject({ requests: "all", decisions: true, reminders: false });
+});
+
+it("answers in words if what should be a sign-in form is none", async () => {
+  expect(await requestLink(idle, "x" as never)).toMatchObject({ status: "failed" });
 });
 
 it("says on the sign-in form that mail is out of reach, and keeps the address", async () => {
@@ -223,6 +235,15 @@ describe.each(routes)("%s", (name, handler) => {
       expect(await ask({ format: "csv", ...fields })).toEqual([409, `${switchedOrganization}\n`]);
     const [status] = await ask({ format: "csv", [shownOrganizationField]: person.organizationId });
     expect(status).toBe(isForm ? 422 : 200);
+  });
+
+  it.runIf(isForm)("answers 400 to a form that can't be read", async () => {
+    const headers = {
+      origin: "http://localhost:3000",
+      "content-type": "multipart/form-data; boundary=x",
+    };
+    const request = new Request("http://localhost:3000/portal/x", { method: "POST", headers, body: "--x" });
+    expect((await (handler as unknown as (request: Request) => Promise<Response>)(request)).status).toBe(400);
   });
 
   it.runIf(isForm)("does nothing for a form on another site", async () => {

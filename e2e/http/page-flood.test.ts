@@ -1,4 +1,5 @@
 /** Every page counts, whatever the method, and a flood of pages from one address leaves the API's latency where it was. */
+import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -21,6 +22,13 @@ const costly: readonly (readonly [string, string])[] = [
 /** Few, so that one is soon used up; more than a round of the flood takes. */
 const readsPerMinute = { server: 600, next: 60 };
 
+/** The id of the first server action of that page, as the build knows it. */
+function actionOf(page: string): string {
+  const text = readFileSync(".next/server/server-reference-manifest.json", "utf8");
+  const { node } = JSON.parse(text) as { node: Record<string, { workers: Record<string, unknown> }> };
+  return Object.keys(node).find((id) => page in (node[id]?.workers ?? {})) ?? "";
+}
+
 /** What a client of this address sends through the proxy that the server trusts: each has limits of its own. */
 const from = (address: string) => ({ "x-forwarded-for": address });
 
@@ -37,7 +45,7 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
       PROCESSES: "1",
       TRUSTED_PROXY_HOPS: "1",
       LIMIT_PUBLIC_READ_PER_MINUTE: String(readsPerMinute[door]),
-      LOG_LEVEL: "error",
+      LOG_LEVEL: "warn",
     });
     // A first view takes a second.
     for (const [method, target] of costly) await callServer(server.base, method, target);
@@ -92,7 +100,24 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
     }
   });
 
-  if (door === "next") return;
+  /** The log's lines about what `work` does. */
+  const linesOf = async (work: () => Promise<void>) => {
+    const before = server.output().length;
+    await work();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return server.output().slice(before).trim().split("\n").filter(Boolean);
+  };
+
+  if (door === "next") {
+    it("keep no more of a body than a form may have", async () => {
+      const lines = await linesOf(async () => {
+        const rawBody = "x".repeat(70_000);
+        await callServer(server.base, "POST", "/portal/sign-in", { rawBody, headers: from("10.0.0.9") });
+      });
+      expect(lines.join("\n")).toContain("Request body exceeded 64");
+    });
+    return;
+  }
 
   it("take a form in the portal alone, and nothing of Next's own addresses", async () => {
     const { base } = server;
@@ -109,6 +134,59 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
       "/_next",
     ])
       expect([target, (await callServer(base, "GET", target)).status]).toEqual([target, 404]);
+  });
+
+  it("answer 400 to a form that can't be read, with one short line in the log", async () => {
+    const { base } = server;
+    const multipart = { "content-type": "multipart/form-data; boundary=x" };
+    const text = { "content-type": "text/plain" };
+    const known = { "next-action": actionOf("app/portal/sign-in/page") };
+    const part = (name: string, value: string) =>
+      `--x\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n--x--\r\n`;
+    for (const [headers, rawBody, status] of [
+      [multipart, "--x", 400],
+      [{ "content-type": "multipart/form-data" }, "--x", 400],
+      [{ ...multipart, ...known }, "--x", 400],
+      [{ ...multipart, ...known }, part("0", "{"), 400],
+      [{ ...multipart, ...known }, part("0", '["$F1"]'), 400],
+      [{ ...text, ...known }, "{", 400],
+      [{ ...text, ...known }, "", 400],
+      [{ ...text, "next-action": "__proto__" }, "[]", 400],
+      [{ ...multipart, "next-action": `60${"0".repeat(40)}` }, "--x", 409],
+    ] as const) {
+      const lines = await linesOf(async () => {
+        const asked = { rawBody, headers: { origin: base, ...headers } };
+        const answer = await callServer(base, "POST", "/portal/sign-in", asked);
+        expect([headers, rawBody, answer.status]).toEqual([headers, rawBody, status]);
+      });
+      expect(lines).toHaveLength(1);
+      expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: 40, msg: "a form could not be read" });
+      expect(lines[0]?.length).toBeLessThan(300);
+    }
+    const asked = { rawBody: "[1,2]", headers: { origin: base, ...text, ...known } };
+    const noForm = await callServer(base, "POST", "/portal/sign-in", asked);
+    expect([noForm.status, noForm.body]).toEqual([
+      200,
+      expect.stringContaining("The form arrived incomplete"),
+    ]);
+  });
+
+  it("hold nothing of bodies that are too large, announced or counted, or that never end", async () => {
+    const { port } = server;
+    const post = (length: number | null, sent: number) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = { ...from("10.0.0.9"), ...(length !== null && { "content-length": length }) };
+        const asked = request({ port, path: "/portal/sign-in", method: "POST", headers }, (response) => {
+          resolve(response.statusCode ?? 0);
+          asked.destroy();
+        });
+        asked.on("error", reject);
+        // Not ended: more could follow.
+        asked.write("x".repeat(sent));
+      });
+    const large = Array.from({ length: 40 }, (_, i) => post(i % 2 === 0 ? 9_500_000 : null, 70_000));
+    expect(new Set(await Promise.all(large))).toEqual(new Set([413]));
+    expect(await Promise.all([post(1_000, 10), post(null, 10)])).toEqual([400, 400]);
   });
 
   const medianOf = (numbers: number[]) =>

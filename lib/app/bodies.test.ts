@@ -57,6 +57,26 @@ describe("bodies", () => {
     },
   );
 
+  it("that stop arriving are refused, and their connections closed, after a few seconds", async () => {
+    const heads = ["content-length: 1000", "transfer-encoding: chunked"];
+    const answers = await Promise.all(
+      [...standIns, ...operations].flatMap(([method, path]) =>
+        heads.map(async (head) => {
+          const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+          socket.write(
+            `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n${head}\r\n\r\n`,
+          );
+          // Ends with the connection.
+          return Buffer.concat(await socket.toArray()).toString();
+        }),
+      ),
+    );
+    for (const answer of answers) {
+      expect(answer.split("\r\n")[0]).toBe("HTTP/1.1 400 Bad Request");
+      expect(answer).toContain("didn't arrive within 8 seconds");
+    }
+  }, 30_000);
+
   /** As node:http reports a client that is gone. */
   const breakOff = (method: string, path: string) =>
     new Request(`http://localhost${path}`, {

@@ -106,6 +106,14 @@ describe("a request that is handed on", () => {
     expect((await ask("/none")).status).toBe(204);
   });
 
+  it("loses its connection if the other process gives up on its body", async () => {
+    await answerBehind((_, outgoing) => outgoing.writeHead(400, { connection: "close" }).end("too slow"));
+    // Ends with the connection, though half of the body is missing.
+    expect(await speak("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nabc")).toMatch(
+      /^HTTP\/1.1 400 .*Connection: close.*too slow/s,
+    );
+  });
+
   it("ends there when the client goes away", async () => {
     let arrived = (_: IncomingMessage) => {};
     const asked = new Promise<IncomingMessage>((resolve) => {

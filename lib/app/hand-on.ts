@@ -59,7 +59,11 @@ export function createHandOn(socketPath: string, peerSecret: string): HandOn {
       if (socket.connecting) socket.once("connect", begin);
       else begin();
     });
-    upstream.once("response", (answer) => passBack(answer, outgoing));
+    upstream.once("response", (answer) => {
+      // The other process gives up on what this client is still sending.
+      if (answer.headers.connection === "close") outgoing.shouldKeepAlive = false;
+      passBack(answer, outgoing);
+    });
     upstream.once("error", () => {
       if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy();
       else otherwise(wasSent);

@@ -1,9 +1,11 @@
 /** What the production server does with a request before Next sees it; Next is a stand-in here that notes what it gets. */
+import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { receiveBody } from "./page-body";
 import { createPageGate } from "./page-gate";
 import { COUNTED_HEADER } from "./page-limits";
 import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
@@ -21,11 +23,13 @@ describe("the door of pages", () => {
     if (await serveMalformed(incoming, outgoing, files)) return;
     vouchForPeer(incoming, peerSecret);
     if (await serveRefusal(incoming, outgoing, peerSecret)) return;
+    const whole = await receiveBody(incoming, outgoing);
+    if (whole === null) return;
     await serveInTurn(gate, incoming, outgoing, async () => {
-      const isCounted = incoming.headers[COUNTED_HEADER] === peerSecret;
-      seen.push(`${incoming.method} ${incoming.url} ${isCounted ? "counted" : "not counted"}`);
+      const isCounted = whole.headers[COUNTED_HEADER] === peerSecret;
+      seen.push(`${whole.method} ${whole.url} ${isCounted ? "counted" : "not counted"}`);
       if (incoming.url === "/hold") await new Promise<void>((resolve) => held.push(resolve));
-      const body = await incoming.toArray();
+      const body = await whole.toArray();
       outgoing.end(Buffer.concat(body));
     });
   });
@@ -93,6 +97,37 @@ describe("the door of pages", () => {
       "POST /notices/a.b/confirm counted",
       "POST /notices/a.b/leave counted",
     ]);
+  });
+
+  /** What comes back of a form of which so much is sent; the connection stays open for more. */
+  const post = async (head: string, body: string) => {
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write(`POST /portal/sign-in HTTP/1.1\r\nhost: localhost\r\n${head}\r\n\r\n${body}`);
+    const answer = await new Promise<string>((resolve) =>
+      socket.once("data", (data) => resolve(String(data))),
+    );
+    const closed = once(socket.resume(), "close");
+    return { status: answer.split(" ")[1], answer, closed, hangUp: () => socket.destroy() };
+  };
+  const chunkOf = (length: number) => `${length.toString(16)}\r\n${"x".repeat(length)}\r\n`;
+
+  it("shows Next a body that is whole, of 64 KiB at most, and lets nobody send one slowly", async () => {
+    seen = [];
+    const largest = "x".repeat(64 * 1024);
+    const whole = await ask("POST", "/portal/sign-in", { body: largest });
+    expect([whole.status, await whole.text()]).toEqual([200, largest]);
+    const inParts = await post("transfer-encoding: chunked", `${chunkOf(3)}${chunkOf(2)}0\r\n\r\n`);
+    expect([inParts.status, inParts.answer.endsWith("xxxxx")]).toEqual(["200", true]);
+    expect(seen).toHaveLength(2);
+    const announced = await post(`content-length: ${64 * 1024 + 1}`, "");
+    const counted = await post("transfer-encoding: chunked", chunkOf(64 * 1024 + 1));
+    expect([announced.status, counted.status]).toEqual(["413", "413"]);
+    const stalled = await post("content-length: 1000", "email=");
+    expect([stalled.status, stalled.answer.includes("within 8 seconds")]).toEqual(["400", true]);
+    await stalled.closed;
+    expect(seen).toHaveLength(2);
+    for (const { hangUp } of [inParts, announced, counted]) hangUp();
   });
 
   it("counts another spelling of an address with the address", async () => {

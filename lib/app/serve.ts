@@ -57,7 +57,7 @@ class AskedOverHttp implements Asked {
   }
 }
 
-function toAsked(incoming: IncomingMessage): Asked {
+export function toAsked(incoming: IncomingMessage): Asked {
   const asked = new AskedOverHttp(incoming);
   rememberPeer(asked, peerOf(incoming));
   return asked;

@@ -4,6 +4,7 @@
  * the rest text alone, since other values may hold rows and parameters.
  */
 import { describeMessage, type Logger } from "#lib/logger";
+import { noteMalformedForm } from "./malformed-forms";
 
 const levels = { debug: "debug", log: "info", info: "info", warn: "warn", error: "error" } as const;
 
@@ -20,7 +21,9 @@ export function logConsole(logger: Logger, target: Pick<Console, keyof typeof le
   for (const [name, level] of Object.entries(levels)) {
     target[name as keyof typeof levels] = (...args: unknown[]) => {
       const err = args.find((arg) => arg instanceof Error);
-      const message = describeMessage(describeText(args)) || "console";
+      const text = describeText(args);
+      if (noteMalformedForm(err, text, logger)) return;
+      const message = describeMessage(text) || "console";
       logger[level](err === undefined ? {} : { err }, message);
     };
   }

@@ -14,6 +14,19 @@ const maxBytes = 64 * 1024;
 /** How much of a body that is too large is read away, so that its sender gets to read the answer. */
 const maxDiscardedBytes = 16 * 1024 * 1024;
 
+/** How long a sender may take, so that half-sent bodies don't pile up. */
+const maxSeconds = 8;
+
+function withinTime<Value>(reading: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const detail = `the body didn't arrive within ${maxSeconds} seconds`;
+    const refusal = new AppError("bad_request", detail, { headers: { connection: "close" } });
+    timer = setTimeout(() => reject(refusal), maxSeconds * 1000);
+  });
+  return Promise.race([reading, late]).finally(() => clearTimeout(timer));
+}
+
 /** At most 64 KiB. A body that its sender breaks off is a bad request, whatever the socket's error is called. */
 export async function readBytes(request: Pick<Asked, "headers" | "body" | "whole">): Promise<Uint8Array> {
   const tooLarge = () => new AppError("payload_too_large", `the body can be at most ${maxBytes} bytes`);
@@ -26,9 +39,11 @@ export async function readBytes(request: Pick<Asked, "headers" | "body" | "whole
   const { whole } = request;
   const isSmall = whole !== undefined && whole.announced <= maxBytes;
   const reading = isSmall ? whole.read() : readAtMost(request.body, maxBytes, refuse);
-  const bytes = await reading.catch((cause: unknown) => {
-    throw new AppError("bad_request", "the body was cut off", { cause });
-  });
+  const bytes = await withinTime(
+    reading.catch((cause: unknown) => {
+      throw new AppError("bad_request", "the body was cut off", { cause });
+    }),
+  );
   if (bytes === null) throw tooLarge();
   return bytes;
 }

@@ -5,10 +5,12 @@ import next from "next";
 import { getApp } from "#lib/app/app";
 import { createKeptPages } from "#lib/app/kept-pages";
 import { createKeptRecords } from "#lib/app/kept-records";
+import { receiveBody } from "#lib/app/page-body";
 import { createPageGate } from "#lib/app/page-gate";
 import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/app/page-requests";
 import { vouchForPeer } from "#lib/app/peer";
 import type { Database } from "#lib/db/client";
+import { type PostedForm, runWithForm } from "#lib/door/malformed-forms";
 import { listStaticFiles } from "#lib/door/static-assets";
 import { logger } from "#lib/logger";
 import { readAgentForPage } from "./public-agent";
@@ -33,16 +35,21 @@ async function openNext(port: number) {
   return pages.getRequestHandler();
 }
 
-/** A page that could not be rendered because the database is out of reach is no error of the page: 503, as the API says. */
-function explainFailure(outgoing: ServerResponse, { wasReachableSince }: Database): void {
+/**
+ * Two failures are no error of the page: a form that can't be read is 400, and if the database is out of reach it is 503,
+ * as the API says.
+ */
+function explainFailure(outgoing: ServerResponse, { wasReachableSince }: Database, form: PostedForm): void {
   const beganMs = performance.now();
   const writeHead = outgoing.writeHead.bind(outgoing) as (
     status: number,
     ...more: unknown[]
   ) => ServerResponse;
   outgoing.writeHead = (status: number, ...more: unknown[]) => {
-    if (status !== 500 || wasReachableSince(beganMs)) return writeHead(status, ...more);
+    const isOurs = !form.isMalformed && wasReachableSince(beganMs);
+    if (status !== 500 || isOurs) return writeHead(status, ...more);
     outgoing.statusMessage = "";
+    if (form.isMalformed) return writeHead(400, ...more);
     outgoing.setHeader("retry-after", "2");
     return writeHead(503, ...more);
   };
@@ -71,11 +78,16 @@ export async function openPages(): Promise<RequestListener> {
     if (await serveMalformed(incoming, outgoing, files)) return;
     vouchForPeer(incoming, peerSecret);
     if (await serveRefusal(incoming, outgoing, peerSecret)) return;
+    const whole = await receiveBody(incoming, outgoing);
+    if (whole === null) return;
     if (keptPages.serve(incoming, outgoing)) return;
-    explainFailure(outgoing, context.database);
+    const form = { isMalformed: false };
+    explainFailure(outgoing, context.database, form);
     if (await keptRecords.serve(incoming, outgoing)) return;
-    if (files.has(incoming.url?.split("?")[0] ?? "")) await handlePage(incoming, outgoing);
-    else await serveInTurn(gate, incoming, outgoing, handlePage);
+    const page = () => handlePage(whole, outgoing);
+    const handle = incoming.method === "POST" ? () => runWithForm(form, page) : page;
+    if (files.has(incoming.url?.split("?")[0] ?? "")) await handle();
+    else await serveInTurn(gate, incoming, outgoing, handle);
   };
   return (incoming, outgoing) => {
     servePage(incoming, outgoing).catch((error: unknown) => {

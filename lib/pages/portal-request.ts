@@ -106,6 +106,11 @@ export async function limitMails(email: string): Promise<void> {
   await enforceLimit(context, keyRequestAddressPolicy(env), email);
 }
 
+/** Whoever posts to a server action may give it anything in place of a form. */
+export const isForm = (given: unknown): given is FormData => given instanceof FormData;
+export const noForm = () =>
+  failedState("The form arrived incomplete. Reload the page and try again.", {}, {});
+
 /** One text for each field; several under one name (checkboxes) as an array. */
 function readForm(form: FormData): FormValues {
   const values: FormValues = {};
@@ -142,6 +147,7 @@ async function runFor<Subject extends unknown[], Schema extends z.ZodType, Resul
   form: FormData,
   work: Work<Subject, z.output<Schema>, Result>,
 ): Promise<FormState<Result>> {
+  if (!isForm(form)) return noForm();
   const { context } = await getApp();
   const values = readForm(form);
   try {

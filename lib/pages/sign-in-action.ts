@@ -5,10 +5,11 @@
 import { type FormState, failedState, signInForm } from "#lib/contract/portal";
 import { AppError } from "#lib/errors";
 import { safePortalPath } from "./portal-path";
-import { limitMails, requireOwnPage } from "./portal-request";
+import { isForm, limitMails, noForm, requireOwnPage } from "./portal-request";
 import { requestSignInLink } from "./session";
 
 export async function runSignInRequest(form: FormData): Promise<FormState<null>> {
+  if (!isForm(form)) return noForm();
   const values = { email: String(form.get("email") ?? "") };
   const parsed = signInForm.safeParse(Object.fromEntries(form));
   if (!parsed.success) return failedState("", { email: "this is not an e-mail address" }, values);

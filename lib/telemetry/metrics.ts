@@ -33,6 +33,7 @@ function createInstruments(registers: Registry[]) {
     worldCalls: counter("world_calls_total", "Questions to World's portal and chain.", ["call", "outcome"]),
     signatures: counter("signatures_total", "Ed25519 signatures made, by the key's id.", ["key"]),
     limits: counter("limits_refused_total", "Requests over a limit, by the limit's name.", ["limit"]),
+    malformedForms: counter("malformed_forms_total", "Forms posted to pages that could not be read.", []),
     forkGuard: counter("fork_guard_refusals_total", "Batches that the fork guard refused to sign.", []),
   };
 }
@@ -72,6 +73,7 @@ function observe(to: Instruments, { kind, name, attributes, outcome, seconds }: 
 function countHappening(to: Instruments, { kind, name }: Happening): void {
   if (kind === "signature") to.signatures.inc({ key: name });
   else if (kind === "limit refused") to.limits.inc({ limit: name });
+  else if (kind === "malformed form") to.malformedForms.inc();
   else to.forkGuard.inc();
 }
 

@@ -15,7 +15,9 @@ export async function POST(request: Request): Promise<Response> {
   const { app, context, person } = portal;
   try {
     requireSameOrigin(request, app.env.baseUrl);
-    const fields = Object.fromEntries(await request.formData());
+    const given = await request.formData().catch(() => null);
+    if (given === null) return refuse(400, "The form could not be read.");
+    const fields = Object.fromEntries(given);
     if (!isShown(portal, fields[shownOrganizationField])) return refuse(409, switchedOrganization);
     const form = evidenceForm.safeParse(fields);
     if (!form.success) {
