@@ -1,8 +1,9 @@
 /** What the service and the command lines share: database, key files and fork guard of these settings. */
 import { constants } from "node:fs";
-import { access, mkdir } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import path from "node:path";
 import { type Database, openDatabase } from "#lib/db/client";
+import { makePrivateParent } from "#lib/db/private-folder";
 import { CannotStart } from "#lib/db/start";
 import { throwRefused } from "#lib/db/start-failures";
 import type { Env } from "#lib/env";
@@ -28,11 +29,15 @@ const poolerAdvice =
 const listenAdvice =
   "Waiting requests look for a change once a second: set DATABASE_LISTEN_URL to the server's own address, and they learn of it at once.";
 
-/** The folders that a start writes to, as far as they exist; the others are made in them. */
+const names = ["keys", "log-guard", "pglite"];
+/** What else may be there: of the embedded database's lock, and of a volume's file system. */
+const others = ["countersign.pid", "lost+found"];
+
+/** Closes the folders that a start writes to, as far as they exist; the others are made in them. */
 async function requireWritable(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    for (const name of ["", "keys", "log-guard", "pglite"]) await requireFolder(path.join(dataDir, name));
+    await makePrivateParent(dataDir, [...names, ...others]);
+    for (const name of ["", ...names]) await requireFolder(path.join(dataDir, name));
   } catch (error) {
     const { code, path: at = dataDir } = error as NodeJS.ErrnoException;
     const says = `the folder ${path.resolve(at)} can't be used (${code})`;

@@ -10,6 +10,7 @@ import { type KeptThread, keepThread, type ThreadTimes } from "./embedded-thread
 import { lockFolder } from "./folder-lock";
 import { bringUpToDate } from "./migrations";
 import { openClients } from "./postgres-client";
+import { makePrivateFolder } from "./private-folder";
 import { shareSession } from "./shared-session";
 import { waitingFor } from "./start";
 import { overdueMs } from "./time-limits";
@@ -79,9 +80,11 @@ export async function openEmbedded(folder: string | null, migrationsFolder: stri
   const release = folder === null ? async () => {} : await lockFolder(folder);
   let thread: KeptThread | null = null;
   try {
+    const files = folder && path.join(folder, "pglite");
+    if (files !== null) await makePrivateFolder(files);
     const starting = keepThread({
       file,
-      folder: folder && path.join(folder, "pglite"),
+      folder: files,
       times,
       logger,
       giveUp: (reason) => endProcess(folder, reason),
