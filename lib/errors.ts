@@ -20,6 +20,7 @@ const table = {
   authorization_cancelled: { status: 409, title: "Conflict" },
   already_claimed: { status: 409, title: "Conflict" },
   already_approved: { status: 409, title: "Conflict" },
+  erased: { status: 409, title: "Conflict" },
   attestation_erased: { status: 409, title: "Conflict" },
   zk_not_enabled: { status: 409, title: "Conflict" },
   zk_key_revoked: { status: 409, title: "Conflict" },

@@ -32,6 +32,22 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
     expect(await miscountedAgents(test)).toEqual([]);
   });
 
+  /** A late retry stores nothing, for a day at least, and nobody can test a guess of what was erased. */
+  const expectErased = async (path: string, body: object, headers: { "idempotency-key": string }) => {
+    const count = async () =>
+      (await test.app.context.database.query("SELECT count(*) AS n FROM attestations", [])).rows[0]?.["n"];
+    const before = await count();
+    const answer = await test.call("POST", path, { key, body, headers });
+    expect([answer.status, answer.body.code]).toEqual([409, "erased"]);
+    expect(await count()).toBe(before);
+    const { rows } = await test.app.context.database.query(
+      `SELECT length(body_hash) AS hashed, response, expires_at >= now() + interval '23 hours 50 minutes' AS stays
+       FROM idempotency_keys WHERE route = $1 AND key = $2`,
+      [path, headers["idempotency-key"]],
+    );
+    expect(rows).toEqual([{ hashed: 0, response: "", stays: true }]);
+  };
+
   it("takes the content everywhere, and leaves a log entry that is still proven", async () => {
     const body = {
       agent_slug: "payroll-bot",
@@ -65,6 +81,8 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
     expect((await test.call("DELETE", path, { key })).body).toEqual(erased.body);
 
     for (const needle of needles) expect(await holdsText(test, needle), needle).toEqual([]);
+    await expectErased("/v1/attest", body, headers);
+    await expectErased("/v1/attest", { ...body, action: "Paid another" }, headers);
     const { body: shown } = await test.call("GET", `/v1/verify/${id}`, { key });
     expect(shown).toMatchObject({
       valid: null,
@@ -150,6 +168,8 @@ describe.each(databaseKinds)("erasure (%s)", (kind) => {
     const path = `/v1/attestations/${made.body.attestation_id}/content`;
     expect((await test.call("DELETE", path, { key })).status).toBe(200);
     for (const needle of needles) expect(await holdsText(test, needle), needle).toEqual([]);
+    await expectErased("/v1/authorize", ask, headers);
+    await expectErased("/v1/attest", body, { "idempotency-key": "attest-472" });
     const again = await test.call("POST", "/v1/attest", { key, body });
     expect([again.status, again.body.code]).toEqual([422, "authorization_already_used"]);
     const stranger = (await test.createKey("stranger@example.com")).key;

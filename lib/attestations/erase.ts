@@ -23,6 +23,7 @@ import {
 import { hexEncode, utf8Decode } from "#lib/domain/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
 import { isUuid } from "#lib/domain/uuid";
+import { eraseAnswers } from "#lib/door/idempotency";
 import { actorOf, type Principal } from "#lib/door/principal";
 import { attestationNotFound } from "./stored-receipt";
 
@@ -101,7 +102,7 @@ async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promi
       erased_at: erasedAt,
     })
     .where(eq(attestations.id, id));
-  await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.attestation_id, id));
+  await eraseAnswers(tx, eq(idempotencyKeys.attestation_id, id));
   await tx.delete(webhookMessages).where(eq(webhookMessages.subject, id));
 }
 
@@ -133,9 +134,7 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
   // Mails name the request in their link. Those that have left this service cannot be called back.
   await tx.delete(mailboxMessages).where(sql`position(${requestId} in ${mailboxMessages.text}) > 0`);
   // The answer to POST /v1/authorize is kept under a key of its own.
-  await tx
-    .delete(idempotencyKeys)
-    .where(sql`position(${`"request_id":"${requestId}"`} in ${idempotencyKeys.response}) > 0`);
+  await eraseAnswers(tx, sql`position(${`"request_id":"${requestId}"`} in ${idempotencyKeys.response}) > 0`);
 }
 
 /** What was asked and the salt are gone; who asked, when and for how long remains readable. */

@@ -32,6 +32,7 @@ export const problemCodes = [
   "authorization_cancelled",
   "already_claimed",
   "already_approved",
+  "erased",
   "attestation_erased",
   "zk_not_enabled",
   "zk_key_revoked",

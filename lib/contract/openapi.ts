@@ -15,7 +15,7 @@ const errorTexts: Record<number, string> = {
   401: "Missing Authorization, Invalid API key or Invalid code",
   403: "Insufficient scope",
   404: "The id is unknown, or the caller can't see it",
-  409: "Conflict: the current state doesn't allow it, or a request with the same Idempotency-Key is in progress",
+  409: "Conflict: the current state doesn't allow it, a request with the same Idempotency-Key is in progress, or what it stored has been erased",
   413: "Payload too large: over 64 KiB",
   422: "Validation error: `errors` names each field",
   429: "Rate limit exceeded: `Retry-After` says when to try again",

@@ -3,7 +3,7 @@
  * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
 
-import { and, eq, inArray, isNull, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
 import { bytesEqual, sha256 } from "#lib/domain/bytes";
@@ -94,6 +94,8 @@ export async function beginIdempotent(
     if (await reserve(context, hold, bodyHash)) return { kind: "held", hold };
     const [row] = await context.database.db.select().from(idempotencyKeys).where(isRow(hold));
     if (!row) continue;
+    if (row.body_hash.length === 0)
+      throw new AppError("erased", "Idempotency-Key: what was stored with it has been erased");
     if (!bytesEqual(row.body_hash, bodyHash)) {
       throw new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
     }
@@ -138,6 +140,18 @@ export async function completeIdempotent(
     .where(isReserved(hold))
     .returning({ key: keyColumn });
   if (completed.length !== 1) throw takenOver();
+}
+
+/**
+ * For an erasure: forgets answers, and the hashes of what they answered, by which somebody could test a guess. The keys
+ * stay for a day, so that a late retry doesn't store again what was erased.
+ */
+export async function eraseAnswers(tx: Executor, which: SQL): Promise<void> {
+  const expires_at = sql`greatest(${idempotencyKeys.expires_at}, now() + interval '24 hours')`;
+  await tx
+    .update(idempotencyKeys)
+    .set({ body_hash: new Uint8Array(), response: "", expires_at })
+    .where(which);
 }
 
 /** Failures are not kept. Never rejects: what cannot be given back now lapses. */
