@@ -1,6 +1,6 @@
 /**
  * Playwright's `test`, in which each test is a visitor with an address of their own: the server gives each address its
- * share.
+ * share. All are of this machine, which alone may read the mailbox and use the stand-ins.
  */
 import { randomBytes } from "node:crypto";
 import { test as base } from "@playwright/test";
@@ -8,6 +8,6 @@ import { test as base } from "@playwright/test";
 export const test = base.extend({
   // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what a fixture uses from its pattern
   extraHTTPHeaders: async ({}, use) => {
-    await use({ "x-forwarded-for": `10.${[...randomBytes(3)].join(".")}` });
+    await use({ "x-forwarded-for": `127.${[...randomBytes(3)].join(".")}` });
   },
 });
