@@ -1,13 +1,15 @@
 /** Before a call: a human is asked, and the call is allowed, denied or deferred. However it ends, nothing is left behind. */
 import { single } from "#lib/domain/command-words";
 import { toVisibleText } from "#lib/domain/display-text";
+import { claim } from "./authorize";
 import { factsOf } from "./command-attest";
 import { formatFacts } from "./command-io";
 import { waitForDecision } from "./decision";
-import { CountersignError, NotApprovedError } from "./errors";
+import { ApprovalClaimedError, CountersignError, NotApprovedError } from "./errors";
 import { confirmApproval, type GatedAction } from "./gate";
 import { type Asked, askForCall, cancel, describeCall, type Hook } from "./hook-call";
 import type { Answer } from "./hook-dialects";
+import type { Service } from "./transport";
 
 /** How long a request that is on its way may still arrive, so that it can be cancelled. */
 const graceMs = 5_000;
@@ -72,7 +74,20 @@ async function waitForHuman(
 ): Promise<Answer> {
   await waitForDecision(service, request.request_id, { signal });
   await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
+  await claimForThisRun(service, request.request_id, signal);
+  signal.throwIfAborted();
   return { permission: "allow", reason: "A human approved exactly this call." };
+}
+
+/** A session that two processes have resumed has the same call twice: one of them may run it. */
+async function claimForThisRun(service: Service, requestId: string, signal: AbortSignal): Promise<void> {
+  try {
+    await claim(service, requestId, `hook-${service.randomUuid()}`, { signal });
+  } catch (error) {
+    if (!(error instanceof ApprovalClaimedError)) throw error;
+    const why = "Another process runs this call, or this hook is installed twice: see hook install.";
+    throw new CountersignError(`${error.message} ${why}`, { cause: error });
+  }
 }
 
 /** The model gets the fixed sentence alone: what a human wrote is text that it could take for an instruction. */

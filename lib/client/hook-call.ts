@@ -67,19 +67,20 @@ const ask = async ({ service, call }: Hook, action: GatedAction): Promise<Asked>
 });
 
 /**
- * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests: the
- * next call begins where all requests before it are used up or over.
+ * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests. A new
+ * call has the first that nobody has used or claimed, and one that has run the first that is claimed and not attested.
  */
 export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
   if (hook.call.callId !== undefined) return ask(hook, action);
   for (let number = 0; number < maxEqualCalls; number += 1) {
     const asked = await ask(hook, { ...action, callId: `equal-${number}` });
-    const { status, attestation_id } = await send<AuthorizationState>(hook.service, {
+    const { status, attestation_id, claimed_at } = await send<AuthorizationState>(hook.service, {
       method: "GET",
       path: pathOf(asked.request.request_id),
       signal: action.signal,
     });
-    const isUsed = status === "approved" && attestation_id !== null;
+    const isBegun = hook.call.outcome === null && (claimed_at ?? null) !== null;
+    const isUsed = status === "approved" && (attestation_id !== null || isBegun);
     if (!isUsed && status !== "expired" && status !== "cancelled") return asked;
   }
   throw new CountersignError("Too many equal calls in one session.");

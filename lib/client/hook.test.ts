@@ -152,6 +152,20 @@ describe("a tool call", () => {
     expect(await list("authorizations", agent)).toHaveLength(1);
   });
 
+  it("runs once, if two processes have resumed its session", async () => {
+    const { agent, argv, before, event } = newCall(folder);
+    const running = [run(argv, before), run(argv, before), run(argv, before)];
+    const { requestId } = await openNext(test, key, agent);
+    await approveUnproven(test, requestId);
+    const ended = await Promise.all(running);
+    expect(ended.map(({ code }) => code).sort()).toEqual([0, 2, 2]);
+    for (const one of ended.filter(({ code }) => code === 2))
+      expect(one).toMatchObject({ out: "", err: expect.stringContaining("another run has claimed") });
+    expect(await list("authorizations", agent)).toHaveLength(1);
+    expect(await run(argv, event("PostToolUse"))).toMatchObject({ code: 0 });
+    expect(await list("attestations", agent)).toHaveLength(1);
+  });
+
   it("is denied if the request has expired", async () => {
     const { agent, argv, before } = newCall(folder);
     await run([...argv, "--defer", "--timeout", "1"], before);
@@ -251,6 +265,20 @@ describe("whatever goes wrong blocks the call", () => {
   });
 
   it.each([
+    ["another run has", 409, '{"code":"already_claimed"}'],
+    ["nobody may have", 403, '{"code":"insufficient_scope"}'],
+    ["who knows who has", 200, "hello"],
+    ["a service that fails doesn't give", 500, "{}"],
+  ])("an approval that %s", async (_, status, body) => {
+    const claiming: Fetch = async (url, { method }) => {
+      if (String(url).endsWith("/claim")) return new Response(body, { status });
+      return new Response(method === "GET" ? JSON.stringify(decision) : made, { status: 200 });
+    };
+    const ended = await runHere(argv, before, claiming);
+    expect(ended).toEqual({ code: 2, out: "", err: expect.stringMatching(/countersign: /) });
+  });
+
+  it.each([
     ["other arguments", { inputs_hash: hashInputs({ command: "git pull" }) }],
     ["no arguments", { inputs_hash: null }],
     ["another agent", { agent_slug: "someone-else" }],
@@ -331,6 +359,18 @@ describe("other agents", () => {
     }
     expect(await list("attestations", agent)).toHaveLength(2);
     expect(await run(copilot, after), "what ran without asking").toMatchObject({ code: 2 });
+    const lost = run(copilot, before);
+    const { requestId } = await openNext(test, key, agent);
+    await approveUnproven(test, requestId);
+    expect(answerOf(await lost).permissionDecision).toBe("allow");
+    const next = run(copilot, before);
+    const other = await openNext(test, key, agent);
+    expect(other.requestId, "an approval that a call has taken is no other call's").not.toBe(requestId);
+    await approveUnproven(test, other.requestId);
+    expect(answerOf(await next).permissionDecision).toBe("allow");
+    expect(await run(copilot, after)).toMatchObject({ code: 0 });
+    expect(await run(copilot, after)).toMatchObject({ code: 0 });
+    expect(await list("attestations", agent)).toHaveLength(4);
     expect(answerOf(await run([...copilot, "--timeout", "1"], before)).permissionDecision).toBe("deny");
     const running = run(copilot, before);
     await (await openNext(test, key, agent)).deny();

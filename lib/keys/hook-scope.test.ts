@@ -41,6 +41,15 @@ describe.each(databaseKinds)("the scope hook (%s)", (kind) => {
     expect((await read(hook)).body.attestation_id).toBe(body.attestation_id);
   });
 
+  it("claims what was approved at its own request", async () => {
+    const { made } = await askedWith(hook);
+    await approveUnproven(test, made.request_id);
+    const claim = (key: string) =>
+      test.call("POST", `/v1/authorize/${made.request_id}/claim`, { key, body: { run: "run-1" } });
+    expect((await claim(otherHook)).body).toMatchObject(refused);
+    expect((await claim(hook)).body).toMatchObject({ run: "run-1" });
+  });
+
   it("cancels what it asked for", async () => {
     const { made } = await askedWith(hook);
     const path = `/v1/authorize/${made.request_id}`;
