@@ -4,6 +4,7 @@
  */
 import path from "node:path";
 import type { NextConfig } from "next";
+import { secretPages } from "./lib/contract/page-headers";
 import { dataOnly, everywhere, secretLink } from "./lib/door/security-headers";
 
 const toList = (headers: Readonly<Record<string, string>>) =>
@@ -43,11 +44,7 @@ const config: NextConfig = {
       { source: "/llms-full.txt", headers: toList(dataOnly) },
       { source: "/docs/:slug([a-z-]+)\\.md", headers: toList(dataOnly) },
       { source: "/docs/api/:slug([a-z-]+)\\.md", headers: toList(dataOnly) },
-      { source: "/approve/:path*", headers: toList(secretLink) },
-      { source: "/demo/:path*", headers: toList(secretLink) },
-      { source: "/notices/:path*", headers: toList(secretLink) },
-      // The stand-in wallet's link holds the bridge's key.
-      { source: "/dev/world-app", headers: toList(secretLink) },
+      ...secretPages.map((page) => ({ source: `${page}/:path*`, headers: toList(secretLink) })),
     ];
   },
   async rewrites() {

@@ -7,6 +7,7 @@
 import { type NextRequest, NextResponse } from "next/server";
 import { getApp } from "#lib/app/app";
 import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/app/page-limits";
+import { isWalletPage } from "#lib/contract/page-headers";
 import { buildContentSecurityPolicy } from "#lib/door/content-security-policy";
 import { admitInNext } from "#lib/door/next-door";
 import { publicBaseUrl } from "#lib/door/public-base-url";
@@ -35,7 +36,7 @@ export async function proxy(request: NextRequest): Promise<Response> {
   const secure = publicBaseUrl().startsWith("https://");
   const policy = buildContentSecurityPolicy({
     nonce: Buffer.from(crypto.getRandomValues(new Uint8Array(18))).toString("base64"),
-    allowWorldId: request.nextUrl.pathname.startsWith("/approve/"),
+    allowWorldId: isWalletPage(request.nextUrl.pathname),
     secure,
     // biome-ignore lint/style/noProcessEnv: set by Next itself and inlined at build
     development: process.env.NODE_ENV === "development",

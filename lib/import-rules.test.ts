@@ -155,6 +155,19 @@ function plantOthers(): Plant[] {
   return [
     plant(importRule, "lib/outside.ts", forms["named"]?.("../server") ?? "", true),
     plant(importRule, "lib/outside-alias.ts", forms["named"]?.("#lib/errors") ?? "", false),
+    ...["components/ui", "app/portal"].flatMap((folder) =>
+      Object.entries({
+        link: 'import Link from "next/link";\nexport const b = Link;\n',
+        form: 'import Form from "next/form";\nexport const b = Form;\n',
+        router: 'import { useRouter } from "next/navigation";\nexport const b = useRouter;\n',
+      }).map(([name, source]) => plant(importRule, `${folder}/leads-by-${name}.ts`, source, true)),
+    ),
+    plant(
+      importRule,
+      "components/ui/reads-path.ts",
+      'import { usePathname } from "next/navigation";\nexport const b = usePathname;\n',
+      false,
+    ),
     plant(environmentRule, "lib/log/reads-env.ts", environment, true),
     plant(environmentRule, "app/reads-env.ts", environment, true),
     ...[

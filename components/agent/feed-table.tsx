@@ -1,10 +1,10 @@
 /** An agent's public attestations, newest first. Rows are taken from the signed bytes. Opening one verifies it. */
-import Link from "next/link";
 import { AgentText } from "#components/agent-text";
 import { ApprovalPill, isApprovalMethod } from "#components/approval-grades";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { EmptyState } from "#components/ui/empty-state";
 import { StatusPill } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
 import type { FeedEntry } from "#lib/contract/identity";
@@ -35,13 +35,9 @@ const columns: readonly Column<FeedEntry>[] = [
     header: "Action",
     isRowHeader: true,
     cell: (entry) => (
-      <Link
-        href={new URL(entry.public_url).pathname}
-        prefetch={false}
-        className="text-accent underline decoration-1 underline-offset-[3px] [overflow-wrap:anywhere]"
-      >
+      <TextLink href={new URL(entry.public_url).pathname}>
         <AgentText value={entry.action ?? "(cannot be read)"} hideWarnings />
-      </Link>
+      </TextLink>
     ),
   },
   { id: "approval", header: "Human approval, warnings", cell: (entry) => <Marks entry={entry} /> },

@@ -3,8 +3,8 @@
  * Notices decisions made elsewhere: reads the public state of the request while the page is visible, and has the server
  * render the page again when it differs. Reading changes nothing.
  */
-import { useRouter } from "next/navigation";
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { useRefresh } from "#components/ui/navigation";
 import type { ApprovalView } from "#lib/contract/approval-view";
 
 const pendingPollMs = 4_000;
@@ -31,11 +31,10 @@ async function readPublicState(requestId: string): Promise<PublicState | undefin
 
 export function useApprovalWatch(view: ApprovalView): {
   statusAtOpening: ApprovalView["status"];
-  refresh: () => void;
+  refresh: () => Promise<void>;
 } {
-  const router = useRouter();
   const [statusAtOpening] = useState(view.status);
-  const refresh = useCallback(() => router.refresh(), [router]);
+  const refresh = useRefresh();
   const latest = useRef(view);
   useEffect(() => {
     latest.current = view;
@@ -51,7 +50,7 @@ export function useApprovalWatch(view: ApprovalView): {
       const seen = await readPublicState(latest.current.request_id);
       if (seen === undefined) return;
       const { status: shownStatus, approvals } = latest.current;
-      if (seen.status !== shownStatus || seen.approvals?.given !== approvals.given) refresh();
+      if (seen.status !== shownStatus || seen.approvals?.given !== approvals.given) await refresh();
     };
     const timer = setInterval(() => void look(), awaitsReceipt ? receiptPollMs : pendingPollMs);
     const onVisible = () => void look();

@@ -96,25 +96,26 @@ function Connect({ uri, isStandIn }: ConnectProps) {
 export function WalletRequest(props: WalletRequestProps) {
   const { start, preset, onProof, onError } = props;
   const request = useRequest(props);
-  const { open, isSuccess, isError, result, errorCode } = request;
+  const { open, isSuccess, isError, result, errorCode, connectorURI, isInWorldApp } = request;
+  const isShown = connectorURI !== null || isInWorldApp;
   useEffect(() => open(), [open]);
   useEffect(() => {
     if (isSuccess && result !== null) onProof(result);
   }, [isSuccess, result, onProof]);
   useEffect(() => {
-    if (isError) onError(errorCode ?? "generic_error", { start, preset });
-  }, [isError, errorCode, start, preset, onError]);
+    if (isError) onError(errorCode ?? "generic_error", { start, preset, isShown });
+  }, [isError, errorCode, start, preset, isShown, onError]);
 
   const status = request.isAwaitingUserConfirmation
     ? "Your wallet has received the request. Review and confirm it there."
     : "Waiting for your wallet.";
   return (
     <div>
-      {request.isAwaitingUserConfirmation || request.isInWorldApp || request.connectorURI === null ? null : (
-        <Connect uri={request.connectorURI} isStandIn={start.override_connect_base_url !== undefined} />
+      {request.isAwaitingUserConfirmation || isInWorldApp || connectorURI === null ? null : (
+        <Connect uri={connectorURI} isStandIn={start.override_connect_base_url !== undefined} />
       )}
       <p role="status" className="mt-3 text-center text-[15px] text-muted">
-        {request.connectorURI === null && !request.isInWorldApp ? "Preparing the request …" : status}
+        {isShown ? status : "Preparing the request …"}
       </p>
     </div>
   );

@@ -16,7 +16,15 @@ const stillPending = "Nothing was decided. The request is still pending.";
 export interface AskedPresets {
   start: Pick<WorldIdStart, "preset" | "fallback">;
   preset: WalletPreset;
+  /** Whether the code or link for the wallet has been on this page. */
+  isShown: boolean;
 }
+
+/** World's code fails in this browser before any wallet has heard of the request. */
+const notPrepared = {
+  title: "This page couldn't prepare the request",
+  text: "World ID's code didn't start in this browser, so no wallet was asked. Reload the page and try again.",
+};
 
 /** Codes that another preset may help with. */
 const lacking = new Set(["credential_unavailable", "world_id_4_not_available", "feature_unavailable"]);
@@ -30,12 +38,12 @@ function chooseNext(code: string, { start, preset }: AskedPresets): Words["next"
 
 /** By IDKit's error code. */
 export function explainWalletError(code: string, asked: AskedPresets): Words {
-  const known = findIdkitWords(code);
+  const known = code === "generic_error" && !asked.isShown ? notPrepared : findIdkitWords(code);
   const next = chooseNext(code, asked);
   if (known === undefined) {
     return {
-      title: "The wallet could not make the proof",
-      text: `${stillPending} The wallet gave an unknown reason: ${code.replaceAll("_", " ")}.`,
+      title: "No proof arrived",
+      text: `${stillPending} The reason given is unknown to this page: ${code.replaceAll("_", " ")}.`,
       next,
     };
   }

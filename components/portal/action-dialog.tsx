@@ -3,11 +3,11 @@
  * An action that needs confirmation: the button opens a dialog that says what will happen, and its form does it.
  * Closing the dialog afterwards refreshes the page.
  */
-import { useRouter } from "next/navigation";
 import { type ReactNode, useActionState, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import type { ButtonVariant } from "#components/ui/button-style";
 import { Dialog } from "#components/ui/dialog";
+import { useRefresh } from "#components/ui/navigation";
 import { type FormAction, idleState } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { PortalForm } from "./shown-organization";
@@ -68,7 +68,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   const { triggerLabel, triggerVariant = "secondary", title, description } = props;
   const [open, setOpen] = useState(false);
   const isStale = useRef(false);
-  const router = useRouter();
+  const refresh = useRefresh();
   const [markStale] = useState(() => () => {
     isStale.current = true;
   });
@@ -76,7 +76,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
     setOpen(next);
     if (next || !isStale.current) return;
     isStale.current = false;
-    router.refresh();
+    void refresh();
   }
   return (
     <Dialog

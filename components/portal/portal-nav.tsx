@@ -1,8 +1,8 @@
 "use client";
 /** The portal's sections: a list beside the page, a row that scrolls on phones. */
-import Link from "next/link";
 import { usePathname } from "next/navigation";
 import { useEffect, useRef } from "react";
+import { PageLink } from "#components/ui/page-link";
 import { innerPages, portalSections } from "./portal-sections";
 
 const isBelow = (href: string, path: string) => path === href || path.startsWith(`${href}/`);
@@ -43,15 +43,14 @@ export function PortalNav({ waiting }: { readonly waiting: number }) {
       >
         {portalSections.map(({ href, label }) => (
           <li key={href}>
-            <Link
+            <PageLink
               href={href}
-              prefetch={false}
               {...(isCurrent(href, path) ? { "aria-current": "page" as const } : {})}
               className="-mb-px inline-flex min-h-11 w-full items-center whitespace-nowrap border-transparent border-b-2 px-3 text-muted text-sm hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink lg:mb-0 lg:rounded-md lg:border-b-0 lg:hover:bg-sunken lg:aria-[current=page]:bg-accent-soft"
             >
               {label}
               {href === "/portal/inbox" && waiting > 0 ? <Waiting count={waiting} /> : null}
-            </Link>
+            </PageLink>
           </li>
         ))}
       </ul>

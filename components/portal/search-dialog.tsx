@@ -1,11 +1,11 @@
 "use client";
 /** The search of the portal: a combobox with a list (WAI-ARIA Authoring Practices, "Combobox"), in a modal dialog. */
 import { Dialog } from "@base-ui/react/dialog";
-import { useRouter } from "next/navigation";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { guideEntries } from "#components/guides/guides-index";
 import { Input } from "#components/ui/field";
+import { useVisit } from "#components/ui/navigation";
 import { innerPages, portalSections } from "./portal-sections";
 import { useSearchHits } from "./use-search-hits";
 
@@ -85,14 +85,14 @@ function SearchBox({
   readonly organizationId: string;
   readonly onDone: () => void;
 }) {
-  const router = useRouter();
+  const visit = useVisit();
   const id = useId();
   const [typed, setTyped] = useState("");
   const [current, setCurrent] = useState(0);
   const { choices, problem } = useChoices(typed.trim(), organizationId);
   const choose = ({ href }: Choice) => {
     onDone();
-    router.push(href);
+    visit(href);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const chosen = choices[current];

@@ -4,8 +4,8 @@
  * frame around it older than the page. Every form tells the server which organization it was made for; if that is
  * no longer the chosen one, the server does nothing.
  */
-import { useRouter } from "next/navigation";
 import { type ComponentProps, createContext, type ReactNode, useContext, useEffect } from "react";
+import { useRefresh } from "#components/ui/navigation";
 import { shownOrganizationField } from "#lib/contract/portal";
 
 interface ShownOrganizationProps {
@@ -24,10 +24,10 @@ export function PortalFrame({ organizationId, children }: ShownOrganizationProps
 /** Around every page. A frame that names another organization is rendered again. */
 export function PortalPage({ organizationId, children }: ShownOrganizationProps) {
   const isFrameStale = useContext(InFrame) !== organizationId;
-  const router = useRouter();
+  const refresh = useRefresh();
   useEffect(() => {
-    if (isFrameStale) router.refresh();
-  }, [isFrameStale, router]);
+    if (isFrameStale) void refresh();
+  }, [isFrameStale, refresh]);
   return <OnPage value={organizationId}>{children}</OnPage>;
 }
 

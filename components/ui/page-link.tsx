@@ -1,19 +1,10 @@
 /**
- * A link to another page of this site. The documentation is loaded whole, as the server has it ready; other pages are
- * exchanged in place. Nothing is fetched before somebody follows the link.
+ * A link to another page of this site, or to another host. Pages are exchanged in place, but for those that are loaded
+ * whole (lib/contract/page-headers.ts). Nothing is fetched before somebody follows the link.
  */
-import Link from "next/link";
-import type { ReactNode } from "react";
+import { isExchanged } from "#lib/contract/page-headers";
+import { InPlaceLink, type LinkProps } from "./navigation";
 
-interface PageLinkProps {
-  readonly href: string;
-  readonly className: string;
-  readonly children: ReactNode;
-  readonly "aria-label"?: string;
-  readonly "aria-current"?: "page";
-}
-
-export function PageLink({ href, ...props }: PageLinkProps) {
-  if (/^\/docs(?:[/#]|$)/.test(href)) return <a href={href} {...props} />;
-  return <Link href={href} prefetch={false} {...props} />;
+export function PageLink(props: LinkProps) {
+  return isExchanged(props.href) ? <InPlaceLink {...props} /> : <a {...props} />;
 }

@@ -101,8 +101,8 @@ export const idkitWords: Readonly<Record<string, CodeWords>> = {
     text: "The wallet compared the attributes in the request with yours, and they differ.",
   },
   generic_error: {
-    title: "The wallet could not make the proof",
-    text: "It gave no reason. Try again; if it happens again, restart the World App.",
+    title: "No proof arrived",
+    text: "Something failed in the wallet, on the way or on this page; no reason was given. Try again.",
   },
   invalid_rp_id_format: { title: "World does not accept this service's id", text: notAccepted },
   timeout: {
