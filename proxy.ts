@@ -9,6 +9,7 @@ import { getApp } from "#lib/app/app";
 import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/app/page-limits";
 import { isWalletPage } from "#lib/contract/page-headers";
 import { buildContentSecurityPolicy } from "#lib/door/content-security-policy";
+import { toResponse } from "#lib/door/exchange";
 import { admitInNext } from "#lib/door/next-door";
 import { publicBaseUrl } from "#lib/door/public-base-url";
 import { strictTransport } from "#lib/door/security-headers";
@@ -20,7 +21,7 @@ async function refuse(request: NextRequest, headers: Headers): Promise<Response 
   try {
     const refusal = await refusePage(request, limitOfPage(request.nextUrl.pathname) ?? "public_read");
     headers.set(COUNTED_HEADER, peerSecret);
-    return refusal;
+    return refusal === null ? null : toResponse(refusal);
   } catch {
     // The counter is out of reach: the page will find that out too, and says so.
     return null;

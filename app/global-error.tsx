@@ -12,8 +12,8 @@ export default function GlobalError({ error }: { readonly error: Error & { reado
         <main className="mx-auto max-w-2xl px-4 py-20">
           <h1 className="font-semibold text-3xl">Something went wrong</h1>
           <p className="mt-4 text-lg text-muted">
-            This is our fault. Nothing was approved, signed or deleted. Reload the page, and if the problem
-            continues, contact the operator of this instance.
+            This page couldn't be made. If you just sent something, we don't know whether it went through.
+            Reload to see. If the problem continues, contact the operator of this instance.
           </p>
           {error.digest ? (
             <p className="mt-4 text-muted text-sm">

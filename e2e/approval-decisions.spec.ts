@@ -1,6 +1,7 @@
 /** Denying with and without JavaScript, hostile strings, the keyboard, the states in words and what fails on the way. */
 import { webcrypto } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
+import { levelWords, proofStored } from "#lib/contract/approval-view";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { type Asked, approveAs, ask, chooseApprove, getApiKey, openWallet, poll } from "./approval-helpers";
 import { test } from "./test";
@@ -330,7 +331,7 @@ test("the service out of reach: the proof stays on the page and is sent again", 
   await page.goto(asked.approval_url);
   await page.route("**/proof", (route) => route.abort(), { times: 1 });
   await approveAs(await openWallet(page, context), "Hedy", "Orb");
-  await expect(page.getByText("The service can't be reached")).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("We don't know whether your proof was saved")).toBeVisible({ timeout: 20_000 });
   expect((await poll(request, asked)).status).toBe("pending");
   await page.getByRole("button", { name: "Send the proof again" }).click();
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
@@ -341,11 +342,13 @@ test("the service out of reach: the proof stays on the page and is sent again", 
 test("World out of reach: said so, and the request is still pending", async ({ page, context, request }) => {
   const asked = await ask(request, key, { action: "World is away" });
   await page.goto(asked.approval_url);
-  const problem = { status: 503, json: { code: "service_unavailable", detail: "World is out of reach" } };
+  const problem = {
+    status: 503,
+    json: { code: "service_unavailable", detail: `World is away; ${proofStored}` },
+  };
   await page.route("**/proof", (route) => route.fulfill(problem));
   await approveAs(await openWallet(page, context), "Hedy", "Orb");
-  await expect(page.getByText("World can't be reached to check the proof")).toBeVisible({ timeout: 20_000 });
-  await expect(page.getByText("The request is still pending")).toBeVisible();
+  await expect(page.getByText("Your proof is saved and not checked yet")).toBeVisible({ timeout: 20_000 });
   await expectAccessibleInBothThemes(page);
   expect((await poll(request, asked)).status).toBe("pending");
 });
@@ -393,11 +396,35 @@ test("World ID 4.0 is asked for first, a device credential in its place, and bac
   await page.getByRole("button", { name: "Use a World ID verified on a device only" }).click();
   await expect(link).toBeVisible({ timeout: 20_000 });
   const [wallet] = await Promise.all([context.waitForEvent("page"), link.click()]);
-  await expect(wallet.getByText("Device or stronger", { exact: true })).toBeVisible();
+  await expect(wallet.getByText(levelWords.device, { exact: true })).toBeVisible();
   await approveAs(wallet, "Alan", "Device");
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
     timeout: 20_000,
   });
+});
+
+test("a human with a device alone is led from the wallet to what the request accepts", async ({
+  page,
+  context,
+  request,
+}) => {
+  const asked = await ask(request, key, { action: "Device is enough" });
+  await page.goto(asked.approval_url);
+  await expect(page.getByText(levelWords.device, { exact: true })).toBeVisible();
+  const wallet = await openWallet(page, context);
+  await expect(wallet.getByText(levelWords.orb, { exact: true })).toBeVisible();
+  await wallet.getByRole("radio", { name: /^Emmy/ }).check();
+  await expect(wallet.getByText("Emmy has no World ID verified with an Orb")).toBeVisible();
+  await expectAccessibleInBothThemes(wallet);
+  await wallet.getByRole("button", { name: "Approve" }).click();
+  await expect(wallet.getByText("The wallet could not answer")).toBeVisible();
+  await page.getByRole("button", { name: "Use a World ID verified on a device only" }).click();
+  const link = page.getByRole("link", { name: "Open the test wallet" });
+  await expect(link).toBeVisible({ timeout: 20_000 });
+  const [second] = await Promise.all([context.waitForEvent("page"), link.click()]);
+  await expect(second.getByText(levelWords.device, { exact: true })).toBeVisible();
+  await approveAs(second, "Emmy", "Device");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
 });
 
 test("the time runs out: announced at ten seconds, then expired in words", async ({ request }) => {

@@ -189,10 +189,18 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await page.getByLabel("E-mail address").fill(ana);
   await page.getByRole("button", { name: "Add approver" }).click();
   await expect(page.getByText("Not accepted yet")).toBeVisible();
+  await page.getByLabel("New group").fill("Nobody yet");
+  await page.getByRole("button", { name: "Create group" }).click();
+  await expect(page.getByText("This group has no people.")).toBeVisible();
+  await expectGoodPage(page);
+  await page.getByRole("button", { name: "Delete Nobody yet" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("button", { name: "Close" }).click();
   await page.getByLabel("New group").fill("Finance");
   await page.getByRole("checkbox", { name: "Ana" }).check();
   await page.getByRole("button", { name: "Create group" }).click();
   await expect(page.getByText("Delete Finance")).toBeVisible();
+  await expect(page.getByText("None of the people in this group has accepted yet.")).toBeVisible();
   await expectGoodPage(page);
   const link = await readLink(request, ana, "/notices/");
   for (let look = 0; look < 3; look += 1) {

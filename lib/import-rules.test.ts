@@ -159,8 +159,9 @@ function plantOthers(): Plant[] {
       Object.entries({
         link: 'import Link from "next/link";\nexport const b = Link;\n',
         form: 'import Form from "next/form";\nexport const b = Form;\n',
+        action: 'import { useActionState } from "react";\nexport const b = useActionState;\n',
         router: 'import { useRouter } from "next/navigation";\nexport const b = useRouter;\n',
-      }).map(([name, source]) => plant(importRule, `${folder}/leads-by-${name}.ts`, source, true)),
+      }).map(([name, source]) => plant(importRule, `${folder}/uses-${name}.ts`, source, true)),
     ),
     plant(
       importRule,

@@ -10,7 +10,7 @@ const explained: Partial<Record<ErrorName, string>> = {
 };
 
 export const POST = forOwnHosts((request: Request) =>
-  answerPlainForm(request, async ({ context }, ip) => {
+  answerPlainForm(request, "/#approve", async ({ context }, ip) => {
     try {
       return await requestDemo(context, ip);
     } catch (error) {

@@ -16,7 +16,8 @@ function Approval({ entry }: { readonly entry: FeedEntry }) {
 }
 
 function AgentSigned({ entry }: { readonly entry: FeedEntry }) {
-  if (entry.agent_authenticated === null) return <span className="text-muted">Not verified</span>;
+  if (entry.agent_authenticated === null)
+    return <span className="text-muted">Not signed with a registered key</span>;
   return entry.agent_authenticated ? "Agent's key" : <span className="text-fail">Wrong key</span>;
 }
 

@@ -11,14 +11,14 @@ type KeyStatus = ApprovalView["agent"]["key_status"];
 const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means: string }> = {
   proven: {
     tone: "pass",
-    label: "Verified key",
+    label: "Key proven",
     means:
-      "The agent has signed with this registered key before. A key shows that it is the same agent as before, not who is behind it.",
+      "Whoever registered this agent's key has shown that they hold it. They did not sign this request with it, so only the organization's API key backs the request. A key never shows who is behind an agent.",
   },
   unproven: {
     tone: "warn",
     label: "Identity not verified",
-    means: "A key is registered for this agent, but nothing has been signed with it yet.",
+    means: "A key is registered for this agent, but nobody has shown yet that they hold it.",
   },
   retired: {
     tone: "warn",

@@ -1,13 +1,13 @@
 /** The approval page's judgements: what its browser compares, what it shows large, and in which words. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
+import { type ApprovalView, proofStored, type WalletPreset } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
 import { alterations } from "#support/alterations";
 import { testRequestedBy, testShown } from "#support/human-authorization";
 import { AgentBlock } from "./agent-block";
 import { findDifferences } from "./check-shown";
-import { readReason } from "./deny-form";
+import { explainDenial, readReason } from "./deny-form";
 import { listDetails, rankOf } from "./details";
 import { explainProof } from "./how-checked";
 import { Outcome } from "./outcome";
@@ -271,7 +271,7 @@ describe("words", () => {
     const orb = { preset: "proof_of_human", fallback: null } as const;
     const older = { preset: "device_legacy", fallback: null } as const;
     const next = (code: string, start: typeof device | typeof orb | typeof older, preset: WalletPreset) =>
-      explainWalletError(code, { start, preset }).next;
+      explainWalletError(code, { start, preset, isShown: true }).next;
     for (const code of ["credential_unavailable", "world_id_4_not_available", "feature_unavailable"]) {
       expect(next(code, device, "proof_of_human")).toBe("device-legacy");
       expect(next(code, device, "device_legacy")).toBe("start-again");
@@ -280,21 +280,46 @@ describe("words", () => {
     expect(next("world_id_3_not_available", device, "device_legacy")).toBe("proof-of-human");
     expect(next("world_id_3_not_available", older, "device_legacy")).toBe("start-again");
     expect(next("user_rejected", device, "proof_of_human")).toBe("start-again");
-    const words = (code: string) =>
-      explainWalletError(code, { start: device, preset: "proof_of_human" }).text;
+    const words = (code: string, isShown = true) =>
+      explainWalletError(code, { start: device, preset: "proof_of_human", isShown }).text;
     expect(words("user_rejected")).toContain("still pending");
     expect(words("never_heard_of")).toContain("never heard of");
   });
 
-  it("keeps a proof that did not reach the service, and says pending while World is out of reach", () => {
-    const problem = (status: number, code = "") => ({ status, code, detail: "why" });
-    expect(explainProblem(problem(0), true).next).toBe("send-again");
-    expect(explainProblem(problem(500), true).next).toBe("send-again");
-    expect(explainProblem(problem(503), true)).toMatchObject({ next: "none" });
-    expect(explainProblem(problem(503), true).text).toContain("still pending");
+  it("blames no wallet for what failed before one was asked, and names no cause that it doesn't know", () => {
+    const explain = (isShown: boolean) =>
+      explainWalletError("generic_error", {
+        start: { preset: "proof_of_human", fallback: null },
+        preset: "proof_of_human",
+        isShown,
+      });
+    expect(explain(false).text).toContain("no wallet was asked");
+    for (const { title, text } of [explain(true), explain(false)])
+      expect(`${title} ${text}`).not.toMatch(/World App|could not make the proof/);
+  });
+
+  it("keeps a proof whose answer is lost, and says that it is saved only if the service said so", () => {
+    const problem = (status: number, code = "", detail = "why") => ({ status, code, detail });
+    for (const status of [0, 500, 502, 503]) {
+      const { next, text } = explainProblem(problem(status), true);
+      expect([next, text.includes("don't know whether your proof was saved")]).toEqual(["send-again", true]);
+    }
+    const saved = explainProblem(problem(503, "service_unavailable", `World is away; ${proofStored}`), true);
+    expect(saved).toMatchObject({ next: "none", title: "Your proof is saved and not checked yet" });
     expect(explainProblem(problem(503), false).next).toBe("start-again");
     expect(explainProblem(problem(409, "already_approved"), true).title).toBe("You've already approved this");
     expect(explainProblem(problem(422, "approval_refused"), true).text).toContain("why");
+  });
+
+  it("doesn't say what became of a denial whose answer is lost", () => {
+    for (const status of [0, 500, 503]) {
+      const { title, text } = explainDenial({ status, code: "", detail: "" });
+      expect(`${title} ${text}`).toContain("don't know whether your denial went through");
+      expect(text).not.toContain("Nothing was decided");
+    }
+    expect(explainDenial({ status: 422, code: "confirmation_code_wrong", detail: "wrong code" }).text).toBe(
+      "Nothing was decided. Wrong code.",
+    );
   });
 
   it("joins the ready reason and the free text", () => {

@@ -71,7 +71,7 @@ function Choices({ choice, isDisabled, onChoose }: ChoicesProps) {
     className: buttonShape,
     disabled: isDisabled,
     "aria-expanded": choice === one,
-    onClick: () => onChoose(choice === one ? "none" : one),
+    onClick: () => onChoose(one),
   });
   return (
     <div className="grid grid-cols-2 gap-3">
@@ -89,6 +89,7 @@ function Choices({ choice, isDisabled, onChoose }: ChoicesProps) {
 
 export function Decision({ view, token, onChange }: DecisionProps) {
   const [choice, setChoice] = useState<Choice>("none");
+  const [turn, setTurn] = useState(0);
   const [code, setCode] = useState("");
   const lacksCode = view.code_tries_left !== null && code.trim() === "";
   const [isCodeMissed, setIsCodeMissed] = useState(false);
@@ -107,6 +108,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
       return;
     }
     setChoice(chosen);
+    setTurn((before) => before + 1);
     // Whoever has seen all when they choose is not asked again.
     if (chosen === "approve" && unseen.length === 0) setIsInformed(true);
   }
@@ -125,12 +127,12 @@ export function Decision({ view, token, onChange }: DecisionProps) {
         </>
       )}
       <Choices choice={choice} isDisabled={!ready} onChoose={choose} />
-      {choice === "deny" ? <DenyForm token={token} code={code} onChange={onChange} /> : null}
+      {choice === "deny" ? <DenyForm token={token} code={code} turn={turn} onChange={onChange} /> : null}
       {choice === "approve" && !isInformed ? (
         <Unseen details={unseen} onContinue={() => setIsInformed(true)} />
       ) : null}
       {choice === "approve" && isInformed ? (
-        <WorldIdPanel view={view} token={token} code={code} onChange={onChange} />
+        <WorldIdPanel view={view} token={token} code={code} turn={turn} onChange={onChange} />
       ) : null}
       {ready && !isOnScreen ? (
         <DecisionBar

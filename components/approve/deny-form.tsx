@@ -89,24 +89,34 @@ export function readReason(form: FormData): string {
     .join(": ");
 }
 
-function explain({ status, detail }: Problem): string {
-  if (status === 0) return "The service can't be reached. Nothing was decided. Try again.";
-  return `Nothing was decided. ${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
+/** An answer that is lost may be that of a denial that counts. */
+export function explainDenial({ status, detail }: Problem): { title: string; text: string } {
+  if (status === 0 || status >= 500) {
+    const what = status === 0 ? "We lost the connection" : "The service failed";
+    const text = `${what} and don't know whether your denial went through. This page will show it. You can also deny again: it counts once.`;
+    return { title: "Your denial isn't confirmed", text };
+  }
+  const reason = `${detail.charAt(0).toUpperCase()}${detail.slice(1)}`;
+  return { title: "The denial was not accepted", text: `Nothing was decided. ${reason}.` };
 }
 
 interface DenyFormProps {
   readonly token: string;
   /** What was typed; empty if none is asked for. */
   readonly code: string;
+  /** How often the way here has been chosen: each time it takes the focus. */
+  readonly turn: number;
   /** The request's state is another now. */
   readonly onChange: () => void;
 }
 
-export function DenyForm({ token, code, onChange }: DenyFormProps) {
+export function DenyForm({ token, code, turn, onChange }: DenyFormProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const start = useRef<HTMLDivElement>(null);
-  useEffect(() => start.current?.focus(), []);
+  useEffect(() => {
+    if (turn > 0) start.current?.focus();
+  }, [turn]);
 
   async function send(form: FormData): Promise<void> {
     setBusy(true);
@@ -135,8 +145,8 @@ export function DenyForm({ token, code, onChange }: DenyFormProps) {
         }}
       >
         {problem === null ? null : (
-          <Callout tone="fail" title="The denial was not sent" alert>
-            {explain(problem)}
+          <Callout tone="fail" title={explainDenial(problem).title} alert>
+            {explainDenial(problem).text}
           </Callout>
         )}
       </Frame>

@@ -3,7 +3,7 @@ import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { LocalTime } from "#components/ui/local-time";
 import { Timestamp } from "#components/ui/timestamp";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import { type ApprovalView, levelWords } from "#lib/contract/approval-view";
 import { TimeLeft } from "./time-left";
 
 interface RequestConditionsProps {
@@ -11,21 +11,16 @@ interface RequestConditionsProps {
   readonly onElapsed: () => void;
 }
 
-const levels = {
-  orb: { name: "Orb", means: "A World ID verified at an Orb." },
-  device: { name: "Device or stronger", means: "A World ID verified on a device, or at an Orb." },
-} as const;
-
 function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
   return (
     <>
-      {levels[level].name}
-      <span className="block text-muted text-sm">
-        {levels[level].means}
-        {level === "device"
-          ? " A device-level proof can't be checked against World's records later: World keeps them for at most seven days."
-          : null}
-      </span>
+      {levelWords[level]}
+      {level === "device" ? (
+        <span className="block text-muted text-sm">
+          A device-level proof can't be checked against World's records later: World keeps them for at most
+          seven days.
+        </span>
+      ) : null}
     </>
   );
 }

@@ -31,7 +31,7 @@ async function readPublicState(requestId: string): Promise<PublicState | undefin
 
 export function useApprovalWatch(view: ApprovalView): {
   statusAtOpening: ApprovalView["status"];
-  refresh: () => Promise<void>;
+  refresh: () => void;
 } {
   const [statusAtOpening] = useState(view.status);
   const refresh = useRefresh();
@@ -46,7 +46,7 @@ export function useApprovalWatch(view: ApprovalView): {
     if (status !== "pending" && !awaitsReceipt) return;
     const look = async () => {
       if (document.visibilityState !== "visible") return;
-      if (awaitsReceipt) return refresh();
+      if (awaitsReceipt) return void refresh();
       const seen = await readPublicState(latest.current.request_id);
       if (seen === undefined) return;
       const { status: shownStatus, approvals } = latest.current;

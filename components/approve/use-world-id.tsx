@@ -83,6 +83,18 @@ export function useWorldId(props: WorldIdProps) {
     latest.current.onChange();
   }, []);
 
+  /** What the button that leads here says, once more: from a failure on, and nothing while something is under way. */
+  const shown = useRef(phase);
+  useEffect(() => {
+    shown.current = phase;
+  });
+  const goOn = useCallback(() => {
+    const { current } = shown;
+    if (current.kind === "different") void start();
+    if (current.kind !== "failed" || current.words.next === "none") return;
+    void (current.words.next === "send-again" ? send() : start());
+  }, [start, send]);
+
   const takeProof = useCallback(
     (result: unknown) => {
       proof.current = result;
@@ -93,5 +105,5 @@ export function useWorldId(props: WorldIdProps) {
   const takeError = useCallback((code: string, asked: AskedPresets) => {
     setPhase({ kind: "failed", words: explainWalletError(code, asked) });
   }, []);
-  return { phase, start, send, takeProof, takeError };
+  return { phase, start, send, goOn, takeProof, takeError };
 }

@@ -16,6 +16,8 @@ interface WorldIdPanelProps {
   readonly token: string;
   /** What was typed; empty if none is asked for. */
   readonly code: string;
+  /** How often the way here has been chosen: each time it takes the focus, and goes on from a failure. */
+  readonly turn: number;
   readonly onChange: () => void;
 }
 
@@ -72,12 +74,15 @@ function Failure({ words, onStart, onSend }: FailureProps) {
 
 export function WorldIdPanel(props: WorldIdPanelProps) {
   const { view } = props;
-  const { phase, start, send, takeProof, takeError } = useWorldId(props);
+  const { phase, start, send, goOn, takeProof, takeError } = useWorldId(props);
   const top = useRef<HTMLElement>(null);
+  const { turn } = props;
   useEffect(() => {
+    if (turn === 0) return;
     top.current?.focus();
     top.current?.scrollIntoView({ block: "nearest" });
-  }, []);
+    goOn();
+  }, [turn, goOn]);
   return (
     <section
       ref={top}
@@ -111,6 +116,12 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
             onError={takeError}
           />
           <div className="mt-3 flex flex-col items-center gap-1">
+            {phase.start.fallback === null || phase.preset === phase.start.fallback ? null : (
+              <p className="text-center text-[15px] text-muted">
+                This code asks for a World ID that was verified with an Orb. If yours was verified on a
+                device, ask for that instead.
+              </p>
+            )}
             <Button variant="quiet" size="small" onClick={() => void start(phase.preset)}>
               Start again with a new code
             </Button>

@@ -1,5 +1,5 @@
 /** What went wrong on the way to an approval, in words: what happened, what it means, what can be done. */
-import type { WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
+import { proofStored, type WalletPreset, type WorldIdStart } from "#lib/contract/approval-view";
 import { findIdkitWords } from "#lib/contract/world-id-codes";
 import type { Problem } from "./post-json";
 
@@ -51,27 +51,33 @@ export function explainWalletError(code: string, asked: AskedPresets): Words {
   return { title: known.title, text: `${stillPending} ${known.text}${other}`, next };
 }
 
-/** By what the service answered to the start or to the proof. */
-export function explainProblem({ status, code, detail }: Problem, hasProof: boolean): Words {
-  if (status === 503 && hasProof) {
+/** No answer, or none that says what has become of it. */
+function explainLoss(status: number, detail: string, hasProof: boolean): Words {
+  const reason =
+    detail === "" ? "The service failed." : `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
+  const what = status === 0 ? "We lost the connection." : reason;
+  if (!hasProof)
     return {
-      title: "World can't be reached to check the proof",
-      text: "Your proof is saved and will be sent again until the request expires. The request is still pending. You can leave this page open or come back later.",
+      title: "World ID couldn't be started",
+      text: `${what} No wallet was asked, and you haven't decided anything.`,
+      next: "start-again",
+    };
+  if (detail.endsWith(proofStored))
+    return {
+      title: "Your proof is saved and not checked yet",
+      text: `${what} It is tried until the request expires. You can leave this page open or come back later.`,
       next: "none",
     };
-  }
-  if (status === 503) {
-    return { title: "World ID can't be reached", text: `${stillPending} ${detail}`, next: "start-again" };
-  }
-  if (status === 0 || status >= 500) {
-    return {
-      title: status === 0 ? "The service can't be reached" : "The service failed",
-      text: hasProof
-        ? "Your proof exists only on this page. Don't close it. Send it again, because a wallet won't make the same proof twice."
-        : stillPending,
-      next: hasProof ? "send-again" : "start-again",
-    };
-  }
+  return {
+    title: "Your approval isn't confirmed",
+    text: `${what} We don't know whether your proof was saved. Keep this page open and send it again: it counts once, and a wallet won't make the same proof twice.`,
+    next: "send-again",
+  };
+}
+
+/** By what the service answered to the start or to the proof. */
+export function explainProblem({ status, code, detail }: Problem, hasProof: boolean): Words {
+  if (status === 0 || status >= 500) return explainLoss(status, detail, hasProof);
   if (status === 429) {
     return {
       title: "Too many attempts",

@@ -41,23 +41,19 @@ function Choice({ request, human, level, onHuman, onLevel }: ChoiceProps) {
     <div className="grid gap-4 sm:grid-cols-2">
       <fieldset>
         <legend className="font-medium text-[15px]">Test human</legend>
-        {request.humans.map(({ id, name, levels: held, can_answer }) => (
+        {request.humans.map(({ id, name, levels: held }) => (
           <label key={id} className={row}>
             <input
               type="radio"
               name="human"
               value={id}
               checked={human === id}
-              disabled={!can_answer}
               onChange={() => onHuman(id)}
               className="size-5 shrink-0 accent-[var(--accent-fill)]"
             />
             <span>
               {name}{" "}
-              <span className="text-muted text-sm">
-                ({held.map((each) => levelNames[each]).join(", ")}
-                {can_answer ? "" : ": not enough"})
-              </span>
+              <span className="text-muted text-sm">({held.map((each) => levelNames[each]).join(", ")})</span>
             </span>
           </label>
         ))}
@@ -83,11 +79,21 @@ function Choice({ request, human, level, onHuman, onLevel }: ChoiceProps) {
   );
 }
 
+/** As a real wallet would: it can't know whether the request accepts less than it asks for. */
+function Lacking({ name }: { readonly name: string }) {
+  return (
+    <p className="mt-3 text-[15px]">
+      {name} has no World ID verified with an Orb, which this code asks for. Choose Approve to tell the
+      approval page: if the request accepts one verified on a device, the page offers to ask for that.
+    </p>
+  );
+}
+
 function Sent({ what }: { readonly what: string }) {
   if (what === "proof") {
     return (
       <Callout tone="pass" title="The proof was sent" alert>
-        Go back to the approval page: it has it in a second, and says what became of it.
+        Go back to the approval page. The result appears there shortly.
       </Callout>
     );
   }
@@ -110,6 +116,7 @@ export function TestWalletAnswer({
   const [level, setLevel] = useState<Level>("orb");
   const [state, setState] = useState<State>({ kind: "choosing" });
 
+  const chosen = request.humans.find(({ id }) => id === human);
   function chooseHuman(id: string): void {
     setHuman(id);
     const found = request.humans.find((each) => each.id === id);
@@ -130,6 +137,7 @@ export function TestWalletAnswer({
   return (
     <Card title="Answer as">
       <Choice {...{ request, human, level }} onHuman={chooseHuman} onLevel={setLevel} />
+      {chosen === undefined || chosen.can_answer ? null : <Lacking name={chosen.name} />}
       <div className="mt-4 grid grid-cols-2 gap-3">
         <Button
           variant="secondary"

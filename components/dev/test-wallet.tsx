@@ -9,6 +9,7 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TestMark } from "#components/ui/status-pill";
+import { levelWords } from "#lib/contract/approval-view";
 import { TestWalletAnswer } from "./test-wallet-answer";
 import { readWalletRequest, type WalletLink, type WalletRequest } from "./wallet-api";
 
@@ -28,8 +29,8 @@ function Asked({ request }: { readonly request: WalletRequest }) {
         ]),
     {
       id: "level",
-      name: "Level asked for",
-      value: request.required_level === "orb" ? "Orb" : "Device or stronger",
+      name: "Required proof",
+      value: levelWords[request.required_level === "device" ? "device" : "orb"],
     },
     { id: "app", name: "App", value: <Mono text={request.app_id} /> },
     { id: "action", name: "World ID action", value: <Mono text={request.action} /> },

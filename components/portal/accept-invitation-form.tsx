@@ -1,9 +1,9 @@
 "use client";
 /** The button that joins an organization. */
-import { useActionState } from "react";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface AcceptInvitationFormProps {
   readonly action: FormAction;
@@ -11,7 +11,7 @@ interface AcceptInvitationFormProps {
 }
 
 export function AcceptInvitationForm({ action, token }: AcceptInvitationFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <form action={submit} className="flex flex-col gap-4">
       <input type="hidden" name="token" value={token} />

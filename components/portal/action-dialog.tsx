@@ -3,15 +3,16 @@
  * An action that needs confirmation: the button opens a dialog that says what will happen, and its form does it.
  * Closing the dialog afterwards refreshes the page.
  */
-import { type ReactNode, useActionState, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import type { ButtonVariant } from "#components/ui/button-style";
 import { Dialog } from "#components/ui/dialog";
 import { useRefresh } from "#components/ui/navigation";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface ActionDialogProps<Result> {
   readonly triggerLabel: ReactNode;
@@ -36,7 +37,7 @@ interface BodyProps<Result> extends ActionDialogProps<Result> {
 
 function Body<Result>(props: BodyProps<Result>) {
   const { action, fields, confirmLabel, confirmVariant = "danger", children, renderResult } = props;
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const closeRef = useRef<HTMLButtonElement>(null);
   const isDone = state.status === "done";
   const { onDone, onClose } = props;

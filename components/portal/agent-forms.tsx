@@ -1,7 +1,6 @@
 "use client";
 /** What can be changed on an agent: its profile, its key, its tools. */
-import { useActionState } from "react";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { AgentKeyField } from "./agent-key-field";
 import { AgentProfileFields, type ProfileValues } from "./agent-profile-fields";
 import { AgentToolsField } from "./agent-tools-field";
@@ -9,6 +8,7 @@ import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface AgentFormProps {
   readonly action: FormAction;
@@ -17,7 +17,7 @@ interface AgentFormProps {
 
 export function AgentProfileForm(props: AgentFormProps & { readonly values: ProfileValues }) {
   const { action, slug, values } = props;
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const value = (name: keyof ProfileValues) => textValue(state, name, values[name]);
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
@@ -40,7 +40,7 @@ export function AgentProfileForm(props: AgentFormProps & { readonly values: Prof
 }
 
 export function AgentKeyForm({ action, slug }: AgentFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="slug" value={slug} />
@@ -59,7 +59,7 @@ export function AgentKeyForm({ action, slug }: AgentFormProps) {
 
 export function AgentToolsForm(props: AgentFormProps & { readonly tools: readonly string[] }) {
   const { action, slug, tools } = props;
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="slug" value={slug} />

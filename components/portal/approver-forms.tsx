@@ -1,12 +1,13 @@
 "use client";
 /** Adding an approver, a group and its people, and the group that is notified by default. */
-import { useActionState } from "react";
+import { Callout } from "#components/ui/callout";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, type FormState, idleState } from "#lib/contract/portal";
+import type { FormAction, FormState } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface Named {
   readonly id: string;
@@ -41,7 +42,7 @@ function TextField({ id, name, label, state, placeholder, value = "" }: TextFiel
 }
 
 export function ApproverForm({ action }: { readonly action: FormAction }) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
       <div className="grid gap-4 sm:grid-cols-2">
@@ -69,11 +70,21 @@ interface GroupFormProps {
   readonly action: FormAction;
   readonly people: readonly Named[];
   /** Absent for a new one. */
-  readonly group?: Named & { readonly members: readonly Named[] };
+  readonly group?: Named & { readonly members: readonly Named[]; readonly reached: number };
+}
+
+function NobodyReached({ hasPeople }: { readonly hasPeople: boolean }) {
+  return (
+    <Callout tone="warn" title="Nobody is notified">
+      {hasPeople
+        ? "None of the people in this group has accepted yet. A request that names only this group waits unseen."
+        : "This group has no people. A request that names only this group waits unseen. Choose people and save."}
+    </Callout>
+  );
 }
 
 export function GroupForm({ action, people, group }: GroupFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const chosen = listValue(state, "members", group?.members.map(({ id }) => id) ?? []);
   return (
     <PortalForm action={submit} className="flex flex-col gap-3">
@@ -93,6 +104,9 @@ export function GroupForm({ action, people, group }: GroupFormProps) {
         ))}
       </fieldset>
       <FormStatus state={state} />
+      {group !== undefined && group.reached === 0 ? (
+        <NobodyReached hasPeople={group.members.length > 0} />
+      ) : null}
       <div>
         <SubmitButton variant={group === undefined ? "primary" : "secondary"}>
           {group === undefined ? "Create group" : "Save group"}
@@ -108,7 +122,7 @@ interface DefaultGroupFormProps {
 }
 
 export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const chosen = groups.find(({ isDefault }) => isDefault)?.id ?? "";
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">

@@ -1,8 +1,7 @@
 "use client";
 /** A new API key with chosen scopes and expiry. */
-import { useActionState } from "react";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, type FormState, idleState, keyLifetimesDays } from "#lib/contract/portal";
+import { type FormAction, type FormState, keyLifetimesDays } from "#lib/contract/portal";
 import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
@@ -11,6 +10,7 @@ import { type OwnSample, OwnSamples } from "./own-samples";
 import { SecretReveal } from "./secret-reveal";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 const scopeHints = {
   attest: "record actions",
@@ -82,7 +82,7 @@ interface CreateKeyFormProps {
 }
 
 export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const nameError = state.errors["name"];
   return (
     <>

@@ -1,16 +1,16 @@
 "use client";
 /** Adding a domain, checking it now, and removing it. */
-import { useActionState } from "react";
 import { describeControl, Field, Input } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { ActionDialog } from "./action-dialog";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 export function AddDomainForm({ action }: { readonly action: FormAction }) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const error = state.errors["domain"];
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
@@ -41,7 +41,7 @@ interface DomainFormProps {
 }
 
 export function CheckDomainForm({ action, id, domain }: DomainFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="grid justify-items-start gap-3">
       <input type="hidden" name="domain_id" value={id} />

@@ -1,15 +1,15 @@
 "use client";
 /** Invites a colleague by e-mail. */
-import { useActionState } from "react";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 export function InviteForm({ action }: { readonly action: FormAction }) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const error = state.errors["email"];
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">

@@ -1,12 +1,12 @@
 "use client";
 /** Which e-mails a person gets about one organization. */
-import { useActionState } from "react";
 import { AgentText } from "#components/agent-text";
 import { Checkbox, Field, Select } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface NoticeFormProps {
   readonly action: FormAction;
@@ -21,7 +21,7 @@ interface NoticeFormProps {
 }
 
 export function NoticeForm({ action, settings }: NoticeFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const id = `notices-${settings.organizationId}`;
   return (
     <PortalForm action={submit} className="flex flex-col gap-3">

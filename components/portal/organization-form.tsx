@@ -1,13 +1,13 @@
 "use client";
 /** Name, mark and default visibility. Members see them and cannot change them. */
-import { useActionState } from "react";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
 import { type ChosenMark, MarkFields } from "./mark-fields";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface OrganizationFormProps {
   readonly action: FormAction;
@@ -18,7 +18,7 @@ interface OrganizationFormProps {
 }
 
 export function OrganizationForm({ action, name, mark, isPublic, canChange }: OrganizationFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const error = state.errors["name"];
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">

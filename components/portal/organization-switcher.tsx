@@ -1,9 +1,10 @@
 "use client";
 /** Chooses among several organizations; only shown to people who belong to more than one. */
-import { useActionState } from "react";
 import { Select } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
+import { FormStatus } from "./form-status";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface OrganizationSwitcherProps {
   readonly action: FormAction;
@@ -12,7 +13,7 @@ interface OrganizationSwitcherProps {
 }
 
 export function OrganizationSwitcher({ action, organizations, currentId }: OrganizationSwitcherProps) {
-  const [, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <form action={submit} className="flex items-center gap-2">
       <Select name="organization_id" aria-label="Organization" defaultValue={currentId} className="max-w-48">
@@ -23,6 +24,7 @@ export function OrganizationSwitcher({ action, organizations, currentId }: Organ
         ))}
       </Select>
       <SubmitButton variant="secondary">Switch</SubmitButton>
+      <FormStatus state={state} />
     </form>
   );
 }

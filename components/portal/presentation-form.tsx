@@ -1,14 +1,14 @@
 "use client";
 /** Selective disclosure: pick the fields that one verifier may see, get a proof that shows them and hides the rest. */
-import { useActionState } from "react";
 import { AgentText } from "#components/agent-text";
 import { CodeBlock } from "#components/ui/code-block";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { listValue, textValue } from "./form-values";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 export interface DisclosableField {
   readonly name: string;
@@ -59,7 +59,7 @@ const texts = [
 ] as const;
 
 export function PresentationForm({ action, attestationId, fields }: PresentationFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="attestation_id" value={attestationId} />

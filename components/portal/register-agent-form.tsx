@@ -1,8 +1,8 @@
 "use client";
 /** Registers an agent: its slug, what it says about itself, its key and its tools. */
-import { useActionState, useState } from "react";
+import { useState } from "react";
 import { describeControl, Field, Input } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { AgentKeyField } from "./agent-key-field";
 import { AgentProfileFields } from "./agent-profile-fields";
 import { AgentToolsField } from "./agent-tools-field";
@@ -10,9 +10,10 @@ import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const [slug, setSlug] = useState("");
   const slugError = state.errors["slug"];
   const value = (name: string) => textValue(state, name);

@@ -1,11 +1,11 @@
 "use client";
 /** One form for new and existing users; its answer is the same for both. Works without JavaScript. */
-import { useActionState } from "react";
 import { describeControl, Field, Input } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { textValue } from "./form-values";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface SignInFormProps {
   readonly action: FormAction;
@@ -15,7 +15,7 @@ interface SignInFormProps {
 }
 
 export function SignInForm({ action, next, email }: SignInFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   const error = state.errors["email"];
   return (
     <form action={submit} className="flex flex-col gap-5" noValidate>

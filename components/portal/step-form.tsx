@@ -1,10 +1,10 @@
 "use client";
 /** One button that does a step for you, and says why if it can't. */
-import { useActionState } from "react";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 
 interface StepFormProps {
   readonly action: FormAction;
@@ -14,7 +14,7 @@ interface StepFormProps {
 }
 
 export function StepForm({ action, label, isOpen }: StepFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   if (!isOpen) return <p className="text-sm">Create a key first.</p>;
   return (
     <PortalForm action={submit} className="grid justify-items-start gap-3">

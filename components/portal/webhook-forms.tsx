@@ -1,14 +1,15 @@
 "use client";
 /** What can be done with a webhook endpoint. */
-import { type ReactNode, useActionState } from "react";
+import type { ReactNode } from "react";
 import { Field, Select } from "#components/ui/field";
-import { type FormAction, idleState } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/portal";
 import { webhookEvents } from "#lib/domain/webhook-events";
 import { ActionDialog } from "./action-dialog";
 import { FormStatus } from "./form-status";
 import { SecretReveal } from "./secret-reveal";
 import { PortalForm } from "./shown-organization";
 import { SubmitButton } from "./submit-button";
+import { useFormAction } from "./use-form-action";
 import { WebhookFields } from "./webhook-fields";
 
 export interface NewSecret {
@@ -18,7 +19,7 @@ export interface NewSecret {
 const secretNote = "You won't see it again. The receiver needs it to verify messages.";
 
 export function CreateWebhookForm({ action }: { readonly action: FormAction<NewSecret> }) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
       <WebhookFields state={state} url="" events={webhookEvents} />
@@ -46,7 +47,7 @@ interface EditWebhookFormProps {
 }
 
 export function EditWebhookForm({ action, webhookId, url, events }: EditWebhookFormProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="webhook_id" value={webhookId} />
@@ -67,7 +68,7 @@ interface WebhookButtonProps {
 
 /** Done at once; the result is said beside it. */
 export function WebhookButton({ action, fields, children }: WebhookButtonProps) {
-  const [state, submit] = useActionState(action, idleState);
+  const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-2">
       {Object.entries(fields).map(([name, value]) => (

@@ -47,10 +47,12 @@ async function isServing(): Promise<boolean> {
   }
 }
 
-/** Shows what the server has now. While the server is out of reach, the page stays as it is. */
-export function useRefresh(): () => Promise<void> {
+/** Shows what the server has now; false if it is out of reach, and then the page stays as it is. */
+export function useRefresh(): () => Promise<boolean> {
   const router = useRouter();
   return useCallback(async () => {
-    if (await isServing()) router.refresh();
+    const isFresh = await isServing();
+    if (isFresh) router.refresh();
+    return isFresh;
   }, [router]);
 }

@@ -24,7 +24,7 @@ function identityItems(answer: VerifyResponse): Definition[] {
           texts={[
             "Signed with the agent's registered key",
             "Not the registered key's signature",
-            "Not verified: no signature, or no key registered",
+            "Not signed with a registered key",
           ]}
         />
       ),

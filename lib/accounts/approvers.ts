@@ -37,9 +37,16 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
   const people = rows.flatMap(({ id, name, email, status }) =>
     email === null ? [] : [{ id, name: name ?? "", email, status }],
   );
-  const groups = rows.flatMap(({ id, name, email, is_default }) =>
-    email === null ? [{ id, name: name ?? "", isDefault: is_default, members: membersOf(id) }] : [],
+  /** As request_audience has them. */
+  const notified = new Set(
+    rows.flatMap(({ id, status, requests }) => (status === "confirmed" && requests !== "none" ? [id] : [])),
   );
+  const groups = rows.flatMap(({ id, name, email, is_default: isDefault }) => {
+    if (email !== null) return [];
+    const members = membersOf(id);
+    const reached = members.filter((one) => notified.has(one.id)).length;
+    return [{ id, name: name ?? "", isDefault, members, reached }];
+  });
   function membersOf(groupId: string) {
     const ids = new Set(places.filter((place) => place.groupId === groupId).map(({ id }) => id));
     return people.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));

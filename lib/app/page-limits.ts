@@ -4,7 +4,9 @@
  */
 import type { LimitName } from "#lib/contract/operation";
 import { clientAddress } from "#lib/door/client-ip";
+import type { Answer } from "#lib/door/exchange";
 import { enforceLimit, limitPolicy } from "#lib/door/limits";
+import { plainPage } from "#lib/door/plain-page";
 import { AppError, describeError } from "#lib/errors";
 import { getApp } from "./app";
 
@@ -23,23 +25,18 @@ export function limitOfPage(pathname: string): LimitName | null {
   return ownLimits.find(([pattern]) => pattern.test(pathname))?.[1] ?? null;
 }
 
-/** A page that does without Next: for 429, and 503 if too many pages are waiting already. */
-export function explainRefusal({ errorName, detail, headers }: AppError): Response {
+/** For 429, and 503 if too many pages are waiting already. */
+export function explainRefusal({ errorName, detail, headers }: AppError): Answer {
   const seconds = headers["retry-after"] ?? "60";
   const isLimit = errorName === "rate_limit_exceeded";
-  const title = isLimit ? "Too many requests" : "Busy";
   const reason = isLimit
     ? `Too many requests from your address (${detail.split(";")[0]}).`
     : "This server is busy.";
-  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head><body><main><h1>${title}</h1><p>${reason} Try again in ${seconds} seconds. There is nothing wrong with the page you requested.</p></main></body></html>`;
-  return new Response(html, {
+  return plainPage({
     status: describeError(errorName).status,
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "cache-control": "no-store",
-      "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-      ...headers,
-    },
+    title: isLimit ? "Too many requests" : "Busy",
+    text: `${reason} Try again in ${seconds} seconds. There is nothing wrong with the page you requested.`,
+    headers,
   });
 }
 
@@ -50,7 +47,7 @@ async function countRequest(request: Request, name: LimitName): Promise<void> {
 }
 
 /** Counts the request; the 429 for a client that has used up the limit, else null. */
-export async function refusePage(request: Request, name: LimitName): Promise<Response | null> {
+export async function refusePage(request: Request, name: LimitName): Promise<Answer | null> {
   try {
     await countRequest(request, name);
     return null;

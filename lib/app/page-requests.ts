@@ -101,7 +101,7 @@ export async function serveRefusal(
   peerSecret: string,
 ): Promise<boolean> {
   delete incoming.headers[COUNTED_HEADER];
-  let refusal: Response | null;
+  let refusal: Answer | null;
   try {
     refusal = await refusePage(toBareRequest(incoming), limitOfPage(pathOf(incoming)) ?? "public_read");
   } catch {

@@ -3,7 +3,7 @@
  * requests' table.
  */
 import { and, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
-import type { Executor } from "#lib/db/client";
+import { type Executor, rowsOf } from "#lib/db/client";
 import { approverGroups, approvers, requestApprovers } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 
@@ -51,22 +51,27 @@ async function findNamed(
 /** A quarter of the request's time before it ends, and at most an hour. */
 const remindedAt = sql`r.expires_at - least(interval '1 hour', (r.expires_at - r.created_at) / 4)`;
 
-/** The notices of a new request, for everyone who wants them. They are sent when this transaction has ended. */
+/** The notices of a new request, for everyone who wants them; how many people get the link when this transaction ends. */
 export async function notifyApprovers(
   tx: Executor,
   request: { id: string; organizationId: string },
   names: readonly string[] | null | undefined,
-): Promise<void> {
+): Promise<number> {
   const named = await findNamed(tx, request.organizationId, names ?? null);
   if (named.length > 0)
     await tx
       .insert(requestApprovers)
       .values(named.map((approver_id) => ({ request_id: request.id, approver_id })));
-  await tx.execute(sql`
+  const written = await rowsOf<{ kind: string }>(
+    tx,
+    sql`
     INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
     SELECT a.request_id, k.kind, a.approver_id, a.organization_id, 'pending', k.due
     FROM request_audience a JOIN authorization_requests r ON r.id = a.request_id
     CROSS JOIN LATERAL (VALUES ('waiting', a.waiting, clock_timestamp()), ('reminder', a.reminder, ${remindedAt}))
       AS k (kind, is_wanted, due)
-    WHERE a.request_id = ${request.id} AND k.is_wanted`);
+    WHERE a.request_id = ${request.id} AND k.is_wanted
+    RETURNING kind`,
+  );
+  return written.filter(({ kind }) => kind === "waiting").length;
 }

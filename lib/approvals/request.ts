@@ -104,7 +104,7 @@ function describe(
   request: ApprovalRequest,
   { salt, names, requestedBy }: Hidden,
   previously_denied: AuthorizeResponse["previously_denied"],
-): AuthorizeResponse {
+): Omit<AuthorizeResponse, "notified"> {
   const { request_id } = request;
   return {
     request_id,
@@ -137,7 +137,7 @@ async function insert(
   request: ApprovalRequest,
   hidden: Hidden,
   fingerprint: Uint8Array,
-): Promise<void> {
+): Promise<number> {
   const { principal, body } = input;
   const [agent] = await claimAgents(context, tx, [
     { slug: body.agent_slug, organizationId: principal.organizationId, isTest: principal.isTest },
@@ -163,13 +163,14 @@ async function insert(
     expires_at: new Date(request.expires_at),
   });
   const { organizationId } = principal;
-  await notifyApprovers(tx, { id: request.request_id, organizationId }, body.approvers);
+  const notified = await notifyApprovers(tx, { id: request.request_id, organizationId }, body.approvers);
   await recordAudit(context, tx, {
     organizationId,
     actor: actorOf(principal),
     action: "authorization.requested",
     subject: request.request_id,
   });
+  return notified;
 }
 
 /** The answer as it is kept for an idempotent replay: without what lets somebody decide. */
@@ -201,9 +202,9 @@ export async function requestAuthorization(
     const hidden = { ...asker, salt: base64Encode(context.random(16)) };
     const fingerprint = fingerprintOf(input.principal.organizationId, input.body);
     const request = buildRequest(context, input, agent, hidden, createdAt);
-    await insert(context, tx, input, request, hidden, fingerprint);
+    const notified = await insert(context, tx, input, request, hidden, fingerprint);
     const previously_denied = await findPreviouslyDenied(tx, fingerprint, createdAt);
-    const response = describe(context, input.body, request, hidden, previously_denied);
+    const response = { ...describe(context, input.body, request, hidden, previously_denied), notified };
     if (input.hold !== null) {
       await completeIdempotent(tx, input.hold, {
         status: 201,

@@ -4,7 +4,8 @@ import { denyBody, startBody } from "#lib/contract/approval-view";
 import type { OperationId } from "#lib/contract/operations";
 import type { authorizationsOperations as specs } from "#lib/contract/operations-authorizations";
 import { idkitResultSchema } from "#lib/contract/world-id";
-import type { Asked } from "#lib/door/exchange";
+import { type Asked, toResponse } from "#lib/door/exchange";
+import { failurePage } from "#lib/door/plain-page";
 import { type Call, type Params, type Revive, type Runs, requirePrincipal } from "#lib/door/route";
 import { requireSameOrigin } from "#lib/door/same-origin";
 import { readBytes, readJsonObject } from "#lib/door/strict-json";
@@ -66,18 +67,21 @@ async function deny(call: PageCall) {
   const requestId = requestOfLink(call);
   const { context, params, request } = call;
   const token = params["token"] ?? "";
-  const denied = denyAuthorization(context, requestId, { ...(await readDenial(request)), ip: call.ip });
+  const denied = readDenial(request).then((denial) =>
+    denyAuthorization(context, requestId, { ...denial, ip: call.ip }),
+  );
   if (!isForm(request)) {
     await denied;
     return done;
   }
-  await denied.catch((error: unknown) => {
-    if (!(error instanceof AppError && shownByPage.includes(error.errorName))) throw error;
-  });
-  return new Response(null, {
-    status: 303,
-    headers: { location: `${context.settings.baseUrl}/approve/${token}`, "cache-control": "no-store" },
-  });
+  const page = `${context.settings.baseUrl}/approve/${token}`;
+  try {
+    await denied;
+  } catch (error) {
+    const isShown = error instanceof AppError && shownByPage.includes(error.errorName);
+    if (!isShown) return toResponse(failurePage(error, page, context.logger));
+  }
+  return new Response(null, { status: 303, headers: { location: page, "cache-control": "no-store" } });
 }
 
 export const authorizationsRuns: Runs<typeof specs, Context> = {

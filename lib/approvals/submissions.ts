@@ -3,9 +3,11 @@
  * until it is accepted, refused, or its request ends (./retry-submissions.ts).
  */
 
+import { proofStored } from "#lib/contract/approval-view";
 import { type IdkitResult, idkitResultSchema } from "#lib/contract/world-id";
 import { approvalSubmissions } from "#lib/db/schema";
 import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
+import { toAppError } from "#lib/door/problem";
 import { AppError } from "#lib/errors";
 import { acceptApproval } from "./accept";
 import type { Context } from "./context";
@@ -54,7 +56,7 @@ async function answerKnown(context: Context, known: Submission): Promise<void> {
   if (known.status === "refused") throw new AppError(known.code ?? "approval_refused", known.detail ?? "");
   const claimed = await claimSubmission(context, known.id);
   if (claimed === null) {
-    throw new AppError("service_unavailable", "this proof is stored and will be checked again", {
+    throw new AppError("service_unavailable", proofStored, {
       headers: { "retry-after": "5" },
     });
   }
@@ -83,5 +85,9 @@ export async function submitApproval(
     if (faster === undefined) throw error;
     return answerKnown(context, faster);
   }
-  await attemptSubmission(context, stored);
+  await attemptSubmission(context, stored).catch((error: unknown) => {
+    const { errorName, detail, headers, cause } = toAppError(error);
+    if (errorName !== "service_unavailable") throw error;
+    throw new AppError(errorName, `${detail}; ${proofStored}`, { headers, cause });
+  });
 }

@@ -174,6 +174,8 @@ export interface AuthorizationRequest extends AuthorizationCommon, Authorization
   poll_url: string;
   poll_interval: 5;
   approvals_required: number;
+  /** How many people get the link by e-mail. */
+  notified: number;
 }
 
 /** GET /v1/authorize/{request_id}. The fields of the owner are there if the key has the scope `read`. */

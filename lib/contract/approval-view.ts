@@ -1,4 +1,4 @@
-/** What the approval page shows and sends. Not part of the public contract. */
+/** What the approval page and the test wallet show and send. Not part of the public contract. */
 import { z } from "zod";
 import type {
   ApprovalBinding,
@@ -10,6 +10,15 @@ import type { RequestedBy } from "#lib/domain/requested-by";
 import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
+
+/** The end of a 503's detail if the service has the proof: nobody has to send it again. */
+export const proofStored = "the proof is stored and will be checked again";
+
+/** What a person needs to have, in the same words on the page and in the test wallet. */
+export const levelWords = {
+  orb: "World ID, verified with an Orb",
+  device: "World ID, verified on this device or with an Orb",
+} as const satisfies Record<RequiredLevel, string>;
 
 /** The last of them cancels the request. */
 export const maxWrongCodes = 5;

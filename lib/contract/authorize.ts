@@ -185,6 +185,10 @@ export const authorizeResponse = z
     poll_url: z.url(),
     poll_interval: z.literal(5),
     approvals_required: z.number().int(),
+    notified: z.number().int().min(0).meta({
+      description:
+        "how many people get the link by e-mail; 0: nobody learns of the request unless you send it",
+    }),
     ...ownerOnly,
   })
   .meta({ id: "AuthorizationRequest" });

@@ -5,6 +5,9 @@ import { markColors, markPattern } from "#lib/domain/organization-mark";
 import { keyRequestBody } from "./keys";
 import { scopeNames, textOf } from "./primitives";
 
+/** The field that every form of the portal carries: the organization whose page it is on. */
+export const shownOrganizationField = "shown_organization";
+
 /** What was typed, given back with a refusal so that nothing has to be typed again. */
 export type FormValues = Record<string, string | string[]>;
 
@@ -33,14 +36,22 @@ export function failedState(
   return { status: "failed", message, errors, values, result: null };
 }
 
+/** One text for each field; several under one name (checkboxes) as an array. */
+export function readForm(form: FormData): FormValues {
+  const values: FormValues = {};
+  for (const name of new Set(form.keys())) {
+    if (name.startsWith("$ACTION") || name === shownOrganizationField) continue;
+    const texts = form.getAll(name).filter((value) => typeof value === "string");
+    values[name] = texts.length === 1 ? (texts[0] ?? "") : texts;
+  }
+  return values;
+}
+
 /** What one form hands to `useActionState`. */
 export type FormAction<Result = null> = (
   state: FormState<Result>,
   form: FormData,
 ) => Promise<FormState<Result>>;
-
-/** The field that every form of the portal carries: the organization whose page it is on. */
-export const shownOrganizationField = "shown_organization";
 
 export const switchedOrganization =
   "You switched to another organization in another tab, so nothing was done. Reload this page, then try again.";

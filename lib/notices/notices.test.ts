@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { chooseDefaultGroup, saveGroup } from "#lib/accounts/approver-groups";
 import { leaveByLink } from "#lib/accounts/approver-links";
-import { listApprovers, removeApprover } from "#lib/accounts/approvers";
+import { addApprover, listApprovers, removeApprover } from "#lib/accounts/approvers";
 import { saveNoticeSettings } from "#lib/accounts/notice-settings";
 import type { Context } from "#lib/approvals/context";
 import type { MemberPrincipal } from "#lib/door/principal";
@@ -195,6 +195,36 @@ describe.each(databaseKinds)("notices, %s", (kind) => {
     await request({ action: "d" });
     await request({ action: "e", approvers: [] });
     expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([2, 2]);
+  });
+
+  it("say how many get the link, and which groups reach nobody", async () => {
+    const notified = async (approvers: string[]) => (await request({ approvers })).made.notified;
+    const find = async (name: string) => {
+      const { people, groups } = await listApprovers(context, owner);
+      return {
+        id: people.find((one) => one.name === name)?.id ?? "",
+        group: groups.find((one) => one.name === name),
+      };
+    };
+    await addApprover(context, owner, { name: "Bob", email: `bob${counter}@example.com` });
+    const [{ id: anaId }, { id: bobId }] = [await find("Ana"), await find("Bob")];
+    for (const [name, memberIds, reached] of [
+      ["Nobody", [], 0],
+      ["Invited", [bobId], 0],
+      ["Some", [anaId, bobId], 1],
+    ] as const) {
+      await saveGroup(context, owner, { id: null, name, memberIds: [...memberIds] });
+      expect([name, (await find(name)).group?.reached]).toEqual([name, reached]);
+      expect([name, await notified([name])]).toEqual([name, reached]);
+    }
+    expect(await notified([])).toBe(0);
+    await saveNoticeSettings(context, owner, owner.organizationId, {
+      requests: "all",
+      decisions: false,
+      reminders: true,
+    });
+    expect(await notified([])).toBe(1);
+    expect(await notified(["Ana"])).toBe(2);
   });
 
   it("refuse a name that the organization doesn't have, and then store nothing", async () => {

@@ -9,10 +9,10 @@ import { receiveBody } from "#lib/app/page-body";
 import { createPageGate } from "#lib/app/page-gate";
 import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/app/page-requests";
 import { vouchForPeer } from "#lib/app/peer";
-import type { Database } from "#lib/db/client";
 import { type PostedForm, runWithForm } from "#lib/door/malformed-forms";
 import { listStaticFiles } from "#lib/door/static-assets";
 import { logger } from "#lib/logger";
+import { explainFailure } from "./page-failure";
 import { readAgentForPage } from "./public-agent";
 import { verifyForPage } from "./public-verification";
 
@@ -33,26 +33,6 @@ async function openNext(port: number) {
   });
   await pages.prepare();
   return pages.getRequestHandler();
-}
-
-/**
- * Two failures are no error of the page: a form that can't be read is 400, and if the database is out of reach it is 503,
- * as the API says.
- */
-function explainFailure(outgoing: ServerResponse, { wasReachableSince }: Database, form: PostedForm): void {
-  const beganMs = performance.now();
-  const writeHead = outgoing.writeHead.bind(outgoing) as (
-    status: number,
-    ...more: unknown[]
-  ) => ServerResponse;
-  outgoing.writeHead = (status: number, ...more: unknown[]) => {
-    const isOurs = !form.isMalformed && wasReachableSince(beganMs);
-    if (status !== 500 || isOurs) return writeHead(status, ...more);
-    outgoing.statusMessage = "";
-    if (form.isMalformed) return writeHead(400, ...more);
-    outgoing.setHeader("retry-after", "2");
-    return writeHead(503, ...more);
-  };
 }
 
 export async function openPages(): Promise<RequestListener> {
@@ -81,8 +61,8 @@ export async function openPages(): Promise<RequestListener> {
     const whole = await receiveBody(incoming, outgoing);
     if (whole === null) return;
     if (keptPages.serve(incoming, outgoing)) return;
-    const form = { isMalformed: false };
-    explainFailure(outgoing, context.database, form);
+    const form: PostedForm = { isMalformed: false };
+    explainFailure(incoming, outgoing, context, form);
     if (await keptRecords.serve(incoming, outgoing)) return;
     const page = () => handlePage(whole, outgoing);
     const handle = incoming.method === "POST" ? () => runWithForm(form, page) : page;

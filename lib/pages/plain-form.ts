@@ -1,12 +1,14 @@
 /** Buttons of the demo and of approvers: plain forms that work without JavaScript, each answered with where to go. */
 import { type App, getApp } from "#lib/app/app";
 import { requestAddress } from "#lib/app/request-address";
+import { toResponse } from "#lib/door/exchange";
+import { failurePage } from "#lib/door/plain-page";
 import { requireSameOrigin } from "#lib/door/same-origin";
-import { AppError, describeError } from "#lib/errors";
 
-/** `work` gives the path that the visitor is led to. */
+/** `work` gives the path that the visitor is led to; `back` is the form's own page. */
 export async function answerPlainForm(
   request: Request,
+  back: string,
   work: (app: App, ip: string) => Promise<string>,
 ): Promise<Response> {
   const app = await getApp();
@@ -15,7 +17,6 @@ export async function answerPlainForm(
     const path = await work(app, requestAddress(app, request.headers));
     return new Response(null, { status: 303, headers: { location: path, "cache-control": "no-store" } });
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return new Response(`${error.detail}\n`, { status: describeError(error.errorName).status });
+    return toResponse(failurePage(error, back, app.context.logger));
   }
 }

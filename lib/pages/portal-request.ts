@@ -15,6 +15,7 @@ import {
   type FormState,
   type FormValues,
   failedState,
+  readForm,
   shownOrganizationField,
   switchedOrganization,
 } from "#lib/contract/portal";
@@ -110,17 +111,6 @@ export async function limitMails(email: string): Promise<void> {
 export const isForm = (given: unknown): given is FormData => given instanceof FormData;
 export const noForm = () =>
   failedState("The form arrived incomplete. Reload the page and try again.", {}, {});
-
-/** One text for each field; several under one name (checkboxes) as an array. */
-function readForm(form: FormData): FormValues {
-  const values: FormValues = {};
-  for (const name of new Set(form.keys())) {
-    if (name.startsWith("$ACTION") || name === shownOrganizationField) continue;
-    const texts = form.getAll(name).filter((value) => typeof value === "string");
-    values[name] = texts.length === 1 ? (texts[0] ?? "") : texts;
-  }
-  return values;
-}
 
 function fieldErrors(error: z.ZodError): Record<string, string> {
   return Object.fromEntries(error.issues.map((issue) => [issue.path.join("."), issue.message]).reverse());

@@ -6,7 +6,7 @@ import { type FormState, switchOrganizationForm } from "#lib/contract/portal";
 import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/pages/portal-request";
 import { endSession } from "#lib/pages/session";
 
-export async function signOut(): Promise<void> {
+export async function signOut(): Promise<never> {
   await requireOwnPage();
   await endSession();
   redirect("/portal/sign-in");

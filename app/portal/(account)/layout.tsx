@@ -5,7 +5,7 @@ import { OrganizationSwitcher } from "#components/portal/organization-switcher";
 import { PortalNav } from "#components/portal/portal-nav";
 import { PortalSearch } from "#components/portal/portal-search";
 import { PortalFrame } from "#components/portal/shown-organization";
-import { SubmitButton } from "#components/portal/submit-button";
+import { SignOut } from "#components/portal/sign-out";
 import { countWaiting } from "#lib/approvals/inbox";
 import { readPortal } from "#lib/pages/portal-request";
 import { signOut, switchOrganization } from "./actions";
@@ -35,11 +35,7 @@ export default async function PortalLayout({ children }: { readonly children: Re
                 currentId={membership.organizationId}
               />
             ) : null}
-            <form action={signOut}>
-              <SubmitButton variant="secondary" size="small">
-                Sign out
-              </SubmitButton>
-            </form>
+            <SignOut action={signOut} isSmall />
           </div>
         </div>
         <div className="lg:grid lg:grid-cols-[11rem_minmax(0,1fr)] lg:gap-8">

@@ -3,10 +3,11 @@ import { forOwnHosts } from "#lib/door/next-door";
 import { answerPlainForm } from "#lib/pages/plain-form";
 import { attestDemo } from "#lib/portal/demo";
 
-export const POST = forOwnHosts((request: Request, route: { params: Promise<{ token: string }> }) =>
-  answerPlainForm(request, async ({ context }, ip) => {
-    const { token } = await route.params;
+export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
+  const { token } = await route.params;
+  const page = `/demo/${token}`;
+  return answerPlainForm(request, page, async ({ context }, ip) => {
     await attestDemo(context, token, ip);
-    return `/demo/${token}`;
-  }),
-);
+    return page;
+  });
+});

@@ -3,10 +3,11 @@ import { acceptApproverLink } from "#lib/accounts/approver-links";
 import { forOwnHosts } from "#lib/door/next-door";
 import { answerPlainForm } from "#lib/pages/plain-form";
 
-export const POST = forOwnHosts((request: Request, route: { params: Promise<{ token: string }> }) =>
-  answerPlainForm(request, async ({ context }, ip) => {
-    const { token } = await route.params;
+export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
+  const { token } = await route.params;
+  const page = `/notices/${token}`;
+  return answerPlainForm(request, page, async ({ context }, ip) => {
     await acceptApproverLink(context, token, ip);
-    return `/notices/${token}`;
-  }),
-);
+    return page;
+  });
+});

@@ -5,8 +5,9 @@
 import { leaveByLink } from "#lib/accounts/approver-links";
 import { getApp } from "#lib/app/app";
 import { requestAddress } from "#lib/app/request-address";
+import { toResponse } from "#lib/door/exchange";
 import { forOwnHosts } from "#lib/door/next-door";
-import { AppError, describeError } from "#lib/errors";
+import { failurePage } from "#lib/door/plain-page";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const app = await getApp();
@@ -14,8 +15,7 @@ export const POST = forOwnHosts(async (request: Request, route: { params: Promis
   try {
     await leaveByLink(app.context, token, requestAddress(app, request.headers));
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return new Response(`${error.detail}\n`, { status: describeError(error.errorName).status });
+    return toResponse(failurePage(error, `/notices/${token}`, app.context.logger));
   }
   if (request.headers.get("sec-fetch-site") !== "same-origin") return new Response("Unsubscribed.\n");
   return new Response(null, {

@@ -22,7 +22,7 @@ export async function accept(_state: State, form: FormData): Promise<State> {
   return state;
 }
 
-export async function signOut(): Promise<void> {
+export async function signOut(): Promise<never> {
   await requireOwnPage();
   await endSession();
   redirect("/portal/sign-in");

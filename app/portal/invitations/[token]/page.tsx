@@ -4,7 +4,7 @@ import { notFound } from "next/navigation";
 import { AgentText } from "#components/agent-text";
 import { AcceptInvitationForm } from "#components/portal/accept-invitation-form";
 import { SignInForm } from "#components/portal/sign-in-form";
-import { SubmitButton } from "#components/portal/submit-button";
+import { SignOut } from "#components/portal/sign-out";
 import { readInvitation } from "#lib/accounts/invitations";
 import { getApp } from "#lib/app/app";
 import type { UserPrincipal } from "#lib/door/principal";
@@ -43,9 +43,7 @@ function NextStep({ token, email, user }: NextStepProps) {
         You are signed in as {user.email}. Sign out, open the link from the mail again, and sign in as {email}
         .
       </p>
-      <form action={signOut}>
-        <SubmitButton variant="secondary">Sign out</SubmitButton>
-      </form>
+      <SignOut action={signOut} />
     </>
   );
 }

@@ -1,0 +1,74 @@
+/** An approval that is opened from the portal: its page needs headers that the portal's pages don't have. */
+import { expect, type Page } from "@playwright/test";
+import { approveAs, openWallet } from "./approval-helpers";
+import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { test } from "./test";
+
+// A real proof takes seconds, and more if other tests share the machine.
+test.describe.configure({ timeout: 180_000 });
+
+/** Set on the window, and gone with its document. */
+const mark = (page: Page) => page.evaluate(() => Object.assign(window, { isMarked: true }));
+const isMarked = (page: Page) => page.evaluate(() => "isMarked" in window);
+
+test("opens and completes from the overview and from the inbox", async ({ page, context, request }) => {
+  await signIn(page, newAddress("opener"));
+  const key = await makeKey(page, "asks");
+  await page.goto("/portal");
+  await page.getByRole("button", { name: "Request an approval" }).click();
+  await page.getByRole("link", { name: "Open the approval page" }).click();
+  await approveAs(await openWallet(page, context), "Ada", "Orb");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
+
+  await callApi(request, key, "/v1/authorize", {
+    agent_slug: newAddress("bot").split("@")[0],
+    action: "Pay D",
+  });
+  await page.getByRole("link", { name: "Portal" }).first().click();
+  await page.getByRole("link", { name: /^Inbox/ }).click();
+  await page.getByRole("link", { name: "Pay D" }).click();
+  await approveAs(await openWallet(page, context), "Grace", "Orb");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
+});
+
+test("loads a new document on the way there and back, and none inside the portal", async ({
+  page,
+  request,
+}) => {
+  await signIn(page, newAddress("walker"));
+  const key = await makeKey(page, "walks");
+  await callApi(request, key, "/v1/authorize", {
+    agent_slug: newAddress("bot").split("@")[0],
+    action: "Pay E",
+  });
+  await mark(page);
+  await page.getByRole("link", { name: /^Inbox/ }).click();
+  await expect(page.getByRole("link", { name: "Pay E" })).toBeVisible();
+  expect(await isMarked(page)).toBe(true);
+  await page.getByRole("link", { name: "Pay E" }).click();
+  await expect(page.getByRole("heading", { name: "An agent is requesting your approval" })).toBeVisible();
+  expect(await isMarked(page)).toBe(false);
+  await mark(page);
+  await page.getByRole("link", { name: "Portal" }).first().click();
+  await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
+  expect(await isMarked(page)).toBe(false);
+});
+
+test("names only what is known if World ID's code can't run", async ({ page, request }) => {
+  await signIn(page, newAddress("blocked"));
+  const key = await makeKey(page, "blocks");
+  const { approval_url: url = "" } = await callApi(request, key, "/v1/authorize", {
+    agent_slug: newAddress("bot").split("@")[0],
+    action: "Pay F",
+  });
+  await page.route("**/approve/*", async (route) => {
+    const response = await route.fetch();
+    const policy = response.headers()["content-security-policy"]?.replace(" 'wasm-unsafe-eval'", "") ?? "";
+    await route.fulfill({ response, headers: { ...response.headers(), "content-security-policy": policy } });
+  });
+  await page.goto(url);
+  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  const alert = page.getByRole("alert").filter({ hasText: "no wallet was asked" });
+  await expect(alert).toBeVisible();
+  await expect(alert).not.toContainText("World App");
+});
