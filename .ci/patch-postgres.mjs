@@ -14,6 +14,11 @@
  * knows that its connection is lost, and asks nothing any more. And what is half heard when a connection closes (rows,
  * an error, the driver's own first query) is forgotten, so that nobody takes it for the answer on the next one.
  *
+ * Rows are counted, and an error in the midst of them left the count as it was: the next answer on the connection began
+ * with so many holes, and whoever looked at its first row saw that there is none. Here the count begins anew. And a
+ * statement whose parameters cannot be written was left in the line of those that were sent, if others were under way: it
+ * then took the next one's answer, and that one the answer after it. Here it leaves the line.
+ *
  * A server that takes a connection and closes it at once (a proxy that has none behind it) was tried again without a
  * pause, by a whole processor. Here it is tried as one that refuses.
  *
@@ -85,6 +90,33 @@ const patches = [
   }
 
   /* Handlers */`,
+  },
+  {
+    from: `    result = new Result()
+    connectTimer.cancel()`,
+    to: `    result = new Result()
+    rows = 0
+    connectTimer.cancel()`,
+  },
+  {
+    from: `  async function closed(hadError) {
+`,
+    to: `  async function closed(hadError) {
+    rows = 0
+`,
+  },
+  {
+    from: `      sent.length === 0 && write(Sync)
+      errored(error)
+      return true`,
+    to: `      if (query === q) {
+        write(Sync)
+        errored(error)
+      } else {
+        sent.remove(q)
+        queryError(q, error)
+      }
+      return true`,
   },
   {
     from: `        return fetchArrayTypes()`,

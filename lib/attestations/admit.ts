@@ -2,7 +2,7 @@
  * The last checks of attestations, under the head's lock, by what the database holds now: caller, replay, slug,
  * registration, authorization, daily limit. `store_attestations` makes them too, but refuses the batch as a whole.
  */
-import { and, eq, inArray, isNull, or } from "drizzle-orm";
+import { and, eq, inArray, isNull, or, sql } from "drizzle-orm";
 import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from "#lib/agents/agents";
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
 import { isUsable } from "#lib/approvals/rows";
@@ -21,7 +21,7 @@ import { hexEncode } from "#lib/domain/bytes";
 import { canonicalJson } from "#lib/domain/canonical-json";
 import { isReserved, takenOver } from "#lib/door/idempotency";
 import { AppError, fieldError } from "#lib/errors";
-import { invalidApiKey, isLiveKey, secondsToMidnight } from "#lib/keys/api-keys";
+import { invalidApiKey, isLiveKey, keyLookUpFailed, secondsToMidnight } from "#lib/keys/api-keys";
 import { Outdated } from "#lib/log/item";
 import {
   type AttestationItem,
@@ -43,6 +43,7 @@ function dailyLimitExceeded(item: AttestationItem, who: string, limit: number): 
 }
 
 interface CallerNow {
+  isLive: boolean;
   isPublic: boolean;
   perDay: number | null;
   keyPerDay: number | null;
@@ -50,7 +51,7 @@ interface CallerNow {
 
 /** What the database holds before the batch; judged items add themselves. */
 interface Ledger {
-  /** API keys that are live, with what their organizations set. */
+  /** API keys, with what their organizations set. */
   callers: Map<string, CallerNow>;
   /** Hex of a verified agent signature's hash → the attestation that used it. */
   signatures: Map<string, string>;
@@ -68,19 +69,14 @@ async function readCallers(tx: Executor, items: AttestationItem[]): Promise<Ledg
   const rows = await tx
     .select({
       id: apiKeys.id,
+      isLive: sql<boolean>`(${isLiveKey} AND ${organizations.deleted_at} IS NULL)`,
       isPublic: organizations.default_public,
       perDay: organizations.attestations_per_day,
       keyPerDay: apiKeys.attestations_per_day,
     })
     .from(apiKeys)
     .innerJoin(organizations, eq(organizations.id, apiKeys.organization_id))
-    .where(
-      and(
-        inArray(apiKeys.id, [...new Set(items.map(({ caller }) => caller.keyId))]),
-        isLiveKey,
-        isNull(organizations.deleted_at),
-      ),
-    );
+    .where(inArray(apiKeys.id, [...new Set(items.map(({ caller }) => caller.keyId))]));
   return new Map(rows.map(({ id, ...caller }) => [id, caller]));
 }
 
@@ -164,7 +160,8 @@ function takePlace(item: AttestationItem, { keyPerDay }: CallerNow, { usage }: L
 function judge(item: AttestationItem, ledger: Ledger): AppError | null {
   const { organizationId, keyId } = item.caller;
   const caller = ledger.callers.get(keyId);
-  if (caller === undefined) return invalidApiKey();
+  if (caller === undefined) return keyLookUpFailed();
+  if (!caller.isLive) return invalidApiKey();
   if (!isCallerAsRead(item, caller)) return new Outdated();
   if (item.hold !== null && !ledger.holders.has(item.hold.holder)) return takenOver();
   const agent = ledger.agents.get(slugKey(slugOf(item)));

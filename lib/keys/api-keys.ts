@@ -26,6 +26,10 @@ export interface NewApiKey {
 
 export const invalidApiKey = () => new AppError("invalid_api_key", "the API key is not valid");
 
+/** Rows of keys are never deleted, so an answer without one is not about the key. */
+export const keyLookUpFailed = () =>
+  new AppError("service_unavailable", "the API key could not be looked up; try again");
+
 export const isLiveKey = and(
   isNull(apiKeys.revoked_at),
   or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)),
@@ -94,7 +98,7 @@ function attestationsPerMinute({ settings }: AccountsContext): number {
 
 export async function describeApiKey(context: AccountsContext, principal: KeyPrincipal) {
   const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, principal.keyId));
-  if (!row) throw invalidApiKey();
+  if (!row) throw keyLookUpFailed();
   const day = await readDay(context, principal, row.attestations_per_day);
   return {
     key_id: row.id,

@@ -4,10 +4,10 @@ import { and, arrayContains, desc, eq, isNull, lt, or } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Scope } from "#lib/contract/primitives";
 import { apiKeys } from "#lib/db/schema";
-import { sha256, utf8Encode } from "#lib/domain/bytes";
+import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
 import { testPrefix } from "./api-key-text";
-import { invalidApiKey, isLiveKey } from "./api-keys";
+import { invalidApiKey, isLiveKey, keyLookUpFailed } from "./api-keys";
 
 interface FoundKey {
   keyId: string;
@@ -20,16 +20,37 @@ interface FoundKey {
   isLive: boolean;
 }
 
+/** There is a row for every question, with nothing else in it for a key that no organization has. */
+type LookedUp = { asked: string } & (FoundKey | { organizationId: null });
+
 /** Every request behind a key asks this. `isLive` has the conditions of {@link isLiveKey}. */
-const keyBy = (column: "secret_hash" | "id") =>
-  `SELECT k.id AS "keyId", k.organization_id AS "organizationId", k.scopes, k.prefix,
+const keyBy = (column: "secret_hash" | "id", asked: string) =>
+  `SELECT ${asked} AS asked, k.id AS "keyId", o.id AS "organizationId", k.scopes, k.prefix,
     k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay",
     k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS "isLive"
-  FROM api_keys k
-  JOIN organizations o ON o.id = k.organization_id
-  WHERE k.${column} = $1 AND o.deleted_at IS NULL`;
-const keyBySecret = keyBy("secret_hash");
-const keyById = keyBy("id");
+  FROM (VALUES (1)) AS one
+  LEFT JOIN api_keys k ON k.${column} = $1
+  LEFT JOIN organizations o ON o.id = k.organization_id AND o.deleted_at IS NULL`;
+const keyBySecret = keyBy("secret_hash", "encode($1::bytea, 'hex')");
+const keyById = keyBy("id", "$1::uuid::text");
+
+/**
+ * Null for a key that no organization has. Only an answer to this very question says so: a valid key that is called
+ * invalid is an outage that no program tries again.
+ */
+async function lookUp(
+  { database, logger }: AccountsContext,
+  text: string,
+  asked: Uint8Array | string,
+): Promise<FoundKey | null> {
+  const [row, ...others] = await database.statement<LookedUp>(text)(asked);
+  const wanted = typeof asked === "string" ? asked : hexEncode(asked);
+  if (row?.asked !== wanted || others.length > 0) {
+    logger.error("the database answered another question than the one for a key");
+    throw keyLookUpFailed();
+  }
+  return row.organizationId === null ? null : row;
+}
 
 function describePrincipal(context: AccountsContext, row: FoundKey, ip: string): KeyPrincipal {
   return {
@@ -54,8 +75,8 @@ export async function findKeyPrincipal(
   ip: string,
   noteDead: (key: KnownKey) => void,
 ): Promise<KeyPrincipal | null> {
-  const [row] = await context.database.statement<FoundKey>(keyBySecret)(sha256(utf8Encode(text)));
-  if (!row) return null;
+  const row = await lookUp(context, keyBySecret, sha256(utf8Encode(text)));
+  if (row === null) return null;
   if (!row.isLive) {
     noteDead({ keyId: row.keyId, organizationId: row.organizationId });
     return null;
@@ -69,7 +90,7 @@ export async function readPrincipalAgain(
   context: AccountsContext,
   { keyId, ip }: KeyPrincipal,
 ): Promise<KeyPrincipal> {
-  const [row] = await context.database.statement<FoundKey>(keyById)(keyId);
+  const row = await lookUp(context, keyById, keyId);
   if (!row?.isLive) throw invalidApiKey();
   return describePrincipal(context, row, ip);
 }
@@ -108,6 +129,6 @@ export async function findOwnKey(
     .orderBy(desc(apiKeys.id))
     .limit(1);
   if (!key) return null;
-  const [row] = await context.database.statement<FoundKey>(keyById)(key.id);
+  const row = await lookUp(context, keyById, key.id);
   return row?.isLive ? describePrincipal(context, row, ip) : null;
 }

@@ -1,0 +1,96 @@
+/** A look-up that failed, or that got another's answer, never says that a key is invalid: only the database can. */
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { admitAttestations } from "#lib/attestations/admit";
+import type { AttestationItem } from "#lib/attestations/item";
+import type { Executor } from "#lib/db/client";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
+import { readPrincipalAgain } from "./key-principals";
+
+describe.each(databaseKinds)("a key's look-up (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  let other: string;
+  let keyId: string;
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ key, keyId } = await test.createKey());
+    other = (await test.createKey("other@example.com")).key;
+  });
+  afterEach(() => vi.restoreAllMocks());
+  afterAll(() => test.close());
+
+  const ask = (as: string) => test.call("GET", "/v1/keys/info", { key: as });
+
+  /** What the next look-up is answered. */
+  function answerNext(rows: (was: object[]) => object[]): void {
+    const { database } = test.app.context;
+    const { statement } = database;
+    vi.spyOn(database, "statement").mockImplementationOnce((text, use) => {
+      const run = statement<object>(text, use);
+      return async (...parameters) => rows(await run(...parameters)) as never[];
+    });
+  }
+
+  it.each<[string, (was: object[]) => object[]]>([
+    ["nothing", () => []],
+    ["a row of nothing", () => [{}]],
+    ["its row behind a hole", (was) => [undefined as never, ...was]],
+    ["more than its row", (was) => [...was, ...was]],
+  ])("that is answered with %s is 503, and the next one is as before", async (_, rows) => {
+    answerNext(rows);
+    const failed = await ask(key);
+    expect([failed.status, failed.body.code]).toEqual([503, "service_unavailable"]);
+    expect(Number(failed.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await ask(key)).body.key_id).toBe(keyId);
+  });
+
+  it("that gets the answer about another key is 503, and lets nobody in as the other", async () => {
+    let about: object[] = [];
+    answerNext((was) => {
+      about = was;
+      return was;
+    });
+    expect((await ask(other)).status).toBe(200);
+    answerNext(() => about);
+    expect((await ask(key)).status).toBe(503);
+  });
+
+  it("that is repeated before an attestation is stored is an error too, not a verdict", async () => {
+    const { context } = test.app;
+    const principal = { keyId, ip: "127.0.0.1" } as Parameters<typeof readPrincipalAgain>[1];
+    answerNext(() => []);
+    const failed = { errorName: "service_unavailable" };
+    await expect(readPrincipalAgain(context, principal)).rejects.toMatchObject(failed);
+    expect(await readPrincipalAgain(context, principal)).toMatchObject({ keyId });
+  });
+
+  it("under the log's lock that finds no row of a key is no verdict either", async () => {
+    // Every statement of this transaction is answered with nothing.
+    const nothing: unknown = new Proxy(() => {}, {
+      get: (_target, name) =>
+        name === "then" ? (resolve: (rows: never[]) => void) => resolve([]) : () => nothing,
+      apply: () => nothing,
+    });
+    const item = {
+      caller: { keyId, organizationId: "00000000-0000-7000-8000-000000000000", attestationsPerDay: 1 },
+      context: test.app.context,
+      hold: null,
+      authorization: null,
+      predicate: { request: { agent_slug: "x" }, verdicts: {}, timestamp: new Date().toISOString() },
+    } as unknown as AttestationItem;
+    const [verdict] = await admitAttestations(nothing as Executor, [item]);
+    expect(verdict).toMatchObject({ errorName: "service_unavailable" });
+  });
+
+  it("of a revoked key, and of one of a deleted organization, still says that it is invalid", async () => {
+    const { database } = test.app.context;
+    const revoked = await test.createKey("revoked@example.com");
+    const deleted = await test.createKey("deleted@example.com");
+    await database.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [revoked.keyId]);
+    await database.query("UPDATE organizations SET deleted_at = now() WHERE id = $1", [
+      deleted.organizationId,
+    ]);
+    for (const one of [revoked, deleted]) expect((await ask(one.key)).body.code).toBe("invalid_api_key");
+  });
+});
