@@ -37,6 +37,23 @@ function outcomeOf(state: AuthorizationState): Definition[] {
       name: state.status === "cancelled" ? "Cancelled" : "Decided",
       value: <Timestamp iso={state.decided_at} />,
     });
+  if (state.claimed_at)
+    items.push({
+      id: "claimed",
+      name: "Claimed",
+      value: (
+        <>
+          <Timestamp iso={state.claimed_at} /> by run <AgentText value={state.run ?? ""} isName />
+        </>
+      ),
+    });
+  if (state.unattested_at)
+    items.push({
+      id: "unattested",
+      name: "Never attested",
+      value:
+        "A run claimed this approval, and no attestation followed within an hour. The action failed, or ran without a record.",
+    });
   if (state.denial_reason)
     items.push({
       id: "reason",

@@ -17,6 +17,8 @@ interface AuthorizationStatusPillProps {
   readonly given: number;
   /** Asked for with a test key. */
   readonly isTest: boolean;
+  /** Since when it is known that a run has claimed it and attested nothing. */
+  readonly unattestedAt?: string | null | undefined;
 }
 
 export function AuthorizationStatusPill({
@@ -24,11 +26,13 @@ export function AuthorizationStatusPill({
   environment,
   given,
   isTest,
+  unattestedAt,
 }: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
   return (
     <span className="flex flex-wrap gap-1.5">
       <StatusPill tone={tone}>{text}</StatusPill>
+      {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
       {isTest ? <TestKeyMark /> : null}
       {given > 0 && environment !== "production" ? <TestMark /> : null}
     </span>

@@ -12,6 +12,7 @@ export interface AuthorizationRow {
   readonly status: AuthorizationStatus;
   readonly environment: string;
   readonly isTest: boolean;
+  readonly unattested_at?: string | null | undefined;
   readonly agent_slug: string;
   readonly action: string;
   readonly created_at: string;
@@ -63,6 +64,7 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
           environment={row.environment}
           given={row.approvals.given}
           isTest={row.isTest}
+          unattestedAt={row.unattested_at}
         />
       ),
     },

@@ -23,7 +23,9 @@ export interface LinkProps {
 
 /** For PageLink, which knows where it leads; this knows where it is. */
 export function InPlaceLink(props: LinkProps) {
-  return hasOwnHeaders(usePathname()) ? <a {...props} /> : <Link prefetch={false} {...props} />;
+  // Null where no router is: in a component that a test renders alone.
+  const here: string | null = usePathname();
+  return here !== null && hasOwnHeaders(here) ? <a {...props} /> : <Link prefetch={false} {...props} />;
 }
 
 /** Goes to a page as a link to it would. */

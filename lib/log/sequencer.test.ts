@@ -20,7 +20,8 @@ interface TestItem extends LogItem {
 }
 
 const testKind: LogItemKind<TestItem> = {
-  kind: "decision",
+  // Of the service itself: those of agents need a place in a record.
+  kind: "key_event",
   admit: async (_tx, items) =>
     items.map(({ isEmpty }) => (isEmpty ? new AppError("validation_error", "is empty") : null)),
   store: async (_tx, placed) => {

@@ -36,6 +36,7 @@ export default async function AuthorizationPage({ params }: PageProps) {
             environment={state.environment}
             given={state.approvals.given}
             isTest={state.isTest}
+            unattestedAt={state.unattested_at}
           />
         }
       />

@@ -1,0 +1,44 @@
+/** An approval that a run has claimed, before and after an attestation should have followed. */
+import { renderToStaticMarkup } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import type { AuthorizationState } from "#lib/contract/authorize";
+import { AuthorizationFacts } from "./authorization-facts";
+import { AuthorizationTable } from "./authorization-table";
+
+function show(claim: Partial<AuthorizationState>): string[] {
+  const row = {
+    request_id: "areq_1",
+    environment: "local",
+    agent_slug: "bot",
+    action: "Pay",
+    required_level: "device" as const,
+    status: "approved" as const,
+    approvals: { required: 1, given: 1 },
+    created_at: "2026-11-22T10:00:00.000Z",
+    expires_at: "2026-11-22T11:00:00.000Z",
+    decided_at: "2026-11-22T10:30:00.000Z",
+    approval_url: null,
+    isTest: false,
+    ...claim,
+  };
+  const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
+  const facts = <AuthorizationFacts state={row as unknown as AuthorizationState} />;
+  return [table, facts].map((page) => renderToStaticMarkup(page));
+}
+
+const claim = { claimed_at: "2026-11-22T10:31:00.000Z", run: "night-run" };
+
+describe("a claimed approval", () => {
+  it("names its run, and warns only once an attestation is missing for an hour", () => {
+    const [table = "", facts = ""] = show({ ...claim, unattested_at: null });
+    expect(facts).toMatch(/>Claimed<\/dt>.*night-run/s);
+    expect(table + facts).not.toMatch(/never attested/i);
+    expect(show({}).join("")).not.toContain("Claimed");
+  });
+
+  it("says so in the list and on its page when none followed", () => {
+    const [table = "", facts = ""] = show({ ...claim, unattested_at: "2026-11-22T11:31:00.000Z" });
+    expect(table).toContain("Claimed, never attested");
+    expect(facts).toMatch(/>Never attested<\/dt>.*ran without a record/s);
+  });
+});
