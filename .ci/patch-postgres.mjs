@@ -15,7 +15,7 @@
  * an error, the driver's own first query) is forgotten, so that nobody takes it for the answer on the next one.
  *
  * Rows are counted, and an error in the midst of them left the count as it was: the next answer on the connection began
- * with so many holes, and whoever looked at its first row saw that there is none. Here the count begins anew. And a
+ * with so many holes, and whoever looked at its first row saw that there is none. Here the count begins again. And a
  * statement whose parameters cannot be written was left in the line of those that were sent, if others were under way: it
  * then took the next one's answer, and that one the answer after it. Here it leaves the line.
  *

@@ -56,7 +56,7 @@ describe("the guides' commands", () => {
   });
 
   it("approve: from the request to the attestation, for two organizations", async () => {
-    const [request = "", wait = "", attest = ""] = await readGuide("approve");
+    const [request = "", wait = "", claim = "", attest = ""] = await readGuide("approve");
     for (const key of keys) {
       const asked = await runIn(key, `${request}\necho "$AGENT"`);
       const printed = /^http\S+\/approve\/\S+\n\S{3}-\S{3}\n(\S+)\n$/.exec(asked.out);
@@ -64,6 +64,7 @@ describe("the guides' commands", () => {
       const { requestId } = await openNext(test, key);
       await approveUnproven(test, requestId);
       expect((await runIn(key, wait)).out).toContain('"status":"approved"');
+      expect((await runIn(key, claim)).out).toMatch(/^\d{4}-\S+Z\nrun-\d+-\d+\n$/);
       const attested = await runIn(key, `AGENT=${printed?.[1]}\n${attest}`);
       expect(attested).toEqual({
         code: 0,

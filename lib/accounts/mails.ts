@@ -14,7 +14,7 @@ type Paragraph = string | Quotation;
 /** Mail programs end lines near 78; a line that they end themselves would begin without the mark. */
 const quotedLine = /\S.{0,69}(?=\s|$)|\S.{0,69}/gu;
 
-/** A mark on each line, as mail has quoted for ever: no sign within the words can end it. */
+/** A mark on each line, as mail quotes: no sign within the words can end it. */
 function quoteInText({ whose, words }: Quotation): string {
   const lines = toUnlinkedText(words).match(quotedLine) ?? [""];
   return [whose, ...lines.map((line) => `> ${line.trimEnd()}`)].join("\n");

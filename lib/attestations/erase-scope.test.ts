@@ -25,6 +25,7 @@ const needed: Record<string, Scope[]> = {
   attest: ["attest", "hook"],
   authorize: ["authorize", "hook"],
   cancelAuthorization: ["authorize", "hook"],
+  claimAuthorization: ["authorize", "hook"],
   registerIdentity: ["identity"],
   updateIdentity: ["identity"],
   putTools: ["identity"],

@@ -52,8 +52,10 @@ export interface OperationSpec {
   file?: FileSpec;
   /** Error statuses besides those that every operation may answer (lib/contract/openapi.ts). */
   errors: number[];
-  /** Not part of the public contract (development only), and answered to this machine alone. */
+  /** Not part of the public contract: development, or a page of our own. */
   internal?: boolean;
+  /** Answered to clients on the service's own machine alone: it shows what was mailed. */
+  onlyFromThisMachine?: boolean;
 }
 
 export const withKey = (...scopes: readonly Scope[]) => ({ kind: "key", scopes }) as const;

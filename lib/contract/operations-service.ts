@@ -61,5 +61,6 @@ export const serviceOperations = {
     responses: { 200: z.strictObject({ messages: z.array(anyObject) }) },
     errors: [404],
     internal: true,
+    onlyFromThisMachine: true,
   },
 } as const satisfies Record<string, OperationSpec>;

@@ -25,7 +25,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a connection's next answer
 
   it("has them after a connection that was lost in the midst of rows, too", async () => {
     const wire = await layWire(made.url);
-    // The driver's own first query of a connection would begin the count anew.
+    // The driver's own first query of a connection would begin the count again.
     const options = { max: 1, fetch_types: false, backoff: () => 0.01, onnotice: () => {} };
     const lost = postgres(wire.url, options);
     await lost`SELECT 1`;

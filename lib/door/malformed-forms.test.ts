@@ -1,4 +1,4 @@
-/** What Next says of a form that it can't read becomes one short line; what our code says of one is left as it is. */
+/** What Next reports about a form that it can't read becomes one short line; what our code reports stays as it is. */
 import { expect, it, vi } from "vitest";
 import { createLogger } from "#lib/logger";
 import { happened } from "#lib/steps";

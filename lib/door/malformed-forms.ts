@@ -1,6 +1,6 @@
 /**
  * Forms that Next can't read. It reports each as an error with a stack, often twice, though anybody can send one. Here
- * that is one short line and a count. What our own code says of a form that could be read is left as it is.
+ * that is one short line and a count. What our own code reports about a form that could be read stays as it is.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { clip, type Logger } from "#lib/logger";

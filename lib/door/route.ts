@@ -169,7 +169,7 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
   trace: Trace,
 ): Promise<Answer | Response> {
   const { context, env } = door;
-  if (spec.internal === true && !isFromThisMachine(request, door.peerSecret, env))
+  if (spec.onlyFromThisMachine === true && !isFromThisMachine(request, door.peerSecret, env))
     throw new AppError("not_found", "this can only be read from the machine of the service");
   const ip = clientAddress(request, door.peerSecret, env);
   const authenticate = () =>
