@@ -73,6 +73,7 @@ test("an operation is found, chosen in one's language, and copied as Markdown", 
     "POST /v1/authorize",
     "GET /v1/authorize/{request_id}",
     "DELETE /v1/authorize/{request_id}",
+    "POST /v1/authorize/{request_id}/claim",
   ]);
   await nav.getByRole("link").first().click();
   await expect(page).toHaveURL(/\/docs\/api\/authorize$/);

@@ -61,7 +61,7 @@ function wordsOf({ verdict, snapshot }: RecordReport): string {
   if (verdict === "invalid")
     return "Don't rely on this record. Keep what you have, and run the offline verifier.";
   if (verdict === "incomplete")
-    return "Your browser found no fault. The service signs a count of all records every hour. Until then, only your receipts show whether newer entries are missing: keep them, and check them against this record.";
+    return "Your browser found no fault. The service signs a count every hour. Until then, only your receipts show whether newer entries are missing: keep them.";
   return `Your browser has just checked it against the count that the service signed at ${readableTime(snapshot?.at ?? "")}. Keep your receipts: what comes later is in the next count.`;
 }
 

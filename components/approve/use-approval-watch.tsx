@@ -4,7 +4,7 @@
  * render the page again when it differs. Reading changes nothing.
  */
 import { useEffect, useRef, useState } from "react";
-import { useRefresh } from "#components/ui/navigation";
+import { useRefresh } from "#components/ui/router";
 import type { ApprovalView } from "#lib/contract/approval-view";
 
 const pendingPollMs = 4_000;

@@ -7,7 +7,7 @@ import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import type { ButtonVariant } from "#components/ui/button-style";
 import { Dialog } from "#components/ui/dialog";
-import { useRefresh } from "#components/ui/navigation";
+import { useRefresh } from "#components/ui/router";
 import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { PortalForm } from "./shown-organization";

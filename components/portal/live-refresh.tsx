@@ -4,7 +4,7 @@
  * the row that opened it, the dialog and its result would vanish.
  */
 import { useEffect } from "react";
-import { useRefresh } from "#components/ui/navigation";
+import { useRefresh } from "#components/ui/router";
 
 const intervalMs = 5_000;
 

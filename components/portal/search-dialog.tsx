@@ -5,7 +5,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { guideEntries } from "#components/guides/guides-index";
 import { Input } from "#components/ui/field";
-import { useVisit } from "#components/ui/navigation";
+import { useVisit } from "#components/ui/router";
 import { innerPages, portalSections } from "./portal-sections";
 import { useSearchHits } from "./use-search-hits";
 

@@ -5,7 +5,7 @@
  * no longer the chosen one, the server does nothing.
  */
 import { type ComponentProps, createContext, type ReactNode, useContext, useEffect } from "react";
-import { useRefresh } from "#components/ui/navigation";
+import { useRefresh } from "#components/ui/router";
 import { shownOrganizationField } from "#lib/contract/portal";
 
 interface ShownOrganizationProps {

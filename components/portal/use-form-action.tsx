@@ -9,7 +9,7 @@ import {
 } from "next/navigation";
 // biome-ignore lint/style/noRestrictedImports: the one place
 import { useActionState, useEffect, useState } from "react";
-import { useRefresh } from "#components/ui/navigation";
+import { useRefresh } from "#components/ui/router";
 import { type FormAction, failedState, idleState, readForm } from "#lib/contract/portal";
 
 const againMs = 3_000;
