@@ -197,7 +197,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByLabel("New group").fill("Finance");
-  await page.getByRole("checkbox", { name: "Ana" }).check();
+  await page.getByRole("group", { name: "People of the new group" }).getByLabel("Ana").check();
   await page.getByRole("button", { name: "Create group" }).click();
   await expect(page.getByText("Delete Finance")).toBeVisible();
   await expect(page.getByText("None of the people in this group has accepted yet.")).toBeVisible();
