@@ -1,6 +1,6 @@
 /**
  * What the production server does before Next sees a request, for where Next is the server itself (`next start`,
- * `next dev`): Next says nobody's address, so that nobody could be told from this machine, and would answer malformed
+ * `next dev`): Next gives no client's address, so no client could be told apart from this machine, and Next would answer malformed
  * paths and methods that no page has in its own way. It has no place for this, so Node's servers of its process do it.
  */
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
