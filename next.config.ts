@@ -5,7 +5,7 @@
 import path from "node:path";
 import type { NextConfig } from "next";
 import { secretPages } from "./lib/contract/page-headers";
-import { dataOnly, everywhere, secretLink } from "./lib/door/security-headers";
+import { dataOnly, everywhere, secretLink } from "./lib/http/security-headers";
 
 const toList = (headers: Readonly<Record<string, string>>) =>
   Object.entries(headers).map(([key, value]) => ({ key, value }));
@@ -19,7 +19,7 @@ const config: NextConfig = {
   cacheMaxMemorySize: 0,
   experimental: {
     serverActions: { bodySizeLimit: "64kb" },
-    // Of what proxy.ts sees, which Next keeps a copy of. The production server refuses more (lib/app/page-body.ts).
+    // Of what proxy.ts sees, which Next keeps a copy of. The production server refuses more (lib/runtime/server/page-body.ts).
     proxyClientMaxBodySize: "64kb",
     // Most of a start would go into pages that nobody has asked for.
     preloadEntriesOnStart: false,
@@ -37,7 +37,7 @@ const config: NextConfig = {
   },
   async headers() {
     return [
-      // The operations bring theirs along (lib/door/finish.ts), in Next too.
+      // The operations bring theirs along (lib/http/common-headers.ts), in Next too.
       { source: "/((?!v1(?:/|$)|log/|\\.well-known/).*)", headers: toList(everywhere) },
       { source: "/badge/:path*", headers: toList(dataOnly) },
       { source: "/llms.txt", headers: toList(dataOnly) },

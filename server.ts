@@ -1,24 +1,24 @@
 /**
- * The production server, one command and one port. With PROCESSES it is several processes (lib/app/process-roles.ts);
+ * The production server, one command and one port. With PROCESSES it is several processes (lib/runtime/processes/worker-specs.ts);
  * else everything is done in this one.
  */
 import cluster from "node:cluster";
-import type { Role } from "#lib/app/process-roles";
-import { startSeveral } from "#lib/app/several-processes";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
+import { startSeveral } from "#lib/runtime/processes/supervisor";
+import type { Role } from "#lib/runtime/processes/worker-specs";
 
 /** What a process has no use for, it does not load: the first of several is small, and only one holds Next. */
 const openPages = async () => (await import("#lib/pages/open-pages")).openPages();
 
 async function start(): Promise<void> {
   if (cluster.isWorker) {
-    const { runChild } = await import("#lib/app/child-process");
+    const { runChild } = await import("#lib/runtime/processes/worker");
     return runChild(process.argv[2] as Role, openPages);
   }
   const env = readEnv();
   if (env.processCount > 1) await startSeveral(env);
-  else await (await import("#lib/app/one-process")).startAlone(env, openPages);
+  else await (await import("#lib/runtime/processes/single-process")).startAlone(env, openPages);
   announce(env);
 }
 

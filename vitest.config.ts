@@ -24,14 +24,14 @@ const replacing = tests.filter((file) =>
 
 /** What takes longest, longest first. What starts last must be short, or one processor waits for it. */
 const longest = [
-  "lib/log/crash",
-  "lib/log/interleavings",
+  "lib/log/sequencer/crash",
+  "lib/log/sequencer/interleavings",
   "e2e/http/",
   "lib/approvals/",
   "lib/attestations/",
   "lib/cli/",
   "lib/verifier/",
-  "lib/app/",
+  "lib/runtime/",
 ];
 
 class LongestFirst extends BaseSequencer {

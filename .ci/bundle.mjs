@@ -16,8 +16,8 @@ const commands = readdirSync(inRoot("lib/cli")).filter((file) => /(?<!\.test)\.t
 
 const entryPoints = {
   server: inRoot("server.ts"),
-  "stand-in": inRoot("lib/stand-in/world-id.ts"),
-  prover: inRoot("lib/stand-in/prover-process.ts"),
+  "stand-in": inRoot("lib/emulators/world-id.ts"),
+  prover: inRoot("lib/emulators/prover-process.ts"),
   "embedded-worker": inRoot("lib/db/embedded-worker.ts"),
   "zk-worker": inRoot("lib/workers/zk-worker.ts"),
   "picture-worker": inRoot("lib/workers/picture-worker.ts"),

@@ -6,7 +6,7 @@ import type { ReactNode } from "react";
 import { SiteFooter } from "#components/site-footer";
 import { SiteHeader } from "#components/site-header";
 import { parseTheme, themeCookieName } from "#components/ui/theme";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 import "./globals.css";
 
 /*

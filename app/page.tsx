@@ -1,9 +1,9 @@
 import { type ExampleAttestation, goldenExample } from "#components/landing/example-receipt";
 import { Home } from "#components/landing/home";
-import { getApp } from "#lib/app/app";
 import { readExample } from "#lib/attestations/example";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 import { demoOrganizationId } from "#lib/portal/demo";
+import { getApp } from "#lib/runtime/app";
 
 /** The landing page explains and links; it must load while the database is out of reach. */
 async function findExample(): Promise<ExampleAttestation> {

@@ -4,8 +4,8 @@
  * several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
  */
 import { TriangleAlert } from "lucide-react";
-import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/domain/display-text";
-import { findTextWarnings, type TextWarning } from "#lib/domain/mixed-script";
+import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/core/text/display-text";
+import { findTextWarnings, type TextWarning } from "#lib/core/text/mixed-script";
 
 interface AgentTextProps {
   readonly value: string;

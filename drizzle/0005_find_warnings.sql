@@ -1,6 +1,6 @@
 ALTER TABLE "attestations" ADD COLUMN "warnings" text[];
 --> statement-breakpoint
--- The codes that lib/domain/warnings.ts draws from the signed bytes; nothing for a row that was changed and is no JSON.
+-- The codes that lib/core/statement/warnings.ts draws from the signed bytes; nothing for a row that was changed and is no JSON.
 CREATE FUNCTION find_warnings(payload bytea, human_authorization bytea) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
   predicate jsonb := convert_from(payload, 'UTF8')::jsonb -> 'predicate';

@@ -29,7 +29,7 @@ ALTER TABLE "log_cosignatures" ADD COLUMN "renewed_at" timestamp (3) with time z
 CREATE TRIGGER cosigned_notes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON cosigned_notes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_log_change();
 --> statement-breakpoint
--- A quorum is the name of a witness, or {"k": how many, "of": [quorums]} (lib/domain/quorum.ts).
+-- A quorum is the name of a witness, or {"k": how many, "of": [quorums]} (lib/core/approval/quorum.ts).
 CREATE FUNCTION meets_quorum(names text[], quorum jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   IF jsonb_typeof(quorum) = 'string' THEN RETURN quorum #>> '{}' = ANY(names); END IF;

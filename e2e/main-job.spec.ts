@@ -1,7 +1,7 @@
 /** The main job in one run: a key by e-mail, an attestation, and a stranger who checks it. */
 
 import { expect } from "@playwright/test";
-import { attestationChecks } from "#lib/domain/verify";
+import { attestationChecks } from "#lib/core/statement/verify";
 import { test } from "./test";
 
 test("attest an action, verify it", async ({ page, request, baseURL }) => {

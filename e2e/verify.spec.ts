@@ -1,7 +1,7 @@
 /** An attestation's public page: what a stranger sees, and what the stranger's own browser finds. */
 
 import { expect, type Page } from "@playwright/test";
-import { attestationChecks } from "#lib/domain/verify";
+import { attestationChecks } from "#lib/core/statement/verify";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { makeKey, newAddress, signIn } from "./portal-helpers";

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { settingDefaults } from "#lib/env";
+import { settingDefaults } from "./env";
 
 const read = (file: string) => readFileSync(file, "utf8");
 const manifest = JSON.parse(read("package.json"));
@@ -116,7 +116,7 @@ describe("compose.yaml", () => {
   });
 
   it("waits for a stop as long as the server may take for it", () => {
-    const [, graceMs] = /graceMs = ([\d_]+)/.exec(read(path.join("lib", "door", "listen.ts"))) ?? [];
+    const [, graceMs] = /graceMs = ([\d_]+)/.exec(read(path.join("lib", "http", "listen.ts"))) ?? [];
     const grace = Number(graceMs?.replaceAll("_", ""));
     expect(grace).toBeGreaterThan(0);
     expect(Number.parseInt(countersign.stop_grace_period, 10) * 1000).toBeGreaterThan(2 * grace);

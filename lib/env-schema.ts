@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { parseWitnessPolicy } from "#lib/domain/witness-policy";
+import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
 import { limitSettings } from "./env-limits";
 
 const text = z.string().trim().min(1).optional();

@@ -4,7 +4,7 @@
  * private payloads and signatures.
  */
 import pino from "pino";
-import { logLevel } from "#lib/env";
+import { logLevel } from "./env";
 
 interface LoggedError {
   type: string;

@@ -11,11 +11,11 @@ import { buildOpenApi, describedPath } from "#lib/contract/openapi";
 import type { OperationSpec } from "#lib/contract/operation";
 import { operations } from "#lib/contract/operations";
 import { scopeNames } from "#lib/contract/primitives";
-import { MESSAGE_NAMES, PUBLIC_MESSAGE_NAMES } from "#lib/domain/disclosure";
-import { attestationChecks } from "#lib/domain/verify";
-import { warningCodes } from "#lib/domain/warnings";
-import { settingDefaults } from "#lib/env";
-import { describeError, errorNames } from "#lib/errors";
+import { MESSAGE_NAMES, PUBLIC_MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
+import { attestationChecks } from "#lib/core/statement/verify";
+import { warningCodes } from "#lib/core/statement/warnings";
+import { settingDefaults } from "./env";
+import { describeError, errorNames } from "./errors";
 
 interface Schema {
   type?: string;

@@ -1,6 +1,7 @@
 /** POST /demo: makes a demo request. A refusal leads back to the landing page, which explains it. */
-import { forOwnHosts } from "#lib/door/next-door";
+
 import { AppError, type ErrorName } from "#lib/errors";
+import { forOwnHosts } from "#lib/http/next-host-check";
 import { answerPlainForm } from "#lib/pages/plain-form";
 import { requestDemo } from "#lib/portal/demo";
 

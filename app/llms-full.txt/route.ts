@@ -3,9 +3,9 @@ import { findGuide } from "#components/guides/guides";
 import { guideEntries } from "#components/guides/guides-index";
 import { writeLlmsFullText } from "#components/llms-text";
 import { readVerifierSha256 } from "#lib/attestations/program-files";
-import { forOwnHosts } from "#lib/door/next-door";
-import { answerText } from "#lib/door/plain-text";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { forOwnHosts } from "#lib/http/next-host-check";
+import { answerText } from "#lib/http/plain-text";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 
 export const dynamic = "force-dynamic";
 

@@ -7,7 +7,7 @@ import { readApproverLink } from "#lib/accounts/approver-links";
 import { addApprover, listApprovers, removeApprover } from "#lib/accounts/approvers";
 import { listNoticeSettings, saveNoticeSettings } from "#lib/accounts/notice-settings";
 import { countWaiting, listInbox } from "#lib/approvals/inbox";
-import type { MemberPrincipal, UserPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
 import { deleteOrganization } from "#lib/portal/organization";
 import { removeMember } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { acceptInvitation, inviteMember } from "#lib/accounts/invitations";
 import { listNoticeSettings } from "#lib/accounts/notice-settings";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
-import type { MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -3,11 +3,11 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { redirect } from "next/navigation";
 import { VerifyStart } from "#components/verify/verify-start";
-import { getApp } from "#lib/app/app";
-import { countPage } from "#lib/app/page-limits";
 import { readAttestation } from "#lib/attestations/stored-receipt";
-import { publicBaseUrl } from "#lib/door/public-base-url";
 import { AppError } from "#lib/errors";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+import { getApp } from "#lib/runtime/app";
+import { countPage } from "#lib/runtime/server/page-limits";
 
 export function generateMetadata(): Metadata {
   return {

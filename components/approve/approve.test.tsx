@@ -2,7 +2,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { type ApprovalView, proofStored, type WalletPreset } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
+import { bindRequest, confirmationCode, contextHash } from "#lib/core/approval/approval";
 import { alterations } from "#support/alterations";
 import { testRequestedBy, testShown } from "#support/human-authorization";
 import { AgentBlock } from "./agent-block";

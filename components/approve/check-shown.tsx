@@ -3,8 +3,8 @@
  * what this page shows. Nothing that the server says about the hashes is trusted.
  */
 import type { ApprovalView } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode, isShownContent } from "#lib/domain/approval";
-import type { JsonObject } from "#lib/domain/canonical-json";
+import { bindRequest, confirmationCode, isShownContent } from "#lib/core/approval/approval";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 
 /** The differences in words; empty if the page and the hash are one. */
 export function findDifferences(view: ApprovalView): string[] {

@@ -6,8 +6,8 @@ import { CopyButton } from "#components/ui/copy-button";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
 import type { ApprovalView } from "#lib/contract/approval-view";
-import type { AuthorizationVersion } from "#lib/domain/approval";
-import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
+import type { AuthorizationVersion } from "#lib/core/approval/approval";
+import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { DifferenceAlert } from "./difference-alert";
 
 /** Undefined until the browser has computed it; null if it could not. */

@@ -4,10 +4,10 @@
  */
 import { AgentText } from "#components/agent-text";
 import { DomainName } from "#components/domain-name";
-import { OrganizationMark } from "#components/organization-mark";
+import { OrganizationMark } from "#components/organization-logo";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import { isFreshlyChecked, type RequestedBy, type VerifiedDomain } from "#lib/domain/requested-by";
+import { isFreshlyChecked, type RequestedBy, type VerifiedDomain } from "#lib/core/approval/requested-by";
 
 interface DomainProps {
   readonly proven: VerifiedDomain;

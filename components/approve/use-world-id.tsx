@@ -5,7 +5,7 @@
  */
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { ApprovalView, WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
-import { bindRequest } from "#lib/domain/approval";
+import { bindRequest } from "#lib/core/approval/approval";
 import { findDifferences } from "./check-shown";
 import { postJson } from "./post-json";
 import { type AskedPresets, explainProblem, explainWalletError, type Words } from "./world-id-words";

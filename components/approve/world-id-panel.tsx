@@ -5,7 +5,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
 import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
-import { groupSegments, runToText } from "#lib/domain/display-text";
+import { groupSegments, runToText } from "#lib/core/text/display-text";
 import { DifferenceAlert } from "./difference-alert";
 import { useWorldId } from "./use-world-id";
 import { WalletRequest } from "./wallet-request";

@@ -1,4 +1,4 @@
-/** The stand-in wallet's two calls (lib/stand-in/world-app.ts). */
+/** The stand-in wallet's two calls (lib/emulators/world-app.ts). */
 
 export interface WalletLink {
   /** `i` and `k` of the connector link. */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { quickStartScript, quickStartSteps } from "#components/commands";
 import { headingId } from "#components/heading-id";
-import { reasonCodes } from "#lib/domain/reasons";
+import { reasonCodes } from "#lib/core/statement/reasons";
 import { describeError, errorNames } from "#lib/errors";
 import { guideEntries } from "./guides-index";
 import { listReasons } from "./reason-table";

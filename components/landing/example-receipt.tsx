@@ -7,7 +7,7 @@ import { DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
-import type { Warning } from "#lib/domain/warnings";
+import type { Warning } from "#lib/core/statement/warnings";
 
 export interface ExampleAttestation {
   readonly agentSlug: string;

@@ -2,11 +2,11 @@
  * What the check of a presentation runs in the visitor's browser. The BBS code is large, so this module is imported
  * only when a check begins. The keys are those of GET /v1/pubkey.
  */
-import { base64UrlDecode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { findEndorsementFault } from "#lib/domain/key-endorsement";
-import type { PresentationReport } from "#lib/domain/presentation-verify";
+import { base64UrlDecode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
+import { findEndorsementFault } from "#lib/core/keys/key-endorsement";
+import type { PresentationReport } from "#lib/core/presentation/presentation-verify";
 import { checkPresentation as verify } from "#lib/verifier/check-presentation";
 import {
   readObject,

@@ -6,12 +6,12 @@ import { HashText } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import { canonicalJson, type JsonValue } from "#lib/domain/canonical-json";
-import { countWarnings } from "#lib/domain/count-warnings";
-import { MESSAGE_NAMES } from "#lib/domain/disclosure";
-import type { PresentationHeader } from "#lib/domain/presentation-header";
-import type { PresentationReport } from "#lib/domain/presentation-verify";
-import { drawWarnings } from "#lib/domain/warnings";
+import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
+import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
+import type { PresentationReport } from "#lib/core/presentation/presentation-verify";
+import { countWarnings } from "#lib/core/statement/count-warnings";
+import { drawWarnings } from "#lib/core/statement/warnings";
 import type { CheckedPresentation } from "./check-presentation";
 
 type Checks = PresentationReport["checks"];

@@ -2,8 +2,8 @@
 /** What the visitor's browser found, in one sentence below the verdict. A disagreement is loud. */
 import { CircleCheck, CircleX, Clock, TriangleAlert } from "lucide-react";
 import { Callout } from "#components/ui/callout";
-import { countWarnings } from "#lib/domain/count-warnings";
-import { findRowWarning } from "#lib/domain/warning-rows";
+import { countWarnings } from "#lib/core/statement/count-warnings";
+import { findRowWarning } from "#lib/core/statement/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 
 type Done = Extract<BrowserCheck, { phase: "done" }>;

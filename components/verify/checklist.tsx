@@ -3,9 +3,9 @@
 import { ChecklistRow } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { toVisibleText } from "#lib/domain/display-text";
-import { findRowWarning } from "#lib/domain/warning-rows";
-import type { Warning } from "#lib/domain/warnings";
+import { findRowWarning } from "#lib/core/statement/warning-rows";
+import type { Warning } from "#lib/core/statement/warnings";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { useBrowserCheck } from "./browser-check";
 import type { CheckText } from "./check-texts";
 import { checkTitles } from "./check-titles";

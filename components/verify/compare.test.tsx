@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { pass, skip } from "#lib/domain/outcome";
-import { warningOf } from "#lib/domain/warnings";
+import { pass, skip } from "#lib/core/statement/outcome";
+import { warningOf } from "#lib/core/statement/warnings";
 import type { VerifierCheck, VerifierReport } from "#lib/verifier/report";
 import { browserStatus, claimsOf, compareWithServer } from "./compare";
 import type { Verification } from "./facts";

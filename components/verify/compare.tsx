@@ -4,9 +4,9 @@
  */
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
 import type { VerifyResponse } from "#lib/contract/verify";
-import type { Reason } from "#lib/domain/reasons";
-import type { AttestationCheckName } from "#lib/domain/verify";
-import type { Warning } from "#lib/domain/warnings";
+import type { Reason } from "#lib/core/statement/reasons";
+import type { AttestationCheckName } from "#lib/core/statement/verify";
+import type { Warning } from "#lib/core/statement/warnings";
 import type { VerifierReport } from "#lib/verifier/report";
 import { checkTitles } from "./check-titles";
 import { type Verification, verdictOf } from "./facts";

@@ -2,7 +2,7 @@
 import { AgentText } from "#components/agent-text";
 import { TextLink } from "#components/ui/text-link";
 import type { VerifyResponse } from "#lib/contract/verify";
-import type { AttestationCheck } from "#lib/domain/verify";
+import type { AttestationCheck } from "#lib/core/statement/verify";
 
 /** `["human_approved",true]` → name and value in words; null for what is not such a pair. */
 function parseDisclosed(text: string): { name: string; value: string } | null {

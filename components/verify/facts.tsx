@@ -1,8 +1,8 @@
 /** From the API's answer to the facts of a verdict: the one place where the two are joined. */
 import type { ApprovalMethod } from "#components/approval-grades";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { warningRows } from "#lib/domain/warning-rows";
-import type { WarningCode } from "#lib/domain/warnings";
+import { warningRows } from "#lib/core/statement/warning-rows";
+import type { WarningCode } from "#lib/core/statement/warnings";
 import { checkTitles } from "./check-titles";
 import { decideVerdict, type Verdict, type VerdictFacts } from "./verdict";
 

@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { warningOf } from "#lib/domain/warnings";
+import { warningOf } from "#lib/core/statement/warnings";
 import { HumanApprovalPart } from "./human-approval";
 import { SubjectSummary } from "./subject-summary";
 

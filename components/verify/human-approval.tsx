@@ -5,8 +5,8 @@ import { CodeBlock, HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import type { HumanApproval } from "#lib/domain/statement";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { HumanApproval } from "#lib/core/statement/statement";
 import type { Verification } from "./facts";
 import { describeLevel } from "./verdict";
 

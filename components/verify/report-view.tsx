@@ -5,9 +5,9 @@ import { Callout, type CalloutTone } from "#components/ui/callout";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { toVisibleText } from "#lib/domain/display-text";
-import type { ActionStatement } from "#lib/domain/statement";
-import { findRowWarning } from "#lib/domain/warning-rows";
+import type { ActionStatement } from "#lib/core/statement/statement";
+import { findRowWarning } from "#lib/core/statement/warning-rows";
+import { toVisibleText } from "#lib/core/text/display-text";
 import {
   listUncompared,
   type VerifierCheck,

@@ -5,8 +5,8 @@ import { StatusPill, TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { toVisibleText } from "#lib/domain/display-text";
-import { describeBounds } from "#lib/domain/time-words";
+import { toVisibleText } from "#lib/core/text/display-text";
+import { describeBounds } from "#lib/core/time/time-words";
 import type { Verification } from "./facts";
 
 type SubjectSummaryProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { HumanApproval } from "#lib/domain/statement";
-import { type WarningCode, warningCodes, warningOf } from "#lib/domain/warnings";
+import type { HumanApproval } from "#lib/core/statement/statement";
+import { type WarningCode, warningCodes, warningOf } from "#lib/core/statement/warnings";
 import { decideVerdict, type VerdictFacts } from "./verdict";
 
 const proven: HumanApproval = {

@@ -2,9 +2,9 @@
  * One sentence for the public: the result of a verification, in words that an expert accepts and a stranger
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
-import { countWarnings } from "#lib/domain/count-warnings";
-import type { HumanApproval } from "#lib/domain/statement";
-import type { Warning } from "#lib/domain/warnings";
+import { countWarnings } from "#lib/core/statement/count-warnings";
+import type { HumanApproval } from "#lib/core/statement/statement";
+import type { Warning } from "#lib/core/statement/warnings";
 
 export type VerdictKind = "authentic" | "warned" | "test" | "private" | "invalid" | "erased";
 

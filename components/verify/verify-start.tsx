@@ -3,7 +3,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
-import { toVisibleText } from "#lib/domain/display-text";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { LocalVerifier } from "./local-verifier";
 import { Section } from "./section";
 

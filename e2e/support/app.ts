@@ -6,13 +6,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { findOrCreateOrganization } from "#lib/accounts/organizations";
-import { type App, buildApp, zkWorkerFile } from "#lib/app/app";
-import { appSlot } from "#lib/app/app-slot";
-import { dispatch } from "#lib/app/operations";
 import { type Scope, scopeNames } from "#lib/contract/primitives";
-import { rememberPeer } from "#lib/door/client-ip";
 import { parseEnv } from "#lib/env";
+import { rememberPeer } from "#lib/http/client-ip";
 import { createApiKey } from "#lib/keys/api-keys";
+import { type App, buildApp, zkWorkerFile } from "#lib/runtime/app";
+import { dispatch } from "#lib/runtime/operations";
+import { appSlot } from "#lib/runtime/singleton";
 import { openThreads } from "#lib/workers/zk-worker-pool";
 import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
 

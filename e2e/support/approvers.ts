@@ -2,9 +2,9 @@
 import { expect } from "vitest";
 import { acceptApproverLink } from "#lib/accounts/approver-links";
 import { addApprover } from "#lib/accounts/approvers";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { listMailbox } from "#lib/mail/mailbox";
-import { createNotices } from "#lib/notices/send";
+import { createNotices } from "#lib/notifications/send";
 import type { TestApp } from "./app";
 
 /** Newest first. */

@@ -3,10 +3,10 @@ import { acceptApproval, type ProvenApproval } from "#lib/approvals/accept";
 import { approvalUrl } from "#lib/approvals/link";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorize";
-import { externalNullifier, hashSignal, wordHex } from "#lib/domain/world-id-proof";
-import { createProver } from "#lib/stand-in/prover";
-import { type LocalLevel, testHumans } from "#lib/stand-in/test-humans";
-import { LOCAL_APP_ID } from "#lib/stand-in/world-id";
+import { externalNullifier, hashSignal, wordHex } from "#lib/core/world-id/world-id-proof";
+import { createProver } from "#lib/emulators/prover";
+import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
+import { LOCAL_APP_ID } from "#lib/emulators/world-id";
 import type { TestAnswer, TestApp } from "./app";
 
 const prove = createProver();

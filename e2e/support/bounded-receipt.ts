@@ -1,16 +1,16 @@
 /** A receipt whose time others vouch for, made in memory, so that every clock in it is the test's. */
-import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { addNoteSignatures, signCheckpoint } from "#lib/domain/checkpoint";
-import { cosignCheckpoint } from "#lib/domain/cosignature";
-import { signEnvelope } from "#lib/domain/dsse";
-import { computeKeyId } from "#lib/domain/ed25519-key";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
-import { leafHash } from "#lib/domain/merkle";
-import { boundOf } from "#lib/domain/not-before";
-import type { NotBefore } from "#lib/domain/not-before-shape";
-import { makeVerifierKey, parseNote } from "#lib/domain/signed-note";
-import { type ActionPredicate, buildActionStatement } from "#lib/domain/statement";
-import { encodeTimeStampRequest } from "#lib/domain/time-stamp";
+import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { computeKeyId } from "#lib/core/keys/ed25519-key";
+import { signEnvelope } from "#lib/core/statement/dsse";
+import { type ActionPredicate, buildActionStatement } from "#lib/core/statement/statement";
+import { boundOf } from "#lib/core/time/not-before";
+import type { NotBefore } from "#lib/core/time/not-before-shape";
+import { encodeTimeStampRequest } from "#lib/core/time/time-stamp";
+import { addNoteSignatures, signCheckpoint } from "#lib/core/tlog/checkpoint";
+import { cosignCheckpoint } from "#lib/core/tlog/cosignature";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
+import { leafHash } from "#lib/core/tlog/merkle";
+import { makeVerifierKey, parseNote } from "#lib/core/tlog/signed-note";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import type { VerifierTrust } from "#lib/verifier/trust";
 import type { Authority } from "./tsa";

@@ -1,20 +1,27 @@
 /** The answers about one long record and its count, made in memory: a service with no other work than this. */
 import type { RecordResponse } from "#lib/contract/record";
 import {
+  base64Encode,
+  concatBytes,
+  hexEncode,
+  sha256,
+  utf8Decode,
+  utf8Encode,
+} from "#lib/core/encoding/bytes";
+import {
   agentTag,
   buildHeadsStatement,
   buildHeadsTree,
   HEAD_ROW_BYTES,
   headsTileReader,
-} from "#lib/domain/agent-heads";
-import { emptyRecord, encodeUint64, extendRecord } from "#lib/domain/agent-record";
-import { base64Encode, concatBytes, hexEncode, sha256, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import { signCheckpoint } from "#lib/domain/checkpoint";
-import { leafHash } from "#lib/domain/merkle";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/domain/signed-note";
-import { proveInclusion } from "#lib/domain/tile-proofs";
-import { appendLeafHashes, emptyRightEdge } from "#lib/domain/tiles";
-import { sealStatement } from "#lib/log/seal";
+} from "#lib/core/record/agent-heads";
+import { emptyRecord, encodeUint64, extendRecord } from "#lib/core/record/agent-record";
+import { signCheckpoint } from "#lib/core/tlog/checkpoint";
+import { leafHash } from "#lib/core/tlog/merkle";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
+import { proveInclusion } from "#lib/core/tlog/tile-proofs";
+import { appendLeafHashes, emptyRightEdge } from "#lib/core/tlog/tiles";
+import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { createLocalSigner } from "#lib/signing/local-signer";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");

@@ -10,18 +10,18 @@ import {
   contextHash,
   type HumanAuthorization,
   type UnsignedAuthorization,
-} from "#lib/domain/approval";
-import { buildDecisionStatement } from "#lib/domain/approval-decision";
-import type { AuthorizationVerifyOptions } from "#lib/domain/authorization-checks";
-import { base64Encode, hexEncode, sha256 } from "#lib/domain/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { publicInputsV4 } from "#lib/domain/check-world-proof";
-import { preAuthEncoding } from "#lib/domain/dsse";
-import { computeDsseKeyId } from "#lib/domain/ed25519-key";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
-import type { RequestedBy } from "#lib/domain/requested-by";
-import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
-import { type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
+} from "#lib/core/approval/approval";
+import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
+import type { AuthorizationVerifyOptions } from "#lib/core/approval/authorization-checks";
+import type { RequestedBy } from "#lib/core/approval/requested-by";
+import { base64Encode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
+import { preAuthEncoding } from "#lib/core/statement/dsse";
+import { STATEMENT_MEDIA_TYPE } from "#lib/core/statement/statement";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
+import { publicInputsV4 } from "#lib/core/world-id/check-world-proof";
+import { type WorldProofV4, wordHex } from "#lib/core/world-id/world-id-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 
 const secretKey = new Uint8Array(32).fill(7);

@@ -1,12 +1,12 @@
 /** Load on the service from outside, and the outsider's checks of its answers afterwards. */
 import { verifyAndRemember } from "#lib/attestations/signature-verdicts";
 import type { RecordResponse } from "#lib/contract/record";
-import type { RecordPlace } from "#lib/domain/agent-record";
-import { base64Decode, bytesEqual, hexDecode } from "#lib/domain/bytes";
-import { verifyCheckpoint } from "#lib/domain/checkpoint";
-import { leafHash, verifyInclusion } from "#lib/domain/merkle";
-import { type RecordWalk, walkRecord } from "#lib/domain/record-walk";
-import { parseVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
+import { base64Decode, bytesEqual, hexDecode } from "#lib/core/encoding/bytes";
+import type { RecordPlace } from "#lib/core/record/agent-record";
+import { type RecordWalk, walkRecord } from "#lib/core/record/record-walk";
+import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
+import { parseVerifierKey, type VerifierKey } from "#lib/core/tlog/signed-note";
 import { type LogVisitor, type RememberedCheckpoint, visitLog } from "./log";
 
 /** What a client keeps of a 201. */

@@ -1,12 +1,12 @@
 /** An outsider's view of the public log, for tests: everything through its public paths alone. */
-import { base64Encode, bytesEqual } from "#lib/domain/bytes";
-import { checkLog, type LogCheck } from "#lib/domain/check-log";
-import { verifyCheckpoint } from "#lib/domain/checkpoint";
-import { decodeEntryBundle } from "#lib/domain/entry-bundle";
-import { verifyConsistency } from "#lib/domain/merkle";
-import type { VerifierKey } from "#lib/domain/signed-note";
-import { encodeTilePath, tileWidth } from "#lib/domain/tile-path";
-import { proveConsistency, rootAtSize, type TileReader } from "#lib/domain/tile-proofs";
+import { base64Encode, bytesEqual } from "#lib/core/encoding/bytes";
+import { checkLog, type LogCheck } from "#lib/core/tlog/check-log";
+import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { decodeEntryBundle } from "#lib/core/tlog/entry-bundle";
+import { verifyConsistency } from "#lib/core/tlog/merkle";
+import type { VerifierKey } from "#lib/core/tlog/signed-note";
+import { encodeTilePath, tileWidth } from "#lib/core/tlog/tile-path";
+import { proveConsistency, rootAtSize, type TileReader } from "#lib/core/tlog/tile-proofs";
 
 export type FetchLog = (path: string) => Promise<{ status: number; bytes: Uint8Array }>;
 

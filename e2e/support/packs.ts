@@ -1,12 +1,12 @@
 /** Evidence packs taken apart and put together again, as somebody would who wants one to say something else. */
 import { createZipWriter } from "#lib/attestations/zip-writer";
-import { utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { readPackEntry } from "#lib/domain/pack-entries";
-import { encodePackJson, filesIn, numberedFile, packFiles } from "#lib/domain/pack-files";
-import { describePack, encodeManifest } from "#lib/domain/pack-manifest";
-import { renderPackReport } from "#lib/domain/pack-report";
-import { readZip } from "#lib/domain/zip";
+import { utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { readZip } from "#lib/core/encoding/zip";
+import { readPackEntry } from "#lib/core/pack/pack-entries";
+import { encodePackJson, filesIn, numberedFile, packFiles } from "#lib/core/pack/pack-files";
+import { describePack, encodeManifest } from "#lib/core/pack/pack-manifest";
+import { renderPackReport } from "#lib/core/pack/pack-report";
 import { nodeIo } from "#lib/verifier/node-io";
 
 export type PackedFiles = Map<string, Uint8Array>;

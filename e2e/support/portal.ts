@@ -1,9 +1,9 @@
 /** People for the portal's tests: signed in without mail. */
 import type { AccountsContext } from "#lib/accounts/context";
 import { ensureMemberships } from "#lib/accounts/members";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import { users } from "#lib/db/schema";
-import { uuidV7 } from "#lib/domain/ids";
-import type { MemberPrincipal, UserPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
 
 /** A person of the address; `organizationId`: where they act, by default in the organization that is their own. */
 export async function signInPerson(

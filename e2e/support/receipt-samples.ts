@@ -2,9 +2,9 @@
  * For tests and the golden receipts: one receipt of every kind, made by the whole service through its API. The
  * human_authorization carries a real Groth16 proof of the local stand-in.
  */
-import { base64Encode } from "#lib/domain/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signedRequest } from "#lib/domain/signed-request";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { signedRequest } from "#lib/core/statement/signed-request";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import type { TestApp } from "./app";
 import { ask } from "./authorizations";

@@ -5,10 +5,10 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type App, buildApp } from "#lib/app/app";
-import { appSlot } from "#lib/app/app-slot";
-import { serveDirectly } from "#lib/app/serve";
 import { parseEnv } from "#lib/env";
+import { type App, buildApp } from "#lib/runtime/app";
+import { serveDirectly } from "#lib/runtime/server/node-http";
+import { appSlot } from "#lib/runtime/singleton";
 
 const slots = globalThis as { [appSlot]?: Promise<App> };
 slots[appSlot] = Promise.resolve(await buildApp(parseEnv(JSON.parse(process.argv[2] ?? "{}"))));

@@ -2,17 +2,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { parseAddCheckpoint } from "#lib/domain/add-checkpoint";
-import { bytesEqual } from "#lib/domain/bytes";
-import { verifyCheckpoint } from "#lib/domain/checkpoint";
-import { cosignCheckpoint } from "#lib/domain/cosignature";
-import { verifyConsistency } from "#lib/domain/merkle";
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import { parseAddCheckpoint } from "#lib/core/tlog/add-checkpoint";
+import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { cosignCheckpoint } from "#lib/core/tlog/cosignature";
+import { verifyConsistency } from "#lib/core/tlog/merkle";
 import {
   encodeSignatureLine,
   encodeVerifierKey,
   makeVerifierKey,
   type VerifierKey,
-} from "#lib/domain/signed-note";
+} from "#lib/core/tlog/signed-note";
 import type { Signer } from "#lib/signing/signer";
 
 export interface TestWitness {

@@ -1,7 +1,7 @@
 /** For tests only: the stand-in behind a fetch of its own, and IDKit's real WASM talking to it. */
 import { readFileSync } from "node:fs";
 import { deviceLegacy, IDKit, proofOfHuman } from "@worldcoin/idkit";
-import type { LocalWorldId } from "#lib/stand-in/world-id";
+import type { LocalWorldId } from "#lib/emulators/world-id";
 
 export const testBaseUrl = "http://localhost:4599";
 export const testRpKey = "11".repeat(32);

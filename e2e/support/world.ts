@@ -2,8 +2,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { WorldIdStart } from "#lib/contract/approval-view";
-import { publicInputsV4 } from "#lib/domain/check-world-proof";
-import { hashSignal, type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
+import { publicInputsV4 } from "#lib/core/world-id/check-world-proof";
+import { hashSignal, type WorldProofV4, wordHex } from "#lib/core/world-id/world-id-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 
 const trapdoor = makeTrapdoorKey(15);

@@ -1,11 +1,11 @@
 /** Groups of approvers, and the one that is notified if a request names nobody. */
 
 import { and, eq, inArray, isNotNull, isNull, ne } from "drizzle-orm";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers } from "#lib/db/schema";
-import { uuidV7 } from "#lib/domain/ids";
-import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
+import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { requireFreeName } from "./approvers";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";

@@ -4,9 +4,9 @@
  */
 
 import { and, eq, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
+import { isUuid } from "#lib/core/encoding/uuid";
 import { approvers, organizations } from "#lib/db/schema";
-import { isUuid } from "#lib/domain/uuid";
-import { makeToken, readToken } from "#lib/door/link-token";
+import { makeToken, readToken } from "#lib/http/link-token";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { personNotFound } from "./members";

@@ -4,11 +4,11 @@
  */
 
 import { and, asc, count, eq, isNotNull, ne, sql } from "drizzle-orm";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers, requestApprovers } from "#lib/db/schema";
-import { uuidV7 } from "#lib/domain/ids";
-import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError, fieldError } from "#lib/errors";
+import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { approverUrl, confirmationDays } from "./approver-links";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";

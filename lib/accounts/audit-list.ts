@@ -2,12 +2,12 @@
 
 import { and, desc, eq, inArray, lt } from "drizzle-orm";
 import type { AuditFilters } from "#lib/contract/portal-audit";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { isUuid } from "#lib/core/encoding/uuid";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, auditEvents } from "#lib/db/schema";
-import { isJsonObject } from "#lib/domain/canonical-json";
-import { isUuid } from "#lib/domain/uuid";
-import { cutPage, type PageQuery } from "#lib/door/pages";
-import type { MemberPrincipal } from "#lib/door/principal";
+import { cutPage, type PageQuery } from "#lib/http/cursor";
+import type { MemberPrincipal } from "#lib/http/principal";
 import type { AccountsContext } from "./context";
 import { requireRole } from "./members";
 

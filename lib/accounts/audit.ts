@@ -3,11 +3,11 @@
  * it has one.
  */
 
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { auditEvents } from "#lib/db/schema";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { uuidV7 } from "#lib/domain/ids";
-import type { Actor } from "#lib/door/principal";
+import type { Actor } from "#lib/http/principal";
 import type { AccountsContext } from "./context";
 
 export interface AuditEvent {

@@ -1,6 +1,6 @@
 /** Guarantee: a token is found where it was published, and nowhere else; silence is no answer; nobody inside is asked. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Resolve } from "#lib/door/guarded-request";
+import type { Resolve } from "#lib/net/guarded-request";
 import { type DomainWorld, startDomainWorld } from "#support/domain-world";
 import { domainProbe, fetchProofFile, fileUrl, lookForProof, proofLine, recordName } from "./domain-proof";
 

@@ -3,7 +3,7 @@
  * server that gives no answer shows neither that it does nor that it doesn't.
  */
 import { Resolver } from "node:dns/promises";
-import { type GuardedAnswer, type GuardedRequest, requestGuarded } from "#lib/door/guarded-request";
+import { type GuardedAnswer, type GuardedRequest, requestGuarded } from "#lib/net/guarded-request";
 
 /** How this process asks the outside world about a domain; tests have name servers of their own. */
 export interface DomainProbe {

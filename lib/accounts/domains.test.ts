@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
 import { memberships } from "#lib/db/schema";
-import type { MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { deleteOrganization } from "#lib/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";

@@ -1,12 +1,12 @@
 /** The domains of an organization: added, proven, checked again and removed. Members see them, owners change them. */
 
 import { and, asc, count, eq, isNotNull, lte } from "drizzle-orm";
+import { hexEncode } from "#lib/core/encoding/bytes";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import { organizationDomains } from "#lib/db/schema";
-import { hexEncode } from "#lib/domain/bytes";
-import { uuidV7 } from "#lib/domain/ids";
-import { enforceLimit } from "#lib/door/limits";
-import { type Actor, actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
+import { enforceLimit } from "#lib/http/limits";
+import { type Actor, actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { parseDomainName, toUnicode } from "./domain-name";

@@ -4,12 +4,12 @@
  */
 
 import { and, count, desc, eq, gt, isNull, sql } from "drizzle-orm";
+import { base64UrlEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
-import { base64UrlEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { uuidV7 } from "#lib/domain/ids";
-import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/door/principal";
 import { AppError, fieldError } from "#lib/errors";
+import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/http/principal";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";

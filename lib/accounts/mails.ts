@@ -1,6 +1,6 @@
 /** The mails of the portal: sign-in links, invitations, and what the service did by itself. */
-import { escapeHtml } from "#lib/domain/escape-html";
-import { toUnlinkedText } from "#lib/domain/unlinked-text";
+import { escapeHtml } from "#lib/core/text/escape-html";
+import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import type { Mail } from "#lib/mail/mailer";
 
 /** Words that aren't ours, below a line that says whose. */

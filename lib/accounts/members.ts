@@ -6,8 +6,8 @@
 import { and, asc, eq, isNull } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
-import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/http/principal";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { findOrCreateOrganization } from "./organizations";

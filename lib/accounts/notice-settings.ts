@@ -1,10 +1,10 @@
 /** Which e-mails each person wants, for each organization that they belong to or are an approver of. */
 
 import { and, eq, isNull } from "drizzle-orm";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import { approvers, organizations } from "#lib/db/schema";
-import { uuidV7 } from "#lib/domain/ids";
-import type { UserPrincipal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
+import type { UserPrincipal } from "#lib/http/principal";
 import type { AccountsContext } from "./context";
 import { listMemberships, personNotFound } from "./members";
 

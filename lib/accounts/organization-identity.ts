@@ -1,10 +1,10 @@
 /** An organization as approvers see it: what it calls itself, and which domains it has proven. */
 
 import { and, asc, eq, isNotNull } from "drizzle-orm";
+import type { VerifiedDomain } from "#lib/core/approval/requested-by";
+import { deriveMark, type OrganizationMark } from "#lib/core/text/organization-logo";
 import type { Executor } from "#lib/db/client";
 import { organizationDomains, organizations } from "#lib/db/schema";
-import { deriveMark, type OrganizationMark } from "#lib/domain/organization-mark";
-import type { VerifiedDomain } from "#lib/domain/requested-by";
 import { toUnicode } from "./domain-name";
 
 export interface OrganizationIdentity {

@@ -1,9 +1,9 @@
 /** Organizations own everything; a person has one from the first contact, by API or by login. */
 
 import { eq } from "drizzle-orm";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
-import { uuidV7 } from "#lib/domain/ids";
 import type { AccountsContext } from "./context";
 
 /**

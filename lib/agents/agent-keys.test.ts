@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KeyHistoryEntry } from "#lib/contract/identity";
-import { base64Encode } from "#lib/domain/bytes";
+import { base64Encode } from "#lib/core/encoding/bytes";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";

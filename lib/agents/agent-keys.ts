@@ -4,11 +4,11 @@ import { and, count, desc, eq, gte, isNull, lt } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import type { IdentityResponse, KeyHistoryEntry, KeyHistoryResponse } from "#lib/contract/identity";
 import { isCalendarTime } from "#lib/contract/primitives";
+import { base64Encode } from "#lib/core/encoding/bytes";
 import type { Database, Executor } from "#lib/db/client";
 import { agentKeys } from "#lib/db/schema";
-import { base64Encode } from "#lib/domain/bytes";
-import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
 import { AppError } from "#lib/errors";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
 import { secondsToMidnight, utcDay } from "#lib/keys/api-keys";
 import { agentNotFound, findAgent } from "./agents";
 

@@ -3,11 +3,11 @@
 import { and, eq, getTableColumns, inArray, isNull, sql } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import { agentSlug } from "#lib/contract/primitives";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import { uuidV7 } from "#lib/core/encoding/ids";
+import type { ActionPredicate } from "#lib/core/statement/statement";
 import type { Database, Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
-import { base64Encode } from "#lib/domain/bytes";
-import { uuidV7 } from "#lib/domain/ids";
-import type { ActionPredicate } from "#lib/domain/statement";
 import { AppError, fieldError } from "#lib/errors";
 
 export function slugKey(slug: string): string {

@@ -2,9 +2,9 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { base64Encode, sha256 } from "#lib/domain/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signedRequest } from "#lib/domain/signed-request";
+import { base64Encode, sha256 } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { signedRequest } from "#lib/core/statement/signed-request";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 

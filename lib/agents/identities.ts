@@ -10,16 +10,23 @@ import type {
   registerBody,
   updateIdentityBody,
 } from "#lib/contract/identity";
+import {
+  base64Decode,
+  base64Encode,
+  bytesEqual,
+  hexEncode,
+  sha256,
+  utf8Encode,
+} from "#lib/core/encoding/bytes";
+import { possessionText } from "#lib/core/keys/agent-key";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
+import { encodePublicKeyPem, parsePublicKey } from "#lib/core/keys/ed25519-key";
+import { buildToolManifest, toolsOfManifest } from "#lib/core/statement/identity-checks";
+import { parseCanonical } from "#lib/core/statement/statement";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
-import { possessionText } from "#lib/domain/agent-key";
-import { base64Decode, base64Encode, bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { encodePublicKeyPem, parsePublicKey } from "#lib/domain/ed25519-key";
-import { buildToolManifest, toolsOfManifest } from "#lib/domain/identity-checks";
-import { parseCanonical } from "#lib/domain/statement";
-import { actorOf, type Principal } from "#lib/door/principal";
 import { fieldError } from "#lib/errors";
+import { actorOf, type Principal } from "#lib/http/principal";
 import { type NewestKeys, readNewestKeys, replaceKey } from "./agent-keys";
 import {
   agentNotFound,

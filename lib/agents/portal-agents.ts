@@ -5,10 +5,10 @@ import type { z } from "zod";
 import type { AccountsContext } from "#lib/accounts/context";
 import { requireRole } from "#lib/accounts/members";
 import type { registerBody, updateIdentityBody } from "#lib/contract/identity";
+import { toolsOfManifest } from "#lib/core/statement/identity-checks";
 import { agents, attestations } from "#lib/db/schema";
-import { toolsOfManifest } from "#lib/domain/identity-checks";
-import { cutPage, type PageQuery } from "#lib/door/pages";
-import type { MemberPrincipal } from "#lib/door/principal";
+import { cutPage, type PageQuery } from "#lib/http/cursor";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { agentNotFound, type FoundAgent, findAgent, keyStatusOf } from "./agents";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 

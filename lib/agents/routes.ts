@@ -1,7 +1,7 @@
 /** Runs the operations of lib/contract/operations-agents.ts. */
 import type { AccountsContext } from "#lib/accounts/context";
 import type { agentsOperations as specs } from "#lib/contract/operations-agents";
-import { type Params, type Runs, requirePrincipal } from "#lib/door/route";
+import { type Params, type Runs, requirePrincipal } from "#lib/http/route";
 import { listAgentKeys } from "./agent-keys";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 

@@ -2,8 +2,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { base64Encode, hexDecode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
+import { base64Encode, hexDecode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 

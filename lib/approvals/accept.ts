@@ -2,19 +2,19 @@
 
 import { and, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
-import { authorizationRequests } from "#lib/db/schema";
 import {
   type Approval,
   assembleAuthorization,
   authorizationSigningBytes,
   bindRequest,
   buildAuthorization,
-} from "#lib/domain/approval";
-import { base64Encode } from "#lib/domain/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { uuidV7 } from "#lib/domain/ids";
-import type { Actor } from "#lib/door/principal";
+} from "#lib/core/approval/approval";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { uuidV7 } from "#lib/core/encoding/ids";
+import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import type { Actor } from "#lib/http/principal";
 import type { Context } from "./context";
 import { decide, findOpen } from "./decide";
 import { wakeupName } from "./read";

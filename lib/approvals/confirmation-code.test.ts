@@ -1,6 +1,6 @@
 /** Number matching: whoever has nothing but the link decides nothing, and who guesses ends the request. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { confirmationCode } from "#lib/domain/approval";
+import { confirmationCode } from "#lib/core/approval/approval";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage, makeResult } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";

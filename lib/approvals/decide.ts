@@ -1,11 +1,11 @@
 /** Decisions: each is one atomic change of state, a signed statement and a leaf of the log. */
 
-import { buildDecisionStatement, type Decision } from "#lib/domain/approval-decision";
-import { hexEncode, sha256 } from "#lib/domain/bytes";
-import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/door/principal";
+import { buildDecisionStatement, type Decision } from "#lib/core/approval/approval-decision";
+import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
-import { sealStatement } from "#lib/log/seal";
-import { submitSigned } from "#lib/log/submit-signed";
+import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
+import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import { submitSigned } from "#lib/log/sequencer/submit-signed";
 import { requireCode } from "./confirmation-code";
 import type { Context } from "./context";
 import { wakeupName } from "./read";

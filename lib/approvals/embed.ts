@@ -5,20 +5,20 @@
 
 import { eq } from "drizzle-orm";
 import type { AttestBody } from "#lib/contract/attest";
-import { authorizationRequests } from "#lib/db/schema";
-import { isSameAgentKey } from "#lib/domain/approval-key";
-import { utf8Decode } from "#lib/domain/bytes";
+import { isSameAgentKey } from "#lib/core/approval/approval-key";
+import { utf8Decode } from "#lib/core/encoding/bytes";
 import {
   canonicalBytes,
   canonicalHash,
   canonicalJson,
   isJsonObject,
   type JsonObject,
-} from "#lib/domain/canonical-json";
-import { weakestLevel } from "#lib/domain/claim-checks";
-import type { HumanApproval } from "#lib/domain/statement";
-import { type KeyPrincipal, mayReach } from "#lib/door/principal";
+} from "#lib/core/encoding/canonical-json";
+import { weakestLevel } from "#lib/core/statement/claim-checks";
+import type { HumanApproval } from "#lib/core/statement/statement";
+import { authorizationRequests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
+import { type KeyPrincipal, mayReach } from "#lib/http/principal";
 import type { Context } from "./context";
 
 export interface PreparedApproval {

@@ -4,8 +4,8 @@
  */
 import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
 import { approvers, authorizationRequests, memberships, requestApprovers } from "#lib/db/schema";
-import type { PageQuery } from "#lib/door/pages";
-import type { UserPrincipal } from "#lib/door/principal";
+import type { PageQuery } from "#lib/http/cursor";
+import type { UserPrincipal } from "#lib/http/principal";
 import type { Context } from "./context";
 import { approvalUrl } from "./link";
 import { findTestRequests } from "./portal-authorizations";

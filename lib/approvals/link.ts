@@ -1,6 +1,6 @@
 /** The link by which a human decides: `{base}/approve/<request id>.<HMAC>`. */
 
-import { makeToken, readToken } from "#lib/door/link-token";
+import { makeToken, readToken } from "#lib/http/link-token";
 import type { Context } from "./context";
 
 export function approvalUrl({ secrets, settings }: Context, requestId: string): string {

@@ -4,7 +4,7 @@ import { and, eq, inArray } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { AuthorizationState } from "#lib/contract/authorize";
 import { apiKeys, authorizationRequests } from "#lib/db/schema";
-import { isOwnerOf, type MemberPrincipal } from "#lib/door/principal";
+import { isOwnerOf, type MemberPrincipal } from "#lib/http/principal";
 import { isTestKey } from "#lib/keys/test-keys";
 import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";

@@ -7,9 +7,14 @@
 import type { IdkitResult } from "#lib/contract/world-id";
 import { pickProof } from "#lib/contract/world-id";
 import { explainPortalCode } from "#lib/contract/world-id-codes";
-import { type Anchor, type ApprovalBinding, type ApprovalCheckName, bindRequest } from "#lib/domain/approval";
-import { reasons } from "#lib/domain/reasons";
-import { isCredentialCurrent, type WorldProof } from "#lib/domain/world-id-proof";
+import {
+  type Anchor,
+  type ApprovalBinding,
+  type ApprovalCheckName,
+  bindRequest,
+} from "#lib/core/approval/approval";
+import { reasons } from "#lib/core/statement/reasons";
+import { isCredentialCurrent, type WorldProof } from "#lib/core/world-id/world-id-proof";
 import { AppError } from "#lib/errors";
 import { type Share, shareOf } from "#lib/workers/fair-share";
 import { type ProvenApproval, refused, requireSameVersion } from "./accept";
@@ -43,7 +48,7 @@ export async function pickNamedProof(
   if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
   if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
   // The curve is loaded with the first proof: few starts are followed by one at once.
-  const { isWellFormed } = await import("#lib/domain/check-world-proof");
+  const { isWellFormed } = await import("#lib/core/world-id/check-world-proof");
   if (!isWellFormed(proof)) throw refused(reasons.malformed_proof);
   return proof;
 }

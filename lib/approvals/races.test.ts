@@ -1,7 +1,7 @@
 /** Approve, deny, cancel, expire and attest in any order and at once: one outcome, used once. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { wordHex } from "#lib/domain/world-id-proof";
+import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, provenBy } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";

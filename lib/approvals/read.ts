@@ -12,10 +12,10 @@ import {
   wrongCodesGuidance,
 } from "#lib/contract/authorize";
 import { isCalendarTime } from "#lib/contract/primitives";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { agents, authorizationRequests } from "#lib/db/schema";
-import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
-import { isOwnerOf, mayReach, type Principal } from "#lib/door/principal";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
+import { isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
 import { codeOf } from "./confirmation-code";
 import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed";

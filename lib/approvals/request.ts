@@ -4,22 +4,22 @@ import { recordAudit } from "#lib/accounts/audit";
 import { lockOrganization } from "#lib/accounts/organizations";
 import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/agents/agents";
 import type { AuthorizeBody, AuthorizeResponse } from "#lib/contract/authorize";
-import type { Executor } from "#lib/db/client";
-import { authorizationRequests } from "#lib/db/schema";
 import {
   type ApprovalRequest,
   type AuthorizationVersion,
   contextHash,
   requestHash,
-} from "#lib/domain/approval";
-import { base64Encode, hexDecode, sha256 } from "#lib/domain/bytes";
-import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
-import { authorizationRequestId } from "#lib/domain/ids";
-import { completeIdempotent } from "#lib/door/idempotency";
-import type { IdempotencyHold } from "#lib/door/idempotency-leases";
-import { actorOf, type KeyPrincipal } from "#lib/door/principal";
-import { requireReceiver } from "#lib/door/receiver-url";
+} from "#lib/core/approval/approval";
+import { base64Encode, hexDecode, sha256 } from "#lib/core/encoding/bytes";
+import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { authorizationRequestId } from "#lib/core/encoding/ids";
+import type { Executor } from "#lib/db/client";
+import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { completeIdempotent } from "#lib/http/idempotency";
+import type { IdempotencyHold } from "#lib/http/idempotency-leases";
+import { actorOf, type KeyPrincipal } from "#lib/http/principal";
+import { requireReceiver } from "#lib/net/receiver-url";
 import { codeOf, secretCode } from "./confirmation-code";
 import type { Context } from "./context";
 import { approvalUrl } from "./link";

@@ -1,7 +1,7 @@
 /** Guarantee: a request hashes who asks as it is at that moment, and shows that and nothing newer, to its end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findDifferences } from "#components/approve/check-shown";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { updateOrganization } from "#lib/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";

@@ -3,10 +3,10 @@
 import { sql } from "drizzle-orm";
 import { readIdentity } from "#lib/accounts/organization-identity";
 import type { FoundAgent } from "#lib/agents/agents";
+import type { ShownNames } from "#lib/core/approval/approval";
+import { type AgentPast, countedUpTo, type RequestedBy } from "#lib/core/approval/requested-by";
 import { type Executor, rowsOf } from "#lib/db/client";
-import type { ShownNames } from "#lib/domain/approval";
-import { type AgentPast, countedUpTo, type RequestedBy } from "#lib/domain/requested-by";
-import type { KeyPrincipal } from "#lib/door/principal";
+import type { KeyPrincipal } from "#lib/http/principal";
 
 /** Each count walks one index and ends at the bound, however long the agent's record is. */
 const countAtMost = (rows: ReturnType<typeof sql>) =>

@@ -4,9 +4,9 @@
  */
 
 import { AppError } from "#lib/errors";
-import { createDueWork, type DueWork } from "#lib/workers/due-work";
+import { createDueWork, type DueWork } from "#lib/jobs/due-work";
+import { startRounds } from "#lib/jobs/interval";
 import { shareOf } from "#lib/workers/fair-share";
-import { startRounds } from "#lib/workers/rounds";
 import type { Context } from "./context";
 import { claimSubmission, type DueSubmission, findDue } from "./store-submissions";
 import { attemptSubmission } from "./submissions";

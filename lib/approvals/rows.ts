@@ -5,13 +5,13 @@
  */
 import { and, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
 import type { PreviouslyDenied } from "#lib/contract/authorize";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
+import type { RequestedBy } from "#lib/core/approval/requested-by";
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import { authorizationRequestIdPattern } from "#lib/core/encoding/ids";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { type Database, type Executor, rowsOf } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
-import type { ApprovalRequest } from "#lib/domain/approval";
-import { utf8Decode } from "#lib/domain/bytes";
-import { authorizationRequestIdPattern } from "#lib/domain/ids";
-import type { RequestedBy } from "#lib/domain/requested-by";
-import type { WorldEnvironment } from "#lib/domain/world-id-keys";
 import { AppError } from "#lib/errors";
 
 export const authorizationNotFound = () =>

@@ -5,12 +5,12 @@
 import { bn254 } from "@noble/curves/bn254.js";
 import { sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { deleteExpired } from "#lib/app/housekeeping";
 import type { WorldIdStart } from "#lib/contract/approval-view";
+import type { WorldProof } from "#lib/core/world-id/world-id-proof";
+import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { approvalSubmissions } from "#lib/db/schema";
-import type { WorldProof } from "#lib/domain/world-id-proof";
-import { wordHex } from "#lib/domain/world-id-proof";
 import { AppError } from "#lib/errors";
+import { deleteExpired } from "#lib/runtime/housekeeping";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import { shareOf } from "#lib/workers/fair-share";
 import type { ZkPool } from "#lib/workers/zk-worker-pool";

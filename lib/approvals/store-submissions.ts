@@ -4,9 +4,9 @@
  */
 
 import { and, count, eq, lte, notInArray, type SQL, sql } from "drizzle-orm";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { approvalSubmissions, authorizationRequests } from "#lib/db/schema";
-import { uuidV7 } from "#lib/domain/ids";
 import { AppError } from "#lib/errors";
 import { refused } from "./accept";
 import type { Context } from "./context";

@@ -5,13 +5,13 @@
 
 import { and, asc, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import type { Approval } from "#lib/core/approval/approval";
+import type { Decision } from "#lib/core/approval/approval-decision";
 import type { Executor } from "#lib/db/client";
 import { approvals, authorizationRequests } from "#lib/db/schema";
-import type { Approval } from "#lib/domain/approval";
-import type { Decision } from "#lib/domain/approval-decision";
-import type { Actor } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import type { LogItem, LogItemKind, Placed } from "#lib/log/item";
+import type { Actor } from "#lib/http/principal";
+import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
 import type { Context } from "./context";
 import { isOpen } from "./rows";
 

@@ -5,10 +5,10 @@
 
 import { proofStored } from "#lib/contract/approval-view";
 import { type IdkitResult, idkitResultSchema } from "#lib/contract/world-id";
+import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { approvalSubmissions } from "#lib/db/schema";
-import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
-import { toAppError } from "#lib/door/problem";
 import { AppError } from "#lib/errors";
+import { toAppError } from "#lib/http/problem";
 import { acceptApproval } from "./accept";
 import type { Context } from "./context";
 import { findOpen } from "./decide";

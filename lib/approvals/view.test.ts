@@ -1,6 +1,6 @@
 /** What the approval link shows, to whom, and that neither opening it nor anything else gives it away. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bindRequest, confirmationCode, contextHash } from "#lib/domain/approval";
+import { bindRequest, confirmationCode, contextHash } from "#lib/core/approval/approval";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask, fromPage } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";

@@ -2,12 +2,12 @@
 
 import { and, desc, eq } from "drizzle-orm";
 import { type ApprovalView, maxWrongCodes } from "#lib/contract/approval-view";
+import { type ApprovalRequest, bindRequest, type HumanAuthorization } from "#lib/core/approval/approval";
+import { base64Decode, utf8Decode } from "#lib/core/encoding/bytes";
+import { publicUrl } from "#lib/core/statement/addresses";
+import type { ProtocolVersion } from "#lib/core/world-id/world-id-proof";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, attestations } from "#lib/db/schema";
-import { publicUrl } from "#lib/domain/addresses";
-import { type ApprovalRequest, bindRequest, type HumanAuthorization } from "#lib/domain/approval";
-import { base64Decode, utf8Decode } from "#lib/domain/bytes";
-import type { ProtocolVersion } from "#lib/domain/world-id-proof";
 import { codeOf } from "./confirmation-code";
 import type { Context } from "./context";
 import { readApprovalToken } from "./link";

@@ -6,10 +6,10 @@
 
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import type { WorldIdStart } from "#lib/contract/approval-view";
+import { bindRequest } from "#lib/core/approval/approval";
+import type { ProtocolVersion, RequiredLevel } from "#lib/core/world-id/world-id-proof";
 import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
-import { bindRequest } from "#lib/domain/approval";
-import type { ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
 import type { Context } from "./context";
 import { findDecidable } from "./decide";
 import { parseRequest } from "./rows";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/contract/approval-view";
-import { wordHex } from "#lib/domain/world-id-proof";
+import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { AppError } from "#lib/errors";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";

@@ -2,10 +2,12 @@
  * The last checks of attestations, under the head's lock, by what the database holds now: caller, replay, slug,
  * registration, authorization, daily limit. `store_attestations` makes them too, but refuses the batch as a whole.
  */
-import { and, eq, inArray, isNull, or, sql } from "drizzle-orm";
+import { and, eq, inArray, or, sql } from "drizzle-orm";
 import { claimAgents, describeRegistered, lockAgents, slugKey, slugTaken } from "#lib/agents/agents";
 import { authorizationAlreadyUsed } from "#lib/approvals/embed";
 import { isUsable } from "#lib/approvals/rows";
+import { hexEncode } from "#lib/core/encoding/bytes";
+import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,
@@ -16,13 +18,11 @@ import {
   idempotencyKeys,
   organizations,
 } from "#lib/db/schema";
-import { together } from "#lib/db/together";
-import { hexEncode } from "#lib/domain/bytes";
-import { canonicalJson } from "#lib/domain/canonical-json";
-import { isReserved, takenOver } from "#lib/door/idempotency";
+import { together } from "#lib/db/settle-all";
 import { AppError, fieldError } from "#lib/errors";
+import { isReserved, takenOver } from "#lib/http/idempotency";
 import { invalidApiKey, isLiveKey, keyLookUpFailed, secondsToMidnight } from "#lib/keys/api-keys";
-import { Outdated } from "#lib/log/item";
+import { Outdated } from "#lib/log/sequencer/item";
 import {
   type AttestationItem,
   agentSignatureHash,

@@ -1,7 +1,7 @@
 /** GET /v1/verify/:id/anchors: hashes and other people's signatures, so private attestations have it for everyone too. */
 import type { Context } from "#lib/approvals/context";
 import type { AnchorsResponse } from "#lib/contract/time";
-import { base64Encode, hexEncode } from "#lib/domain/bytes";
+import { base64Encode, hexEncode } from "#lib/core/encoding/bytes";
 import { describeAnchor, proveEntry, proveTime, readWithTime } from "./stored-receipt";
 
 export async function readAnchors(context: Context, id: string): Promise<AnchorsResponse> {

@@ -1,7 +1,7 @@
 /** The answer to the caller of POST /v1/attest, once the place in the log is known. */
 import type { AttestResponse } from "#lib/contract/attest";
-import { hexEncode, utf8Decode } from "#lib/domain/bytes";
-import type { Placed } from "#lib/log/item";
+import { hexEncode, utf8Decode } from "#lib/core/encoding/bytes";
+import type { Placed } from "#lib/log/sequencer/item";
 import { type AttestationItem, predicateJudgedAt, slugOf } from "./item";
 import { describeAttestation } from "./view";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { attestationChecks } from "#lib/domain/verify";
+import { attestationChecks } from "#lib/core/statement/verify";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 

@@ -1,8 +1,8 @@
 /** Verdicts on a report: its signature, code, tools and human approval, each true, false or not compared. */
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { signedRequest } from "#lib/domain/signed-request";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { signedRequest } from "#lib/core/statement/signed-request";
 import { startTestApp, type TestApp } from "#support/app";
 import { attestBody } from "#support/attest-body";
 import { databaseKinds } from "#support/databases";

@@ -2,10 +2,10 @@
 
 import { eq } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";
+import { summarizePublicProof } from "#lib/core/presentation/presentation-verify";
+import { fail, firstFailure, pass } from "#lib/core/statement/outcome";
+import type { CostlyChecks } from "#lib/core/statement/receipt";
 import { signingKeys } from "#lib/db/schema";
-import { fail, firstFailure, pass } from "#lib/domain/outcome";
-import { summarizePublicProof } from "#lib/domain/presentation-verify";
-import type { CostlyChecks } from "#lib/domain/receipt";
 import type { Share } from "#lib/workers/fair-share";
 
 /** `isPayloadShown`: to the reader of the verdict; the service has it either way. `share`: whose checks these are. */

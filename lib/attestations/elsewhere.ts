@@ -1,7 +1,7 @@
 /** Attestations of another log of the list: whoever asks here is sent to the service whose number the id has. */
 import type { Context } from "#lib/approvals/context";
-import type { Call, Reply } from "#lib/door/route";
 import { AppError } from "#lib/errors";
+import type { Call, Reply } from "#lib/http/route";
 
 /**
  * `read`, or a redirect where this service has no such attestation and the id names another one. There the number is its

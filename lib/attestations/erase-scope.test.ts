@@ -6,7 +6,7 @@ import type { Context } from "#lib/approvals/context";
 import { operations } from "#lib/contract/operations";
 import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import { memberships } from "#lib/db/schema";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { makeApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { changeRole, removeMember } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";

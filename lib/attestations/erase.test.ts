@@ -1,6 +1,6 @@
 /** Erasing content: no table keeps it in any form, and the log entry is still proven. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { fromPage, makeResult } from "#support/authorizations";

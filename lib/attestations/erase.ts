@@ -8,6 +8,9 @@ import { and, eq, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { Context } from "#lib/approvals/context";
 import type { EraseResponse } from "#lib/contract/receipts";
+import { hexEncode, utf8Decode } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { isUuid } from "#lib/core/encoding/uuid";
 import type { Executor } from "#lib/db/client";
 import {
   agentRecords,
@@ -20,11 +23,8 @@ import {
   mailboxMessages,
   webhookMessages,
 } from "#lib/db/schema";
-import { hexEncode, utf8Decode } from "#lib/domain/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { isUuid } from "#lib/domain/uuid";
-import { eraseAnswers } from "#lib/door/idempotency";
-import { actorOf, type Principal } from "#lib/door/principal";
+import { eraseAnswers } from "#lib/http/idempotency";
+import { actorOf, type Principal } from "#lib/http/principal";
 import { attestationNotFound } from "./stored-receipt";
 
 /** Erasing again changes nothing and answers the same. */

@@ -2,11 +2,11 @@
 
 import { and, isNotNull } from "drizzle-orm";
 import type { Context } from "#lib/approvals/context";
+import { hexEncode } from "#lib/core/encoding/bytes";
+import { publicUrl } from "#lib/core/statement/addresses";
+import type { HumanApproval } from "#lib/core/statement/statement";
+import type { Warning } from "#lib/core/statement/warnings";
 import { attestations } from "#lib/db/schema";
-import { publicUrl } from "#lib/domain/addresses";
-import { hexEncode } from "#lib/domain/bytes";
-import type { HumanApproval } from "#lib/domain/statement";
-import type { Warning } from "#lib/domain/warnings";
 import { ofOrganization, readAttestations } from "./list";
 
 export interface ExampleAttestation {

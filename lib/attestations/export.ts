@@ -4,9 +4,9 @@ import { recordAudit } from "#lib/accounts/audit";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { AttestationFilters, ExportFormat } from "#lib/contract/portal-attestations";
-import { base64Encode, utf8Decode } from "#lib/domain/bytes";
-import { encodeCsvLine } from "#lib/domain/csv";
-import { actorOf, type MemberPrincipal } from "#lib/door/principal";
+import { base64Encode, utf8Decode } from "#lib/core/encoding/bytes";
+import { encodeCsvLine } from "#lib/core/encoding/csv";
+import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { describeOwn, type ListedAttestation, ofOrganization, readAttestations } from "./list";
 import { toFilter } from "./own";
 

@@ -5,8 +5,8 @@ import { agentNotFound, findPublicAgent } from "#lib/agents/agents";
 import { describeIdentity } from "#lib/agents/identities";
 import type { Context } from "#lib/approvals/context";
 import type { FeedResponse } from "#lib/contract/identity";
-import { cutPage, type PageQuery } from "#lib/door/pages";
 import { AppError } from "#lib/errors";
+import { cutPage, type PageQuery } from "#lib/http/cursor";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import {
   type AttestationFilter,

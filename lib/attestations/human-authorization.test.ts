@@ -1,7 +1,7 @@
 /** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again on every read. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readApprovalView } from "#lib/approvals/view";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";

@@ -1,8 +1,8 @@
 /** Idempotency-Key on both databases (docs/wire.md, Idempotency). */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { beginIdempotent, completeIdempotent, releaseIdempotent } from "#lib/door/idempotency";
-import { type IdempotencyHold, leaseSeconds } from "#lib/door/idempotency-leases";
+import { beginIdempotent, completeIdempotent, releaseIdempotent } from "#lib/http/idempotency";
+import { type IdempotencyHold, leaseSeconds } from "#lib/http/idempotency-leases";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 

@@ -1,15 +1,15 @@
 /** An attestation on its way into the log: put together, but without a place yet, and so without a signature. */
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
-import { base64Decode, sha256 } from "#lib/domain/bytes";
-import { clientNumberOf } from "#lib/domain/client-number";
-import { type ZkKeyPair, zkKeyId } from "#lib/domain/disclosure";
-import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
-import { type ActionPredicate, buildActionStatement } from "#lib/domain/statement";
-import type { IdempotencyHold } from "#lib/door/idempotency-leases";
-import type { KeyPrincipal } from "#lib/door/principal";
-import { type LogItem, type Place, type Preparation, SigningKeyChanged } from "#lib/log/item";
-import { sealStatement } from "#lib/log/seal";
+import { base64Decode, sha256 } from "#lib/core/encoding/bytes";
+import { type ZkKeyPair, zkKeyId } from "#lib/core/presentation/disclosure";
+import type { ZkCredential, ZkProof } from "#lib/core/presentation/presentation";
+import { clientNumberOf } from "#lib/core/statement/client-number";
+import { type ActionPredicate, buildActionStatement } from "#lib/core/statement/statement";
+import type { IdempotencyHold } from "#lib/http/idempotency-leases";
+import type { KeyPrincipal } from "#lib/http/principal";
+import { type LogItem, type Place, type Preparation, SigningKeyChanged } from "#lib/log/sequencer/item";
+import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { shareOf } from "#lib/workers/fair-share";
 
 /** What it is besides the process that it is in; structured clone can carry it. */

@@ -3,7 +3,7 @@
  * Which certificates are pinned is a setting, so it is the same for as long as this process lives.
  */
 import { createHash } from "node:crypto";
-import { type TimeStampVerdict, verifyTimeStamp } from "#lib/domain/time-stamp";
+import { type TimeStampVerdict, verifyTimeStamp } from "#lib/core/time/time-stamp";
 import { createRecent } from "#lib/workers/recent";
 
 const held = createRecent<TimeStampVerdict>(1_000);

@@ -3,10 +3,10 @@
  * time, shows that nothing was cut off behind it.
  */
 import type { Context } from "#lib/approvals/context";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { type PackFacts, type PackPeriod, readCounted } from "#lib/domain/pack-manifest";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { type PackFacts, type PackPeriod, readCounted } from "#lib/core/pack/pack-manifest";
 import { fieldError } from "#lib/errors";
-import { makeSnapshot, SnapshotTaken } from "#lib/log/agent-heads";
+import { makeSnapshot, SnapshotTaken } from "#lib/log/records/agent-heads";
 import { shareOf } from "#lib/workers/fair-share";
 import type { PackOwner } from "./pack-range";
 import { readAgentRecord } from "./record";

@@ -3,10 +3,10 @@
  * report, manifest and archive fit each other. What only the service can sign is what it cannot make.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { emptyRecord, extendRecord } from "#lib/domain/agent-record";
-import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import { encodePackJson, numberedFile, packFiles } from "#lib/domain/pack-files";
-import type { MemberPrincipal } from "#lib/door/principal";
+import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
+import { encodePackJson, numberedFile, packFiles } from "#lib/core/pack/pack-files";
+import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { nodeIo } from "#lib/verifier/node-io";
 import { runCommand } from "#lib/verifier/run-command";
 import { startTestApp, type TestApp } from "#support/app";

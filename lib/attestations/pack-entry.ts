@@ -1,10 +1,10 @@
 /** One entry of an evidence pack as its file has it: an attestation as the API answers it, or a decision. */
 import type { Context } from "#lib/approvals/context";
 import { assembleHumanAuthorization } from "#lib/approvals/embed";
-import { base64Encode, hexEncode, utf8Decode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { DECISION_FILE_TYPE } from "#lib/domain/pack-entries";
-import type { MemberPrincipal } from "#lib/door/principal";
+import { base64Encode, hexEncode, utf8Decode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { DECISION_FILE_TYPE } from "#lib/core/pack/pack-entries";
+import type { MemberPrincipal } from "#lib/http/principal";
 import type { EntryRow } from "./pack-range";
 import { verifyAttestationById } from "./verify";
 

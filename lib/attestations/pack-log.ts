@@ -1,13 +1,13 @@
 /** The log in an evidence pack: the newest checkpoint of each log that is named, and the proofs that it only grew. */
 import type { Context } from "#lib/approvals/context";
-import { base64Encode } from "#lib/domain/bytes";
-import type { JsonValue } from "#lib/domain/canonical-json";
-import { parseCheckpoint } from "#lib/domain/checkpoint";
-import { findCheckpoints } from "#lib/domain/pack-files";
-import { parseNote } from "#lib/domain/signed-note";
-import { proveConsistency } from "#lib/domain/tile-proofs";
-import { readCheckpoint } from "#lib/log/public-log";
-import { tileReader } from "#lib/log/reader";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
+import { findCheckpoints } from "#lib/core/pack/pack-files";
+import { parseCheckpoint } from "#lib/core/tlog/checkpoint";
+import { parseNote } from "#lib/core/tlog/signed-note";
+import { proveConsistency } from "#lib/core/tlog/tile-proofs";
+import { readCheckpoint } from "#lib/log/publish/public-log";
+import { tileReader } from "#lib/log/publish/reader";
 import { readLogs } from "#lib/signing/log-keys";
 
 /** Null for what a changed row may hold instead; whoever checks the pack finds it. */

@@ -1,6 +1,7 @@
 /** Which entries of an agent's record a period has: numbers without a gap, and the entries just outside that show it. */
+
+import type { PackPeriod } from "#lib/core/pack/pack-manifest";
 import type { Database } from "#lib/db/client";
-import type { PackPeriod } from "#lib/domain/pack-manifest";
 
 export interface PackRange {
   /** Numbers; null if the record begins, or ends, with the period. */

@@ -1,11 +1,11 @@
 /** Evidence packs: what an organization packs holds, and nothing in it can be changed without being found, and named. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { mergeHeads } from "#lib/domain/agent-heads";
-import { concatBytes, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import { encodePackJson, packFiles } from "#lib/domain/pack-files";
-import { encodeZipEnd, encodeZipHeader, type PlacedFile } from "#lib/domain/zip";
-import type { MemberPrincipal } from "#lib/door/principal";
-import { makeSnapshot } from "#lib/log/agent-heads";
+import { concatBytes, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
+import { encodeZipEnd, encodeZipHeader, type PlacedFile } from "#lib/core/encoding/zip";
+import { encodePackJson, packFiles } from "#lib/core/pack/pack-files";
+import { mergeHeads } from "#lib/core/record/agent-heads";
+import type { MemberPrincipal } from "#lib/http/principal";
+import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { checkPack } from "#lib/verifier/check-pack";
 import { nodeIo } from "#lib/verifier/node-io";
 import { runCommand } from "#lib/verifier/run-command";

@@ -7,13 +7,13 @@ import { and, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { Context } from "#lib/approvals/context";
 import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/contract/presentation";
+import { base64UrlEncode } from "#lib/core/encoding/bytes";
+import { DISCLOSURE_HEADER } from "#lib/core/presentation/disclosure";
+import { disclosureMessages } from "#lib/core/presentation/disclosure-messages";
+import type { ZkCredential, ZkProof } from "#lib/core/presentation/presentation";
 import { signingKeys } from "#lib/db/schema";
-import { base64UrlEncode } from "#lib/domain/bytes";
-import { DISCLOSURE_HEADER } from "#lib/domain/disclosure";
-import { disclosureMessages } from "#lib/domain/disclosure-messages";
-import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
-import { actorOf, isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { actorOf, isOwnerOf, type Principal } from "#lib/http/principal";
 import { shareOf } from "#lib/workers/fair-share";
 import { attestationNotFound, readAttestation, type StoredAttestation } from "./stored-receipt";
 

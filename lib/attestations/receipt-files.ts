@@ -3,15 +3,14 @@
  * and the bare signature. A private one is, for everyone but its owner, an id that does not exist.
  */
 import type { Context } from "#lib/approvals/context";
-
-import { BUNDLE_MEDIA_TYPE, computeLogId, encodeBundle } from "#lib/domain/bundle";
-import { type Envelope, encodeEnvelope } from "#lib/domain/dsse";
-import { computeDsseKeyId } from "#lib/domain/ed25519-key";
-import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
-import { encodeTlogProof } from "#lib/domain/tlog-proof";
-import type { Principal } from "#lib/door/principal";
+import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
+import { BUNDLE_MEDIA_TYPE, computeLogId, encodeBundle } from "#lib/core/statement/bundle";
+import { type Envelope, encodeEnvelope } from "#lib/core/statement/dsse";
+import { STATEMENT_MEDIA_TYPE } from "#lib/core/statement/statement";
+import { encodeTlogProof } from "#lib/core/tlog/tlog-proof";
 import { AppError } from "#lib/errors";
-import { readCommitTime } from "#lib/log/reader";
+import type { Principal } from "#lib/http/principal";
+import { readCommitTime } from "#lib/log/publish/reader";
 import {
   attestationNotFound,
   maySee,

@@ -1,9 +1,9 @@
 /** Runs the operations of lib/contract/operations-receipts.ts. */
 import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
-import { readFor, readPublicly } from "#lib/door/read-publicly";
-import { type Runs, requirePrincipal } from "#lib/door/route";
 import { AppError } from "#lib/errors";
+import { readFor, readPublicly } from "#lib/http/read-publicly";
+import { type Runs, requirePrincipal } from "#lib/http/route";
 import { readAnchors } from "./anchors";
 import { orElsewhere } from "./elsewhere";
 import { eraseContent } from "./erase";

@@ -2,11 +2,11 @@
 import { bundleFromJSON } from "@sigstore/bundle";
 import { toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { dispatch } from "#lib/app/operations";
-import { computeLogId } from "#lib/domain/bundle";
-import { base64Decode, utf8Encode } from "#lib/domain/bytes";
-import { computeDsseKeyId, encodePublicKeySpki } from "#lib/domain/ed25519-key";
-import { parseVerifierKey } from "#lib/domain/signed-note";
+import { base64Decode, utf8Encode } from "#lib/core/encoding/bytes";
+import { computeDsseKeyId, encodePublicKeySpki } from "#lib/core/keys/ed25519-key";
+import { computeLogId } from "#lib/core/statement/bundle";
+import { parseVerifierKey } from "#lib/core/tlog/signed-note";
+import { dispatch } from "#lib/runtime/operations";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";

@@ -1,10 +1,10 @@
 /** Every attestation and decision has its number; what is refused or repeated takes none. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordResponse } from "#lib/contract/record";
-import { hexDecode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { walkRecord } from "#lib/domain/record-walk";
-import { checkStoredRecords } from "#lib/log/check-records";
+import { hexDecode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { walkRecord } from "#lib/core/record/record-walk";
+import { checkStoredRecords } from "#lib/log/records/check-records";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";

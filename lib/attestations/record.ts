@@ -2,10 +2,10 @@
 import { agentNotFound, findPublicAgent, isSlug, slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
 import type { RecordEntry, RecordQuery, RecordResponse } from "#lib/contract/record";
-import { publicUrl } from "#lib/domain/addresses";
-import { emptyRecord } from "#lib/domain/agent-record";
-import { hexEncode } from "#lib/domain/bytes";
-import { readRecordSnapshot } from "#lib/log/record-snapshot";
+import { hexEncode } from "#lib/core/encoding/bytes";
+import { emptyRecord } from "#lib/core/record/agent-record";
+import { publicUrl } from "#lib/core/statement/addresses";
+import { readRecordSnapshot } from "#lib/log/records/record-snapshot";
 
 /** The head once for each entry, and alone if the page has none. */
 interface Row {

@@ -3,8 +3,8 @@ import type { Context } from "#lib/approvals/context";
 
 import type { agentsOperations as agentsSpecs } from "#lib/contract/operations-agents";
 import type { attestationsOperations as specs } from "#lib/contract/operations-attestations";
-import { readFor, readPublicly } from "#lib/door/read-publicly";
-import { type Runs, requirePrincipal } from "#lib/door/route";
+import { readFor, readPublicly } from "#lib/http/read-publicly";
+import { type Runs, requirePrincipal } from "#lib/http/route";
 import { attest } from "./attest";
 import { orElsewhere } from "./elsewhere";
 import { readAgentFeed } from "./feed";

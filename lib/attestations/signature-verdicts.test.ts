@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
-import { concatBytes, hexDecode, utf8Encode } from "#lib/domain/bytes";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { concatBytes, hexDecode, utf8Encode } from "#lib/core/encoding/bytes";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
 import { verifySignature } from "#lib/signing/libsodium";
 import { makeSignatureVectors, type SignatureVectors } from "#support/signature-vectors";
 import { listVectors } from "#support/vectors";

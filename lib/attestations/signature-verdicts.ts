@@ -1,5 +1,5 @@
 /**
- * The verdicts of the strict verifier (lib/domain/ed25519.ts), at a sixtieth of its time: libsodium's, for keys that the
+ * The verdicts of the strict verifier (lib/core/keys/ed25519.ts), at a sixtieth of its time: libsodium's, for keys that the
  * strict one finds fit. With such a key, a signature that libsodium accepts is one that the strict verifier accepts: it
  * multiplies by no cofactor, so R is the sum of two points without torsion. What it refuses, the strict one judges.
  *
@@ -7,14 +7,14 @@
  * again: other bytes have another digest and are checked. One that did not hold is not remembered.
  */
 import { hash } from "node:crypto";
-import { concatBytes, hexEncode } from "#lib/domain/bytes";
+import { concatBytes, hexEncode } from "#lib/core/encoding/bytes";
 import {
   PUBLIC_KEY_BYTES,
   SIGNATURE_BYTES,
   type VerifyEd25519,
   verifyEd25519Strict,
   vetPublicKey,
-} from "#lib/domain/ed25519";
+} from "#lib/core/keys/ed25519";
 import { verifySignature } from "#lib/signing/libsodium";
 import { createRecent } from "#lib/workers/recent";
 

@@ -1,7 +1,8 @@
 /** For lists and examples, which run no checklist: what a stored row says, or nothing if nobody signed it. */
+
+import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
+import { type ActionStatement, parseActionStatement } from "#lib/core/statement/statement";
 import type { attestations } from "#lib/db/schema";
-import { bytesEqual, sha256 } from "#lib/domain/bytes";
-import { type ActionStatement, parseActionStatement } from "#lib/domain/statement";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import { verifyAndRemember } from "./signature-verdicts";
 

@@ -3,12 +3,12 @@
  * (drizzle/0007_store_batch.sql), which checks everything that they were made from.
  */
 import { slugKey } from "#lib/agents/agents";
+import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { factsOfStatement, findWarnings, type WarningCode } from "#lib/core/statement/warnings";
 import { type ArrayElement, arrayLiteral } from "#lib/db/array-literal";
-import { base64Decode, base64UrlDecode, hexEncode, utf8Decode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { factsOfStatement, findWarnings, type WarningCode } from "#lib/domain/warnings";
-import type { FunctionCall } from "#lib/log/append";
-import type { LogItemKind, Placed } from "#lib/log/item";
+import type { FunctionCall } from "#lib/log/sequencer/append";
+import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { admitAttestations } from "./admit";
 import { answerOf } from "./answer";
 import {

@@ -2,19 +2,19 @@
 import type { Context } from "#lib/approvals/context";
 import type { LogReceipt } from "#lib/contract/attest";
 import type { AnchorAnswer } from "#lib/contract/time";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import { isUuid } from "#lib/core/encoding/uuid";
+import type { Anchor, TimeEvidence } from "#lib/core/statement/receipt";
+import { parseActionStatement } from "#lib/core/statement/statement";
+import { addNoteSignatures } from "#lib/core/tlog/checkpoint";
+import { parseSignatureLines } from "#lib/core/tlog/signed-note";
+import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
-import { base64Encode } from "#lib/domain/bytes";
-import { addNoteSignatures } from "#lib/domain/checkpoint";
-import type { Anchor, TimeEvidence } from "#lib/domain/receipt";
-import { parseSignatureLines } from "#lib/domain/signed-note";
-import { parseActionStatement } from "#lib/domain/statement";
-import { isUuid } from "#lib/domain/uuid";
-import type { WitnessPolicySettings } from "#lib/domain/witness-policy";
-import { isOwnerOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
-import { readAnchors, selectAnchors } from "#lib/log/anchors";
-import { selectCovering } from "#lib/log/cosigned-checkpoints";
-import { proveStored, selectTiles } from "#lib/log/stored-proof";
+import { isOwnerOf, type Principal } from "#lib/http/principal";
+import { proveStored, selectTiles } from "#lib/log/publish/stored-proof";
+import { readAnchors, selectAnchors } from "#lib/log/time/anchors";
+import { selectCovering } from "#lib/log/witness/cosigned-checkpoints";
 
 export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
 

@@ -1,8 +1,8 @@
 /** Warnings for lists, which run no checklist: of rows whose signature holds, and the filter over them. */
 import { inArray, isNotNull, or, type SQL, sql } from "drizzle-orm";
+import type { ActionStatement } from "#lib/core/statement/statement";
+import { drawWarnings, factsOfStatement, type Warning } from "#lib/core/statement/warnings";
 import { attestations } from "#lib/db/schema";
-import type { ActionStatement } from "#lib/domain/statement";
-import { drawWarnings, factsOfStatement, type Warning } from "#lib/domain/warnings";
 import type { PublishedKey } from "#lib/signing/signing-keys";
 import { parseObject } from "./verify";
 import { isErased } from "./view";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FeedResponse } from "#lib/contract/identity";
-import { warningOf } from "#lib/domain/warnings";
+import { warningOf } from "#lib/core/statement/warnings";
 import { writeAtomFeed, writeJsonFeed } from "./syndication";
 
 const hostile = "<script>alert(1)</script> & \u202e]]> \u0007";

@@ -5,10 +5,10 @@
  */
 import { Feed } from "feed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { countWarnings } from "#lib/domain/count-warnings";
-import { escapeHtml } from "#lib/domain/escape-html";
-import { toUnlinkedText } from "#lib/domain/unlinked-text";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { countWarnings } from "#lib/core/statement/count-warnings";
+import { escapeHtml } from "#lib/core/text/escape-html";
+import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 
 function approvalWords({
   human_approval_method: method,

@@ -1,7 +1,7 @@
 /** A changed row, a changed signature, a swapped key: valid is false and the failed check is named; never a 500. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { attestationChecks } from "#lib/domain/verify";
-import type { MemberPrincipal } from "#lib/door/principal";
+import { attestationChecks } from "#lib/core/statement/verify";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { verifyForPage } from "#lib/pages/public-verification";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";

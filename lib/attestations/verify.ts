@@ -1,21 +1,21 @@
 /**
  * GET /v1/verify/:id: every request verifies the stored bytes again, the same list that outsiders run
- * (lib/domain/verify.ts). What a private attestation keeps to itself is taken out afterwards.
+ * (lib/core/statement/verify.ts). What a private attestation keeps to itself is taken out afterwards.
  */
 
 import type { Context } from "#lib/approvals/context";
 import type { VerifyResponse } from "#lib/contract/verify";
-import type { RecordNeighbour, ShownRecord } from "#lib/domain/agent-record-check";
-import { hexEncode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { parseZkProof } from "#lib/domain/presentation-shape";
-import { reasons } from "#lib/domain/reasons";
-import type { Receipt, TimeEvidence } from "#lib/domain/receipt";
-import type { TimeBound } from "#lib/domain/time-checks";
-import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
-import { warningOf } from "#lib/domain/warnings";
-import type { Principal } from "#lib/door/principal";
-import { readOpenHead } from "#lib/log/reader";
+import { hexEncode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { parseZkProof } from "#lib/core/presentation/presentation-shape";
+import type { RecordNeighbour, ShownRecord } from "#lib/core/record/agent-record-check";
+import { reasons } from "#lib/core/statement/reasons";
+import type { Receipt, TimeEvidence } from "#lib/core/statement/receipt";
+import { type AttestationReport, verifyAttestation } from "#lib/core/statement/verify";
+import { warningOf } from "#lib/core/statement/warnings";
+import type { TimeBound } from "#lib/core/time/time-checks";
+import type { Principal } from "#lib/http/principal";
+import { readOpenHead } from "#lib/log/publish/reader";
 import { shareOf } from "#lib/workers/fair-share";
 import { createCostlyChecks } from "./costly-checks";
 import { rememberTimeStamps } from "./own-time-stamps";

@@ -2,12 +2,12 @@
 
 import { isHumanApproved } from "#lib/approvals/embed";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
-import { publicUrl } from "#lib/domain/addresses";
-import type { RecordPlace } from "#lib/domain/agent-record";
-import { base64Encode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { clientNumberOf } from "#lib/domain/client-number";
-import type { ActionPredicate } from "#lib/domain/statement";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import type { RecordPlace } from "#lib/core/record/agent-record";
+import { publicUrl } from "#lib/core/statement/addresses";
+import { clientNumberOf } from "#lib/core/statement/client-number";
+import type { ActionPredicate } from "#lib/core/statement/statement";
 
 export interface AttestationFacts {
   id: string;

@@ -4,7 +4,7 @@
  * for in the owner's answer first, so that a search that finds nothing means something.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { base64UrlDecode } from "#lib/domain/bytes";
+import { base64UrlDecode } from "#lib/core/encoding/bytes";
 import type * as loggerModule from "#lib/logger";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

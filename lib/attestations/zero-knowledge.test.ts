@@ -1,10 +1,10 @@
 /** Issue → verify → present, through the API on both databases; and what tampering with the rows does. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { base64Decode, base64UrlDecode, utf8Encode } from "#lib/domain/bytes";
-import { PUBLIC_MESSAGE_NAMES } from "#lib/domain/disclosure";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { findEndorsementFault } from "#lib/domain/key-endorsement";
-import { verifyPresentation } from "#lib/domain/presentation-verify";
+import { base64Decode, base64UrlDecode, utf8Encode } from "#lib/core/encoding/bytes";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
+import { findEndorsementFault } from "#lib/core/keys/key-endorsement";
+import { PUBLIC_MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
+import { verifyPresentation } from "#lib/core/presentation/presentation-verify";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 

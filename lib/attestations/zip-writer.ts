@@ -1,9 +1,9 @@
-/** A ZIP archive (lib/domain/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
+/** A ZIP archive (lib/core/encoding/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
 import { promisify } from "node:util";
 import { crc32, deflateRaw } from "node:zlib";
-import { maxPackBytes } from "#lib/domain/pack-files";
-import { describeFile, type PackedFile } from "#lib/domain/pack-manifest";
-import { encodeZipEnd, encodeZipHeader, maxZipFiles, type PlacedFile } from "#lib/domain/zip";
+import { encodeZipEnd, encodeZipHeader, maxZipFiles, type PlacedFile } from "#lib/core/encoding/zip";
+import { maxPackBytes } from "#lib/core/pack/pack-files";
+import { describeFile, type PackedFile } from "#lib/core/pack/pack-manifest";
 
 const deflate = promisify(deflateRaw);
 

@@ -4,7 +4,7 @@
  *
  * Says what is right and what to mend, and changes nothing. Exit code 1 if there is a fault.
  */
-import { readCommandLine, unexpectedWords } from "#lib/domain/command-words";
+import { readCommandLine, unexpectedWords } from "#lib/core/text/command-words";
 import { readVariables } from "#lib/env";
 import { runCommand, say } from "./shared/command-line";
 import { examine } from "./shared/examine";

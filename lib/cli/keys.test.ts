@@ -5,9 +5,9 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { base64Decode, base64Encode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { zkKeyId, zkKeyPairFromSeed } from "#lib/domain/disclosure";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { base64Decode, base64Encode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
+import { zkKeyId, zkKeyPairFromSeed } from "#lib/core/presentation/disclosure";
 import { parseTrust } from "#lib/verifier/trust";
 import { verifyEvidence } from "#lib/verifier/verify-evidence";
 import { expectExit } from "#support/commands";

@@ -10,14 +10,14 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { readEnv } from "#lib/env";
-import { requireOwnHistory } from "#lib/log/history";
 import {
   type KeyChange,
   type KeyContext,
   type RotatedPurpose,
   replaceActiveKey,
   revokeRetiredKey,
-} from "#lib/log/rotate-keys";
+} from "#lib/log/keys/rotate-keys";
+import { requireOwnHistory } from "#lib/log/publish/history";
 import { wrapSecretFiles } from "#lib/signing/key-files";
 import {
   findKeySetting,

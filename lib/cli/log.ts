@@ -6,19 +6,19 @@
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
  */
 import { readFile } from "node:fs/promises";
-import { mergeHeads } from "#lib/domain/agent-heads";
-import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/domain/command-words";
-import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import { makeSnapshot } from "#lib/log/agent-heads";
-import { checkStoredRecords } from "#lib/log/check-records";
-import { checkStoredSnapshots } from "#lib/log/check-snapshots";
-import { exportTiles } from "#lib/log/export-tiles";
-import { checkStoredLogs, requireOwnHistory } from "#lib/log/history";
-import { keyEventKind, makeKeyEvent } from "#lib/log/key-events";
-import { makeLogList } from "#lib/log/make-log-list";
-import { beginEpoch } from "#lib/log/new-epoch";
-import { readOpenHead } from "#lib/log/reader";
-import { checkSum } from "#lib/log/unrecorded";
+import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
+import { mergeHeads } from "#lib/core/record/agent-heads";
+import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
+import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
+import { beginEpoch } from "#lib/log/keys/new-epoch";
+import { exportTiles } from "#lib/log/publish/export-tiles";
+import { checkStoredLogs, requireOwnHistory } from "#lib/log/publish/history";
+import { makeLogList } from "#lib/log/publish/make-log-list";
+import { readOpenHead } from "#lib/log/publish/reader";
+import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { checkStoredRecords } from "#lib/log/records/check-records";
+import { checkStoredSnapshots } from "#lib/log/records/check-snapshots";
+import { checkSum } from "#lib/log/records/unrecorded";
 import { logger } from "#lib/logger";
 import { reloadSigners } from "#lib/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";

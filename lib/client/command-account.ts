@@ -1,7 +1,8 @@
 /** `countersign keys` and `countersign agent`. */
-import { decodePrivateKeyPem, derivePublicKeyPem, provePossession } from "#lib/domain/agent-key";
-import type { JsonObject, JsonValue } from "#lib/domain/canonical-json";
-import { single, UsageError } from "#lib/domain/command-words";
+
+import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
+import { decodePrivateKeyPem, derivePublicKeyPem, provePossession } from "#lib/core/keys/agent-key";
+import { single, UsageError } from "#lib/core/text/command-words";
 import {
   type Command,
   connect,

@@ -1,6 +1,6 @@
 /** `countersign attest` and `countersign authorize`. */
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { single, UsageError } from "#lib/domain/command-words";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { single, UsageError } from "#lib/core/text/command-words";
 import { attest } from "./attest";
 import { authorize } from "./authorize";
 import {

@@ -2,8 +2,8 @@
  * `countersign hook`: a coding agent runs it before and after each tool call. Before: ask a human, wait, allow or deny.
  * After: attest. The two are processes of their own, and find the same request by asking again under the same key.
  */
-import { utf8Decode } from "#lib/domain/bytes";
-import { single, UsageError } from "#lib/domain/command-words";
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import { single, UsageError } from "#lib/core/text/command-words";
 import {
   type Command,
   connect,

@@ -1,9 +1,9 @@
 /** What the commands share: the machine, the service, and how they read and print. */
-import { utf8Decode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { type CommandLine, single, UsageError } from "#lib/domain/command-words";
-import { toVisibleText } from "#lib/domain/display-text";
-import { parseStrictJson } from "#lib/domain/strict-json";
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { type CommandLine, single, UsageError } from "#lib/core/text/command-words";
+import { toVisibleText } from "#lib/core/text/display-text";
 import type { CommandIo } from "#lib/verifier/command-io";
 import { type CountersignOptions, openService } from "./create";
 import { hashInputs } from "./inputs";

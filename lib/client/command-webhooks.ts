@@ -1,9 +1,9 @@
 /** `countersign webhooks listen`: a receiver on this machine, for as long as the command runs. */
-import { isJsonObject } from "#lib/domain/canonical-json";
-import { single, UsageError } from "#lib/domain/command-words";
-import { parseStrictJson } from "#lib/domain/strict-json";
-import { verifyWithSecret } from "#lib/domain/webhook";
-import { webhookEvents } from "#lib/domain/webhook-events";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { single, UsageError } from "#lib/core/text/command-words";
+import { verifyWithSecret } from "#lib/core/webhook/webhook";
+import { webhookEvents } from "#lib/core/webhook/webhook-events";
 import { type Command, connect, formatFacts, type Received, requireKey, requireWords } from "./command-io";
 import { type Service, send } from "./transport";
 

@@ -1,7 +1,7 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
 import { attest, type WriteOptions } from "./attest";
 import { authorize, cancel, claim, type RequestOptions } from "./authorize";
-import { type Attest, countAttestations } from "./count";
+import { type Attest, countAttestations } from "./client-sequence";
 import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
 import { UnreadableError } from "./errors";
 import { askOnce, type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";

@@ -1,5 +1,5 @@
 /** Waiting for a human's decision, and the one place that says whether an action may run. */
-import type { JsonObject } from "#lib/domain/canonical-json";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { ApprovalMismatchError, ApprovalUsedError, CountersignError, NotApprovedError } from "./errors";
 import { type Service, sendForText } from "./transport";
 import type { AuthorizationState } from "./wire";

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { ZkKeyPair } from "#lib/domain/disclosure";
-import { disclosureMessages } from "#lib/domain/disclosure-messages";
-import { signMessages, type ZkCredential } from "#lib/domain/presentation";
-import { verifyPresentation } from "#lib/domain/presentation-verify";
+import type { ZkKeyPair } from "#lib/core/presentation/disclosure";
+import { disclosureMessages } from "#lib/core/presentation/disclosure-messages";
+import { signMessages, type ZkCredential } from "#lib/core/presentation/presentation";
+import { verifyPresentation } from "#lib/core/presentation/presentation-verify";
 import { testKeyPair, testPayload } from "#support/disclosure";
 import { derivePresentation } from "./derive-presentation";
 

@@ -2,10 +2,14 @@
  * Deriving a presentation from a credential without the service: in Node or in the browser, offline, so that
  * the service does not learn to whom it was shown.
  */
-import { base64UrlDecode } from "#lib/domain/bytes";
-import type { MessageName } from "#lib/domain/disclosure";
-import { derivePresentation as derive, type ZkCredential, type ZkProof } from "#lib/domain/presentation";
-import { verifyPresentation } from "#lib/domain/presentation-verify";
+import { base64UrlDecode } from "#lib/core/encoding/bytes";
+import type { MessageName } from "#lib/core/presentation/disclosure";
+import {
+  derivePresentation as derive,
+  type ZkCredential,
+  type ZkProof,
+} from "#lib/core/presentation/presentation";
+import { verifyPresentation } from "#lib/core/presentation/presentation-verify";
 
 export interface DeriveOptions {
   /** Names of the messages to show, in any order. Never `blinding`. */

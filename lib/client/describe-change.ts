@@ -1,5 +1,5 @@
 /** What changes between two texts, line by line. */
-import { toVisibleText } from "#lib/domain/display-text";
+import { toVisibleText } from "#lib/core/text/display-text";
 
 /** Lines that go begin with "-", lines that come with "+", and what stays between them is three dots. */
 export function describeChange(before: string, after: string): string {

@@ -2,7 +2,7 @@
  * What goes wrong, as classes. `retryable`: whether a program may make the same call again by itself; what the client
  * could safely repeat it has repeated before it throws.
  */
-import { isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import type { AuthorizationState } from "./wire";
 
 export class CountersignError extends Error {

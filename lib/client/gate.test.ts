@@ -1,6 +1,6 @@
 /** Nothing runs without an approval of exactly these arguments, and nothing is asked, run or attested twice. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { derivePublicKeyPem } from "#lib/domain/agent-key";
+import { derivePublicKeyPem } from "#lib/core/keys/agent-key";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";

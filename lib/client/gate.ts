@@ -2,7 +2,7 @@
  * Ask once, wait, fetch the decision again, compare what is about to run with what was approved, claim the approval, run,
  * attest. Whatever breaks on the way, nothing runs without an approval, and nothing is asked, run or attested twice.
  */
-import { canonicalHash } from "#lib/domain/canonical-json";
+import { canonicalHash } from "#lib/core/encoding/canonical-json";
 import { attest } from "./attest";
 import { authorizeOnce, cancel, claim } from "./authorize";
 import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";

@@ -1,6 +1,6 @@
 /** Before a call: a human is asked, and the call is allowed, denied or deferred. However it ends, nothing is left behind. */
-import { single } from "#lib/domain/command-words";
-import { toVisibleText } from "#lib/domain/display-text";
+import { single } from "#lib/core/text/command-words";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { claim } from "./authorize";
 import { factsOf } from "./command-attest";
 import { formatFacts } from "./command-io";

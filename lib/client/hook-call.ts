@@ -1,5 +1,5 @@
 /** One call of a tool, and its request: the processes before and after the call find the same one. */
-import { single, UsageError } from "#lib/domain/command-words";
+import { single, UsageError } from "#lib/core/text/command-words";
 import { readContext, readCount, readLevel, readVisibility } from "./command-attest";
 import { type Command, readAgentKey } from "./command-io";
 import { CountersignError } from "./errors";

@@ -2,10 +2,10 @@
  * `countersign hook install --check`: an agent is asked to run a command that the hook always blocks. Agents skip hooks
  * that they don't trust, that are switched off, or that they read differently, and say nothing.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { single } from "#lib/domain/command-words";
-import { toVisibleText } from "#lib/domain/display-text";
-import { parseStrictJson } from "#lib/domain/strict-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { single } from "#lib/core/text/command-words";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { type Command, readText, requireWords } from "./command-io";
 import { CountersignError } from "./errors";
 import { readTimeout } from "./hook-call";

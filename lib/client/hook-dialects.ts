@@ -1,7 +1,7 @@
 /** What agents write to a hook and read from it. Each says "denied" in words of its own; exit code 2 blocks in all of them. */
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { UsageError } from "#lib/domain/command-words";
-import { parseStrictJson } from "#lib/domain/strict-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { UsageError } from "#lib/core/text/command-words";
 import { type ParsedEvent, parseEvent } from "./hook-event";
 
 /** As the agent says; `unknown` if it says nothing. */

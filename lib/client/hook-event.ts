@@ -2,8 +2,8 @@
  * An event has one reading or none: who approves, what is matched and what runs must be the same call. Only what the
  * tool has put out may be anything, since a call that ran must be attested.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { parseStrictJson } from "#lib/domain/strict-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
 
 export interface ParsedEvent {
   /** Strictly parsed; without its results. */

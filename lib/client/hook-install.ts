@@ -1,9 +1,9 @@
 /** `countersign hook install`: the program where the agent does not work, and the hook in the agent's settings. */
-import { utf8Decode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { single, UsageError } from "#lib/domain/command-words";
-import { toVisibleText } from "#lib/domain/display-text";
-import { parseStrictJson } from "#lib/domain/strict-json";
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { single, UsageError } from "#lib/core/text/command-words";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { type Command, connect, type FlagOption, requireWords, type ValuedOption } from "./command-io";
 import { describeChange } from "./describe-change";
 import { readTimeout } from "./hook-call";

@@ -1,7 +1,7 @@
 /** Which calls need a human. */
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "#lib/domain/canonical-json";
-import { UsageError } from "#lib/domain/command-words";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
+import { UsageError } from "#lib/core/text/command-words";
 import { needsHuman, readPattern } from "./hook-match";
 
 const matches = (rule: string, tool: string, input: JsonValue) =>

@@ -3,8 +3,8 @@
  * compared with every text in the arguments and with every part of it between a shell's separators and quotes, so that
  * `cd app && git push` and `bash -c "git push"` match too. Asking once too often is the safe mistake.
  */
-import type { JsonValue } from "#lib/domain/canonical-json";
-import { UsageError } from "#lib/domain/command-words";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
+import { UsageError } from "#lib/core/text/command-words";
 
 export interface ToolPattern {
   tool: RegExp;

@@ -1,6 +1,11 @@
 /** Where each agent's settings are, and what the hook is in them. */
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { UsageError } from "#lib/domain/command-words";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/core/encoding/canonical-json";
+import { UsageError } from "#lib/core/text/command-words";
 import type { DialectName } from "./hook-dialects";
 
 interface AgentSettings {

@@ -1,7 +1,7 @@
 /** What `countersign/client` exports. */
 export type { AttestOptions, WriteOptions } from "./attest";
 export type { RequestOptions } from "./authorize";
-export type { Attest } from "./count";
+export type { Attest } from "./client-sequence";
 export { type Countersign, type CountersignOptions, createCountersign } from "./create";
 export type { ApprovedAuthorization, WaitOptions } from "./decision";
 export {

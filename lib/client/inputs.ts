@@ -5,7 +5,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-} from "#lib/domain/canonical-json";
+} from "#lib/core/encoding/canonical-json";
 
 const maxDepth = 64;
 

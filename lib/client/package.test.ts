@@ -9,7 +9,7 @@ import vm from "node:vm";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PRODUCT_VERSION } from "#lib/domain/product";
+import { PRODUCT_VERSION } from "#lib/core/statement/product";
 import { startTestApp, type TestApp } from "#support/app";
 import { openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";

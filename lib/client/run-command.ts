@@ -1,6 +1,6 @@
 /** The command line without its process: arguments → exit code. */
-import { readCommandLine, UsageError } from "#lib/domain/command-words";
-import { toVisibleText } from "#lib/domain/display-text";
+import { readCommandLine, UsageError } from "#lib/core/text/command-words";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { runCommand as runVerifier } from "#lib/verifier/run-command";
 import { runAgent, runKeys } from "./command-account";
 import { runAttest, runAuthorize } from "./command-attest";

@@ -1,5 +1,5 @@
 /** What an action acts on, as the human reads it: all of it, or nothing is asked. */
-import { canonicalJson, isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { canonicalJson, isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 
 /** Of AuthorizeRequest (docs/wire.md, Authorization requests). */
 const [maxEntries, maxNameLength, maxValueLength] = [32, 64, 1_024];

@@ -1,10 +1,11 @@
 /** The agent's own signature over a request (docs/wire.md, Attest). */
-import { decodePrivateKeyPem } from "#lib/domain/agent-key";
-import { base64Decode, base64Encode } from "#lib/domain/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import type { SignEd25519 } from "#lib/domain/ed25519";
-import { signEd25519 } from "#lib/domain/ed25519-sign";
-import { signedRequest } from "#lib/domain/signed-request";
+
+import { base64Decode, base64Encode } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { decodePrivateKeyPem } from "#lib/core/keys/agent-key";
+import type { SignEd25519 } from "#lib/core/keys/ed25519";
+import { signEd25519 } from "#lib/core/keys/ed25519-sign";
+import { signedRequest } from "#lib/core/statement/signed-request";
 import type { AttestRequest } from "./wire";
 
 /** PKCS #8 PEM, base64 of the 32-byte seed, the seed itself, or a function that signs, for keys that are kept elsewhere. */

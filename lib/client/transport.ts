@@ -2,9 +2,9 @@
  * Requests to the service. What is safe to repeat is repeated if the connection breaks or the service asks for patience:
  * reads, claims, and writes under an Idempotency-Key, which the service answers once (docs/wire.md, Idempotency).
  */
-import type { JsonValue } from "#lib/domain/canonical-json";
-import { isLoopbackUrl } from "#lib/domain/host";
-import { readTextAtMost } from "#lib/domain/read-stream";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
+import { readTextAtMost } from "#lib/core/encoding/read-stream";
+import { isLoopbackUrl } from "#lib/core/text/host";
 import { ApiError, ConnectionError } from "./errors";
 
 /** What the client needs of its surroundings. Tests put their own in place. */

@@ -1,5 +1,5 @@
 /** What `verify` takes and finds, as plain types: the verifier's own would bring the types of its cryptography along. */
-import type { JsonObject, JsonValue } from "#lib/domain/canonical-json";
+import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
 import type { HumanApproval, Verdict } from "./wire";
 
 export interface VerifyOptions {

@@ -2,7 +2,7 @@
  * What the service takes and answers, as plain types: users of this package need no schema library to compile. A test
  * holds them against the schemas of lib/contract.
  */
-import type { JsonObject } from "#lib/domain/canonical-json";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 
 /** POST /v1/attest */
 export interface AttestRequest {

@@ -5,10 +5,10 @@ import type {
   ApprovalCheckName,
   ApprovalRequest,
   AuthorizationVersion,
-} from "#lib/domain/approval";
-import type { RequestedBy } from "#lib/domain/requested-by";
-import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/domain/world-id-proof";
+} from "#lib/core/approval/approval";
+import type { RequestedBy } from "#lib/core/approval/requested-by";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
+import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/core/world-id/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
 
 /** The end of a 503's detail if the service has the proof: nobody has to send it again. */
@@ -27,7 +27,7 @@ export interface ApprovalView {
   request_id: string;
   status: AuthorizationStatus;
   version: AuthorizationVersion;
-  /** Exactly as hashed: the browser computes `binding` from it again (lib/domain/approval.ts, bindRequest). */
+  /** Exactly as hashed: the browser computes `binding` from it again (lib/core/approval/approval.ts, bindRequest). */
   request: ApprovalRequest;
   binding: ApprovalBinding;
   /** With `agent.name`, `organization.name` and `requested_by`, what `request.context_hash` covers (isShownContent). */

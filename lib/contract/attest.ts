@@ -1,6 +1,6 @@
 /** POST /v1/attest (docs/wire.md, Attest). */
 import { z } from "zod";
-import type { JsonObject } from "#lib/domain/canonical-json";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import {
   action,
   agentSlug,

@@ -1,7 +1,7 @@
 /** POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
-import { markColors, markPattern } from "#lib/domain/organization-mark";
-import type { RequestedBy } from "#lib/domain/requested-by";
+import type { RequestedBy } from "#lib/core/approval/requested-by";
+import { markColors, markPattern } from "#lib/core/text/organization-logo";
 import {
   action,
   agentSlug,

@@ -1,5 +1,5 @@
 /** Request bodies and path parameters shown in the OpenAPI document. A test sends each of them. */
-import type { JsonObject } from "#lib/domain/canonical-json";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { OperationId } from "./operations";
 
 /** Whoever sends the examples first has it. */

@@ -1,7 +1,7 @@
 /** What is answered as a file and not as plain JSON: media types, and the schema of those that are JSON inside. */
 import { z } from "zod";
-import { BUNDLE_MEDIA_TYPE } from "#lib/domain/bundle";
-import { AGENT_ACTION_PREDICATE, STATEMENT_MEDIA_TYPE, STATEMENT_TYPE } from "#lib/domain/statement";
+import { BUNDLE_MEDIA_TYPE } from "#lib/core/statement/bundle";
+import { AGENT_ACTION_PREDICATE, STATEMENT_MEDIA_TYPE, STATEMENT_TYPE } from "#lib/core/statement/statement";
 import type { FileSpec } from "./operation";
 import { anyObject, base64Text } from "./primitives";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
+import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import { makeTestAuthorization } from "#support/human-authorization";
 import { humanAuthorizationSchema } from "./human-authorization";
 

@@ -6,9 +6,9 @@ import type {
   ApprovalBinding,
   ApprovalRequest,
   HumanAuthorization,
-} from "#lib/domain/approval";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { parseFieldElement, parseWord, wordHex } from "#lib/domain/world-id-proof";
+} from "#lib/core/approval/approval";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { parseFieldElement, parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
 
 const isCanonical = (parse: (text: string) => bigint | undefined) => (text: string) => {
   const value = parse(text);

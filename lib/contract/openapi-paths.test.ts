@@ -2,7 +2,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeTilePath } from "#lib/domain/tile-path";
+import { encodeTilePath } from "#lib/core/tlog/tile-path";
 import { buildOpenApi, describedPath } from "./openapi";
 import type { OperationSpec } from "./operation";
 import { operations } from "./operations";

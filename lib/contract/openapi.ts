@@ -1,6 +1,6 @@
 /** OpenAPI 3.1, made from the table of operations and the very schemas that validate. */
 import { z } from "zod";
-import type { JsonObject, JsonValue } from "#lib/domain/canonical-json";
+import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
 import { pathExamples, requestExamples } from "./examples";
 import type { OperationSpec } from "./operation";
 import { type OperationId, operations } from "./operations";

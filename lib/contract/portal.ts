@@ -1,7 +1,7 @@
 /** The forms of the portal: what each may hold, and the state that its action hands back to the page. */
 import { z } from "zod";
-import { authorizationRequestIdPattern } from "#lib/domain/ids";
-import { markColors, markPattern } from "#lib/domain/organization-mark";
+import { authorizationRequestIdPattern } from "#lib/core/encoding/ids";
+import { markColors, markPattern } from "#lib/core/text/organization-logo";
 import { keyRequestBody } from "./keys";
 import { scopeNames, textOf } from "./primitives";
 

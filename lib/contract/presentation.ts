@@ -1,7 +1,11 @@
 /** POST /v1/attestations/:id/presentations: which messages to disclose, and to whom. */
 import { z } from "zod";
-import { MESSAGE_NAMES, type MessageName } from "#lib/domain/disclosure";
-import { MAX_AUDIENCE_LENGTH, MAX_NONCE_LENGTH, PUBLIC_AUDIENCE } from "#lib/domain/presentation-header";
+import { MESSAGE_NAMES, type MessageName } from "#lib/core/presentation/disclosure";
+import {
+  MAX_AUDIENCE_LENGTH,
+  MAX_NONCE_LENGTH,
+  PUBLIC_AUDIENCE,
+} from "#lib/core/presentation/presentation-header";
 import { noNulPattern } from "./primitives";
 
 type DisclosableName = Exclude<MessageName, "blinding">;

@@ -1,6 +1,6 @@
 /** The small types of the wire, each said once. Messages are what callers read behind the field's name. */
 import { z } from "zod";
-import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 
 /** U+0000 is in no column of PostgreSQL. */
 const hasNoNul = (text: string) => !text.includes("\0");

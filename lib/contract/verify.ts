@@ -1,7 +1,7 @@
 /** GET /v1/verify/:id (docs/wire.md, Verify). */
 import { z } from "zod";
-import { reasonCodes } from "#lib/domain/reasons";
-import { attestationChecks } from "#lib/domain/verify";
+import { reasonCodes } from "#lib/core/statement/reasons";
+import { attestationChecks } from "#lib/core/statement/verify";
 import { attestationFields } from "./attest";
 import { anyObject, hexHash } from "./primitives";
 import { timeBounds } from "./time";

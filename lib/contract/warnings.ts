@@ -1,6 +1,6 @@
 /** What is authentic but bad news, as every answer names it. */
 import { z } from "zod";
-import { warningCodes } from "#lib/domain/warnings";
+import { warningCodes } from "#lib/core/statement/warnings";
 
 export const warnings = z
   .array(

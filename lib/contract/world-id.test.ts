@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SCALAR_FIELD_ORDER } from "#lib/domain/groth16";
-import { wordHex } from "#lib/domain/world-id-proof";
+import { SCALAR_FIELD_ORDER } from "#lib/core/world-id/groth16";
+import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { idkitResultSchema, pickProof } from "./world-id";
 
 const v3 = {

@@ -13,7 +13,7 @@ import {
   type RequiredLevel,
   type WorldProof,
   wordHex,
-} from "#lib/domain/world-id-proof";
+} from "#lib/core/world-id/world-id-proof";
 
 const canonical = (parse: (text: string) => bigint | undefined, message: string) =>
   z

@@ -1,10 +1,15 @@
 /**
  * Zero-knowledge proofs and credentials on the wire (BBS selective disclosure); the shapes of
- * lib/domain/presentation.ts.
+ * lib/core/presentation/presentation.ts.
  */
 import { z } from "zod";
-import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA, MESSAGE_COUNT, ZK_PROOF_TYPE } from "#lib/domain/disclosure";
-import type { ZkCredential, ZkProof } from "#lib/domain/presentation";
+import {
+  BBS_CIPHERSUITE,
+  DISCLOSURE_SCHEMA,
+  MESSAGE_COUNT,
+  ZK_PROOF_TYPE,
+} from "#lib/core/presentation/disclosure";
+import type { ZkCredential, ZkProof } from "#lib/core/presentation/presentation";
 
 const base64Url = z.string().meta({ description: "base64url without padding" });
 

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Logger } from "#lib/logger";
-import type { Exchange } from "./shared-session";
+import type { Exchange } from "./multiplexed-session";
 
 interface Thread {
   exchange(messages: Uint8Array, limitMs: number): Promise<Uint8Array>;

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase, rowsOf } from "./client";
 import { openEmbedded } from "./embedded";
 import { isUnreachable } from "./failures";
-import { type Exchange, shareSession } from "./shared-session";
+import { type Exchange, shareSession } from "./multiplexed-session";
 import { overdueMs } from "./time-limits";
 
 describe("the embedded database", () => {

@@ -9,12 +9,12 @@ import type { Database } from "./client";
 import { type KeptThread, keepThread, type ThreadTimes } from "./embedded-thread";
 import { lockFolder } from "./folder-lock";
 import { bringUpToDate } from "./migrations";
+import { shareSession } from "./multiplexed-session";
+import { createWaitingList } from "./pending-queries";
 import { openClients } from "./postgres-client";
 import { makePrivateFolder } from "./private-folder";
-import { shareSession } from "./shared-session";
 import { waitingFor } from "./start";
 import { overdueMs } from "./time-limits";
-import { createWaitingList } from "./waiting";
 
 const file = path.resolve("dist/embedded-worker.mjs");
 

@@ -1,4 +1,4 @@
-/** Our own: the server has it, or will get it, and nobody waits for it any more (waiting.ts). */
+/** Our own: the server has it, or will get it, and nobody waits for it any more (pending-queries.ts). */
 export const OVERDUE = "STATEMENT_OVERDUE";
 
 /** What a failure of the database says. These codes: it (or whatever else is asked) is out of reach, a passing state. */

@@ -6,12 +6,12 @@
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import type { Database, Listen, Statement, StatementUse } from "./client";
-import { watchHost } from "./host-watch";
+import { watchHost } from "./liveness-probe";
 import { bringUpToDate } from "./migrations";
 import { createNaming, nameStatements } from "./named-statements";
+import { shareConnection } from "./pipelined-connection";
 import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
-import { shareConnection } from "./shared-connection";
 import { inTime, waitingFor } from "./start";
 import { throwExplained } from "./start-failures";
 import { inLimits, limitTransactions, overdueMs, sessionSettings, statementTimeoutMs } from "./time-limits";

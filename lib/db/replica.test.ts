@@ -1,7 +1,7 @@
-/** When a standby is believed, with answers that are made up; lib/app/replicas.test.ts has real ones. */
+/** When a standby is believed, with answers that are made up; lib/runtime/replicas.test.ts has real ones. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { DoorContext } from "#lib/door/context";
-import { readPublicly } from "#lib/door/read-publicly";
+import type { DoorContext } from "#lib/http/context";
+import { readPublicly } from "#lib/http/read-publicly";
 import type { Database } from "./client";
 import { type Replica, watchReplica } from "./replica";
 

@@ -1,7 +1,7 @@
 /** Why the database can't be used, in words: what the start, the commands and the doctor say, and what to do about it. */
 import postgres from "postgres";
 import { databaseCode, serverCode } from "./failures";
-import { askHost } from "./host-watch";
+import { askHost } from "./liveness-probe";
 import { CannotStart } from "./start";
 
 export interface Words {

@@ -5,12 +5,12 @@ import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
+import { sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyKeyUsage, dailyUsage } from "#lib/db/schema";
-import { sha256, utf8Encode } from "#lib/domain/bytes";
-import { uuidV7 } from "#lib/domain/ids";
-import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/http/principal";
 import { createApiKeyText } from "./api-key-text";
 
 export interface NewApiKey {

@@ -3,11 +3,11 @@
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";
 import type { Scope } from "#lib/contract/primitives";
-import type { Asked } from "#lib/door/exchange";
-import { limitExceeded, unknownKeyPolicy } from "#lib/door/limits";
-import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
+import { limitExceeded, unknownKeyPolicy } from "#lib/http/limits";
+import type { Asked } from "#lib/http/messages";
+import type { KeyPrincipal, KnownKey } from "#lib/http/principal";
 import { isApiKeyText } from "./api-key-text";
 import { invalidApiKey } from "./api-keys";
 import type { Callers } from "./callers";

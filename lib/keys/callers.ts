@@ -2,8 +2,8 @@
  * Callers as they were a moment ago, for operations that store nothing unless the caller is still the same
  * (`rechecksCaller` in lib/contract/operation.ts). Everyone else's key is looked up at each request.
  */
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import type { KeyPrincipal, KnownKey } from "#lib/http/principal";
 import { createShortMemory } from "#lib/workers/short-memory";
 
 export interface Callers {

@@ -3,9 +3,9 @@
 import { and, arrayContains, desc, eq, isNull, lt, or } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Scope } from "#lib/contract/primitives";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { apiKeys } from "#lib/db/schema";
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import type { KeyPrincipal, KnownKey } from "#lib/door/principal";
+import type { KeyPrincipal, KnownKey } from "#lib/http/principal";
 import { testPrefix } from "./api-key-text";
 import { invalidApiKey, isLiveKey, keyLookUpFailed } from "./api-keys";
 

@@ -8,9 +8,9 @@ import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
-import { cutPage, type PageQuery } from "#lib/door/pages";
-import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { cutPage, type PageQuery } from "#lib/http/cursor";
+import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { testPrefix } from "./api-key-text";
 import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
 

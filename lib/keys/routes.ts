@@ -1,8 +1,8 @@
 /** Runs the operations of lib/contract/operations-keys.ts. */
 import type { AccountsContext } from "#lib/accounts/context";
 import type { keysOperations as specs } from "#lib/contract/operations-keys";
-import { enforceLimit, keyRequestAddressPolicy } from "#lib/door/limits";
-import { type Runs, requirePrincipal } from "#lib/door/route";
+import { enforceLimit, keyRequestAddressPolicy } from "#lib/http/limits";
+import { type Runs, requirePrincipal } from "#lib/http/route";
 import { describeApiKey, revokeApiKey } from "./api-keys";
 import { requestKeyByEmail, verifyKeyByEmail } from "./email-keys";
 

@@ -11,8 +11,8 @@
  * a flood from a thousand addresses would leave the database no connection for the keys that are known. What remains: a
  * key that this process has never found waits while strangers use up its address's count.
  */
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import type { LimitPolicy, LimitState, RateLimiter } from "#lib/door/rate-limit";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import type { LimitPolicy, LimitState, RateLimiter } from "#lib/http/rate-limit";
 import { createRecent } from "#lib/workers/recent";
 
 /** Look-ups of keys that were never found, at a time. */

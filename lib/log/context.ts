@@ -1,12 +1,12 @@
 /** What the log adds to the context. */
-import type { Certificate } from "#lib/domain/certificate";
-import type { DoorContext } from "#lib/door/context";
+import type { Certificate } from "#lib/core/encoding/certificate";
+import type { DoorContext } from "#lib/http/context";
 import type { SigningKeys } from "#lib/signing/signing-keys";
-import type { ForkGuard } from "./fork-guard";
-import type { LogList } from "./log-list";
-import type { NotBeforeSource } from "./not-before";
-import type { LogSequencer } from "./sequencer";
-import type { StaticTiles } from "./static-tiles";
+import type { LogList } from "./publish/log-list";
+import type { StaticTiles } from "./publish/static-tiles";
+import type { ForkGuard } from "./sequencer/fork-guard";
+import type { LogSequencer } from "./sequencer/sequencer";
+import type { NotBeforeSource } from "./time/not-before";
 
 export interface LogContext extends DoorContext {
   keys: SigningKeys;

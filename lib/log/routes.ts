@@ -2,12 +2,12 @@
 
 import type { logOperations } from "#lib/contract/operations-log";
 import type { serviceOperations } from "#lib/contract/operations-service";
-import type { Runs } from "#lib/door/route";
 import { AppError } from "#lib/errors";
+import type { Runs } from "#lib/http/route";
 import type { LogContext } from "./context";
-import { readJwks, writePublicKeys } from "./public-keys";
-import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "./public-log";
-import { readStatements } from "./statements";
+import { readJwks, writePublicKeys } from "./keys/public-keys";
+import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "./publish/public-log";
+import { readStatements } from "./publish/statements";
 
 /** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */
 function parseLogId(text: string | undefined): number {

@@ -1,8 +1,8 @@
 /** The development mailbox: mail that would have been sent, kept in the database where people and tests read it. */
 import { desc, lte, sql } from "drizzle-orm";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Database } from "#lib/db/client";
 import { mailboxMessages } from "#lib/db/schema";
-import { uuidV7 } from "#lib/domain/ids";
 import type { Mailer } from "./mailer";
 
 const maxKept = 1_000;

@@ -1,9 +1,9 @@
 /** The development mailbox, for programs. */
 
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
-import type { DoorContext } from "#lib/door/context";
-import type { Runs } from "#lib/door/route";
 import { AppError } from "#lib/errors";
+import type { DoorContext } from "#lib/http/context";
+import type { Runs } from "#lib/http/route";
 import { listMailbox } from "./mailbox";
 
 export const mailRuns: Runs<Pick<typeof specs, "mailbox">, DoorContext> = {

@@ -1,7 +1,7 @@
 /** The mailers that leave this machine. */
 import { createTransport } from "nodemailer";
 import { Resend } from "resend";
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
 import type { Mailer } from "./mailer";
 

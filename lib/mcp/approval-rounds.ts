@@ -17,7 +17,7 @@ import {
 import type { z } from "zod";
 import type { AuthorizeResponse } from "#lib/contract/authorize";
 import type { authorizeInput, DecisionOutput } from "#lib/contract/mcp";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
+import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { type CallOperation, ToolFailure } from "./call-operation";
 import { describeState, pendingGuidance, readInputsHash, readState } from "./tools";
 

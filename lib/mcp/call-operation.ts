@@ -3,9 +3,9 @@
  * that scopes, limits, validation and idempotency are the same.
  */
 import type { Context } from "#lib/approvals/context";
-import { rememberPeer } from "#lib/door/client-ip";
-import type { Answer, Asked } from "#lib/door/exchange";
-import type { Call } from "#lib/door/route";
+import { rememberPeer } from "#lib/http/client-ip";
+import type { Answer, Asked } from "#lib/http/messages";
+import type { Call } from "#lib/http/route";
 
 export type AnswerAsked = (request: Asked) => Promise<Answer | Response>;
 

@@ -4,7 +4,7 @@ import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { JsonObject } from "#lib/domain/canonical-json";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { logger } from "#lib/logger";
 import { startTestApp, type TestApp } from "#support/app";
 import { openRequest } from "#support/authorizations";

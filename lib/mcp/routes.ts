@@ -1,10 +1,10 @@
 /** Runs the operation of lib/contract/operations-mcp.ts: streamable HTTP. */
 import type { Context } from "#lib/approvals/context";
 import type { mcpOperations as specs } from "#lib/contract/operations-mcp";
-import type { Asked } from "#lib/door/exchange";
-import { type Runs, requirePrincipal } from "#lib/door/route";
-import { requireSameOrigin } from "#lib/door/same-origin";
-import { readJsonObject } from "#lib/door/strict-json";
+import type { Asked } from "#lib/http/messages";
+import { readJsonObject } from "#lib/http/read-json-body";
+import { type Runs, requirePrincipal } from "#lib/http/route";
+import { requireSameOrigin } from "#lib/http/same-origin";
 import { type AnswerAsked, callAs } from "./call-operation";
 
 /** What the protocol reads of a request. */

@@ -12,7 +12,7 @@ import {
   verifyInput,
   verifyOutput,
 } from "#lib/contract/mcp";
-import { PRODUCT_VERSION } from "#lib/domain/product";
+import { PRODUCT_VERSION } from "#lib/core/statement/product";
 import type { Logger } from "#lib/logger";
 import { type Rounds, requestAuthorization } from "./approval-rounds";
 import { type CallOperation, ToolFailure } from "./call-operation";

@@ -15,7 +15,7 @@ import type {
   verifyOutput,
 } from "#lib/contract/mcp";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { canonicalHash, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { canonicalHash, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { type CallOperation, ToolFailure } from "./call-operation";
 
 export function readInputsHash(given: {

@@ -2,13 +2,13 @@
 import { headers } from "next/headers";
 import { cache } from "react";
 import { listAgentKeys } from "#lib/agents/agent-keys";
-import { getApp } from "#lib/app/app";
-import { takeHandedOver } from "#lib/app/kept-records";
-import { countPage } from "#lib/app/page-limits";
 import type { KeyHistoryResponse } from "#lib/contract/identity";
 import { approvalMethods } from "#lib/contract/portal-attestations";
 import { warningsFilter } from "#lib/contract/warnings";
 import { AppError } from "#lib/errors";
+import { getApp } from "#lib/runtime/app";
+import { countPage } from "#lib/runtime/server/page-limits";
+import { takeHandedOver } from "#lib/runtime/server/record-page-cache";
 import { type AgentPage, entriesShown, readAgentForPage } from "./public-agent";
 
 export type LoadedAgent =

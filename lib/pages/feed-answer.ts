@@ -3,14 +3,14 @@
  * often.
  */
 import { createHash } from "node:crypto";
-import { getApp } from "#lib/app/app";
-import { countPage } from "#lib/app/page-limits";
 import { readAgentFeed } from "#lib/attestations/feed";
 import type { FeedResponse } from "#lib/contract/identity";
-import { httpRequestId } from "#lib/domain/ids";
-import { toResponse } from "#lib/door/exchange";
-import { answerProblem } from "#lib/door/problem";
-import { readPublicly } from "#lib/door/read-publicly";
+import { httpRequestId } from "#lib/core/encoding/ids";
+import { toResponse } from "#lib/http/messages";
+import { answerProblem } from "#lib/http/problem";
+import { readPublicly } from "#lib/http/read-publicly";
+import { getApp } from "#lib/runtime/app";
+import { countPage } from "#lib/runtime/server/page-limits";
 
 export interface FeedFormat {
   write: (baseUrl: string, agent: FeedResponse) => string;

@@ -3,10 +3,10 @@
  * would learn from it whether what they sent went through.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { httpRequestId } from "#lib/core/encoding/ids";
 import type { Database } from "#lib/db/client";
-import { httpRequestId } from "#lib/domain/ids";
-import type { PostedForm } from "#lib/door/malformed-forms";
-import { plainPage } from "#lib/door/plain-page";
+import type { PostedForm } from "#lib/http/malformed-forms";
+import { plainPage } from "#lib/http/plain-page";
 import type { Logger } from "#lib/logger";
 
 type Loose = (...args: unknown[]) => unknown;

@@ -1,9 +1,10 @@
 /** Buttons of the demo and of approvers: plain forms that work without JavaScript, each answered with where to go. */
-import { type App, getApp } from "#lib/app/app";
-import { requestAddress } from "#lib/app/request-address";
-import { toResponse } from "#lib/door/exchange";
-import { failurePage } from "#lib/door/plain-page";
-import { requireSameOrigin } from "#lib/door/same-origin";
+
+import { toResponse } from "#lib/http/messages";
+import { failurePage } from "#lib/http/plain-page";
+import { requireSameOrigin } from "#lib/http/same-origin";
+import { type App, getApp } from "#lib/runtime/app";
+import { requestAddress } from "#lib/runtime/server/request-address";
 
 /** `work` gives the path that the visitor is led to; `back` is the form's own page. */
 export async function answerPlainForm(

@@ -8,8 +8,6 @@ import { notFound, redirect } from "next/navigation";
 import { cache } from "react";
 import type { z } from "zod";
 import { ensureMemberships, type MembershipView } from "#lib/accounts/members";
-import { type App, getApp } from "#lib/app/app";
-import { requestAddress } from "#lib/app/request-address";
 import type { Context } from "#lib/approvals/context";
 import {
   type FormState,
@@ -19,11 +17,13 @@ import {
   shownOrganizationField,
   switchedOrganization,
 } from "#lib/contract/portal";
-import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/door/limits";
-import type { MemberPrincipal, UserPrincipal } from "#lib/door/principal";
-import { toAppError } from "#lib/door/problem";
-import { requireSameOrigin } from "#lib/door/same-origin";
 import { AppError } from "#lib/errors";
+import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/http/limits";
+import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
+import { toAppError } from "#lib/http/problem";
+import { requireSameOrigin } from "#lib/http/same-origin";
+import { type App, getApp } from "#lib/runtime/app";
+import { requestAddress } from "#lib/runtime/server/request-address";
 import { safePortalPath } from "./portal-path";
 import { readSession } from "./session";
 

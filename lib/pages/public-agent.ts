@@ -3,7 +3,7 @@ import type { Context } from "#lib/approvals/context";
 import { readAgentFeed } from "#lib/attestations/feed";
 import { readRecordLength } from "#lib/attestations/record";
 import type { FeedResponse } from "#lib/contract/identity";
-import { readPublicly } from "#lib/door/read-publicly";
+import { readPublicly } from "#lib/http/read-publicly";
 
 export interface AgentPage {
   agent: FeedResponse;

@@ -4,11 +4,11 @@ import type { Context } from "#lib/approvals/context";
 import { readAttestation } from "#lib/attestations/stored-receipt";
 import { parseObject, verifyAttestationById } from "#lib/attestations/verify";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { isJsonObject } from "#lib/domain/canonical-json";
-import { MESSAGE_NAMES } from "#lib/domain/disclosure";
-import { parseMessage } from "#lib/domain/disclosure-messages";
-import type { HumanApproval } from "#lib/domain/statement";
-import { readPublicly } from "#lib/door/read-publicly";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
+import { parseMessage } from "#lib/core/presentation/disclosure-messages";
+import type { HumanApproval } from "#lib/core/statement/statement";
+import { readPublicly } from "#lib/http/read-publicly";
 
 export interface VerificationPage {
   /** As a stranger gets it from GET /v1/verify/:id. */

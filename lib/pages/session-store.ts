@@ -7,8 +7,8 @@ import { DrizzleAdapter } from "@auth/drizzle-adapter";
 import type { Adapter, AdapterSession } from "next-auth/adapters";
 import { recordSignIn } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { accounts, sessions, users, verificationTokens } from "#lib/db/schema";
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
 
 const hashToken = (token: string) => hexEncode(sha256(utf8Encode(token)));
 

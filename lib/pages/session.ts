@@ -7,10 +7,10 @@
 import { NextRequest } from "next/server";
 import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import { signInMail } from "#lib/accounts/mails";
-import { type App, getApp } from "#lib/app/app";
-import { requestAddress } from "#lib/app/request-address";
-import { base64UrlEncode } from "#lib/domain/bytes";
+import { base64UrlEncode } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
+import { type App, getApp } from "#lib/runtime/app";
+import { requestAddress } from "#lib/runtime/server/request-address";
 import { safePortalPath } from "./portal-path";
 import { createSessionStore, sessionLabel } from "./session-store";
 import { createSignInLogger } from "./sign-in-log";

@@ -2,11 +2,11 @@
 
 import { headers } from "next/headers";
 import { cache } from "react";
-import { type App, getApp } from "#lib/app/app";
-import { takeHandedOver } from "#lib/app/kept-records";
-import { countPage } from "#lib/app/page-limits";
-import { requestAddress } from "#lib/app/request-address";
 import { AppError } from "#lib/errors";
+import { type App, getApp } from "#lib/runtime/app";
+import { countPage } from "#lib/runtime/server/page-limits";
+import { takeHandedOver } from "#lib/runtime/server/record-page-cache";
+import { requestAddress } from "#lib/runtime/server/request-address";
 import { type VerificationPage, verifyForPage } from "./public-verification";
 
 export type LoadedVerification =

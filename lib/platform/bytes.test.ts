@@ -74,7 +74,7 @@ describe("the halves", () => {
     const load = async (half: object) => {
       vi.doMock("#platform/bytes", () => half);
       vi.resetModules();
-      return import("#lib/domain/bytes");
+      return import("#lib/core/encoding/bytes");
     };
     const [first, second] = [await load(node), await load(portable)];
     expect(first.base64Decode).not.toBe(second.base64Decode);
@@ -102,7 +102,7 @@ it.each([
   ["browser", "lib/platform/portable-bytes.ts"],
 ] as const)("a bundle for %s has %s alone", async (platform, half) => {
   const { metafile } = await build({
-    entryPoints: ["lib/domain/bytes.ts"],
+    entryPoints: ["lib/core/encoding/bytes.ts"],
     bundle: true,
     write: false,
     metafile: true,

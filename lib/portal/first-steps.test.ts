@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listAuditEvents } from "#lib/accounts/audit-list";
 import type { Context } from "#lib/approvals/context";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { makeApiKey, revokeOwnApiKey } from "#lib/keys/portal-keys";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven } from "#support/authorizations";

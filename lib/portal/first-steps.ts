@@ -8,10 +8,10 @@ import { approvalUrl } from "#lib/approvals/link";
 import { requestAuthorization } from "#lib/approvals/request";
 import { attest } from "#lib/attestations/attest";
 import type { Scope } from "#lib/contract/primitives";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { actorOf, type KeyPrincipal, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { actorOf, type KeyPrincipal, type MemberPrincipal } from "#lib/http/principal";
 import { isLiveKey } from "#lib/keys/api-keys";
 import { findOwnKey } from "#lib/keys/key-principals";
 

@@ -23,8 +23,8 @@ import {
   readOwnAttestation,
 } from "#lib/attestations/own";
 import { scopeNames } from "#lib/contract/primitives";
-import type { MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { createEndpoint } from "#lib/webhooks/endpoints";

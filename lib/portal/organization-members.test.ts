@@ -12,7 +12,7 @@ import {
 } from "#lib/accounts/invitations";
 import type { Context } from "#lib/approvals/context";
 import { invitations, users } from "#lib/db/schema";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { makeApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";

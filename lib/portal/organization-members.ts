@@ -11,8 +11,8 @@ import { personNotFound, type Role, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, users } from "#lib/db/schema";
-import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { isLiveKey } from "#lib/keys/api-keys";
 
 export async function listMembers(executor: Executor, organizationId: string) {

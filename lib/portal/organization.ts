@@ -8,6 +8,7 @@ import { personNotFound, requireRole } from "#lib/accounts/members";
 import { markOf } from "#lib/accounts/organization-identity";
 import type { Context } from "#lib/approvals/context";
 import { cancelAuthorization } from "#lib/approvals/decide";
+import type { MarkColor } from "#lib/core/text/organization-logo";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,
@@ -19,9 +20,8 @@ import {
   organizations,
   users,
 } from "#lib/db/schema";
-import type { MarkColor } from "#lib/domain/organization-mark";
-import { actorOf, type MemberPrincipal } from "#lib/door/principal";
 import { AppError, fieldError } from "#lib/errors";
+import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { listMembers } from "./organization-members";
 
 export async function readOrganization(context: Context, person: MemberPrincipal) {

@@ -6,7 +6,7 @@ import type { Context } from "#lib/approvals/context";
 import { countAttestations, ofOrganization } from "#lib/attestations/list";
 import { listOwnAttestations, toFilter } from "#lib/attestations/own";
 import { authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { utcDay } from "#lib/keys/api-keys";
 import { readFirstSteps } from "./first-steps";
 import { readBusiest } from "./usage";

@@ -5,14 +5,14 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listOwnAgents, readOwnAgent } from "#lib/agents/portal-agents";
-import { deleteExpired } from "#lib/app/housekeeping";
 import type { Context } from "#lib/approvals/context";
 import { listOwnAuthorizations } from "#lib/approvals/portal-authorizations";
 import { listOwnAttestations, readOwnAttestation } from "#lib/attestations/own";
 import { requestFilters } from "#lib/contract/portal-requests";
-import type { MemberPrincipal } from "#lib/door/principal";
-import { createRequestLog } from "#lib/door/request-log";
+import type { MemberPrincipal } from "#lib/http/principal";
+import { createRequestLog } from "#lib/http/request-log";
 import { listApiKeys } from "#lib/keys/portal-keys";
+import { deleteExpired } from "#lib/runtime/housekeeping";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";

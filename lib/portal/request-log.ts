@@ -1,12 +1,12 @@
-/** The request log as the portal shows it (lib/door/request-log.ts writes it). */
+/** The request log as the portal shows it (lib/http/request-log.ts writes it). */
 
 import { and, desc, eq, gte, inArray, lt, sql, sum } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { RequestFilters } from "#lib/contract/portal-requests";
 import { apiKeys, dailyRequests, requestLog } from "#lib/db/schema";
-import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
-import type { MemberPrincipal } from "#lib/door/principal";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { utcDay } from "#lib/keys/api-keys";
 import { isTestKey } from "#lib/keys/test-keys";
 

@@ -1,7 +1,7 @@
 /** Guarantee: the search finds what is the organization's, by part of a name or a whole id, and nothing of anyone else. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";

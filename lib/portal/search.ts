@@ -5,9 +5,9 @@ import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import { containing } from "#lib/attestations/list";
 import type { SearchHit } from "#lib/contract/portal-search";
+import { isUuid } from "#lib/core/encoding/uuid";
 import { agents, apiKeys, attestations, authorizationRequests, requestLog } from "#lib/db/schema";
-import { isUuid } from "#lib/domain/uuid";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 
 const most = 5;
 

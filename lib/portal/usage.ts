@@ -8,7 +8,7 @@ import type { PgColumn } from "drizzle-orm/pg-core";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import { apiKeys, dailyCounts, dailyKeyUsage } from "#lib/db/schema";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { utcDay } from "#lib/keys/api-keys";
 
 const dayMs = 86_400_000;

@@ -4,13 +4,13 @@
  * instance with a folder of its own cannot invent keys, because emptiness is judged under the start lock.
  */
 import { eq, isNull } from "drizzle-orm";
+import { zkKeyId, zkKeyPairFromSeed } from "#lib/core/presentation/disclosure";
+import { signCheckpoint } from "#lib/core/tlog/checkpoint";
+import { originOfLog } from "#lib/core/tlog/log-epochs";
+import { emptyRoot } from "#lib/core/tlog/merkle";
+import { makeVerifierKey } from "#lib/core/tlog/signed-note";
 import { type Database, type Executor, withStartLock } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
-import { signCheckpoint } from "#lib/domain/checkpoint";
-import { zkKeyId, zkKeyPairFromSeed } from "#lib/domain/disclosure";
-import { originOfLog } from "#lib/domain/log-epochs";
-import { emptyRoot } from "#lib/domain/merkle";
-import { makeVerifierKey } from "#lib/domain/signed-note";
 import type { Signer } from "./signer";
 import { activeKeyId, type KeyPurpose, type Signers } from "./signing-keys";
 

@@ -1,7 +1,7 @@
 /** libsodium behind our own signatures: RFC 8032's, and nothing of a wrong shape is asked of it. */
 import { describe, expect, it } from "vitest";
-import { hexDecode, hexEncode } from "#lib/domain/bytes";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
+import { hexDecode, hexEncode } from "#lib/core/encoding/bytes";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
 import { openKeyPair, verifySignature } from "./libsodium";
 
 /** RFC 8032, section 7.1, TEST 2. */

@@ -1,6 +1,6 @@
 /** Ed25519 (RFC 8032) by libsodium, which takes three fifths of the time that OpenSSL does (decision 0041). */
 import sodium from "sodium-native";
-import { PUBLIC_KEY_BYTES, SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/domain/ed25519";
+import { PUBLIC_KEY_BYTES, SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/core/keys/ed25519";
 
 const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -20,7 +20,7 @@ export function openKeyPair(seed: Buffer) {
   };
 }
 
-/** It doesn't refuse all that lib/domain/ed25519.ts does: lib/attestations/signature-verdicts.ts is as strict. */
+/** It doesn't refuse all that lib/core/keys/ed25519.ts does: lib/attestations/signature-verdicts.ts is as strict. */
 export const verifySignature: VerifyEd25519 = (signature, message, publicKey) =>
   signature.length === SIGNATURE_BYTES &&
   publicKey.length === PUBLIC_KEY_BYTES &&

@@ -1,7 +1,7 @@
 /** A signer of a secret key that is at hand: in a setting, in a file, or unwrapped by a KMS. */
 import { createPrivateKey, type KeyObject } from "node:crypto";
-import { computeKeyId } from "#lib/domain/ed25519-key";
-import { count } from "#lib/steps";
+import { computeKeyId } from "#lib/core/keys/ed25519-key";
+import { count } from "#lib/instrumentation";
 import { openKeyPair } from "./libsodium";
 import type { Signer } from "./signer";
 

@@ -1,8 +1,8 @@
 /** The logs of this service and the key that signs each one's checkpoints. */
 import { and, asc, eq } from "drizzle-orm";
+import { makeVerifierKey, type VerifierKey } from "#lib/core/tlog/signed-note";
 import type { Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
-import { makeVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
 
 /** Every log with its key, oldest first. */
 export async function readLogs(executor: Executor) {

@@ -4,11 +4,11 @@
  * is in the database and, as key events, in the log.
  */
 import { and, asc, eq } from "drizzle-orm";
+import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
+import { type ZkKeyPair, zkKeyPairFromSeed } from "#lib/core/presentation/disclosure";
+import type { VerifierKey } from "#lib/core/tlog/signed-note";
 import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
-import { type ZkKeyPair, zkKeyPairFromSeed } from "#lib/domain/disclosure";
-import { encodePublicKeyPem } from "#lib/domain/ed25519-key";
-import type { VerifierKey } from "#lib/domain/signed-note";
 import { findLogKey } from "./log-keys";
 import type { Signer } from "./signer";
 

@@ -5,7 +5,7 @@
 import { build, type Metafile } from "esbuild";
 import { describe, expect, it } from "vitest";
 
-const allowedFolders = /^lib\/(?:verifier|domain|contract|platform)\//;
+const allowedFolders = /^lib\/(?:verifier|core|contract|platform)\//;
 const allowedPackages = [
   "@noble/hashes",
   "@noble/curves",
@@ -62,7 +62,7 @@ describe.each([
   ["lib/verifier/command.ts", "node"],
   ["lib/verifier/browser.ts", "browser"],
 ] as const)("the bundle of %s", (entry, platform) => {
-  it("holds the verifier, domain, contract and their libraries, and nothing else", async () => {
+  it("holds the verifier, core, contract and their libraries, and nothing else", async () => {
     const metafile = await bundle(entry, platform);
     const files = Object.keys(metafile.inputs);
     expect(files.length).toBeGreaterThan(30);
@@ -96,7 +96,7 @@ describe("the pairing checks", () => {
     const { outputs } = await bundle(entry, "browser");
     const eager = listEager({ inputs: {}, outputs }, entry);
     const files = eager.flatMap((name) => Object.keys(outputs[name]?.inputs ?? {}));
-    expect(files).toContain("lib/domain/verify.ts");
+    expect(files).toContain("lib/core/statement/verify.ts");
     expect(files.filter((file) => /bls12-381|bn254|bbs-signatures|groth16/.test(file))).toEqual([]);
     const bytes = eager.reduce((sum, name) => sum + (outputs[name]?.bytes ?? 0), 0);
     console.log(`loaded with the page: ${Math.round(bytes / 1000)} kB, not minified`);

@@ -1,8 +1,8 @@
 /** Anchors read again from a node that answers as World's contracts do. */
 import { describe, expect, it } from "vitest";
-import { type Anchor, assembleAuthorization } from "#lib/domain/approval";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { wordHex } from "#lib/domain/world-id-proof";
+import { type Anchor, assembleAuthorization } from "#lib/core/approval/approval";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { makeTestAuthorization } from "#support/human-authorization";
 import { contracts, manager, registry, stubNode, v4Contracts } from "#support/world-chain";
 import { addAnchorCheck } from "./check-anchors";

@@ -1,10 +1,15 @@
 /** `anchors_on_chain`: did World's contracts know each approval's root (v4: and keys) at the block that it names? */
-import type { Anchor, Approval } from "#lib/domain/approval";
-import { bytesEqual } from "#lib/domain/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/domain/canonical-json";
-import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
-import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { anchorOrbV3, anchorV4, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
+import type { Anchor, Approval } from "#lib/core/approval/approval";
+import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import {
+  anchorOrbV3,
+  anchorV4,
+  type WorldChainCall,
+  WorldChainError,
+} from "#lib/core/world-id/world-chain-calls";
 import type { Evidence } from "./evidence";
 import type { Verdict, VerifierReport } from "./report";
 

@@ -1,9 +1,12 @@
 /** The checks of a human_authorization. Heavy (BN254 pairings): imported when needed. */
-import type { ShownContent } from "#lib/domain/approval";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { parseHumanAuthorization } from "#lib/domain/human-authorization-shape";
-import { type AuthorizationReport, verifyHumanAuthorization } from "#lib/domain/verify-human-authorization";
+import type { ShownContent } from "#lib/core/approval/approval";
+import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import {
+  type AuthorizationReport,
+  verifyHumanAuthorization,
+} from "#lib/core/approval/verify-human-authorization";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
 import { checkDecisionLog } from "./check-decision-log";
 import type { VerifierCheck } from "./report";
 import type { VerifierTrust } from "./trust";

@@ -3,13 +3,18 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { LoggedStatement, RecordSnapshot } from "#lib/contract/log";
 import type { RecordResponse } from "#lib/contract/record";
-import { buildHeadsStatement, buildHeadsTree, HEAD_ROW_BYTES, mergeHeads } from "#lib/domain/agent-heads";
-import { emptyRecord, extendRecord } from "#lib/domain/agent-record";
-import { base64Decode, base64Encode, hexDecode, hexEncode } from "#lib/domain/bytes";
-import { makeSnapshot } from "#lib/log/agent-heads";
-import { openForkGuard } from "#lib/log/fork-guard";
-import { beginEpoch } from "#lib/log/new-epoch";
-import { sealStatement } from "#lib/log/seal";
+import { base64Decode, base64Encode, hexDecode, hexEncode } from "#lib/core/encoding/bytes";
+import {
+  buildHeadsStatement,
+  buildHeadsTree,
+  HEAD_ROW_BYTES,
+  mergeHeads,
+} from "#lib/core/record/agent-heads";
+import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
+import { beginEpoch } from "#lib/log/keys/new-epoch";
+import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { openForkGuard } from "#lib/log/sequencer/fork-guard";
+import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { checkRecord } from "./check-record";

@@ -1,9 +1,10 @@
 /** Whether a record that was followed is the one that the newest snapshot counts, and whether the snapshot adds up. */
-import { decodeHeadRow, parseHeadsStatement, snapshotIntervalSeconds } from "#lib/domain/agent-heads";
-import { isSameHead, type RecordHead } from "#lib/domain/agent-record";
-import { bytesEqual } from "#lib/domain/bytes";
-import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { readableTime } from "#lib/domain/time-words";
+
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import { decodeHeadRow, parseHeadsStatement, snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
+import { isSameHead, type RecordHead } from "#lib/core/record/agent-record";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { readableTime } from "#lib/core/time/time-words";
 import { checkSnapshot, readSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
 import { checkSum, readStatementList, type SumSource } from "./check-sum";
 import type { RecordEntry, RecordPage } from "./record-pages";

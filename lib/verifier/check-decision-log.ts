@@ -2,9 +2,9 @@
  * The log entry beside a human_authorization. It is outside the service's signature, so every field of
  * it is checked here. That the entry is the one of this very approval is the check `logged_decision`.
  */
-import type { HumanAuthorization } from "#lib/domain/approval";
-import { isJsonObject } from "#lib/domain/canonical-json";
-import { fail, pass, skip } from "#lib/domain/outcome";
+import type { HumanAuthorization } from "#lib/core/approval/approval";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { fail, pass, skip } from "#lib/core/statement/outcome";
 import { checkLogEntry } from "./check-log-entry";
 import { readLogReceipt } from "./parse-receipt";
 import type { VerifierCheck } from "./report";

@@ -1,11 +1,11 @@
 /** A leaf with its proof and checkpoint against the trusted keys: what every kind of evidence has in common. */
 
-import { bytesEqual } from "#lib/domain/bytes";
-import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
-import { type LogLeaf, parseLogLeaf } from "#lib/domain/log-leaf";
-import { leafHash, verifyInclusion } from "#lib/domain/merkle";
-import { fail, failBy, pass } from "#lib/domain/outcome";
-import type { Receipt } from "#lib/domain/receipt";
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import { fail, failBy, pass } from "#lib/core/statement/outcome";
+import type { Receipt } from "#lib/core/statement/receipt";
+import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { type LogLeaf, parseLogLeaf } from "#lib/core/tlog/log-leaf";
+import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
 import type { VerifierCheck } from "./report";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 

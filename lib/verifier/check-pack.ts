@@ -3,19 +3,19 @@
  * the code that checks a single one, the agent's record, the log, and last that the manifest and the report are those that
  * follow from all of it. So a pack cannot say more than its receipts do.
  */
-import { bytesEqual, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { numberedFile, packFiles } from "#lib/domain/pack-files";
+import { bytesEqual, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { ZipError, type ZipTools } from "#lib/core/encoding/zip";
+import { numberedFile, packFiles } from "#lib/core/pack/pack-files";
 import {
   describePack,
   encodeManifest,
   makeManifest,
   type PackFacts,
   type PackPeriod,
-} from "#lib/domain/pack-manifest";
-import { type PackCheck, packFault, packGap, packPass } from "#lib/domain/pack-reasons";
-import { renderPackReport } from "#lib/domain/pack-report";
-import { ZipError, type ZipTools } from "#lib/domain/zip";
+} from "#lib/core/pack/pack-manifest";
+import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
+import { renderPackReport } from "#lib/core/pack/pack-report";
 import { checkRecord } from "./check-record";
 import { type OpenPack, openPack } from "./pack-archive";
 import { checkAgent, checkPeriod, describeEntries, type ReadPack, readEntries } from "./pack-entries";

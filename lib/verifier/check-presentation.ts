@@ -1,18 +1,18 @@
 /** A zero-knowledge presentation under the trusted BBS keys. Heavy (BLS12-381 pairings): imported when needed. */
-import { base64UrlEncode } from "#lib/domain/bytes";
-import { canonicalJson, isJsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { DISCLOSURE_HEADER, zkKeyId } from "#lib/domain/disclosure";
-import { disclosureMessages } from "#lib/domain/disclosure-messages";
-import type { PresentationExpectation } from "#lib/domain/presentation-checks";
-import { decodeOrNull } from "#lib/domain/presentation-shape";
+import { base64UrlEncode } from "#lib/core/encoding/bytes";
+import { canonicalJson, isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { DISCLOSURE_HEADER, zkKeyId } from "#lib/core/presentation/disclosure";
+import { disclosureMessages } from "#lib/core/presentation/disclosure-messages";
+import type { PresentationExpectation } from "#lib/core/presentation/presentation-checks";
+import { decodeOrNull } from "#lib/core/presentation/presentation-shape";
 import {
   checkPayloadBinding,
   type PresentationCheck,
   type PresentationReport,
   summarizePublicProof,
   verifyPresentation,
-} from "#lib/domain/presentation-verify";
-import { parseActionStatement } from "#lib/domain/statement";
+} from "#lib/core/presentation/presentation-verify";
+import { parseActionStatement } from "#lib/core/statement/statement";
 import type { VerifierTrust } from "./trust";
 
 export function checkPresentation(

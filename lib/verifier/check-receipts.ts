@@ -1,7 +1,7 @@
 /** Whether the receipts that a reader holds are in the record that was followed. */
-import { bytesEqual } from "#lib/domain/bytes";
-import { fail, type Outcome, pass } from "#lib/domain/outcome";
-import type { SignedEntry } from "#lib/domain/record-walk";
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import type { SignedEntry } from "#lib/core/record/record-walk";
+import { fail, type Outcome, pass } from "#lib/core/statement/outcome";
 import type { ReadReceipt } from "./check-record";
 
 /** Those with a number of the record were compared on the way, one for each number. */

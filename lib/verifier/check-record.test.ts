@@ -1,8 +1,8 @@
 /** A service that lies about an agent's record: each way is caught, and named. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordEntry, RecordResponse } from "#lib/contract/record";
-import { emptyRecord, extendRecord } from "#lib/domain/agent-record";
-import { hexDecode, hexEncode } from "#lib/domain/bytes";
+import { hexDecode, hexEncode } from "#lib/core/encoding/bytes";
+import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -2,10 +2,11 @@
  * An agent's whole record as an outsider follows it: every number from 1 to the head, every link computed again, the
  * newest public attestation, whose signature covers all links before it, and the receipts that the reader holds.
  */
-import type { RecordHead } from "#lib/domain/agent-record";
-import { bytesEqual, hexEncode } from "#lib/domain/bytes";
-import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { type RecordWalk, type SignedEntry, walkRecord } from "#lib/domain/record-walk";
+
+import { bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
+import type { RecordHead } from "#lib/core/record/agent-record";
+import { type RecordWalk, type SignedEntry, walkRecord } from "#lib/core/record/record-walk";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import type { SumSource } from "./check-sum";
 import { parseReceipt } from "./parse-receipt";
 import { type RecordEntry, type RecordMark, type RecordPage, readRecordPages } from "./record-pages";

@@ -1,4 +1,7 @@
 /** A record's row in a snapshot of all records' heads: signed, in the log, and where the record's entries lead. */
+
+import { base64Decode, bytesEqual } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import {
   type AgentHeads,
   agentTag,
@@ -6,11 +9,9 @@ import {
   type HeadRow,
   parseHeadsStatement,
   SALT_BYTES,
-} from "#lib/domain/agent-heads";
-import { base64Decode, bytesEqual } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/domain/merkle";
-import { type Fault, fault } from "#lib/domain/outcome";
+} from "#lib/core/record/agent-heads";
+import { type Fault, fault } from "#lib/core/statement/outcome";
+import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
 import {
   decodeBase64,
   requireIndex,

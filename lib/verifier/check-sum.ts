@@ -2,15 +2,16 @@
  * The sum over a snapshot: every leaf below it is in some agent's row or is a statement that the service lists, or is
  * older than records (docs/wire.md, Record of an agent).
  */
-import { addsUp, buildHeadsTree, isOfStatement, parseHeadsStatement } from "#lib/domain/agent-heads";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/domain/outcome";
+
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { addsUp, buildHeadsTree, isOfStatement, parseHeadsStatement } from "#lib/core/record/agent-heads";
+import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import {
   AGENT_HEADS_PREDICATE,
   EPOCH_PREDICATE,
   KEY_EVENT_PREDICATE,
   parseCanonical,
-} from "#lib/domain/statement";
+} from "#lib/core/statement/statement";
 import type { SignedHeads } from "./check-snapshot";
 import { readObject, requireIndex, requireText, UnreadableError } from "./read-json";
 import { findMaker, readSignedStatement, type SignedStatement } from "./signed-statement";

@@ -2,9 +2,9 @@
  * A tlog-proof file (c2sp.org/tlog-proof). Ours carry the leaf's bytes in `extra`, so that the file is complete: they
  * are the attacker's until the inclusion proof has led from them to the signed root.
  */
-import { bytesEqual, sha256 } from "#lib/domain/bytes";
-import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { parseTlogProof } from "#lib/domain/tlog-proof";
+import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
+import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { parseTlogProof } from "#lib/core/tlog/tlog-proof";
 import { checkLogEntry } from "./check-log-entry";
 import { UnreadableError } from "./read-json";
 import type { VerifierCheck } from "./report";

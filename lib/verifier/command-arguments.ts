@@ -5,7 +5,7 @@ import {
   single,
   UsageError,
   unexpectedWords,
-} from "#lib/domain/command-words";
+} from "#lib/core/text/command-words";
 import type { Verdict } from "./report";
 
 /** As {@link usage} calls it. */

@@ -1,6 +1,6 @@
 /** The verifier reads from servers that it does not trust to end their answers. */
 import { describe, expect, it } from "vitest";
-import { WorldChainError } from "#lib/domain/world-chain-calls";
+import { WorldChainError } from "#lib/core/world-id/world-chain-calls";
 import { type CommandIo, callNode, DeadlineError, fetchBytes, withDeadline } from "./command-io";
 import { UnreadableError } from "./read-json";
 

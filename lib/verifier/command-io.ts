@@ -1,8 +1,8 @@
 /** What the command line does to the world, as functions, so that tests run it without a process. */
-import { isJsonObject } from "#lib/domain/canonical-json";
-import { readAtMost, readTextAtMost } from "#lib/domain/read-stream";
-import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/domain/world-chain-calls";
-import type { ZipTools } from "#lib/domain/zip";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { readAtMost, readTextAtMost } from "#lib/core/encoding/read-stream";
+import type { ZipTools } from "#lib/core/encoding/zip";
+import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/core/world-id/world-chain-calls";
 import { UnreadableError } from "./read-json";
 
 export interface CommandIo {

@@ -1,10 +1,10 @@
 /** The report in words. Every string of the receipt is made visible: it may hold terminal escapes. */
-import { canonicalJson } from "#lib/domain/canonical-json";
-import { toVisibleText } from "#lib/domain/display-text";
-import type { PresentationHeader } from "#lib/domain/presentation-header";
-import type { ActionStatement } from "#lib/domain/statement";
-import { findRowWarning } from "#lib/domain/warning-rows";
-import { type Warning, warningOf } from "#lib/domain/warnings";
+import { canonicalJson } from "#lib/core/encoding/canonical-json";
+import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
+import type { ActionStatement } from "#lib/core/statement/statement";
+import { findRowWarning } from "#lib/core/statement/warning-rows";
+import { type Warning, warningOf } from "#lib/core/statement/warnings";
+import { toVisibleText } from "#lib/core/text/display-text";
 import type { CommandIo } from "./command-io";
 import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor, wordsForTime } from "./report";
 

@@ -1,9 +1,9 @@
 /** Where the command line takes the receipt and the keys from. */
 
-import { utf8Decode } from "#lib/domain/bytes";
-import { isJsonObject } from "#lib/domain/canonical-json";
-import { single, UsageError } from "#lib/domain/command-words";
-import { parseVerificationKey } from "#lib/domain/groth16";
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { single, UsageError } from "#lib/core/text/command-words";
+import { parseVerificationKey } from "#lib/core/world-id/groth16";
 import type { Arguments } from "./command-arguments";
 import { type CommandIo, fetchBytes } from "./command-io";
 import { readKeysOfList } from "./log-list";

@@ -1,12 +1,12 @@
 /** The kinds of files that the verifier takes, distinguished by their shape, which decides nothing else. */
 
-import type { ShownContent } from "#lib/domain/approval";
-import { type LogBundle, parseBundle } from "#lib/domain/bundle";
-import { sha256 } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import type { Receipt } from "#lib/domain/receipt";
-import { parseActionStatement } from "#lib/domain/statement";
-import { parseTlogProof } from "#lib/domain/tlog-proof";
+import type { ShownContent } from "#lib/core/approval/approval";
+import { sha256 } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { type LogBundle, parseBundle } from "#lib/core/statement/bundle";
+import type { Receipt } from "#lib/core/statement/receipt";
+import { parseActionStatement } from "#lib/core/statement/statement";
+import { parseTlogProof } from "#lib/core/tlog/tlog-proof";
 import { isAttestationAnswer, parseReceipt } from "./parse-receipt";
 import { readObject, UnreadableError } from "./read-json";
 

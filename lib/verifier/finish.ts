@@ -1,9 +1,9 @@
 /** From what was found to the report. */
 
-import type { ActionStatement } from "#lib/domain/statement";
-import type { TimeBound } from "#lib/domain/time-checks";
-import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
-import type { Warning, WarningCode, WarningFacts } from "#lib/domain/warnings";
+import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
+import type { ActionStatement } from "#lib/core/statement/statement";
+import type { Warning, WarningCode, WarningFacts } from "#lib/core/statement/warnings";
+import type { TimeBound } from "#lib/core/time/time-checks";
 import type { Evidence } from "./evidence";
 import type { Verdict, VerifierCheck, VerifierReport } from "./report";
 
@@ -65,7 +65,7 @@ async function gatherWarnings({
   authorization,
 }: Findings): Promise<Warning[]> {
   if (disclosed.length === 0 && authorization?.grade !== "test") return warnings;
-  const { findWarnings, warningOf } = await import("#lib/domain/warnings");
+  const { findWarnings, warningOf } = await import("#lib/core/statement/warnings");
   const shown: WarningFacts = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
   const test: WarningCode[] = authorization?.grade === "test" ? ["approval_test"] : [];
   const known = warnings.map(({ code }) => code);

@@ -3,13 +3,14 @@
  * extends the one seen last time, and on demand every entry and every hash again. Tiles are not trusted: a
  * proof made of them must lead from one signed root to the other.
  */
-import { checkLog } from "#lib/domain/check-log";
-import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
-import { decodeEntryBundle } from "#lib/domain/entry-bundle";
-import { verifyConsistency } from "#lib/domain/merkle";
-import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { encodeTilePath, TILE_WIDTH, type TilePath, tileWidth } from "#lib/domain/tile-path";
-import { proveConsistency } from "#lib/domain/tile-proofs";
+
+import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { checkLog } from "#lib/core/tlog/check-log";
+import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { decodeEntryBundle } from "#lib/core/tlog/entry-bundle";
+import { verifyConsistency } from "#lib/core/tlog/merkle";
+import { encodeTilePath, TILE_WIDTH, type TilePath, tileWidth } from "#lib/core/tlog/tile-path";
+import { proveConsistency } from "#lib/core/tlog/tile-proofs";
 import type { VerifierCheck } from "./report";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 

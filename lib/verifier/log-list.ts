@@ -1,5 +1,5 @@
 /** Keys to trust from the list of logs side by side: each attestation key counts in its own log alone. */
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 
 /** The answer of GET /v1/pubkey as far as the list has it, or the answer itself. `base`: the service that is asked for. */
 export function readKeysOfList(answer: JsonObject, base: string | undefined): JsonObject {

@@ -2,21 +2,22 @@
  * Proofs that the service did what it must not: each rests on its own signatures, so that whoever gets the file can check
  * it offline with the keys alone (`verify.mjs proof FILE`). What only its writer saw is no proof, and is said to be none.
  */
-import { addsUp, compareBytes } from "#lib/domain/agent-heads";
+
+import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { addsUp, compareBytes } from "#lib/core/record/agent-heads";
 import {
   extendRecord,
   isRecordPlace,
   isSameHead,
   type RecordHead,
   type RecordPlace,
-} from "#lib/domain/agent-record";
-import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { verifyCheckpoint } from "#lib/domain/checkpoint";
-import { verifyConsistency } from "#lib/domain/merkle";
-import { fail, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { PRODUCT_URI } from "#lib/domain/product";
-import { parseCanonical } from "#lib/domain/statement";
+} from "#lib/core/record/agent-record";
+import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { PRODUCT_URI } from "#lib/core/statement/product";
+import { parseCanonical } from "#lib/core/statement/statement";
+import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { verifyConsistency } from "#lib/core/tlog/merkle";
 import {
   checkHeadsStatement,
   checkRow,

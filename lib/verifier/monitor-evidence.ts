@@ -1,4 +1,7 @@
 /** What the monitor finds, in a form that others can check (misbehaviour.ts). */
+
+import { base64Encode, bytesEqual, utf8Decode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import {
   buildHeadsTree,
   countRows,
@@ -7,12 +10,10 @@ import {
   HEAD_ROW_BYTES,
   headsTileReader,
   rowAt,
-} from "#lib/domain/agent-heads";
-import { base64Encode, bytesEqual, utf8Decode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
-import { leafHash, verifyInclusion } from "#lib/domain/merkle";
-import { proveConsistency, proveInclusion, rootAtSize, type TileReader } from "#lib/domain/tile-proofs";
+} from "#lib/core/record/agent-heads";
+import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
+import { proveConsistency, proveInclusion, rootAtSize, type TileReader } from "#lib/core/tlog/tile-proofs";
 import type { ListedStatement } from "./check-sum";
 import { type LogSource, tileReader } from "./log-check";
 import { MISBEHAVIOUR_TYPE } from "./misbehaviour";

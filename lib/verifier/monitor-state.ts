@@ -1,7 +1,7 @@
 /** What the monitor keeps between two runs. */
-import { base64Encode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { PRODUCT_URI } from "#lib/domain/product";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { PRODUCT_URI } from "#lib/core/statement/product";
 import {
   decodeBase64,
   readObject,

@@ -2,7 +2,15 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { dispatch } from "#lib/app/operations";
+import {
+  base64Encode,
+  concatBytes,
+  hexDecode,
+  hexEncode,
+  utf8Decode,
+  utf8Encode,
+} from "#lib/core/encoding/bytes";
+import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
 import {
   buildHeadsTree,
   decodeHeadRow,
@@ -10,18 +18,17 @@ import {
   HEAD_ROW_BYTES,
   mergeHeads,
   rowAt,
-} from "#lib/domain/agent-heads";
-import { emptyRecord, extendRecord } from "#lib/domain/agent-record";
-import { base64Encode, concatBytes, hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/domain/bytes";
-import { canonicalJson, type JsonObject } from "#lib/domain/canonical-json";
-import { signCheckpoint } from "#lib/domain/checkpoint";
-import { makeVerifierKey } from "#lib/domain/signed-note";
-import { rememberPeer } from "#lib/door/client-ip";
-import { makeSnapshot } from "#lib/log/agent-heads";
-import { openForkGuard } from "#lib/log/fork-guard";
-import type { LogItem, LogItemKind } from "#lib/log/item";
-import { beginEpoch } from "#lib/log/new-epoch";
-import { sealStatement } from "#lib/log/seal";
+} from "#lib/core/record/agent-heads";
+import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
+import { signCheckpoint } from "#lib/core/tlog/checkpoint";
+import { makeVerifierKey } from "#lib/core/tlog/signed-note";
+import { rememberPeer } from "#lib/http/client-ip";
+import { beginEpoch } from "#lib/log/keys/new-epoch";
+import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { openForkGuard } from "#lib/log/sequencer/fork-guard";
+import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
+import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import { dispatch } from "#lib/runtime/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { nodeIo } from "./node-io";

@@ -3,11 +3,12 @@
  * only grows, every statement of the service is where its list has it, the newest snapshot adds up, and no record in it
  * has become shorter or another one.
  */
-import { parseHeadsStatement } from "#lib/domain/agent-heads";
-import { base64Encode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { fail, failBy, type Outcome, pass, skip } from "#lib/domain/outcome";
-import { readableTime } from "#lib/domain/time-words";
+
+import { base64Encode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { parseHeadsStatement } from "#lib/core/record/agent-heads";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { readableTime } from "#lib/core/time/time-words";
 import { checkFresh } from "./check-counted";
 import { checkHeadsStatement, type SignedHeads } from "./check-snapshot";
 import { checkSum, type ListedStatement, readStatementList, type SumSource } from "./check-sum";

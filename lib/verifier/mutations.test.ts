@@ -10,13 +10,13 @@ import { verifyInBrowser } from "./browser";
 import { UnreadableError } from "./read-json";
 
 // Most changes leave the inputs of signatures and pairings as they are.
-vi.mock("#lib/domain/ed25519", async (load) => {
-  const real = await load<typeof import("#lib/domain/ed25519")>();
+vi.mock("#lib/core/keys/ed25519", async (load) => {
+  const real = await load<typeof import("#lib/core/keys/ed25519")>();
   const { remember } = await import("#support/remember");
   return { ...real, verifyEd25519Strict: remember(real.verifyEd25519Strict) };
 });
-vi.mock("#lib/domain/groth16", async (load) => {
-  const real = await load<typeof import("#lib/domain/groth16")>();
+vi.mock("#lib/core/world-id/groth16", async (load) => {
+  const real = await load<typeof import("#lib/core/world-id/groth16")>();
   const { remember } = await import("#support/remember");
   return { ...real, verifyGroth16: remember(real.verifyGroth16) };
 });

@@ -3,7 +3,7 @@
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { inflateRawSync } from "node:zlib";
-import { crc32 } from "#lib/domain/crc32";
+import { crc32 } from "#lib/core/encoding/crc32";
 import type { CommandIo } from "./command-io";
 
 async function readStdin(): Promise<Uint8Array> {

@@ -1,10 +1,10 @@
 /** The files of an evidence pack, each once and each as its manifest names it. */
-import { utf8Decode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { isPackFile, maxPackBytes, packFiles } from "#lib/domain/pack-files";
-import { describeFile, PACK_TYPE, PACK_VERSION, type PackedFile } from "#lib/domain/pack-manifest";
-import { type PackCheck, packFault, packPass } from "#lib/domain/pack-reasons";
-import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/domain/zip";
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/core/encoding/zip";
+import { isPackFile, maxPackBytes, packFiles } from "#lib/core/pack/pack-files";
+import { describeFile, PACK_TYPE, PACK_VERSION, type PackedFile } from "#lib/core/pack/pack-manifest";
+import { type PackCheck, packFault, packPass } from "#lib/core/pack/pack-reasons";
 import { readObject, UnreadableError } from "./read-json";
 
 /** The service's answers are far smaller; the rows of a snapshot of 100,000 agents have 7 MB. */

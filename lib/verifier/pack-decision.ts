@@ -2,11 +2,11 @@
  * A decision's file in an evidence pack: the signed statement with its place in the log, the request whose hash it names,
  * and for an approval the whole authorization.
  */
-import { type ApprovalRequest, requestHash } from "#lib/domain/approval";
-import { parseDecisionStatement } from "#lib/domain/approval-decision";
-import { bytesEqual, sha256, utf8Encode } from "#lib/domain/bytes";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import type { SignedEntry } from "#lib/domain/record-walk";
+import { type ApprovalRequest, requestHash } from "#lib/core/approval/approval";
+import { parseDecisionStatement } from "#lib/core/approval/approval-decision";
+import { bytesEqual, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { SignedEntry } from "#lib/core/record/record-walk";
 import { checkLogEntry } from "./check-log-entry";
 import { readLogReceipt } from "./parse-receipt";
 import { decodeHex, requireObject, requireText } from "./read-json";

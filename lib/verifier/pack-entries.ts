@@ -1,12 +1,12 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
-import { bytesEqual } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { DECISION_FILE_TYPE, type PackEntry, readPackEntry } from "#lib/domain/pack-entries";
-import { filesIn, numberOf, packFiles } from "#lib/domain/pack-files";
-import { isEndShown, type PackFacts, type PackPeriod } from "#lib/domain/pack-manifest";
-import { type PackCheck, packFault, packGap, packPass } from "#lib/domain/pack-reasons";
-import type { SignedEntry } from "#lib/domain/record-walk";
-import { readableTime } from "#lib/domain/time-words";
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { DECISION_FILE_TYPE, type PackEntry, readPackEntry } from "#lib/core/pack/pack-entries";
+import { filesIn, numberOf, packFiles } from "#lib/core/pack/pack-files";
+import { isEndShown, type PackFacts, type PackPeriod } from "#lib/core/pack/pack-manifest";
+import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
+import type { SignedEntry } from "#lib/core/record/record-walk";
+import { readableTime } from "#lib/core/time/time-words";
 import type { OpenPack } from "./pack-archive";
 import { type CheckedEntry, checkDecisionFile } from "./pack-decision";
 import { parseReceipt } from "./parse-receipt";

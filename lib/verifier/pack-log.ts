@@ -1,10 +1,10 @@
 /** All checkpoints in an evidence pack: each signed by its log, and each log the same, only larger. */
-import { base64Decode, bytesEqual } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { type Checkpoint, verifyCheckpoint } from "#lib/domain/checkpoint";
-import { verifyConsistency } from "#lib/domain/merkle";
-import { findCheckpoints } from "#lib/domain/pack-files";
-import { type PackCheck, packFault, packPass } from "#lib/domain/pack-reasons";
+import { base64Decode, bytesEqual } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { findCheckpoints } from "#lib/core/pack/pack-files";
+import { type PackCheck, packFault, packPass } from "#lib/core/pack/pack-reasons";
+import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { verifyConsistency } from "#lib/core/tlog/merkle";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 /** `add` answers the fault of the first checkpoint in a file that is none of this log. */

@@ -3,11 +3,12 @@
  * are taken; `valid`, `checks` and `independent_verification` are not. No schema of the contract is used, so that
  * later releases still read the receipts of every earlier one.
  */
-import { isRecordPlace } from "#lib/domain/agent-record";
-import type { RecordNeighbours } from "#lib/domain/agent-record-check";
-import { utf8Encode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import type { Receipt } from "#lib/domain/receipt";
+
+import { utf8Encode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { isRecordPlace } from "#lib/core/record/agent-record";
+import type { RecordNeighbours } from "#lib/core/record/agent-record-check";
+import type { Receipt } from "#lib/core/statement/receipt";
 import {
   decodeBase64,
   decodeHex,

@@ -1,8 +1,8 @@
 /** Presentations as an outsider verifies them: what they are held to beside their own proof. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
-import { disclosureMessages } from "#lib/domain/disclosure-messages";
-import { derivePresentation, signMessages, type ZkCredential } from "#lib/domain/presentation";
+import type { MessageName, ZkKeyPair } from "#lib/core/presentation/disclosure";
+import { disclosureMessages } from "#lib/core/presentation/disclosure-messages";
+import { derivePresentation, signMessages, type ZkCredential } from "#lib/core/presentation/presentation";
 import { testKeyPair, testPayload } from "#support/disclosure";
 import { listUncompared, wordsFor } from "./report";
 import type { VerifierTrust } from "./trust";

@@ -1,7 +1,7 @@
 /** Reading what an outsider was given. Nothing in it is believed; what is not even the right shape is refused. */
-import { base64Decode, hexDecode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { parseStrictJson } from "#lib/domain/strict-json";
+import { base64Decode, hexDecode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
 
 /** The file is not of a kind or shape that can be verified at all: neither valid nor invalid. */
 export class UnreadableError extends Error {

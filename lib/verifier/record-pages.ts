@@ -1,8 +1,9 @@
 /** The pages of an agent's record, as an outsider reads them. */
-import type { RecordHead } from "#lib/domain/agent-record";
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { type Fault, fault } from "#lib/domain/outcome";
-import type { ListedEntry } from "#lib/domain/record-walk";
+
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import type { RecordHead } from "#lib/core/record/agent-record";
+import type { ListedEntry } from "#lib/core/record/record-walk";
+import { type Fault, fault } from "#lib/core/statement/outcome";
 import {
   decodeHex,
   readObject,

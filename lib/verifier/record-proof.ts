@@ -1,9 +1,10 @@
 /** From a record that does not hold to what of it can be proven to others. */
-import { decodeHeadRow } from "#lib/domain/agent-heads";
-import { emptyRecord, extendRecord, isRecordPlace, type RecordHead } from "#lib/domain/agent-record";
-import { base64Decode, bytesEqual, hexEncode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { parseActionStatement } from "#lib/domain/statement";
+
+import { base64Decode, bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { decodeHeadRow } from "#lib/core/record/agent-heads";
+import { emptyRecord, extendRecord, isRecordPlace, type RecordHead } from "#lib/core/record/agent-record";
+import { parseActionStatement } from "#lib/core/statement/statement";
 import type { RecordSource } from "./check-record";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
 import { parseReceipt } from "./parse-receipt";

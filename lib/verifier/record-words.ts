@@ -1,5 +1,5 @@
 /** Light enough for a page that loads the verifier later. */
-import { readableTime } from "#lib/domain/time-words";
+import { readableTime } from "#lib/core/time/time-words";
 import type { RecordReport } from "./check-record";
 import type { VerifierCheck } from "./report";
 

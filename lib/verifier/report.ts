@@ -1,13 +1,14 @@
 /** What a verification says, for the command line and the verify page alike. */
-import type { JsonValue } from "#lib/domain/canonical-json";
-import { countWarnings } from "#lib/domain/count-warnings";
-import type { Outcome } from "#lib/domain/outcome";
-import type { PresentationHeader } from "#lib/domain/presentation-header";
-import type { ActionStatement } from "#lib/domain/statement";
-import type { TimeBound } from "#lib/domain/time-checks";
-import { describeBounds } from "#lib/domain/time-words";
-import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
-import type { Warning, WarningCode } from "#lib/domain/warnings";
+
+import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
+import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
+import { countWarnings } from "#lib/core/statement/count-warnings";
+import type { Outcome } from "#lib/core/statement/outcome";
+import type { ActionStatement } from "#lib/core/statement/statement";
+import type { Warning, WarningCode } from "#lib/core/statement/warnings";
+import type { TimeBound } from "#lib/core/time/time-checks";
+import { describeBounds } from "#lib/core/time/time-words";
 import type { EvidenceKind } from "./evidence";
 
 export type VerifierCheck = Outcome<"fail" | "not_applicable" | "not_run"> & { name: string };

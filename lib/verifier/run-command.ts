@@ -1,6 +1,6 @@
 /** The command line without its process: arguments → exit code. */
-import { single, UsageError } from "#lib/domain/command-words";
-import { toVisibleText } from "#lib/domain/display-text";
+import { single, UsageError } from "#lib/core/text/command-words";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { addAnchorCheck } from "./check-anchors";
 import {
   type Arguments,

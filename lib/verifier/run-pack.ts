@@ -1,7 +1,8 @@
 /** `verify.mjs pack`: an evidence pack on this machine, without a network. */
-import { toVisibleText } from "#lib/domain/display-text";
-import { listNotProven } from "#lib/domain/pack-words";
-import { readableTime } from "#lib/domain/time-words";
+
+import { listNotProven } from "#lib/core/pack/pack-words";
+import { toVisibleText } from "#lib/core/text/display-text";
+import { readableTime } from "#lib/core/time/time-words";
 import { checkPack, type PackReport } from "./check-pack";
 import { type Arguments, exitCodes } from "./command-arguments";
 import type { CommandIo } from "./command-io";

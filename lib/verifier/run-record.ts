@@ -1,8 +1,8 @@
 /** The commands about records: following one, watching a service, and checking what somebody else has found. */
-import { hexEncode, sha256, utf8Encode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import { single } from "#lib/domain/command-words";
-import { toVisibleText } from "#lib/domain/display-text";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { single } from "#lib/core/text/command-words";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { checkRecord, type RecordReport, type RecordSource } from "./check-record";
 import { type Arguments, exitCodes, readDeadline } from "./command-arguments";
 import { type CommandIo, fetchBytes, fetchBytesIfThere, withDeadline } from "./command-io";

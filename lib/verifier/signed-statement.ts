@@ -1,12 +1,12 @@
-/** A statement of the service about its log (lib/domain/statement.ts), under the keys that the reader trusts. */
-import { bytesEqual, utf8Encode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { verifyEnvelope } from "#lib/domain/dsse";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { computeDsseKeyId } from "#lib/domain/ed25519-key";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/domain/log-leaf";
-import type { TrustedKey } from "#lib/domain/receipt";
-import { STATEMENT_MEDIA_TYPE } from "#lib/domain/statement";
+/** A statement of the service about its log (lib/core/statement/statement.ts), under the keys that the reader trusts. */
+import { bytesEqual, utf8Encode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
+import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
+import { verifyEnvelope } from "#lib/core/statement/dsse";
+import type { TrustedKey } from "#lib/core/statement/receipt";
+import { STATEMENT_MEDIA_TYPE } from "#lib/core/statement/statement";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
 import { checkLogEntry } from "./check-log-entry";
 import { readLogReceipt } from "./parse-receipt";
 import { decodeBase64, requireObject, requireText } from "./read-json";

@@ -3,15 +3,15 @@
  * Pinning means that the key reached the verifier another way, or earlier, than the receipt. Keys that the same
  * server sends along with the receipt only show that the server agrees with itself.
  */
-import { base64UrlDecode, bytesEqual, utf8Encode } from "#lib/domain/bytes";
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/domain/canonical-json";
-import { parseCheckpoint } from "#lib/domain/checkpoint";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { computeKeyId, parsePublicKey } from "#lib/domain/ed25519-key";
-import type { VerificationKey } from "#lib/domain/groth16";
-import type { TrustedKey } from "#lib/domain/receipt";
-import { parseNote, parseVerifierKey, type VerifierKey } from "#lib/domain/signed-note";
-import { KEY_EVENT_PREDICATE, parseCanonical } from "#lib/domain/statement";
+import { base64UrlDecode, bytesEqual, utf8Encode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
+import { computeKeyId, parsePublicKey } from "#lib/core/keys/ed25519-key";
+import type { TrustedKey } from "#lib/core/statement/receipt";
+import { KEY_EVENT_PREDICATE, parseCanonical } from "#lib/core/statement/statement";
+import { parseCheckpoint } from "#lib/core/tlog/checkpoint";
+import { parseNote, parseVerifierKey, type VerifierKey } from "#lib/core/tlog/signed-note";
+import type { VerificationKey } from "#lib/core/world-id/groth16";
 import {
   decodeBase64,
   readObject,

@@ -2,20 +2,20 @@
  * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict in the file
  * is believed. The pairing checks (BBS, Groth16) are loaded only if one of them runs.
  */
-import type { ShownContent } from "#lib/domain/approval";
-import { isJsonObject, type JsonObject } from "#lib/domain/canonical-json";
-import type { Certificate } from "#lib/domain/certificate";
-import { fail, firstFailure, pass } from "#lib/domain/outcome";
-import type { CostlyChecks, Receipt } from "#lib/domain/receipt";
-import { type AttestationReport, verifyAttestation } from "#lib/domain/verify";
-import type { AuthorizationReport } from "#lib/domain/verify-human-authorization";
+import type { ShownContent } from "#lib/core/approval/approval";
+import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { Certificate } from "#lib/core/encoding/certificate";
+import { fail, firstFailure, pass } from "#lib/core/statement/outcome";
+import type { CostlyChecks, Receipt } from "#lib/core/statement/receipt";
+import { type AttestationReport, verifyAttestation } from "#lib/core/statement/verify";
 import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { finish } from "./finish";
 import { UnreadableError } from "./read-json";
+import { checkBundleHints, checkRestatedFields, listUnprovenBounds } from "./redundant-fields";
+import type { RestatedWarnings } from "./redundant-warnings";
 import type { VerifierCheck, VerifierReport } from "./report";
-import { checkBundleHints, checkRestatedFields, listUnprovenBounds } from "./restated-fields";
-import type { RestatedWarnings } from "./restated-warnings";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 /** What the verifier knows besides: all optional, nothing of it from the file. */
@@ -111,7 +111,7 @@ async function readTimeAuthorities(
 ): Promise<Certificate[]> {
   const isStamped = time !== "absent" && time.anchors.some(({ timeStamps }) => timeStamps.length > 0);
   if (!isStamped || timeAuthorities.length === 0) return [];
-  const { parseCertificates } = await import("#lib/domain/certificate");
+  const { parseCertificates } = await import("#lib/core/encoding/certificate");
   try {
     return timeAuthorities.flatMap(parseCertificates);
   } catch {
@@ -128,7 +128,7 @@ async function compareWarnings(
   const isQuiet = Array.isArray(warnings) && warnings.length === 0 && report.warnings.length === 0;
   if (evidence.kind === "bundle" || (isQuiet && report.statement !== null))
     return { differs: undefined, stated: [] };
-  const { restateWarnings } = await import("./restated-warnings");
+  const { restateWarnings } = await import("./redundant-warnings");
   return restateWarnings(evidence.object, report, disclosed);
 }
 
@@ -162,7 +162,7 @@ function loadCostlyChecks(trust: VerifierTrust) {
       );
     },
     verifyBeacon: async (bound) => {
-      const { verifyBeacon } = await import("#lib/domain/verify-beacon");
+      const { verifyBeacon } = await import("#lib/core/time/verify-beacon");
       return verifyBeacon(bound);
     },
     verifyZkProof: async (zkProof, expected) => {

@@ -3,12 +3,12 @@ import { and, desc, eq, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { Context } from "#lib/approvals/context";
 import type { WebhookDelivery } from "#lib/contract/webhooks";
+import { hexEncode } from "#lib/core/encoding/bytes";
 import type { Executor } from "#lib/db/client";
 import { webhookDeliveries, webhookMessages } from "#lib/db/schema";
-import { hexEncode } from "#lib/domain/bytes";
-import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/door/pages";
-import { actorOf, type Principal } from "#lib/door/principal";
 import { AppError } from "#lib/errors";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
+import { actorOf, type Principal } from "#lib/http/principal";
 import { type EndpointRow, readEndpoint, webhookNotFound } from "./endpoints";
 
 export interface DeliveryQuery extends PageQuery {

@@ -9,15 +9,15 @@ import type {
   Webhook,
   WebhookWithSecret,
 } from "#lib/contract/webhooks";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { uuidV7 } from "#lib/core/encoding/ids";
+import { isUuid } from "#lib/core/encoding/uuid";
+import type { WebhookEvent } from "#lib/core/webhook/webhook-events";
 import type { Executor } from "#lib/db/client";
 import { webhookDeliveries, webhookEndpoints } from "#lib/db/schema";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { uuidV7 } from "#lib/domain/ids";
-import { isUuid } from "#lib/domain/uuid";
-import type { WebhookEvent } from "#lib/domain/webhook-events";
-import { actorOf, type Principal } from "#lib/door/principal";
-import { requireReceiver } from "#lib/door/receiver-url";
 import { AppError, fieldError } from "#lib/errors";
+import { actorOf, type Principal } from "#lib/http/principal";
+import { requireReceiver } from "#lib/net/receiver-url";
 import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf } from "./keys";
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect;

@@ -4,14 +4,14 @@
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import type { Context } from "#lib/approvals/context";
-import { derivePublicKey } from "#lib/domain/ed25519-sign";
+import { derivePublicKey } from "#lib/core/keys/ed25519-sign";
 import {
   signWithSecret,
   signWithSeed,
   type WebhookMessage,
   writePublicKey,
   writeSecret,
-} from "#lib/domain/webhook";
+} from "#lib/core/webhook/webhook";
 import { AppError } from "#lib/errors";
 
 export interface EndpointKeys {

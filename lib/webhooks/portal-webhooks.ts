@@ -2,7 +2,7 @@
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { CreateWebhookBody, UpdateWebhookBody } from "#lib/contract/webhooks";
-import type { MemberPrincipal } from "#lib/door/principal";
+import type { MemberPrincipal } from "#lib/http/principal";
 import { type DeliveryQuery, listDeliveries, replayDelivery, sendTest } from "./deliveries";
 import {
   createEndpoint,

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Resolve } from "#lib/door/guarded-request";
+import type { Resolve } from "#lib/net/guarded-request";
 import { type Receiver, startReceiver } from "#support/webhook-receiver";
 import { type Posting, post } from "./post";
 

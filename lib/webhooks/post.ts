@@ -1,5 +1,5 @@
 /** One POST to a receiver, guarded as every request to a host that nobody vouches for. */
-import { type Resolve, requestGuarded } from "#lib/door/guarded-request";
+import { type Resolve, requestGuarded } from "#lib/net/guarded-request";
 import { readRetryAfter } from "./schedule";
 
 export interface Posting {

@@ -7,7 +7,7 @@ import { createPublicKey, verify } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { WebhookWithSecret } from "#lib/contract/webhooks";
-import type { WebhookEvent } from "#lib/domain/webhook-events";
+import type { WebhookEvent } from "#lib/core/webhook/webhook-events";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";

@@ -17,7 +17,7 @@ export interface Share {
 export interface Owner {
   organization?: string;
   request?: string;
-  /** Address as limits count it (lib/door/client-ip.ts); null if none is known. */
+  /** Address as limits count it (lib/http/client-ip.ts); null if none is known. */
   client?: string | null;
 }
 

@@ -4,7 +4,7 @@ import path from "node:path";
 import { threadId } from "node:worker_threads";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ZkKeyPair } from "#lib/domain/disclosure";
+import type { ZkKeyPair } from "#lib/core/presentation/disclosure";
 import { ATTESTATION_ID, testKeyPair, testPayload } from "#support/disclosure";
 import { shareOf } from "./fair-share";
 import type * as zkWorker from "./zk-worker";

@@ -8,7 +8,7 @@ import { availableParallelism } from "node:os";
 import { serialize } from "node:v8";
 import { Piscina } from "piscina";
 import { AppError } from "#lib/errors";
-import { measure } from "#lib/steps";
+import { measure } from "#lib/instrumentation";
 import { type BoundedMemo, createBoundedMemo } from "./bounded-memo";
 import { createFairQueue, type Load } from "./fair-queue";
 import type { Share } from "./fair-share";

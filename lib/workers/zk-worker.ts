@@ -6,33 +6,40 @@
 import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
-import { mergeHeads as merge } from "#lib/domain/agent-heads";
-import type { Anchor, HumanAuthorization } from "#lib/domain/approval";
-import { base64UrlDecode } from "#lib/domain/bytes";
-import type { JsonObject } from "#lib/domain/canonical-json";
-import { checkProofV3, checkProofV4, type ProofCheck } from "#lib/domain/check-world-proof";
-import type { MessageName, ZkKeyPair } from "#lib/domain/disclosure";
-import { disclosureMessages } from "#lib/domain/disclosure-messages";
-import { verifyEd25519Strict } from "#lib/domain/ed25519";
-import { parseVerificationKey, type VerificationKey, type VerificationKeyJson } from "#lib/domain/groth16";
-import type { BeaconBound } from "#lib/domain/not-before-shape";
+import type { Anchor, HumanAuthorization } from "#lib/core/approval/approval";
+import {
+  type AuthorizationReport,
+  verifyHumanAuthorization as verifyAuthorization,
+} from "#lib/core/approval/verify-human-authorization";
+import { base64UrlDecode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
+import type { MessageName, ZkKeyPair } from "#lib/core/presentation/disclosure";
+import { disclosureMessages } from "#lib/core/presentation/disclosure-messages";
 import {
   derivePresentation as derive,
   derivePublicProof,
   signMessages,
   type ZkCredential,
   type ZkProof,
-} from "#lib/domain/presentation";
-import type { PresentationExpectation } from "#lib/domain/presentation-checks";
-import type { PresentationHeader } from "#lib/domain/presentation-header";
-import { type PresentationReport, verifyPresentation as verify } from "#lib/domain/presentation-verify";
-import { verifyBeacon as verifyRound } from "#lib/domain/verify-beacon";
+} from "#lib/core/presentation/presentation";
+import type { PresentationExpectation } from "#lib/core/presentation/presentation-checks";
+import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
 import {
-  type AuthorizationReport,
-  verifyHumanAuthorization as verifyAuthorization,
-} from "#lib/domain/verify-human-authorization";
-import { semaphoreKeyFor, type WorldEnvironment } from "#lib/domain/world-id-keys";
-import { parseFieldElement, type WorldProof } from "#lib/domain/world-id-proof";
+  type PresentationReport,
+  verifyPresentation as verify,
+} from "#lib/core/presentation/presentation-verify";
+import { mergeHeads as merge } from "#lib/core/record/agent-heads";
+import type { BeaconBound } from "#lib/core/time/not-before-shape";
+import { verifyBeacon as verifyRound } from "#lib/core/time/verify-beacon";
+import { checkProofV3, checkProofV4, type ProofCheck } from "#lib/core/world-id/check-world-proof";
+import {
+  parseVerificationKey,
+  type VerificationKey,
+  type VerificationKeyJson,
+} from "#lib/core/world-id/groth16";
+import { semaphoreKeyFor, type WorldEnvironment } from "#lib/core/world-id/world-id-keys";
+import { parseFieldElement, type WorldProof } from "#lib/core/world-id/world-id-proof";
 
 // Linux gives each thread a priority of its own: if processors are scarce, requests go before proofs.
 if (!isMainThread && process.platform === "linux") setPriority(10);

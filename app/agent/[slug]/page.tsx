@@ -3,8 +3,8 @@ import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentView } from "#components/agent/agent-view";
 import { PageRefusal } from "#components/page-refusal";
-import { toUnlinkedText } from "#lib/domain/unlinked-text";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { toUnlinkedText } from "#lib/core/text/unlinked-text";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 import { loadAgent } from "#lib/pages/agent-page";
 
 interface PageProps {

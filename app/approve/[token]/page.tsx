@@ -5,8 +5,8 @@
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { ApprovalScreen } from "#components/approve/approval-screen";
-import { getApp } from "#lib/app/app";
 import { readApprovalView } from "#lib/approvals/view";
+import { getApp } from "#lib/runtime/app";
 
 export const metadata: Metadata = {
   title: "Approval request",

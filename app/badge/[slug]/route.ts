@@ -5,16 +5,16 @@
 import { makeBadge } from "badge-maker";
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
-import { getApp } from "#lib/app/app";
-import { countPage } from "#lib/app/page-limits";
-import { requestAddress } from "#lib/app/request-address";
 import { readAgentFeed } from "#lib/attestations/feed";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { isUuid } from "#lib/domain/uuid";
-import { forOwnHosts } from "#lib/door/next-door";
-import { readPublicly } from "#lib/door/read-publicly";
+import { isUuid } from "#lib/core/encoding/uuid";
 import { AppError } from "#lib/errors";
+import { forOwnHosts } from "#lib/http/next-host-check";
+import { readPublicly } from "#lib/http/read-publicly";
 import { verifyForPage } from "#lib/pages/public-verification";
+import { getApp } from "#lib/runtime/app";
+import { countPage } from "#lib/runtime/server/page-limits";
+import { requestAddress } from "#lib/runtime/server/request-address";
 
 export const dynamic = "force-dynamic";
 

@@ -1,9 +1,9 @@
 /** /demo/<token>: one demo request from request to receipt. Whoever has the token can decide, as on /approve. */
 import type { Metadata } from "next";
 import { DemoView } from "#components/demo/demo-view";
-import { getApp } from "#lib/app/app";
 import { currentAddress, orNotFound } from "#lib/pages/portal-request";
 import { readDemo } from "#lib/portal/demo";
+import { getApp } from "#lib/runtime/app";
 
 export const metadata: Metadata = {
   title: "Approve a test payment",

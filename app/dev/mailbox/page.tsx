@@ -6,9 +6,9 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { Mailbox } from "#components/dev/mailbox";
-import { getApp } from "#lib/app/app";
-import { isOwnRequest } from "#lib/app/request-address";
 import { listMailbox } from "#lib/mail/mailbox";
+import { getApp } from "#lib/runtime/app";
+import { isOwnRequest } from "#lib/runtime/server/request-address";
 
 export const metadata: Metadata = { title: "Development mailbox", robots: { index: false, follow: false } };
 

@@ -4,7 +4,7 @@ import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
 import { TextLink } from "#components/ui/text-link";
 import { readVerifierSha256 } from "#lib/attestations/program-files";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 
 interface GuidePageProps {
   readonly params: Promise<{ slug: string }>;

@@ -1,7 +1,7 @@
 /** The public log in Next: the same table, the same handlers. */
 
-import { dispatch } from "#lib/app/operations";
-import { forOwnHosts } from "#lib/door/next-door";
+import { forOwnHosts } from "#lib/http/next-host-check";
+import { dispatch } from "#lib/runtime/operations";
 
 const handle = forOwnHosts(dispatch);
 

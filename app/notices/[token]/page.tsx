@@ -7,8 +7,8 @@ import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { TextLink } from "#components/ui/text-link";
 import { readApproverLink } from "#lib/accounts/approver-links";
-import { getApp } from "#lib/app/app";
 import { orNotFound } from "#lib/pages/portal-request";
+import { getApp } from "#lib/runtime/app";
 
 export const metadata: Metadata = {
   title: "E-mails about approval requests",

@@ -1,11 +1,11 @@
 /** The frame of the portal's pages. Each page checks the session itself: a layout is not rendered at every step. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
-import { OrganizationSwitcher } from "#components/portal/organization-switcher";
-import { PortalNav } from "#components/portal/portal-nav";
-import { PortalSearch } from "#components/portal/portal-search";
-import { PortalFrame } from "#components/portal/shown-organization";
-import { SignOut } from "#components/portal/sign-out";
+import { OrganizationSwitcher } from "#components/portal/organization/organization-switcher";
+import { PortalFrame } from "#components/portal/organization/shown-organization";
+import { PortalNav } from "#components/portal/shell/portal-nav";
+import { PortalSearch } from "#components/portal/shell/portal-search";
+import { SignOut } from "#components/portal/shell/sign-out";
 import { countWaiting } from "#lib/approvals/inbox";
 import { readPortal } from "#lib/pages/portal-request";
 import { signOut, switchOrganization } from "./actions";

@@ -1,12 +1,12 @@
 /** /portal: the first steps until they are done, today's use against the limit, the last 30 days, what waits for a human, what came last. */
 import type { Metadata } from "next";
-import { AttestationTable } from "#components/portal/attestation-table";
-import { BusiestAgents, BusiestKeys } from "#components/portal/busiest-tables";
-import { FirstSteps } from "#components/portal/first-steps";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
-import { UsageChart } from "#components/portal/usage-chart";
-import { UsageTable } from "#components/portal/usage-table";
+import { AttestationTable } from "#components/portal/attestations/attestation-table";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { BusiestAgents, BusiestKeys } from "#components/portal/overview/busiest-tables";
+import { FirstSteps } from "#components/portal/overview/first-steps";
+import { UsageChart } from "#components/portal/overview/usage-chart";
+import { UsageTable } from "#components/portal/overview/usage-table";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/pages/portal-request";

@@ -1,12 +1,12 @@
 /** /portal/sign-in: one form for new and existing users. */
 import type { Metadata } from "next";
 import { redirect } from "next/navigation";
-import { SignInForm } from "#components/portal/sign-in-form";
+import { SignInForm } from "#components/portal/shell/sign-in-form";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
-import { getApp } from "#lib/app/app";
 import { safePortalPath } from "#lib/pages/portal-path";
 import { readUser } from "#lib/pages/portal-request";
+import { getApp } from "#lib/runtime/app";
 import { requestLink } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };

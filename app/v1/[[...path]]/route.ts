@@ -1,7 +1,7 @@
 /** The /v1 operations in Next (`next dev`, `next start`, any Next host): the same table, the same handlers. */
 
-import { dispatch } from "#lib/app/operations";
-import { forOwnHosts } from "#lib/door/next-door";
+import { forOwnHosts } from "#lib/http/next-host-check";
+import { dispatch } from "#lib/runtime/operations";
 
 const handle = forOwnHosts(dispatch);
 

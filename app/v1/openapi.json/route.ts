@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/app/next-routes";
+import { operation, otherMethods } from "#lib/runtime/server/next-routes";
 
 export const GET = operation("openapi");
 export const { DELETE, HEAD, OPTIONS, PATCH, POST, PUT } = otherMethods;

@@ -1,6 +1,6 @@
 /** Against a stub that answers as World's contracts do: selectors and addresses as published, one word after another. */
 import { describe, expect, it } from "vitest";
-import { wordHex } from "#lib/domain/world-id-proof";
+import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { contracts, manager, registry, stubNode, v3, v4, v4Contracts, words } from "#support/world-chain";
 import { createWorldChain } from "./chain";
 

@@ -1,14 +1,14 @@
 /** Roots and keys of World ID from World Chain, by plain JSON-RPC at the latest block, recorded as `anchor`. */
 import { z } from "zod";
-import { readTextAtMost } from "#lib/domain/read-stream";
+import { readTextAtMost } from "#lib/core/encoding/read-stream";
 import {
   anchorOrbV3,
   anchorV4,
   revertedCall,
   type WorldChainCall,
   WorldChainError,
-} from "#lib/domain/world-chain-calls";
-import type { WorldProofV3, WorldProofV4 } from "#lib/domain/world-id-proof";
+} from "#lib/core/world-id/world-chain-calls";
+import type { WorldProofV3, WorldProofV4 } from "#lib/core/world-id/world-id-proof";
 import { AppError } from "#lib/errors";
 import type { RootVerdict } from "./provider";
 

@@ -7,8 +7,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { deviceLegacy, IDKit, proofOfHuman } from "@worldcoin/idkit";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { isDispatched, serveDirectly } from "#lib/app/serve";
 import type { WorldIdStart } from "#lib/contract/approval-view";
+import { isDispatched, serveDirectly } from "#lib/runtime/server/node-http";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 

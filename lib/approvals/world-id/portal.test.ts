@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import { hashToField, type WorldProofV3, type WorldProofV4, wordHex } from "#lib/domain/world-id-proof";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
+import {
+  hashToField,
+  type WorldProofV3,
+  type WorldProofV4,
+  wordHex,
+} from "#lib/core/world-id/world-id-proof";
 import { makeTrapdoorKey } from "#support/groth16";
 import type { WorldChain } from "./chain";
 import { createPortalProvider } from "./portal";

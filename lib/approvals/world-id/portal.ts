@@ -6,12 +6,12 @@
  */
 import { signRequest } from "@worldcoin/idkit-server";
 import { z } from "zod";
-import type { VerificationKeyJson } from "#lib/domain/groth16";
-import { readTextAtMost } from "#lib/domain/read-stream";
-import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import { parseWord, type WorldProof, wordHex } from "#lib/domain/world-id-proof";
+import { readTextAtMost } from "#lib/core/encoding/read-stream";
+import type { VerificationKeyJson } from "#lib/core/world-id/groth16";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
+import { parseWord, type WorldProof, wordHex } from "#lib/core/world-id/world-id-proof";
 import { AppError } from "#lib/errors";
-import { measure } from "#lib/steps";
+import { measure } from "#lib/instrumentation";
 import type { WorldChain } from "./chain";
 import type {
   IdkitConfig,

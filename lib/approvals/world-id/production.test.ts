@@ -3,10 +3,10 @@
  * witness.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { serveStandIn } from "#lib/app/stand-in";
 import { createRetries } from "#lib/approvals/retry-submissions";
-import { wordHex } from "#lib/domain/world-id-proof";
-import { rememberPeer } from "#lib/door/client-ip";
+import { wordHex } from "#lib/core/world-id/world-id-proof";
+import { rememberPeer } from "#lib/http/client-ip";
+import { serveStandIn } from "#lib/runtime/emulators";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask } from "#support/authorizations";
 import { anyKind, databaseKinds } from "#support/databases";

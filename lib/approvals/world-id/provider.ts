@@ -3,10 +3,10 @@
  * with ours). The order of checks, uniqueness and the change of state are the services' business.
  */
 import type { IdkitResult } from "#lib/contract/world-id";
-import type { Anchor } from "#lib/domain/approval";
-import type { VerificationKeyJson } from "#lib/domain/groth16";
-import type { WorldEnvironment } from "#lib/domain/world-id-keys";
-import type { WorldProof } from "#lib/domain/world-id-proof";
+import type { Anchor } from "#lib/core/approval/approval";
+import type { VerificationKeyJson } from "#lib/core/world-id/groth16";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
+import type { WorldProof } from "#lib/core/world-id/world-id-proof";
 
 /** What IDKit wants as `rp_context`: fresh for every open and every retry. */
 export interface RpContext {

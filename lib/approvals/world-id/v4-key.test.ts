@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { semaphoreDepth30KeyJson } from "#lib/domain/world-id-keys";
+import { semaphoreDepth30KeyJson } from "#lib/core/world-id/world-id-keys";
 import { makeTrapdoorKey } from "#support/groth16";
 import { listVectors } from "#support/vectors";
 import { readV4VerifyingKey } from "./v4-key";

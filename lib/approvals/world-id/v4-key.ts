@@ -1,7 +1,7 @@
 /** `WORLD_ID_V4_VERIFYING_KEY`: World's v4 key as snarkjs writes it, as JSON or the path of a file with it. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { parseVerificationKey, type VerificationKeyJson } from "#lib/domain/groth16";
+import { parseVerificationKey, type VerificationKeyJson } from "#lib/core/world-id/groth16";
 
 const V4_PUBLIC_INPUTS = 15;
 

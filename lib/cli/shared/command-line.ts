@@ -1,5 +1,5 @@
 /** What the command lines have in common: plain lines out, a message instead of a stack, the exit code. */
-import { UsageError } from "#lib/domain/command-words";
+import { UsageError } from "#lib/core/text/command-words";
 
 export function say(line: string): void {
   process.stdout.write(`${line}\n`);

@@ -1,6 +1,6 @@
 /** The arguments of `npm run keys`. An option that the command doesn't use is refused, not ignored. */
-import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/domain/command-words";
-import type { RotatedPurpose } from "#lib/log/rotate-keys";
+import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
+import type { RotatedPurpose } from "#lib/log/keys/rotate-keys";
 
 export type KeyCommand =
   | { name: "list" | "wrap" }

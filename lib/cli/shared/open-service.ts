@@ -1,11 +1,11 @@
 /** Opens the service for commands that change keys or logs. Creates nothing: an empty database is refused. */
 
-import { type OpenedLog, openLog } from "#lib/app/open-log";
-import { createRandom } from "#lib/app/random";
 import { type Env, readEnv } from "#lib/env";
-import { readOpenHead } from "#lib/log/reader";
-import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer";
+import { readOpenHead } from "#lib/log/publish/reader";
+import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer/sequencer";
 import { logger } from "#lib/logger";
+import { type OpenedLog, openLog } from "#lib/runtime/open-log";
+import { createRandom } from "#lib/runtime/random";
 import { preferActive, requireOrigin } from "#lib/signing/first-keys";
 import type { Signer } from "#lib/signing/signer";
 import type { Signers } from "#lib/signing/signing-keys";

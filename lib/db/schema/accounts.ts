@@ -22,7 +22,7 @@ export const organizations = pgTable("organizations", {
   name: text().notNull(),
   default_public: boolean().notNull().default(true),
   attestations_per_day: integer(),
-  /** Both null: derived from the name (lib/domain/organization-mark.ts). */
+  /** Both null: derived from the name (lib/core/text/organization-logo.ts). */
   mark_text: text(),
   mark_color: text({ enum: ["slate", "blue", "violet", "teal", "brown", "plum"] }),
   created_at: createdAt(),

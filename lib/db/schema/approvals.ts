@@ -19,14 +19,14 @@ export const authorizationRequests = pgTable(
     /** Canonical bytes of `human_authorization.request`, made once. */
     request: bytea().notNull(),
     request_hash: bytea().notNull().unique(),
-    /** Of the object that an approval of it makes (lib/domain/approval.ts); 1 was before there were versions. */
+    /** Of the object that an approval of it makes (lib/core/approval/approval.ts); 1 was before there were versions. */
     version: integer().notNull().default(1).$type<1 | 2 | 3>(),
     context: text(),
     context_salt: text(),
     /** As the page shows them, bound by the hash of the context; version 1 has none. */
     agent_name: text(),
     organization_name: text(),
-    /** Canonical JSON of who asks (lib/domain/requested-by.ts), bound likewise; before version 3 there is none. */
+    /** Canonical JSON of who asks (lib/core/approval/requested-by.ts), bound likewise; before version 3 there is none. */
     requested_by: text(),
     /** SHA-256 of what makes two requests equal. */
     fingerprint: bytea().notNull(),

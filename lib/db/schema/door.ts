@@ -15,7 +15,7 @@ export const idempotencyKeys = pgTable(
     status: integer(),
     response: text(),
     attestation_id: uuid(),
-    /** The request that was made, whose approval keeps the key (lib/door/idempotency.ts). */
+    /** The request that was made, whose approval keeps the key (lib/http/idempotency.ts). */
     authorization_id: text(),
     created_at: createdAt(),
     expires_at: at("expires_at").notNull(),
@@ -38,7 +38,7 @@ export const rateLimits = pgTable(
   (t) => [index().on(t.expire)],
 );
 
-/** One row for each request of a known key (lib/door/request-log.ts). Nothing that a caller wrote but its agent's slug. */
+/** One row for each request of a known key (lib/http/request-log.ts). Nothing that a caller wrote but its agent's slug. */
 export const requestLog = pgTable(
   "request_log",
   {
@@ -85,5 +85,5 @@ export const dailyCounts = pgTable(
   (t) => [primaryKey({ columns: [t.organization_id, t.kind, t.subject, t.day] })],
 );
 
-/** Unlogged, and always empty: what the health check writes here is rolled back (lib/log/readiness.ts). */
+/** Unlogged, and always empty: what the health check writes here is rolled back (lib/log/sequencer/readiness.ts). */
 export const writeProbe = pgTable("write_probe", { filler: text().notNull() });

@@ -151,7 +151,7 @@ export const logTimestamps = pgTable(
   (t) => [primaryKey({ columns: [t.log_id, t.size, t.tsa] })],
 );
 
-/** Snapshots of all records' heads (lib/domain/agent-heads.ts), each with its signed statement. */
+/** Snapshots of all records' heads (lib/core/record/agent-heads.ts), each with its signed statement. */
 export const agentHeads = pgTable(
   "agent_heads",
   {

@@ -3,7 +3,7 @@ import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentKeysView } from "#components/agent/agent-keys-view";
 import { PageRefusal } from "#components/page-refusal";
-import { toUnlinkedText } from "#lib/domain/unlinked-text";
+import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import { loadAgentKeys } from "#lib/pages/agent-page";
 
 interface PageProps {

@@ -1,5 +1,5 @@
 /** POST /demo/<token>/receipt: the demo agent attests with its approval. */
-import { forOwnHosts } from "#lib/door/next-door";
+import { forOwnHosts } from "#lib/http/next-host-check";
 import { answerPlainForm } from "#lib/pages/plain-form";
 import { attestDemo } from "#lib/portal/demo";
 

@@ -5,7 +5,7 @@ import { ApiFrame } from "#components/api-reference/api-frame";
 import { readDocument } from "#components/api-reference/document";
 import { findEntry } from "#components/api-reference/entries";
 import { OperationPage } from "#components/api-reference/operation-page";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 
 interface PageProps {
   readonly params: Promise<{ operation: string }>;

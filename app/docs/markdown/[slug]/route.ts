@@ -4,9 +4,9 @@ import { readDocument } from "#components/api-reference/document";
 import { writeOperationList } from "#components/api-reference/operation-markdown";
 import { findGuide } from "#components/guides/guides";
 import { readVerifierSha256 } from "#lib/attestations/program-files";
-import { forOwnHosts } from "#lib/door/next-door";
-import { answerText } from "#lib/door/plain-text";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { forOwnHosts } from "#lib/http/next-host-check";
+import { answerText } from "#lib/http/plain-text";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 
 export const GET = forOwnHosts(async (_request: Request, route: { params: Promise<{ slug: string }> }) => {
   const { slug } = await route.params;

@@ -3,11 +3,11 @@
  * and must not be led elsewhere. Whoever has the token may leave; what else is in the request is not read.
  */
 import { leaveByLink } from "#lib/accounts/approver-links";
-import { getApp } from "#lib/app/app";
-import { requestAddress } from "#lib/app/request-address";
-import { toResponse } from "#lib/door/exchange";
-import { forOwnHosts } from "#lib/door/next-door";
-import { failurePage } from "#lib/door/plain-page";
+import { toResponse } from "#lib/http/messages";
+import { forOwnHosts } from "#lib/http/next-host-check";
+import { failurePage } from "#lib/http/plain-page";
+import { getApp } from "#lib/runtime/app";
+import { requestAddress } from "#lib/runtime/server/request-address";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const app = await getApp();

@@ -1,9 +1,9 @@
 /** /portal/agents: the organization's agents. */
 import type { Metadata } from "next";
 import { registerCommand } from "#components/commands";
-import { AgentTable } from "#components/portal/agent-table";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { AgentTable } from "#components/portal/agents/agent-table";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";

@@ -1,10 +1,10 @@
 /** /portal/approvers: the people and groups whom requests can name, and who is notified if they name nobody. */
 import type { Metadata } from "next";
-import { ActionDialog } from "#components/portal/action-dialog";
-import { ApproverForm, DefaultGroupForm, GroupForm } from "#components/portal/approver-forms";
-import { ApproverTable } from "#components/portal/approver-table";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { ApproverForm, DefaultGroupForm, GroupForm } from "#components/portal/organization/approver-forms";
+import { ApproverTable } from "#components/portal/organization/approver-table";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { listApprovers } from "#lib/accounts/approvers";
 import { requirePortal } from "#lib/pages/portal-request";

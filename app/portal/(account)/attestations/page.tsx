@@ -1,10 +1,10 @@
 /** /portal/attestations: the organization's own, private ones included; search, filters, export. */
 import type { Metadata } from "next";
 import { attestCommand } from "#components/commands";
-import { AttestationFilterForm } from "#components/portal/attestation-filters";
-import { AttestationTable } from "#components/portal/attestation-table";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { AttestationFilterForm } from "#components/portal/attestations/attestation-filters";
+import { AttestationTable } from "#components/portal/attestations/attestation-table";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { ButtonLink } from "#components/ui/button-link";
 import { buttonClass } from "#components/ui/button-style";
 import { Card } from "#components/ui/card";

@@ -1,8 +1,8 @@
 /** /portal/audit: who did what, when, with which key or session. */
 import type { Metadata } from "next";
-import { AuditTable, actorWords } from "#components/portal/audit-table";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { AuditTable, actorWords } from "#components/portal/organization/audit-table";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";

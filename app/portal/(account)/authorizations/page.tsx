@@ -1,11 +1,11 @@
 /** /portal/authorizations: what humans were asked, live; the link to decide, and cancelling. */
 import type { Metadata } from "next";
 import { authorizeCommand } from "#components/commands";
-import { AuthorizationTable } from "#components/portal/authorization-table";
-import { CancelAuthorizationDialog } from "#components/portal/cancel-authorization-dialog";
-import { LiveRefresh } from "#components/portal/live-refresh";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
+import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { LiveRefresh } from "#components/portal/shell/live-refresh";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CopyButton } from "#components/ui/copy-button";

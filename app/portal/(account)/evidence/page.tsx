@@ -1,8 +1,8 @@
 /** /portal/evidence: choose an agent and a period, and download the pack for an auditor. */
 import type { Metadata } from "next";
-import { EvidenceForm } from "#components/portal/evidence-form";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { EvidenceForm } from "#components/portal/attestations/evidence-form";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";

@@ -1,10 +1,10 @@
 /** /portal/inbox: what waits for a decision and what was decided, of every organization that concerns this person. */
 import type { Metadata } from "next";
-import { InboxTable } from "#components/portal/inbox-table";
-import { LiveRefresh } from "#components/portal/live-refresh";
-import { NoticeForm } from "#components/portal/notice-form";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { InboxTable } from "#components/portal/approvals/inbox-table";
+import { NoticeForm } from "#components/portal/organization/notice-form";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { LiveRefresh } from "#components/portal/shell/live-refresh";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";

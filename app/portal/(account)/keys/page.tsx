@@ -1,18 +1,18 @@
 /** /portal/keys: API keys, created here or through the API with the same address. */
 import type { Metadata } from "next";
 import { requestKeyCommand } from "#components/commands";
-import { CreateKeyForm } from "#components/portal/create-key-form";
-import { LimitKeyDialog, RevokeKeyDialog, RotateKeyDialog } from "#components/portal/key-dialogs";
-import { KeyTable } from "#components/portal/key-table";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
-import { writeOwnSamples } from "#components/portal/write-own-samples";
+import { CreateKeyForm } from "#components/portal/keys/create-key-form";
+import { LimitKeyDialog, RevokeKeyDialog, RotateKeyDialog } from "#components/portal/keys/key-dialogs";
+import { KeyTable } from "#components/portal/keys/key-table";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { writeOwnSamples } from "#components/portal/overview/write-own-samples";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { listAgentSlugs } from "#lib/attestations/own";
 import { cursorId } from "#lib/contract/portal-attestations";
-import { hexEncode } from "#lib/domain/bytes";
+import { hexEncode } from "#lib/core/encoding/bytes";
 import { listApiKeys } from "#lib/keys/portal-keys";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readKeyUsage } from "#lib/portal/usage";

@@ -1,9 +1,9 @@
 /** /portal/requests: the request log. */
 import type { Metadata } from "next";
-import { PageHeading } from "#components/portal/page-heading";
-import { RequestFilterForm } from "#components/portal/request-filters";
-import { RequestTable } from "#components/portal/request-table";
-import { PortalPage } from "#components/portal/shown-organization";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { RequestFilterForm } from "#components/portal/requests/request-filters";
+import { RequestTable } from "#components/portal/requests/request-table";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";

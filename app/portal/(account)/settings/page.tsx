@@ -1,12 +1,12 @@
 /** /portal/settings: the organization, its people, what is kept and how long, and its end. */
 import type { Metadata } from "next";
-import { DeleteAccount } from "#components/portal/delete-account";
-import { DomainsCard } from "#components/portal/domains-card";
-import { InviteForm } from "#components/portal/invite-form";
-import { InvitationTable, MemberTable } from "#components/portal/member-table";
-import { OrganizationForm } from "#components/portal/organization-form";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { DeleteAccount } from "#components/portal/organization/delete-account";
+import { DomainsCard } from "#components/portal/organization/domains-card";
+import { InviteForm } from "#components/portal/organization/invite-form";
+import { InvitationTable, MemberTable } from "#components/portal/organization/member-table";
+import { OrganizationForm } from "#components/portal/organization/organization-form";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";

@@ -1,9 +1,9 @@
 /** /portal/webhooks: where messages about decisions and attestations go. */
 import type { Metadata } from "next";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
-import { CreateWebhookForm, RotateWebhookDialog } from "#components/portal/webhook-forms";
-import { WebhookTable } from "#components/portal/webhook-table";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
+import { CreateWebhookForm, RotateWebhookDialog } from "#components/portal/webhooks/webhook-forms";
+import { WebhookTable } from "#components/portal/webhooks/webhook-table";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { EmptyState } from "#components/ui/empty-state";

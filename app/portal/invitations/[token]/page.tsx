@@ -2,13 +2,13 @@
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { AgentText } from "#components/agent-text";
-import { AcceptInvitationForm } from "#components/portal/accept-invitation-form";
-import { SignInForm } from "#components/portal/sign-in-form";
-import { SignOut } from "#components/portal/sign-out";
+import { AcceptInvitationForm } from "#components/portal/organization/accept-invitation-form";
+import { SignInForm } from "#components/portal/shell/sign-in-form";
+import { SignOut } from "#components/portal/shell/sign-out";
 import { readInvitation } from "#lib/accounts/invitations";
-import { getApp } from "#lib/app/app";
-import type { UserPrincipal } from "#lib/door/principal";
+import type { UserPrincipal } from "#lib/http/principal";
 import { readUser } from "#lib/pages/portal-request";
+import { getApp } from "#lib/runtime/app";
 import { accept, requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = {

@@ -1,9 +1,9 @@
 /** POST /portal/sign-in/verify: the button of the mailed link's page. */
 
 import { signInLink } from "#lib/contract/portal";
-import { publicBaseUrl } from "#lib/door/public-base-url";
-import { requireSameOrigin } from "#lib/door/same-origin";
 import { AppError } from "#lib/errors";
+import { publicBaseUrl } from "#lib/http/public-base-url";
+import { requireSameOrigin } from "#lib/http/same-origin";
 import { completeSignIn } from "#lib/pages/session";
 
 export async function POST(request: Request): Promise<Response> {

@@ -4,7 +4,7 @@
  */
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
-import { describeBounds } from "#lib/domain/time-words";
+import { describeBounds } from "#lib/core/time/time-words";
 import { type Card, drawLinkCard, linkCardHeaders } from "#lib/pages/link-card";
 import { loadVerification } from "#lib/pages/verification-page";
 

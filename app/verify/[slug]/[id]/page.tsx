@@ -4,8 +4,8 @@ import { notFound, permanentRedirect, redirect } from "next/navigation";
 import { PageRefusal } from "#components/page-refusal";
 import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
-import { toUnlinkedText } from "#lib/domain/unlinked-text";
-import { publicBaseUrl } from "#lib/door/public-base-url";
+import { toUnlinkedText } from "#lib/core/text/unlinked-text";
+import { publicBaseUrl } from "#lib/http/public-base-url";
 import { loadVerification } from "#lib/pages/verification-page";
 
 interface PageProps {

@@ -1,5 +1,5 @@
-import { serveStandIn } from "#lib/app/stand-in";
-import { forOwnHosts } from "#lib/door/next-door";
+import { forOwnHosts } from "#lib/http/next-host-check";
+import { serveStandIn } from "#lib/runtime/emulators";
 
 const handle = forOwnHosts(serveStandIn);
 

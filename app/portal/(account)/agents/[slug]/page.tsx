@@ -1,15 +1,15 @@
 /** /portal/agents/<slug>: what is registered about one agent, and its key history. */
 import type { Metadata } from "next";
-import { ActionDialog } from "#components/portal/action-dialog";
-import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agent-forms";
-import { AgentKeyHistory } from "#components/portal/agent-key-history";
-import { KeyStatusPill } from "#components/portal/agent-table";
-import { OwnSamples } from "#components/portal/own-samples";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
-import { TestKeyMark } from "#components/portal/test-key-mark";
-import { UsageWords } from "#components/portal/usage-words";
-import { writeOwnSamples } from "#components/portal/write-own-samples";
+import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agents/agent-forms";
+import { AgentKeyHistory } from "#components/portal/agents/agent-key-history";
+import { KeyStatusPill } from "#components/portal/agents/agent-table";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { TestKeyMark } from "#components/portal/keys/test-key-mark";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { OwnSamples } from "#components/portal/overview/own-samples";
+import { UsageWords } from "#components/portal/overview/usage-words";
+import { writeOwnSamples } from "#components/portal/overview/write-own-samples";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";

@@ -1,8 +1,8 @@
 /** /portal/agents/new: registers an agent. */
 import type { Metadata } from "next";
-import { PageHeading } from "#components/portal/page-heading";
-import { RegisterAgentForm } from "#components/portal/register-agent-form";
-import { PortalPage } from "#components/portal/shown-organization";
+import { RegisterAgentForm } from "#components/portal/agents/register-agent-form";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { requirePortal } from "#lib/pages/portal-request";
 import { registerAgent } from "./actions";

@@ -1,16 +1,16 @@
 /** /portal/attestations/<id>: one attestation in full, verified again at this moment, and selective disclosure. */
 import type { Metadata } from "next";
-import { ActionDialog } from "#components/portal/action-dialog";
 import {
   AttestationFacts,
   AuthenticityPill,
   CheckList,
   WarningList,
-} from "#components/portal/attestation-facts";
-import { PageHeading } from "#components/portal/page-heading";
-import { PresentationForm } from "#components/portal/presentation-form";
-import { PortalPage } from "#components/portal/shown-organization";
-import { TestKeyMark } from "#components/portal/test-key-mark";
+} from "#components/portal/attestations/attestation-facts";
+import { PresentationForm } from "#components/portal/attestations/presentation-form";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { TestKeyMark } from "#components/portal/keys/test-key-mark";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";

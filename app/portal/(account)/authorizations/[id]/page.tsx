@@ -1,11 +1,11 @@
 /** /portal/authorizations/<id>: one request in full. */
 import type { Metadata } from "next";
-import { AuthorizationFacts } from "#components/portal/authorization-facts";
-import { AuthorizationStatusPill } from "#components/portal/authorization-status";
-import { CancelAuthorizationDialog } from "#components/portal/cancel-authorization-dialog";
-import { LiveRefresh } from "#components/portal/live-refresh";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
+import { AuthorizationStatusPill } from "#components/portal/approvals/authorization-status";
+import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { LiveRefresh } from "#components/portal/shell/live-refresh";
+import { PageHeading } from "#components/portal/shell/page-heading";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";

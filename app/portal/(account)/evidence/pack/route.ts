@@ -2,8 +2,8 @@
 import { makeEvidencePack } from "#lib/attestations/pack";
 import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
 import { evidenceForm } from "#lib/contract/portal-evidence";
-import { requireSameOrigin } from "#lib/door/same-origin";
 import { AppError, describeError } from "#lib/errors";
+import { requireSameOrigin } from "#lib/http/same-origin";
 import { answerDownload } from "#lib/pages/download";
 import { isShown, readPortal } from "#lib/pages/portal-request";
 

@@ -1,17 +1,17 @@
 /** /portal/webhooks/<id>: one endpoint, and what was sent to it. */
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
-import { DeliveryTable } from "#components/portal/delivery-table";
-import { LiveRefresh } from "#components/portal/live-refresh";
-import { PageHeading } from "#components/portal/page-heading";
-import { PortalPage } from "#components/portal/shown-organization";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { LiveRefresh } from "#components/portal/shell/live-refresh";
+import { PageHeading } from "#components/portal/shell/page-heading";
+import { DeliveryTable } from "#components/portal/webhooks/delivery-table";
 import {
   DeleteWebhookDialog,
   EditWebhookForm,
   RotateWebhookDialog,
   WebhookButton,
-} from "#components/portal/webhook-forms";
-import { WebhookState } from "#components/portal/webhook-table";
+} from "#components/portal/webhooks/webhook-forms";
+import { WebhookState } from "#components/portal/webhooks/webhook-table";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { CursorPagination } from "#components/ui/cursor-pagination";

@@ -1,0 +1,73 @@
+"use client";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { textValue } from "#components/portal/forms/form-values";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+import { PortalForm } from "#components/portal/organization/shown-organization";
+/** What can be changed on an agent: its profile, its key, its tools. */
+import type { FormAction } from "#lib/contract/portal";
+import { AgentKeyField } from "./agent-key-field";
+import { AgentProfileFields, type ProfileValues } from "./agent-profile-fields";
+import { AgentToolsField } from "./agent-tools-field";
+
+interface AgentFormProps {
+  readonly action: FormAction;
+  readonly slug: string;
+}
+
+export function AgentProfileForm(props: AgentFormProps & { readonly values: ProfileValues }) {
+  const { action, slug, values } = props;
+  const [state, submit] = useFormAction(action);
+  const value = (name: keyof ProfileValues) => textValue(state, name, values[name]);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="slug" value={slug} />
+      <AgentProfileFields
+        values={{
+          name: value("name"),
+          description: value("description"),
+          code_hash: value("code_hash"),
+          model_id: value("model_id"),
+        }}
+        errors={state.errors}
+      />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Save profile</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}
+
+export function AgentKeyForm({ action, slug }: AgentFormProps) {
+  const [state, submit] = useFormAction(action);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="slug" value={slug} />
+      <AgentKeyField
+        slug={slug}
+        defaultValue={textValue(state, "public_key_pem")}
+        error={state.errors["public_key_pem"] ?? state.errors["proof_of_possession"]}
+      />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Save key</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}
+
+export function AgentToolsForm(props: AgentFormProps & { readonly tools: readonly string[] }) {
+  const { action, slug, tools } = props;
+  const [state, submit] = useFormAction(action);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="slug" value={slug} />
+      <AgentToolsField defaultValue={textValue(state, "tools", tools.join("\n"))} errors={state.errors} />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Save tools</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}

@@ -1,0 +1,22 @@
+"use client";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+/** Taking back a request that nobody has decided yet. */
+import type { FormAction } from "#lib/contract/portal";
+
+interface CancelAuthorizationDialogProps {
+  readonly action: FormAction;
+  readonly requestId: string;
+}
+
+export function CancelAuthorizationDialog({ action, requestId }: CancelAuthorizationDialogProps) {
+  return (
+    <ActionDialog
+      triggerLabel="Cancel"
+      title="Cancel this request"
+      description="Nobody will be able to approve or deny it, and the agent will see that it was cancelled. This can't be undone."
+      action={action}
+      fields={{ request_id: requestId }}
+      confirmLabel="Cancel request"
+    />
+  );
+}

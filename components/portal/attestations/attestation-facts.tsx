@@ -1,0 +1,176 @@
+/** One attestation as its owner sees it: every field, and the checks that were just repeated. */
+import { AgentText } from "#components/agent-text";
+import { ApprovalPill, ClaimedPill, OtherKeyPill } from "#components/approval-grades";
+import { OwnNumber } from "#components/own-number";
+import { Callout } from "#components/ui/callout";
+import { HashText } from "#components/ui/code-block";
+import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { StatusPill } from "#components/ui/status-pill";
+import { Timestamp } from "#components/ui/timestamp";
+import { checkTexts } from "#components/verify/check-texts";
+import { checkTitles } from "#components/verify/check-titles";
+import type { VerifyResponse } from "#lib/contract/verify";
+import { countWarnings } from "#lib/core/statement/count-warnings";
+import { findRowWarning } from "#lib/core/statement/warning-rows";
+
+function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
+  if (verdict === null) return <StatusPill tone="neutral">Nothing to compare</StatusPill>;
+  return verdict ? <StatusPill tone="pass">Yes</StatusPill> : <StatusPill tone="fail">No</StatusPill>;
+}
+
+/** Authenticity and what speaks against the content, in one pill: the one is never shown without the other. */
+export function AuthenticityPill({ found }: { readonly found: VerifyResponse }) {
+  const { valid, warnings } = found;
+  if (valid === null) return <StatusPill tone="unknown">Content erased</StatusPill>;
+  if (!valid) return <StatusPill tone="fail">Not authentic</StatusPill>;
+  return warnings.length === 0 ? (
+    <StatusPill tone="pass">Authentic record</StatusPill>
+  ) : (
+    <StatusPill tone="warn">Authentic record, {countWarnings(warnings.length)}</StatusPill>
+  );
+}
+
+export function WarningList({ found: { warnings } }: { readonly found: VerifyResponse }) {
+  if (warnings.length === 0) return null;
+  return (
+    <div className="mb-5">
+      <Callout tone="warn" title={warnings.length === 1 ? "Warning" : `${warnings.length} warnings`}>
+        <ul className="list-disc pl-5 [overflow-wrap:anywhere]">
+          {warnings.map(({ code, message }) => (
+            <li key={code} data-warning={code}>
+              <AgentText value={message} />
+            </li>
+          ))}
+        </ul>
+      </Callout>
+    </div>
+  );
+}
+
+function agentSaid(found: VerifyResponse): Definition[] {
+  const texts = [
+    ["Inputs hash", found.inputs_hash],
+    ["Code hash", found.code_hash],
+    ["Model", found.model_id],
+    ["Metadata", found.metadata === null ? null : JSON.stringify(found.metadata)],
+  ] as const;
+  return texts.flatMap(([name, text]) =>
+    text === null
+      ? []
+      : [{ id: name, name, value: <AgentText value={text} className="font-mono text-sm" /> }],
+  );
+}
+
+function toolsUsed({ tools_used: tools }: VerifyResponse): Definition[] {
+  if (tools === null) return [];
+  const list = (
+    <ul className="font-mono text-sm">
+      {[...new Set(tools)].map((tool) => (
+        <li key={tool}>
+          <AgentText value={tool} isName />
+        </li>
+      ))}
+    </ul>
+  );
+  return [{ id: "Tools used", name: "Tools used", value: list }];
+}
+
+function ownNumber({ client, client_gap: isGap }: VerifyResponse): Definition[] {
+  if (client === null) return [];
+  const value = (
+    <>
+      <OwnNumber {...client} />{" "}
+      {isGap ? (
+        <StatusPill tone="fail">Doesn't follow the last one</StatusPill>
+      ) : (
+        <StatusPill tone="pass">Follows the last one</StatusPill>
+      )}
+    </>
+  );
+  return [{ id: "client", name: "Agent's own number", value }];
+}
+
+function Approval({ found }: { readonly found: VerifyResponse }) {
+  const approval = found.human_approval;
+  if (approval === null) return <StatusPill tone="unknown">No longer known</StatusPill>;
+  const environment = approval.method === "proof_of_personhood" ? approval.environment : "";
+  if (found.valid === false) {
+    const isTest = approval.method === "proof_of_personhood" && environment !== "production";
+    return <ClaimedPill method={approval.method} isTest={isTest} />;
+  }
+  if (found.warnings.some(({ code }) => code === "approval_key_changed")) return <OtherKeyPill />;
+  return <ApprovalPill method={approval.method} environment={environment} />;
+}
+
+export function AttestationFacts({ found }: { readonly found: VerifyResponse }) {
+  const items: Definition[] = [
+    {
+      id: "action",
+      name: "Action",
+      value: found.action === null ? "(erased)" : <AgentText value={found.action} />,
+      prominent: true,
+    },
+    ...agentSaid(found),
+    ...toolsUsed(found),
+    { id: "visibility", name: "Visibility", value: found.is_public ? "public" : "private" },
+    { id: "approval", name: "Human approval", value: <Approval found={found} /> },
+    {
+      id: "authenticated",
+      name: "Signed by the agent",
+      value: <VerdictPill verdict={found.agent_authenticated} />,
+    },
+    { id: "code", name: "Registered code", value: <VerdictPill verdict={found.code_hash_verified} /> },
+    { id: "tools", name: "Registered tools", value: <VerdictPill verdict={found.tools_authorized} /> },
+    ...ownNumber(found),
+    {
+      id: "time",
+      name: "Recorded",
+      value: found.timestamp === null ? "(erased)" : <Timestamp iso={found.timestamp} />,
+    },
+    {
+      id: "log",
+      name: "Log position",
+      value: `leaf ${found.log.index} of ${found.log.origin}`,
+    },
+    {
+      id: "id",
+      name: "Attestation id",
+      value: <HashText value={found.attestation_id} label="attestation id" />,
+    },
+    { id: "hash", name: "Payload hash", value: <HashText value={found.payload_hash} label="payload hash" /> },
+  ];
+  return <DefinitionList items={items} />;
+}
+
+const checkTones = { pass: "pass", fail: "fail", not_applicable: "neutral" } as const;
+const checkWords = { pass: "yes", fail: "fails", not_applicable: "does not apply" } as const;
+
+function CheckPill({ name, status, warnings }: CheckPillProps) {
+  const answer = status === "fail" ? undefined : findRowWarning(name, warnings)?.answer;
+  if (answer !== undefined) return <StatusPill tone="fail">{answer}</StatusPill>;
+  return <StatusPill tone={checkTones[status]}>{checkWords[status]}</StatusPill>;
+}
+
+interface CheckPillProps extends Pick<VerifyResponse, "warnings"> {
+  readonly name: string;
+  readonly status: VerifyResponse["checks"][number]["status"];
+}
+
+export function CheckList({ checks, warnings }: Pick<VerifyResponse, "checks" | "warnings">) {
+  return (
+    <ul className="divide-y divide-line">
+      {checks.map(({ name, status, detail }) => (
+        <li key={name} className="grid gap-x-4 gap-y-1 py-2.5 sm:grid-cols-[11rem_1fr]">
+          <span>
+            <span className="block text-[15px]">{checkTitles[name]}</span>
+            <CheckPill name={name} status={status} warnings={warnings} />
+          </span>
+          <span className="min-w-0 text-muted text-sm [overflow-wrap:anywhere]">
+            <span className="block">{checkTexts[name].question}</span>
+            <AgentText value={findRowWarning(name, warnings)?.message ?? detail} hideWarnings />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,91 @@
+/** Search and filters of the list, in the address: a filtered list can be sent as a link. Works without JavaScript. */
+
+import { FilterButtons } from "#components/portal/forms/filter-buttons";
+import { Field, Input, Select } from "#components/ui/field";
+import type { AttestationFilters } from "#lib/contract/portal-attestations";
+
+interface AttestationFilterFormProps {
+  readonly filters: AttestationFilters;
+  readonly slugs: readonly string[];
+  readonly isFiltered: boolean;
+}
+
+const dates = [
+  { name: "from", label: "From (UTC)" },
+  { name: "until", label: "Until (UTC)" },
+] as const;
+
+function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
+  return (
+    <>
+      <Field id="filter-visibility" label="Visibility">
+        <Select id="filter-visibility" name="visibility" defaultValue={filters.visibility ?? ""}>
+          <option value="">public and private</option>
+          <option value="public">public only</option>
+          <option value="private">private only</option>
+        </Select>
+      </Field>
+      <Field id="filter-approval" label="Human approval">
+        <Select id="filter-approval" name="approval" defaultValue={filters.approval ?? ""}>
+          <option value="">any grade</option>
+          <option value="none">none</option>
+          <option value="hash">asserted by the caller</option>
+          <option value="proof_of_personhood">proof of personhood</option>
+        </Select>
+      </Field>
+      <Field id="filter-warnings" label="Warnings">
+        <Select id="filter-warnings" name="warnings" defaultValue={filters.warnings ?? ""}>
+          <option value="">any</option>
+          <option value="true">with warnings</option>
+          <option value="false">without warnings</option>
+        </Select>
+      </Field>
+    </>
+  );
+}
+
+export function AttestationFilterForm({ filters, slugs, isFiltered }: AttestationFilterFormProps) {
+  return (
+    <search>
+      {/* The key: another address resets the fields. */}
+      <form
+        key={JSON.stringify(filters)}
+        action="/portal/attestations"
+        method="get"
+        className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3"
+      >
+        <Field id="filter-q" label="Action or id">
+          <Input
+            id="filter-q"
+            name="q"
+            type="search"
+            defaultValue={filters.q ?? ""}
+            placeholder="part of the action, or an id"
+          />
+        </Field>
+        <Field id="filter-agent" label="Agent">
+          <Input
+            id="filter-agent"
+            name="agent"
+            list="filter-agents"
+            defaultValue={filters.agent ?? ""}
+            autoComplete="off"
+            placeholder="any"
+          />
+        </Field>
+        <datalist id="filter-agents">
+          {slugs.map((slug) => (
+            <option key={slug} value={slug} />
+          ))}
+        </datalist>
+        <SelectFields filters={filters} />
+        {dates.map(({ name, label }) => (
+          <Field key={name} id={`filter-${name}`} label={label}>
+            <Input id={`filter-${name}`} name={name} type="date" defaultValue={filters[name] ?? ""} />
+          </Field>
+        ))}
+        <FilterButtons href="/portal/attestations" isFiltered={isFiltered} />
+      </form>
+    </search>
+  );
+}

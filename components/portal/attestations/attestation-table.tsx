@@ -1,0 +1,76 @@
+/** An organization's own attestations, as the overview and the list show them. */
+import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
+import { ApprovalPill, isApprovalMethod } from "#components/approval-grades";
+import { TestKeyMark } from "#components/portal/keys/test-key-mark";
+import { type Column, DataTable } from "#components/ui/data-table";
+import { StatusPill } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import { WarningPills } from "#components/warning-pills";
+import type { OwnAttestation } from "#lib/contract/receipts";
+
+interface AttestationRow extends OwnAttestation {
+  /** Made with a test key. */
+  readonly isTest: boolean;
+}
+
+interface RowProps {
+  readonly row: AttestationRow;
+}
+
+function Action({ row }: RowProps) {
+  const missing = row.status === "erased" ? "(content erased)" : "(cannot be read)";
+  return (
+    <TextLink href={`/portal/attestations/${row.id}`}>
+      {row.action === null ? missing : <AgentText value={row.action} hideWarnings />}
+    </TextLink>
+  );
+}
+
+function Marks({ row }: RowProps) {
+  const { human_approval_method: method } = row;
+  return (
+    <span className="flex flex-wrap gap-1.5">
+      {row.is_public ? (
+        <StatusPill tone="neutral">Public</StatusPill>
+      ) : (
+        <StatusPill tone="private">Private</StatusPill>
+      )}
+      {row.isTest ? <TestKeyMark /> : null}
+      {row.action === null && row.status !== "erased" ? (
+        <StatusPill tone="fail">Cannot be read</StatusPill>
+      ) : null}
+      {row.agent_authenticated === true ? <StatusPill tone="pass">Agent signed</StatusPill> : null}
+      <WarningPills warnings={row.warnings} />
+      {!isApprovalMethod(method) || method === "none" ? null : (
+        <ApprovalPill method={method} environment={row.human_approval_environment ?? ""} />
+      )}
+    </span>
+  );
+}
+
+const columns: readonly Column<AttestationRow>[] = [
+  { id: "action", header: "Action", isRowHeader: true, cell: (row) => <Action row={row} /> },
+  {
+    id: "agent",
+    header: "Agent",
+    cell: (row) => (
+      <span className="block md:min-w-24">
+        <AgentText value={row.agent_slug} isName hideWarnings />
+      </span>
+    ),
+  },
+  { id: "marks", header: "State", cell: (row) => <Marks row={row} /> },
+  { id: "time", header: "Recorded", cell: (row) => <Timestamp iso={row.created_at} relative={false} /> },
+];
+
+interface AttestationTableProps {
+  readonly caption: string;
+  readonly rows: readonly AttestationRow[];
+  readonly empty: ReactNode;
+}
+
+export function AttestationTable({ caption, rows, empty }: AttestationTableProps) {
+  return <DataTable caption={caption} columns={columns} rows={rows} rowKey={(row) => row.id} empty={empty} />;
+}

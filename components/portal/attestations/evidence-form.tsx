@@ -1,0 +1,52 @@
+/** A plain form that answers with a file, so it works without JavaScript. */
+import { PortalForm } from "#components/portal/organization/shown-organization";
+import { Button } from "#components/ui/button";
+import { Checkbox, Field, Input } from "#components/ui/field";
+
+interface EvidenceFormProps {
+  /** For suggestions. */
+  readonly slugs: readonly string[];
+  readonly agent: string;
+  /** Days in UTC. */
+  readonly from: string;
+  readonly until: string;
+}
+
+export function EvidenceForm({ slugs, agent, from, until }: EvidenceFormProps) {
+  return (
+    <PortalForm action="/portal/evidence/pack" method="post" className="grid gap-4 sm:grid-cols-3">
+      <Field id="evidence-agent" label="Agent">
+        <Input
+          id="evidence-agent"
+          name="agent"
+          list="evidence-agents"
+          defaultValue={agent}
+          autoComplete="off"
+          required
+        />
+      </Field>
+      <datalist id="evidence-agents">
+        {slugs.map((slug) => (
+          <option key={slug} value={slug} />
+        ))}
+      </datalist>
+      <Field id="evidence-from" label="From (UTC)">
+        <Input id="evidence-from" name="from" type="date" defaultValue={from} required />
+      </Field>
+      <Field id="evidence-until" label="Until (UTC)">
+        <Input id="evidence-until" name="until" type="date" defaultValue={until} required />
+      </Field>
+      <div className="sm:col-span-3">
+        <Checkbox
+          name="private"
+          defaultChecked
+          label="Include the content of private attestations and of approval requests"
+          hint="Without it, private entries show only that they exist."
+        />
+      </div>
+      <div className="sm:col-span-3">
+        <Button type="submit">Download evidence pack</Button>
+      </div>
+    </PortalForm>
+  );
+}

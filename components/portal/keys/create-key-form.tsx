@@ -1,0 +1,147 @@
+"use client";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { listValue, textValue } from "#components/portal/forms/form-values";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+import { PortalForm } from "#components/portal/organization/shown-organization";
+import { type OwnSample, OwnSamples } from "#components/portal/overview/own-samples";
+/** A new API key with chosen scopes and expiry. */
+import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
+import { type FormAction, type FormState, keyLifetimesDays } from "#lib/contract/portal";
+import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
+import type { NewKey } from "./key-dialogs";
+import { SecretReveal } from "./secret-reveal";
+
+const scopeHints = {
+  attest: "record actions",
+  authorize: "request and cancel approvals",
+  identity: "register agents, their keys and tools",
+  read: "list and export, including private attestations",
+  hook: "for a coding agent's hook: ask, and attest what was approved. Choose it alone.",
+  erase:
+    "permanently delete the content of attestations. Don't give it to an agent, which could erase the evidence of what it did.",
+} as const;
+
+interface ScopeFieldsProps {
+  readonly offered: readonly Scope[];
+  readonly chosen: string[];
+  readonly error: string | undefined;
+}
+
+function ScopeFields({ offered, chosen, error }: ScopeFieldsProps) {
+  return (
+    <fieldset {...(error ? { "aria-describedby": "scopes-error" } : {})}>
+      <legend className="font-medium text-[15px]">Permissions</legend>
+      <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
+        {offered.map((scope) => (
+          <Checkbox
+            key={scope}
+            name="scopes"
+            value={scope}
+            label={scope}
+            hint={scopeHints[scope]}
+            defaultChecked={chosen.includes(scope)}
+          />
+        ))}
+      </div>
+      {error ? (
+        <p id="scopes-error" className="font-medium text-fail text-sm">
+          Not accepted: {error}
+        </p>
+      ) : null}
+    </fieldset>
+  );
+}
+
+function LimitField({ state }: { readonly state: FormState<NewKey> }) {
+  const error = state.errors["per_day"];
+  return (
+    <Field
+      id="key-limit"
+      label="Attestations per day"
+      hint="Optional. Your organization's limit always applies."
+      {...(error ? { error } : {})}
+    >
+      <Input
+        {...describeControl("key-limit", { hint: true, error: error !== undefined })}
+        name="per_day"
+        inputMode="numeric"
+        defaultValue={textValue(state, "per_day")}
+        placeholder="no limit"
+      />
+    </Field>
+  );
+}
+
+interface CreateKeyFormProps {
+  readonly action: FormAction<NewKey>;
+  /** Only owners can make a key that erases. */
+  readonly isOwner: boolean;
+  /** How to use the new key. */
+  readonly samples: readonly OwnSample[];
+}
+
+export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) {
+  const [state, submit] = useFormAction(action);
+  const nameError = state.errors["name"];
+  return (
+    <>
+      <PortalForm action={submit} className="flex flex-col gap-5">
+        <div className="grid gap-5 sm:grid-cols-2">
+          <Field
+            id="key-name"
+            label="Name"
+            hint="To help you recognize it, for example where it's used"
+            {...(nameError ? { error: nameError } : {})}
+          >
+            <Input
+              {...describeControl("key-name", { hint: true, error: nameError !== undefined })}
+              name="name"
+              defaultValue={textValue(state, "name")}
+              maxLength={100}
+              required
+              placeholder="production worker"
+            />
+          </Field>
+          <Field id="key-lifetime" label="Expires" hint="You can rotate it at any time">
+            <Select
+              {...describeControl("key-lifetime", { hint: true })}
+              name="lifetime_days"
+              defaultValue={textValue(state, "lifetime_days", "90")}
+            >
+              {keyLifetimesDays.map((days) => (
+                <option key={days} value={days}>
+                  in {days} days
+                </option>
+              ))}
+              <option value="">never</option>
+            </Select>
+          </Field>
+          {isOwner ? <LimitField state={state} /> : null}
+        </div>
+        <ScopeFields
+          offered={isOwner ? scopeNames : scopeNames.filter((scope) => scope !== "erase")}
+          chosen={listValue(state, "scopes", usualScopes)}
+          error={state.errors["scopes"]}
+        />
+        <div>
+          <SubmitButton>Create key</SubmitButton>
+        </div>
+        <FormStatus state={state} />
+        {state.result ? (
+          <SecretReveal
+            title="Copy the key now"
+            label="API key"
+            secret={state.result.text}
+            note="You won't see it again. We store only its hash."
+          />
+        ) : null}
+      </PortalForm>
+      {state.result ? (
+        <div className="mt-6">
+          <OwnSamples samples={samples} />
+        </div>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+"use client";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+/** Rotating, limiting and revoking one API key. */
+import { Field, Input, Select } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+import { SecretReveal } from "./secret-reveal";
+
+export interface NewKey {
+  text: string;
+}
+
+interface KeyDialogProps<Result> {
+  readonly action: FormAction<Result>;
+  readonly keyId: string;
+  readonly name: string;
+}
+
+export function RotateKeyDialog({ action, keyId, name }: KeyDialogProps<NewKey>) {
+  const id = `overlap-${keyId}`;
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Rotate<span className="sr-only"> {name}</span>
+        </>
+      }
+      title="Rotate key"
+      description={`The new key gets the name, scopes and expiry of “${name}”. Replace the old one before it expires.`}
+      action={action}
+      fields={{ key_id: keyId }}
+      confirmLabel="Create new key"
+      confirmVariant="primary"
+      renderResult={({ text }) => (
+        <SecretReveal
+          title="Copy the new key now"
+          label="new API key"
+          secret={text}
+          note="You won't see it again. We store only its hash."
+        />
+      )}
+    >
+      <Field id={id} label="Old key expires">
+        <Select id={id} name="overlap_hours" defaultValue="24">
+          <option value="0">immediately</option>
+          <option value="1">in 1 hour</option>
+          <option value="24">in 1 day</option>
+          <option value="168">in 7 days</option>
+        </Select>
+      </Field>
+    </ActionDialog>
+  );
+}
+
+interface LimitKeyDialogProps extends KeyDialogProps<null> {
+  readonly perDay: number | null;
+}
+
+export function LimitKeyDialog({ action, keyId, name, perDay }: LimitKeyDialogProps) {
+  const id = `limit-${keyId}`;
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Limit<span className="sr-only"> {name}</span>
+        </>
+      }
+      title="Limit key"
+      description={`How many attestations “${name}” can create per UTC day. Today's count. Leave it empty for no limit besides your organization's.`}
+      action={action}
+      fields={{ key_id: keyId }}
+      confirmLabel="Save limit"
+      confirmVariant="primary"
+    >
+      <Field id={id} label="Attestations per day">
+        <Input id={id} name="per_day" inputMode="numeric" defaultValue={perDay ?? ""} />
+      </Field>
+    </ActionDialog>
+  );
+}
+
+export function RevokeKeyDialog({ action, keyId, name }: KeyDialogProps<null>) {
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Revoke<span className="sr-only"> {name}</span>
+        </>
+      }
+      title="Revoke key"
+      description={`“${name}” stops working immediately. This can't be undone. Attestations created with it stay valid.`}
+      action={action}
+      fields={{ key_id: keyId }}
+      confirmLabel="Revoke key"
+    />
+  );
+}

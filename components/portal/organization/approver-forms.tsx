@@ -1,0 +1,145 @@
+"use client";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { listValue, textValue } from "#components/portal/forms/form-values";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+/** Adding an approver, a group and its people, and the group that is notified by default. */
+import { Callout } from "#components/ui/callout";
+import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
+import type { FormAction, FormState } from "#lib/contract/portal";
+import { PortalForm } from "./shown-organization";
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+interface TextFieldProps {
+  readonly id: string;
+  readonly name: "name" | "email";
+  readonly label: string;
+  readonly state: FormState<null>;
+  readonly placeholder?: string;
+  readonly value?: string;
+}
+
+function TextField({ id, name, label, state, placeholder, value = "" }: TextFieldProps) {
+  const error = state.errors[name];
+  return (
+    <Field id={id} label={label} {...(error ? { error } : {})}>
+      <Input
+        {...describeControl(id, { error: error !== undefined })}
+        name={name}
+        type={name === "email" ? "email" : "text"}
+        required
+        maxLength={name === "name" ? 64 : 254}
+        autoComplete="off"
+        defaultValue={textValue(state, name, value)}
+        placeholder={placeholder}
+      />
+    </Field>
+  );
+}
+
+export function ApproverForm({ action }: { readonly action: FormAction }) {
+  const [state, submit] = useFormAction(action);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField id="approver-name" name="name" label="Name" state={state} placeholder="Ana" />
+        <TextField
+          id="approver-email"
+          name="email"
+          label="E-mail address"
+          state={state}
+          placeholder="ana@example.com"
+        />
+      </div>
+      <p className="text-muted text-sm">
+        Agents use the name in <code>approvers</code>. The person gets one e-mail and must accept first.
+      </p>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton>Add approver</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}
+
+interface GroupFormProps {
+  readonly action: FormAction;
+  readonly people: readonly Named[];
+  /** Absent for a new one. */
+  readonly group?: Named & { readonly members: readonly Named[]; readonly reached: number };
+}
+
+function NobodyReached({ hasPeople }: { readonly hasPeople: boolean }) {
+  return (
+    <Callout tone="warn" title="Nobody is notified">
+      {hasPeople
+        ? "None of the people in this group has accepted yet. A request that names only this group waits unseen."
+        : "This group has no people. A request that names only this group waits unseen. Choose people and save."}
+    </Callout>
+  );
+}
+
+export function GroupForm({ action, people, group }: GroupFormProps) {
+  const [state, submit] = useFormAction(action);
+  const chosen = listValue(state, "members", group?.members.map(({ id }) => id) ?? []);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-3">
+      {group === undefined ? null : <input type="hidden" name="group_id" value={group.id} />}
+      <TextField
+        id={`group-${group?.id ?? "new"}`}
+        name="name"
+        label={group === undefined ? "New group" : "Group"}
+        state={state}
+        value={group?.name ?? ""}
+        placeholder="Finance"
+      />
+      <fieldset className="flex flex-wrap gap-x-6">
+        <legend className="sr-only">People of {group?.name ?? "the new group"}</legend>
+        {people.map(({ id, name }) => (
+          <Checkbox key={id} name="members" value={id} label={name} defaultChecked={chosen.includes(id)} />
+        ))}
+      </fieldset>
+      <FormStatus state={state} />
+      {group !== undefined && group.reached === 0 ? (
+        <NobodyReached hasPeople={group.members.length > 0} />
+      ) : null}
+      <div>
+        <SubmitButton variant={group === undefined ? "primary" : "secondary"}>
+          {group === undefined ? "Create group" : "Save group"}
+        </SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}
+
+interface DefaultGroupFormProps {
+  readonly action: FormAction;
+  readonly groups: readonly (Named & { readonly isDefault: boolean })[];
+}
+
+export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
+  const [state, submit] = useFormAction(action);
+  const chosen = groups.find(({ isDefault }) => isDefault)?.id ?? "";
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-4">
+      <Field id="default-group" label="If a request names nobody, notify">
+        <Select id="default-group" name="group_id" defaultValue={chosen}>
+          <option value="">nobody</option>
+          {groups.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      </Field>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton variant="secondary">Save default</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}

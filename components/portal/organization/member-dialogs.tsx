@@ -1,0 +1,99 @@
+"use client";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+/** Changing a member's role, removing a member, withdrawing an invitation. */
+import { Checkbox } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+
+export interface MemberActions {
+  readonly changeRole: FormAction;
+  readonly remove: FormAction;
+}
+
+export interface Member {
+  readonly userId: string;
+  readonly email: string;
+  readonly role: "owner" | "member";
+  readonly since: string;
+  readonly liveKeys: number;
+}
+
+export function RoleDialog({ action, member }: { readonly action: FormAction; readonly member: Member }) {
+  const role = member.role === "owner" ? "member" : "owner";
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Make {role === "owner" ? "owner" : "member"}
+          <span className="sr-only">: {member.email}</span>
+        </>
+      }
+      title={role === "owner" ? "Make owner" : "Make member"}
+      description={
+        role === "owner"
+          ? `${member.email} will be able to change settings and members, erase attestations, and delete the account.`
+          : `${member.email} will no longer be able to change settings and members, or erase attestations. Their API keys lose the erase permission.`
+      }
+      action={action}
+      fields={{ user_id: member.userId, role }}
+      confirmLabel={role === "owner" ? "Make owner" : "Make member"}
+      confirmVariant="primary"
+    />
+  );
+}
+
+interface RemoveDialogProps {
+  readonly action: FormAction;
+  readonly member: Member;
+  readonly isSelf: boolean;
+}
+
+export function RemoveDialog({ action, member, isSelf }: RemoveDialogProps) {
+  return (
+    <ActionDialog
+      triggerLabel={
+        isSelf ? (
+          "Leave"
+        ) : (
+          <>
+            Remove<span className="sr-only"> {member.email}</span>
+          </>
+        )
+      }
+      title={isSelf ? "Leave organization" : "Remove member"}
+      description={`${isSelf ? "You will no longer see" : `${member.email} will no longer see`} this organization. Its records stay.`}
+      action={action}
+      fields={{ user_id: member.userId }}
+      confirmLabel={isSelf ? "Leave" : "Remove"}
+    >
+      <Checkbox
+        name="revoke_keys"
+        defaultChecked={!isSelf}
+        label={`Revoke the API keys created with this address (${member.liveKeys} active)`}
+        hint="Agents that use them stop working immediately. Otherwise anyone who has the keys can keep using them."
+      />
+    </ActionDialog>
+  );
+}
+
+interface WithdrawDialogProps {
+  readonly action: FormAction;
+  readonly invitationId: string;
+  readonly email: string;
+}
+
+export function WithdrawDialog({ action, invitationId, email }: WithdrawDialogProps) {
+  return (
+    <ActionDialog
+      triggerLabel={
+        <>
+          Withdraw<span className="sr-only"> the invitation of {email}</span>
+        </>
+      }
+      title="Withdraw invitation"
+      description={`The link in the mail to ${email} no longer works.`}
+      action={action}
+      fields={{ invitation_id: invitationId }}
+      confirmLabel="Withdraw"
+    />
+  );
+}

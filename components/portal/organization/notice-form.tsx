@@ -1,0 +1,53 @@
+"use client";
+/** Which e-mails a person gets about one organization. */
+import { AgentText } from "#components/agent-text";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+import { Checkbox, Field, Select } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+import { PortalForm } from "./shown-organization";
+
+interface NoticeFormProps {
+  readonly action: FormAction;
+  readonly settings: {
+    readonly organizationId: string;
+    readonly organizationName: string;
+    readonly isMember: boolean;
+    readonly requests: "all" | "named" | "none";
+    readonly decisions: boolean;
+    readonly reminders: boolean;
+  };
+}
+
+export function NoticeForm({ action, settings }: NoticeFormProps) {
+  const [state, submit] = useFormAction(action);
+  const id = `notices-${settings.organizationId}`;
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-3">
+      <h3 className="font-medium">
+        <AgentText value={settings.organizationName} isName hideWarnings />
+      </h3>
+      <input type="hidden" name="organization_id" value={settings.organizationId} />
+      <div className="max-w-sm">
+        <Field id={id} label="Send me requests that wait">
+          <Select id={id} name="requests" defaultValue={settings.requests}>
+            {settings.isMember ? <option value="all">all</option> : null}
+            <option value="named">those that name me</option>
+            <option value="none">none</option>
+          </Select>
+        </Field>
+      </div>
+      <Checkbox
+        name="reminders"
+        label="Remind me once before they expire"
+        defaultChecked={settings.reminders}
+      />
+      <Checkbox name="decisions" label="E-mail me what was decided" defaultChecked={settings.decisions} />
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton variant="secondary">Save</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}

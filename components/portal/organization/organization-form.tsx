@@ -1,0 +1,66 @@
+"use client";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { textValue } from "#components/portal/forms/form-values";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+/** Name, mark and default visibility. Members see them and cannot change them. */
+import { describeControl, Field, Input, Select } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+import { type ChosenMark, MarkFields } from "./logo-fields";
+import { PortalForm } from "./shown-organization";
+
+interface OrganizationFormProps {
+  readonly action: FormAction;
+  readonly name: string;
+  readonly mark: ChosenMark;
+  readonly isPublic: boolean;
+  readonly canChange: boolean;
+}
+
+export function OrganizationForm({ action, name, mark, isPublic, canChange }: OrganizationFormProps) {
+  const [state, submit] = useFormAction(action);
+  const error = state.errors["name"];
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-5">
+      <Field
+        id="organization-name"
+        label="Organization name"
+        hint="Shown to approvers as your own choice, with the mark"
+        {...(error ? { error } : {})}
+      >
+        <Input
+          {...describeControl("organization-name", { hint: true, error: error !== undefined })}
+          name="name"
+          defaultValue={textValue(state, "name", name)}
+          maxLength={100}
+          required
+          disabled={!canChange}
+        />
+      </Field>
+      <MarkFields state={state} mark={mark} canChange={canChange} />
+      <Field
+        id="organization-default"
+        label="New attestations are"
+        hint="The default if a request doesn't set is_public. Existing attestations don't change."
+      >
+        <Select
+          {...describeControl("organization-default", { hint: true })}
+          name="default_public"
+          defaultValue={textValue(state, "default_public", isPublic ? "public" : "private")}
+          disabled={!canChange}
+        >
+          <option value="public">public</option>
+          <option value="private">private</option>
+        </Select>
+      </Field>
+      <FormStatus state={state} />
+      {canChange ? (
+        <div>
+          <SubmitButton>Save</SubmitButton>
+        </div>
+      ) : (
+        <p className="text-muted text-sm">Only owners can change this.</p>
+      )}
+    </PortalForm>
+  );
+}

@@ -1,0 +1,30 @@
+"use client";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+/** Chooses among several organizations; only shown to people who belong to more than one. */
+import { Select } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+
+interface OrganizationSwitcherProps {
+  readonly action: FormAction;
+  readonly organizations: readonly { organizationId: string; name: string }[];
+  readonly currentId: string;
+}
+
+export function OrganizationSwitcher({ action, organizations, currentId }: OrganizationSwitcherProps) {
+  const [state, submit] = useFormAction(action);
+  return (
+    <form action={submit} className="flex items-center gap-2">
+      <Select name="organization_id" aria-label="Organization" defaultValue={currentId} className="max-w-48">
+        {organizations.map(({ organizationId, name }) => (
+          <option key={organizationId} value={organizationId}>
+            {name}
+          </option>
+        ))}
+      </Select>
+      <SubmitButton variant="secondary">Switch</SubmitButton>
+      <FormStatus state={state} />
+    </form>
+  );
+}

@@ -1,0 +1,164 @@
+/**
+ * How an organization begins: three steps that tick themselves off. The card goes when all three are done. Forms and
+ * links work without JavaScript, which only adds that the page notices the approval by itself.
+ */
+import { Circle, CircleCheck } from "lucide-react";
+import { QRCodeSVG } from "qrcode.react";
+import type { ReactNode } from "react";
+import { attestCommand } from "#components/commands";
+import { FocusNews } from "#components/portal/forms/focus-news";
+import { StepForm } from "#components/portal/forms/step-form";
+import { LiveRefresh } from "#components/portal/shell/live-refresh";
+import { ButtonLink } from "#components/ui/button-link";
+import { Card } from "#components/ui/card";
+import { CodeBlock } from "#components/ui/code-block";
+import { TextLink } from "#components/ui/text-link";
+import type { FormAction } from "#lib/contract/portal";
+
+interface FirstStepsProps {
+  readonly steps: {
+    readonly hasKey: boolean;
+    readonly attestation: { readonly id: string; readonly slug: string } | null;
+    readonly approval: { readonly isApproved: boolean; readonly approvalUrl: string } | null;
+  };
+  readonly base: string;
+  /** The service answers on this machine only, so that a phone can't open its links. */
+  readonly isLoopback: boolean;
+  readonly sendAttestation: FormAction;
+  readonly askForApproval: FormAction;
+}
+
+interface StepProps {
+  readonly title: string;
+  readonly isDone: boolean;
+  /** Between to do and done. */
+  readonly isWaiting?: boolean;
+  readonly children: ReactNode;
+}
+
+function Step({ title, isDone, isWaiting = false, children }: StepProps) {
+  const Icon = isDone ? CircleCheck : Circle;
+  return (
+    <li
+      data-done={isDone}
+      className="flex gap-3 border-line border-b py-4 first:pt-0 last:border-0 last:pb-0"
+    >
+      <Icon
+        aria-hidden="true"
+        className={`mt-0.5 size-5 shrink-0 ${isDone ? "text-pass" : "text-line-strong"}`}
+      />
+      <div className="min-w-0 flex-1">
+        <FocusNews news={`${isDone} ${isWaiting}`}>
+          <h3 className={`font-medium ${isDone ? "text-muted" : ""}`}>
+            {title}
+            {isDone ? <span className="ml-2 font-normal text-pass text-sm">Done</span> : null}
+          </h3>
+          <div className="mt-1 text-[15px] text-muted">{children}</div>
+        </FocusNews>
+      </div>
+    </li>
+  );
+}
+
+function AttestationStep({ steps, base, sendAttestation }: FirstStepsProps) {
+  if (steps.attestation !== null) {
+    const { id, slug } = steps.attestation;
+    return <TextLink href={`/verify/${encodeURIComponent(slug)}/${id}`}>See what anyone can verify</TextLink>;
+  }
+  return (
+    <>
+      <p>Signed, added to the public log, and open to verification in a second.</p>
+      <div className="mt-3">
+        <StepForm action={sendAttestation} label="Send an attestation" isOpen={steps.hasKey} />
+      </div>
+      <details className="mt-2">
+        <summary className="inline-flex min-h-9 items-center text-accent text-sm underline decoration-1 underline-offset-[3px]">
+          Send it from a shell instead
+        </summary>
+        <p className="mt-1 mb-2">Set COUNTERSIGN_API_KEY to your key, then paste this:</p>
+        <CodeBlock label="Your first attestation" title="Shell" code={attestCommand(base)} />
+      </details>
+    </>
+  );
+}
+
+function ApprovalStep({ steps, isLoopback, askForApproval }: FirstStepsProps) {
+  const { approval } = steps;
+  if (approval?.isApproved) return <p>Your agents can ask for approvals the same way.</p>;
+  if (approval === null)
+    return (
+      <>
+        <p>Request an approval as an agent would, and decide on it yourself.</p>
+        <div className="mt-3">
+          <StepForm action={askForApproval} label="Request an approval" isOpen={steps.hasKey} />
+        </div>
+      </>
+    );
+  return (
+    <div className="grid items-center gap-4 sm:grid-cols-[auto_minmax(0,1fr)]">
+      <LiveRefresh />
+      <QRCodeSVG
+        value={approval.approvalUrl}
+        size={148}
+        marginSize={3}
+        level="M"
+        title="QR code of your approval page"
+        className="rounded-md border border-line"
+      />
+      <div>
+        <p>Scan the code with your phone and approve. This step completes by itself.</p>
+        {isLoopback ? (
+          <p className="mt-1">
+            This instance answers on this machine only, so a phone can't reach it. Open the page here.
+          </p>
+        ) : null}
+        <p className="mt-2">
+          <ButtonLink href={approval.approvalUrl} variant="secondary" size="small">
+            Open the approval page
+          </ButtonLink>
+        </p>
+      </div>
+    </div>
+  );
+}
+
+export function FirstSteps(props: FirstStepsProps) {
+  const { hasKey, attestation, approval } = props.steps;
+  const isApproved = approval?.isApproved === true;
+  const done = [hasKey, attestation !== null, isApproved].filter(Boolean).length;
+  if (done === 3) return null;
+  return (
+    <Card
+      title="Get started"
+      action={<span className="text-muted text-sm">{done} of 3 done</span>}
+      className="mb-5"
+    >
+      <ol>
+        <Step title="Create an API key" isDone={hasKey}>
+          {hasKey ? (
+            <TextLink href="/portal/keys">Your keys</TextLink>
+          ) : (
+            <>
+              <p>Your agents send it with each request.</p>
+              <p className="mt-3">
+                <ButtonLink href="/portal/keys" size="small">
+                  Create a key
+                </ButtonLink>
+              </p>
+            </>
+          )}
+        </Step>
+        <Step title="Send your first attestation" isDone={attestation !== null}>
+          <AttestationStep {...props} />
+        </Step>
+        <Step
+          title="Approve your first request on your phone"
+          isDone={isApproved}
+          isWaiting={approval !== null && !isApproved}
+        >
+          <ApprovalStep {...props} />
+        </Step>
+      </ol>
+    </Card>
+  );
+}

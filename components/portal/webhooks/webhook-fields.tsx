@@ -1,0 +1,66 @@
+/** The URL and the events of a webhook endpoint, in the forms that create and change one. */
+
+import { listValue, textValue } from "#components/portal/forms/form-values";
+import { Checkbox, describeControl, Field, Input } from "#components/ui/field";
+import type { FormState } from "#lib/contract/portal";
+import { type WebhookEvent, webhookEvents } from "#lib/core/webhook/webhook-events";
+
+const eventHints: Record<WebhookEvent, string> = {
+  "authorization.approved": "enough people approved",
+  "authorization.denied": "somebody denied",
+  "authorization.expired": "nobody decided in time",
+  "authorization.cancelled": "your organization cancelled the request, or five wrong codes were entered",
+  "authorization.unattested": "a run claimed an approval, and no attestation followed within an hour",
+  "attestation.created": "an agent recorded an action",
+};
+
+interface WebhookFieldsProps {
+  readonly state: FormState<unknown>;
+  readonly url: string;
+  readonly events: readonly string[];
+}
+
+export function WebhookFields({ state, url, events }: WebhookFieldsProps) {
+  const { url: urlError, events: eventsError } = state.errors;
+  const chosen = listValue(state, "events", events);
+  return (
+    <>
+      <Field
+        id="webhook-url"
+        label="URL"
+        hint="https, at a public address"
+        {...(urlError ? { error: urlError } : {})}
+      >
+        <Input
+          {...describeControl("webhook-url", { hint: true, error: urlError !== undefined })}
+          name="url"
+          type="url"
+          defaultValue={textValue(state, "url", url)}
+          maxLength={2048}
+          required
+          placeholder="https://example.com/countersign"
+        />
+      </Field>
+      <fieldset {...(eventsError ? { "aria-describedby": "events-error" } : {})}>
+        <legend className="font-medium text-[15px]">Events</legend>
+        <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
+          {webhookEvents.map((name) => (
+            <Checkbox
+              key={name}
+              name="events"
+              value={name}
+              label={name}
+              hint={eventHints[name]}
+              defaultChecked={chosen.includes(name)}
+            />
+          ))}
+        </div>
+        {eventsError ? (
+          <p id="events-error" className="font-medium text-fail text-sm">
+            Not accepted: {eventsError}
+          </p>
+        ) : null}
+      </fieldset>
+    </>
+  );
+}

@@ -1,0 +1,132 @@
+"use client";
+/** What can be done with a webhook endpoint. */
+import type { ReactNode } from "react";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+import { SecretReveal } from "#components/portal/keys/secret-reveal";
+import { PortalForm } from "#components/portal/organization/shown-organization";
+import { Field, Select } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+import { webhookEvents } from "#lib/core/webhook/webhook-events";
+import { WebhookFields } from "./webhook-fields";
+
+export interface NewSecret {
+  secret: string;
+}
+
+const secretNote = "You won't see it again. The receiver needs it to verify messages.";
+
+export function CreateWebhookForm({ action }: { readonly action: FormAction<NewSecret> }) {
+  const [state, submit] = useFormAction(action);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-5">
+      <WebhookFields state={state} url="" events={webhookEvents} />
+      <div>
+        <SubmitButton>Create endpoint</SubmitButton>
+      </div>
+      <FormStatus state={state} />
+      {state.result ? (
+        <SecretReveal
+          title="Copy the secret now"
+          label="webhook secret"
+          secret={state.result.secret}
+          note={secretNote}
+        />
+      ) : null}
+    </PortalForm>
+  );
+}
+
+interface EditWebhookFormProps {
+  readonly action: FormAction;
+  readonly webhookId: string;
+  readonly url: string;
+  readonly events: readonly string[];
+}
+
+export function EditWebhookForm({ action, webhookId, url, events }: EditWebhookFormProps) {
+  const [state, submit] = useFormAction(action);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="webhook_id" value={webhookId} />
+      <WebhookFields state={state} url={url} events={events} />
+      <div>
+        <SubmitButton>Save</SubmitButton>
+      </div>
+      <FormStatus state={state} />
+    </PortalForm>
+  );
+}
+
+interface WebhookButtonProps {
+  readonly action: FormAction;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly children: ReactNode;
+}
+
+/** Done at once; the result is said beside it. */
+export function WebhookButton({ action, fields, children }: WebhookButtonProps) {
+  const [state, submit] = useFormAction(action);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-2">
+      {Object.entries(fields).map(([name, value]) => (
+        <input key={name} type="hidden" name={name} value={value} />
+      ))}
+      <SubmitButton variant="secondary" size="small">
+        {children}
+      </SubmitButton>
+      <FormStatus state={state} />
+    </PortalForm>
+  );
+}
+
+interface WebhookDialogProps<Result> {
+  readonly action: FormAction<Result>;
+  readonly webhookId: string;
+}
+
+export function RotateWebhookDialog({ action, webhookId }: WebhookDialogProps<NewSecret>) {
+  return (
+    <ActionDialog
+      triggerLabel="Rotate secret"
+      title="Rotate secret"
+      description="Creates a new secret and a new public key. Until the old ones expire, messages carry the signatures of both."
+      action={action}
+      fields={{ webhook_id: webhookId }}
+      confirmLabel="Create new secret"
+      confirmVariant="primary"
+      renderResult={({ secret }) => (
+        <SecretReveal
+          title="Copy the new secret now"
+          label="webhook secret"
+          secret={secret}
+          note={secretNote}
+        />
+      )}
+    >
+      <Field id="webhook-overlap" label="Old secret expires">
+        <Select id="webhook-overlap" name="overlap_hours" defaultValue="24">
+          <option value="0">immediately</option>
+          <option value="1">in 1 hour</option>
+          <option value="24">in 1 day</option>
+          <option value="168">in 7 days</option>
+        </Select>
+      </Field>
+    </ActionDialog>
+  );
+}
+
+export function DeleteWebhookDialog({ action, webhookId }: WebhookDialogProps<null>) {
+  return (
+    <ActionDialog
+      triggerLabel="Delete"
+      title="Delete endpoint"
+      description="Nothing more is sent to it, and its delivery log is deleted. This can't be undone."
+      action={action}
+      fields={{ webhook_id: webhookId }}
+      confirmLabel="Delete endpoint"
+    />
+  );
+}

@@ -1,0 +1,254 @@
+import { describe, expect, it, vi } from "vitest";
+import { humanAuthorizationSchema } from "#lib/contract/human-authorization";
+import {
+  addTestLogEntry,
+  makeTestApproval,
+  makeTestAuthorization,
+  signForTest,
+  testKeyId,
+  testRequest,
+  testShown,
+  testVerifyOptions,
+} from "#support/human-authorization";
+import { buildAuthorization, contextHash, type HumanAuthorization, type ShownContent } from "./approval";
+import { authorizationCheckNames, verifyHumanAuthorization } from "./verify-human-authorization";
+
+// Most changes leave the inputs of the pairing as they are.
+vi.mock("#lib/core/world-id/groth16", async (load) => {
+  const real = await load<typeof import("#lib/core/world-id/groth16")>();
+  const { remember } = await import("#support/remember");
+  return { ...real, verifyGroth16: remember(real.verifyGroth16) };
+});
+
+const authorization = makeTestAuthorization();
+const verify = (value: HumanAuthorization, options = testVerifyOptions) =>
+  verifyHumanAuthorization(value, options);
+const failed = (value: HumanAuthorization) =>
+  verify(value)
+    .checks.filter((check) => check.status === "fail")
+    .map((check) => check.name);
+
+/** Re-signed by the service, so that the named checks and not only the signature must catch it. */
+function resign(change: (copy: HumanAuthorization) => void): HumanAuthorization {
+  const copy = structuredClone(authorization);
+  change(copy);
+  return signForTest(copy);
+}
+
+describe("verifyHumanAuthorization", () => {
+  it("proves an untouched object, by the whole fixed list of checks", () => {
+    const report = verify(addTestLogEntry(authorization), { ...testVerifyOptions, shown: testShown });
+    expect(report.checks.map((check) => check.name)).toEqual(authorizationCheckNames);
+    expect(report.checks.every((check) => check.status === "pass")).toBe(true);
+    expect(report).toMatchObject({ ok: true, grade: "proven", grade_text: "Proof of personhood" });
+    expect(humanAuthorizationSchema.parse(authorization)).toEqual(authorization);
+  });
+
+  it("verifies with what the page showed, and with nothing else", () => {
+    const check = (shown: ShownContent, value = authorization) => {
+      const report = verify(value, { ...testVerifyOptions, shown });
+      return [report.ok, report.checks.find(({ name }) => name === "shown_content")?.status];
+    };
+    expect(check(testShown)).toEqual([true, "pass"]);
+    for (const other of [
+      { agent_name: "Another agent" },
+      { agent_name: null },
+      { organization_name: "Another organization" },
+      { context: { invoice: "2026-115" } },
+      { context_salt: "AAAA" },
+      { requested_by: null },
+      { requested_by: { ...testShown.requested_by, requester: "Somebody else" } },
+    ])
+      expect(check({ ...testShown, ...other })).toEqual([false, "fail"]);
+    expect(verify(authorization).checks.find(({ name }) => name === "shown_content")?.status).toBe(
+      "not_applicable",
+    );
+  });
+
+  it.each([1, 2] as const)(
+    "still verifies version %i, which covers less, and takes it for no other",
+    (version) => {
+      const { context, context_salt } = testShown;
+      const request = {
+        ...testRequest,
+        approvals_required: 1,
+        context_hash: contextHash(context_salt, context, version === 1 ? null : testShown, null),
+      };
+      const approvals = [makeTestApproval(request, 21n)];
+      const old = signForTest(
+        buildAuthorization(request, approvals, authorization.approved_at, testKeyId, version),
+      );
+      const shown = { ...testShown, requested_by: null };
+      expect(humanAuthorizationSchema.parse(old)).toEqual(old);
+      expect(verify(old, { ...testVerifyOptions, shown })).toMatchObject({ ok: true, grade: "proven" });
+      for (const other of [{ context: {} }, { requested_by: testShown.requested_by }])
+        expect(verify(old, { ...testVerifyOptions, shown: { ...shown, ...other } }).ok).toBe(false);
+      for (const other of [1, 2, 3] as const)
+        if (other !== version) expect(failed({ ...old, version: other })).toEqual(["service_signature"]);
+    },
+  );
+
+  it("fails when any single field is changed, added or dropped", () => {
+    const { signature, ...signed } = authorization;
+    const paths = leafPaths(signed);
+    expect(paths.length).toBeGreaterThan(60);
+    let verified = 0;
+    for (const path of paths) {
+      for (const mutate of [changeLeaf, dropLeaf]) {
+        const copy = structuredClone(authorization);
+        mutate(copy, path);
+        if (!humanAuthorizationSchema.safeParse(copy).success) continue; // refused before it is verified
+        expect(verify(copy).ok, path.join(".")).toBe(false);
+        verified += 1;
+      }
+    }
+    expect(verified).toBeGreaterThan(50);
+    expect(verify({ ...authorization, signature: `${"A".repeat(86)}==` }).ok).toBe(false);
+    expect(verify({ ...authorization, signature: "*" }).ok).toBe(false);
+    expect(humanAuthorizationSchema.safeParse({ ...authorization, extra: 1 }).success).toBe(false);
+    expect(verify({ ...authorization, extra: 1 } as HumanAuthorization).ok).toBe(false);
+    expect(signature).toHaveLength(88);
+  }, 240_000);
+
+  it("catches by name what even the service's own signature would cover", () => {
+    expect(failed(resign((a) => (a.request.action = "Pay 120,000 EUR")))).toEqual([
+      "request_hash",
+      "world_action",
+      "signal",
+    ]);
+    expect(failed(resign((a) => (a.binding.signal = `0x${"0".repeat(64)}`)))).toEqual(["signal"]);
+    expect(failed(resign((a) => (a.binding.world_action = `authz-${"a".repeat(26)}`)))).toEqual([
+      "world_action",
+      "proofs",
+    ]);
+    expect(failed(resign((a) => a.approvals.pop()))).toEqual(["approval_count"]);
+    expect(failed(resign((a) => (a.approvals = [])))).toContain("proofs");
+    expect(failed(resign((a) => (a.approved_at = "2026-11-21T08:30:00.001Z")))).toEqual(["times"]);
+    expect(failed(resign((a) => set(a.approvals[1], "verified_at", "2026-11-21T07:59:59.999Z")))).toEqual([
+      "times",
+    ]);
+    const tooEarly = Date.parse(authorization.request.created_at) / 1000 - 301;
+    expect(failed(resign((a) => set(a.approvals[1], "expires_at_min", tooEarly)))).toEqual([
+      "times",
+      "proofs",
+    ]);
+    expect(failed(resign((a) => set(a.approvals[1], "environment", "staging")))).toEqual(["environment"]);
+    expect(failed(resign((a) => set(a.approvals[1], "app_id", "app_other")))).toEqual(["environment"]);
+    expect(failed(resign((a) => set(a.approvals[1], "nonce", a.approvals[0]?.nonce)))).toEqual(["proofs"]);
+    expect(failed(resign((a) => set(a.approvals[1]?.anchor, "root", a.approvals[1]?.nonce)))).toEqual([
+      "anchors",
+    ]);
+    expect(failed(resign((a) => (a.key_id = "0000000000000000")))).toEqual(["service_signature"]);
+  });
+
+  it("counts a human once, also by another proof of the same nullifier or another version", () => {
+    const twice = resign(
+      (a) => (a.approvals = [makeTestApproval(testRequest, 21n), makeTestApproval(testRequest, 21n)]),
+    );
+    expect(failed(twice)).toEqual(["distinct_humans"]);
+    const mixed = resign((a) => {
+      set(a.approvals[1], "protocol_version", "3.0");
+      set(a.approvals[1], "proof", `0x${"0".repeat(512)}`);
+    });
+    expect(failed(mixed)).toEqual(["distinct_humans", "proofs"]);
+  });
+
+  it("refuses a device where an Orb was required", () => {
+    expect(failed(resign((a) => set(a.approvals[0], "level", "device")))).toEqual(["level"]);
+  });
+
+  it("says that World alone checked it where the v4 key or the anchor is missing", () => {
+    const { v4Key: _v4Key, ...withoutKey } = testVerifyOptions;
+    const report = verify(authorization, withoutKey);
+    expect(report).toMatchObject({ ok: true, grade: "checked_by_world" });
+    expect(report.checks.find((check) => check.name === "proofs")?.status).toBe("not_applicable");
+    expect(report.grade_text).toContain("cannot be checked again independently");
+    const unanchored = resign((a) => {
+      for (const approval of a.approvals) delete approval.anchor;
+    });
+    expect(verify(unanchored)).toMatchObject({ ok: true, grade: "checked_by_world" });
+  });
+
+  it("marks everything outside production as TEST", () => {
+    for (const environment of ["staging", "local"]) {
+      const test = resign((a) => {
+        for (const approval of a.approvals) set(approval, "environment", environment);
+      });
+      expect(verify(test)).toMatchObject({
+        ok: true,
+        grade: "test",
+        grade_text: "TEST: not a World ID proof",
+      });
+    }
+  });
+
+  it("takes a log entry of this very approval only, or none", () => {
+    const logged = addTestLogEntry(authorization);
+    const entry = String(logged.log?.["entry"]);
+    const other = addTestLogEntry(resign((a) => (a.approved_at = "2026-11-21T08:06:00.001Z")));
+    expect(failed({ ...authorization, ...(other.log && { log: other.log }) })).toEqual(["logged_decision"]);
+    const decoded = JSON.parse(atob(entry));
+    decoded.spec.signatures[0].signature = `${"A".repeat(86)}==`;
+    for (const wrong of [
+      {},
+      { entry: "" },
+      { entry: "AAAA" },
+      { entry: 1 },
+      { entry: btoa(JSON.stringify(decoded)) },
+    ])
+      expect(failed({ ...authorization, log: wrong })).toEqual(["logged_decision"]);
+    const report = verify(authorization);
+    expect(report.ok).toBe(true);
+    expect(report.checks.at(-1)).toMatchObject({ name: "logged_decision", status: "not_applicable" });
+  });
+
+  it("takes a proof for this request only", () => {
+    const other = { ...testRequest, salt: "AAAAAAAAAAAAAAAAAAAAAQ==" };
+    const moved = signForTest(
+      buildAuthorization(other, authorization.approvals, authorization.approved_at, testKeyId, 2),
+    );
+    expect(failed(moved)).toEqual(["proofs"]);
+  });
+});
+
+function set(target: object | undefined, field: string, value: unknown): void {
+  if (target === undefined) throw new TypeError("nothing to change");
+  Object.assign(target, { [field]: value });
+}
+
+type Path = (string | number)[];
+
+function leafPaths(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  return Object.entries(value).flatMap(([name, child]) => leafPaths(child, [...path, name]));
+}
+
+function parentOf(root: unknown, path: Path): Record<string, unknown> {
+  return path
+    .slice(0, -1)
+    .reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], root) as Record<
+    string,
+    unknown
+  >;
+}
+
+function changeLeaf(root: unknown, path: Path): void {
+  const parent = parentOf(root, path);
+  const name = String(path.at(-1));
+  const value = parent[name];
+  if (typeof value === "number") parent[name] = value + 1;
+  else if (value === null) parent[name] = "x";
+  else parent[name] = flipLastCharacter(String(value));
+}
+
+/** Keeps the shape, so that most changes get past the schema. */
+function flipLastCharacter(text: string): string {
+  if (/Z$/.test(text)) return text.replace(/.Z$/, (end) => `${(Number(end[0]) + 1) % 10}Z`);
+  return text.slice(0, -1) + (text.endsWith("0") ? "1" : "0");
+}
+
+function dropLeaf(root: unknown, path: Path): void {
+  const parent = parentOf(root, path);
+  if (Array.isArray(parent)) parent.splice(Number(path.at(-1)), 1);
+  else delete parent[String(path.at(-1))];
+}

@@ -1,0 +1,66 @@
+/** What the entries of an evidence pack add up to. Whoever has the entries counts again. */
+
+import { warningCodes } from "#lib/core/statement/warnings";
+import type { EntryState, PackEntry } from "./pack-entries";
+
+export interface PackCounts {
+  entries: number;
+  attestations: Record<EntryState | "total", number>;
+  /** Of attestations whose content is there. */
+  approvals: {
+    none: number;
+    asserted: number;
+    /** By level and World's environment; others than `production` are tests. */
+    proven: { level: string; environment: string; count: number }[];
+  };
+  decisions: Record<"total" | "approved" | "denied" | "cancelled" | "erased", number>;
+  /** Codes in the order of lib/core/statement/warnings.ts, without those that nobody got. */
+  warnings: { code: string; count: number }[];
+}
+
+const count = (entries: readonly PackEntry[], is: (entry: PackEntry) => boolean) => entries.filter(is).length;
+
+function countProven(entries: readonly PackEntry[]): PackCounts["approvals"]["proven"] {
+  const found = new Map<string, { level: string; environment: string; count: number }>();
+  for (const { approval } of entries) {
+    if (approval?.method !== "proof_of_personhood") continue;
+    const { level, environment } = approval;
+    const name = JSON.stringify([environment, level]);
+    const known = found.get(name) ?? { level, environment, count: 0 };
+    found.set(name, { ...known, count: known.count + 1 });
+  }
+  return [...found.keys()].sort().flatMap((name) => found.get(name) ?? []);
+}
+
+export function countPack(entries: readonly PackEntry[]): PackCounts {
+  const attestations = entries.filter(({ isDecision }) => !isDecision);
+  const decisions = entries.filter(({ isDecision }) => isDecision);
+  const inState = (wanted: EntryState) => count(attestations, ({ state }) => state === wanted);
+  const decided = (wanted: PackEntry["decision"]) => count(decisions, ({ decision }) => decision === wanted);
+  return {
+    entries: entries.length,
+    attestations: {
+      total: attestations.length,
+      public: inState("public"),
+      private: inState("private"),
+      withheld: inState("withheld"),
+      erased: inState("erased"),
+    },
+    approvals: {
+      none: count(attestations, ({ approval }) => approval?.method === "none"),
+      asserted: count(attestations, ({ approval }) => approval?.method === "hash"),
+      proven: countProven(attestations),
+    },
+    decisions: {
+      total: decisions.length,
+      approved: decided("approved"),
+      denied: decided("denied"),
+      cancelled: decided("cancelled"),
+      erased: decided(null),
+    },
+    warnings: warningCodes.flatMap((code) => {
+      const found = count(entries, ({ warnings }) => warnings.includes(code));
+      return found === 0 ? [] : { code, count: found };
+    }),
+  };
+}

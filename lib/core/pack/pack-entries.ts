@@ -1,0 +1,96 @@
+/** An entry of an evidence pack in one row: what its signed bytes say, and nothing that is only shown with them. */
+import { type Decision, parseDecisionStatement } from "#lib/core/approval/approval-decision";
+import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import { utf8Encode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import {
+  type ActionPredicate,
+  type HumanApproval,
+  parseActionStatement,
+} from "#lib/core/statement/statement";
+import { factsOfStatement, findWarnings, type WarningCode } from "#lib/core/statement/warnings";
+
+/** What the `type` of a decision's file says; an attestation's file is the answer of the API. */
+export const DECISION_FILE_TYPE = "authorization_decision";
+
+/** `withheld`: private, and its owner kept the content out of the pack. */
+export type EntryState = "public" | "private" | "withheld" | "erased";
+
+export interface PackEntry {
+  /** As its file says; a check compares it. */
+  sequence: number;
+  file: string;
+  /** Whose it is, by its signed bytes; null if they are not there. */
+  slug: string | null;
+  state: EntryState;
+  /** By its signed bytes; null if they are not there. */
+  time: string | null;
+  /** What was done, or asked for; null if the bytes that say so are not there. */
+  action: string | null;
+  /** One of the two is null. */
+  approval: HumanApproval | null;
+  decision: Decision["decision"] | null;
+  isDecision: boolean;
+  /** An approval that no real person is proven to have given. */
+  isTest: boolean;
+  /** That follow from the signed bytes; a key that was revoked later is no matter of the record. */
+  warnings: WarningCode[];
+}
+
+const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+const textOf = (value: unknown) => (typeof value === "string" ? value : null);
+
+function warningsOf(predicate: ActionPredicate, answer: JsonObject): WarningCode[] {
+  const { human_authorization: authorization, tool_manifest: manifest } = answer;
+  const known = isJsonObject(authorization) ? authorization : null;
+  return findWarnings(
+    factsOfStatement(predicate, known, typeof manifest === "string" ? utf8Encode(manifest) : null),
+  );
+}
+
+function readAttestation(file: string, answer: JsonObject): PackEntry {
+  const { record, status } = answer;
+  const payload = bytesOf(answer);
+  const predicate = payload === null ? undefined : parseActionStatement(payload)?.predicate;
+  const missing = status === "erased" ? "erased" : "withheld";
+  const approval = predicate?.human_approval ?? null;
+  return {
+    sequence: isJsonObject(record) ? Number(record["sequence"]) : Number.NaN,
+    file,
+    slug: textOf(predicate?.request["agent_slug"]),
+    state: predicate === undefined ? missing : predicate.is_public ? "public" : "private",
+    time: predicate?.timestamp ?? null,
+    action: textOf(predicate?.request["action"]),
+    approval,
+    decision: null,
+    isDecision: false,
+    isTest: approval?.method === "proof_of_personhood" && approval.environment !== "production",
+    warnings: predicate === undefined ? [] : warningsOf(predicate, answer),
+  };
+}
+
+function readDecision(file: string, json: JsonObject): PackEntry {
+  const { sequence, request, human_authorization: object = null } = json;
+  const payload = bytesOf(json);
+  const decided = payload === null ? null : parseDecisionStatement(payload);
+  const authorization = parseHumanAuthorization(object);
+  const isWhole = request !== null && (decided?.decision !== "approved" || authorization !== null);
+  const withPayload = isWhole ? "private" : "withheld";
+  return {
+    sequence: Number(sequence),
+    file,
+    slug: isJsonObject(request) ? textOf(request["agent_slug"]) : null,
+    state: payload === null ? "erased" : withPayload,
+    time: decided?.decided_at ?? null,
+    action: isJsonObject(request) ? textOf(request["action"]) : null,
+    approval: null,
+    decision: decided?.decision ?? null,
+    isDecision: true,
+    isTest: authorization?.approvals.some(({ environment }) => environment !== "production") ?? false,
+    warnings: [],
+  };
+}
+
+export function readPackEntry(file: string, json: JsonObject): PackEntry {
+  return json["type"] === DECISION_FILE_TYPE ? readDecision(file, json) : readAttestation(file, json);
+}

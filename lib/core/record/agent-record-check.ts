@@ -1,0 +1,72 @@
+/**
+ * The check of an attestation's place in its agent's record: the entries on both sides and the head, as the service
+ * shows them, fit the number and the link that were signed. The whole record is another matter, which takes all hashes.
+ */
+
+import { hexDecode, hexEncode } from "#lib/core/encoding/bytes";
+import { fail, pass, skip } from "#lib/core/statement/outcome";
+import { HASH_BYTES } from "#lib/core/tlog/merkle";
+import { emptyRecord, extendRecord, isSamePlace, type RecordHead, type RecordPlace } from "./agent-record";
+import { type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
+
+/** An entry beside it in the record: all that its link needs. */
+export interface RecordNeighbour {
+  /** The link before it. */
+  previous: Uint8Array;
+  payloadHash: Uint8Array;
+}
+
+export interface RecordNeighbours {
+  /** Null for number 1. */
+  before: RecordNeighbour | null;
+  /** Null for the last. */
+  after: RecordNeighbour | null;
+  head: RecordHead;
+}
+
+export interface ShownRecord {
+  place: RecordPlace | null;
+  neighbours: RecordNeighbours | "absent";
+}
+
+/** Hex; null if they are not hashes, as in a changed row. */
+function linkAfter(sequence: number, { previous, payloadHash }: RecordNeighbour): string | null {
+  if (previous.length !== HASH_BYTES || payloadHash.length !== HASH_BYTES) return null;
+  return hexEncode(extendRecord({ sequence: sequence - 1, link: previous }, payloadHash).link);
+}
+
+/** Whether the entry before leads to this place. */
+function followsBefore(
+  { agent_id, sequence, previous }: RecordPlace,
+  before: RecordNeighbour | null,
+): boolean {
+  if (sequence === 1) return before === null && previous === hexEncode(emptyRecord(agent_id).link);
+  return before !== null && previous === linkAfter(sequence - 1, before);
+}
+
+/** Whether the head is this entry's, or comes after it by way of the next entry. */
+function leadsToHead(sequence: number, link: string, { after, head }: RecordNeighbours): boolean {
+  if (after === null) return head.sequence === sequence && hexEncode(head.link) === link;
+  if (hexEncode(after.previous) !== link || head.sequence <= sequence) return false;
+  return head.sequence > sequence + 1 || hexEncode(head.link) === linkAfter(sequence + 1, after);
+}
+
+export function checkAgentRecord(subject: Subject): RecordOutcome {
+  const { receipt, statement } = subject;
+  const shown = receipt.record === "absent" ? null : receipt.record;
+  const signed = statement?.predicate.record;
+  const isSame = signed && shown?.place ? isSamePlace(signed, shown.place) : !signed && !shown?.place;
+  if (statement !== null && shown !== null && !isSame) return fail("record_mismatch");
+  const place = signed ?? shown?.place;
+  if (!place) return statement === null ? withoutPayload(subject) : skip("record_not_kept");
+  const neighbours = shown?.neighbours ?? "absent";
+  if (neighbours === "absent") return statement === null ? withoutPayload(subject) : skip("record_not_shown");
+  const { sequence } = place;
+  if (!followsBefore(place, neighbours.before)) return fail("record_broken", { number: sequence - 1 });
+  const own = { previous: hexDecode(place.previous), payloadHash: receipt.payloadHash };
+  const link = linkAfter(sequence, own);
+  if (link === null || !leadsToHead(sequence, link, neighbours))
+    return fail("record_broken", { number: sequence + 1 });
+  if (statement === null) return withoutPayload(subject);
+  return pass(`number ${sequence} of ${neighbours.head.sequence} in the agent's record`);
+}

@@ -1,0 +1,119 @@
+/** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
+import { judgeApprovalKey } from "#lib/core/approval/approval-key";
+import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { miss, type RecordOutcome, type Subject, withoutPayload } from "#lib/core/record/record-checks";
+import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
+import { fail, pass, skip } from "./outcome";
+import type { CostlyChecks } from "./receipt";
+import type { ActionStatement, HumanApproval, Verdict } from "./statement";
+
+const verdictWords = { true: "true", false: "false", null: "nothing to compare" } as const;
+
+/** A recorded false that is still false passes: the record is honest about it. */
+function compareVerdict(signed: Verdict, recomputed: Verdict): RecordOutcome {
+  if (signed !== recomputed) {
+    const values = { recorded: verdictWords[`${signed}`], recomputed: verdictWords[`${recomputed}`] };
+    return fail("verdict_mismatch", values);
+  }
+  return signed === null ? skip("nothing_to_compare") : pass(`recorded ${signed}, recomputed ${signed}`);
+}
+
+function recheckIdentity(
+  subject: Subject,
+  recheck: (statement: ActionStatement) => RecordOutcome,
+): RecordOutcome {
+  if (subject.payload === null) return withoutPayload(subject);
+  return subject.statement === null ? fail("statement_malformed") : recheck(subject.statement);
+}
+
+/** `agent_signature` is of a key that anyone may have registered: a verifier that is given must be as strict as ours. */
+export function checkAgent(subject: Subject): RecordOutcome {
+  return recheckIdentity(subject, ({ predicate }) => {
+    const { request, agent_signature, registered, verdicts } = predicate;
+    const { agent_public_key } = registered;
+    const recomputed = checkAgentSignature(request, agent_signature, agent_public_key, subject.verify);
+    return compareVerdict(verdicts.agent_authenticated, recomputed);
+  });
+}
+
+export function checkCode(subject: Subject): RecordOutcome {
+  return recheckIdentity(subject, ({ predicate: { request, registered, verdicts } }) =>
+    compareVerdict(verdicts.code_hash_verified, checkCodeHash(request, registered.code_hash)),
+  );
+}
+
+export function checkToolsUsed(subject: Subject): RecordOutcome {
+  return recheckIdentity(subject, ({ predicate: { request, registered, verdicts } }) => {
+    const { toolManifest } = subject.receipt;
+    const manifest = toolManifest === "absent" ? null : toolManifest;
+    const recomputed = checkTools(request, registered.tool_manifest_hash, manifest);
+    if (recomputed !== null && toolManifest === "absent") return miss("tool_manifest_absent");
+    return compareVerdict(verdicts.tools_authorized, recomputed);
+  });
+}
+
+type ProvenApproval = Extract<HumanApproval, { method: "proof_of_personhood" }>;
+
+/** What the payload says about the authorization, against the embedded object; undefined if they fit. */
+function findMisfit(statement: ActionStatement, approval: ProvenApproval, object: JsonObject) {
+  const { request } = statement.predicate;
+  const { request: asked, binding, approvals } = object;
+  if (!isJsonObject(asked) || !isJsonObject(binding) || !Array.isArray(approvals))
+    return fail("authorization_malformed");
+  const given = approvals.filter(isJsonObject);
+  const hash = canonicalHash(object);
+  const facts: [string, boolean][] = [
+    ["hash", hash === approval.authorization_hash && hash === request["human_authorization_hash"]],
+    ["request hash", binding["request_hash"] === approval.request_hash],
+    ["nullifiers", given.map((one) => one["nullifier_hash"]).join() === approval.nullifier_hashes.join()],
+    ["environment", given.length > 0 && given.every((one) => one["environment"] === approval.environment)],
+    ["organization", asked["organization"] === statement.predicate.organization],
+    ["agent", String(asked["agent_slug"]).toLowerCase() === String(request["agent_slug"]).toLowerCase()],
+    ["agent's key", judgeApprovalKey(statement, object) !== "changed"],
+    ["action", asked["action"] === request["action"]],
+    ["inputs", asked["inputs_hash"] === undefined || asked["inputs_hash"] === request["inputs_hash"]],
+    ["binding to inputs", (asked["inputs_hash"] !== undefined) === approval.inputs_bound],
+    ["level", approval.level === weakestLevel(given)],
+  ];
+  const misfit = facts.find(([, fits]) => !fits);
+  return misfit && fail("authorization_mismatch", { field: misfit[0] });
+}
+
+/** The level that all of the approvals reach. */
+export function weakestLevel(approvals: readonly JsonObject[]): string {
+  return approvals.every(({ level }) => level === "orb" || level === "proof_of_human") ? "orb" : "device";
+}
+
+export async function checkHumanAuthorization(
+  subject: Subject,
+  costly: CostlyChecks,
+): Promise<RecordOutcome> {
+  const { receipt, statement } = subject;
+  if (subject.payload === null) return withoutPayload(subject);
+  if (statement === null) return fail("statement_malformed");
+  const approval = statement.predicate.human_approval;
+  const object = receipt.humanAuthorization;
+  if (approval.method !== "proof_of_personhood") {
+    if (object !== null && object !== "absent") return fail("authorization_unexpected");
+    return skip(approval.method === "hash" ? "approval_asserted_only" : "approval_not_recorded");
+  }
+  if (object === "absent") return miss("authorization_absent");
+  if (object === null) return fail("authorization_missing");
+  return findMisfit(statement, approval, object) ?? costly.verifyHumanAuthorization(object);
+}
+
+export async function checkZkProof(subject: Subject, costly: CostlyChecks): Promise<RecordOutcome> {
+  const { receipt, payload, statement } = subject;
+  const isNamed = statement?.predicate.zk !== undefined;
+  if (receipt.zkProof === "absent" && isNamed) return miss("zk_proof_absent");
+  if (receipt.zkProof === "absent" || receipt.zkProof === null || receipt.zkProof === undefined) {
+    if (receipt.payload === "erased") return withoutPayload(subject);
+    return isNamed
+      ? fail("zk_proof_missing")
+      : skip(payload === null ? "zk_proof_not_shown" : "zk_not_enabled");
+  }
+  if (statement !== null && !isNamed) return fail("zk_proof_unexpected");
+  const expected = { attestationId: receipt.attestationId, payload };
+  const { outcome } = await costly.verifyZkProof(receipt.zkProof, expected);
+  return outcome.status === "not_applicable" && payload === null ? { ...outcome, isMissing: true } : outcome;
+}

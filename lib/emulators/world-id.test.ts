@@ -1,0 +1,225 @@
+/** IDKit's real WASM ↔ the bridge ↔ the test World App ↔ a real proof ↔ the portal: the whole of the stand-in. */
+
+import { bn254 } from "@noble/curves/bn254.js";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { isResultOfRequest } from "#lib/approvals/world-id/provider";
+import { type IdkitResult, idkitResultSchema, pickProof } from "#lib/contract/world-id";
+import {
+  type Approval,
+  type ApprovalCheckName,
+  bindRequest,
+  buildAuthorization,
+} from "#lib/core/approval/approval";
+import { verifyHumanAuthorization } from "#lib/core/approval/verify-human-authorization";
+import { checkProofV3 } from "#lib/core/world-id/check-world-proof";
+import { semaphoreKeyFor } from "#lib/core/world-id/world-id-keys";
+import { parseFieldElement, type WorldProofV3, wordHex } from "#lib/core/world-id/world-id-proof";
+import { signForTest, testKeyId, testRequest, testVerifyOptions } from "#support/human-authorization";
+import { openIdkit, serveLocally, testBaseUrl, testRpKey } from "#support/world-id-local";
+import { createLocalWorldId, LOCAL_APP_ID, LOCAL_RP_ID, type LocalWorldId } from "./world-id";
+
+const { world_action: action, signal, signal_hash } = bindRequest(testRequest);
+const stored = { world_action: action, signal_hash };
+const rp = { app_id: LOCAL_APP_ID, rp_id: LOCAL_RP_ID };
+const localKey = semaphoreKeyFor("local");
+let clock = Date.now();
+let world: LocalWorldId;
+const localFetch = serveLocally(() => world);
+world = createLocalWorldId({
+  baseUrl: testBaseUrl,
+  rpSigningKeyHex: testRpKey,
+  now: () => clock,
+  fetch: localFetch,
+});
+
+beforeAll(() => vi.stubGlobal("fetch", localFetch));
+afterAll(() => vi.unstubAllGlobals());
+
+async function approve(
+  human: string,
+  level: "device" | "orb",
+  wanted = level,
+  named = action,
+  covered = signal,
+): Promise<WorldProofV3> {
+  const { request, send } = await openIdkit(world, named, covered, level);
+  expect(await (await send({ decision: "approve", human, level: wanted })).json()).toEqual({ sent: "proof" });
+  const completion = await request.pollUntilCompletion({ pollInterval: 10, timeout: 5000 });
+  if (!completion.success) throw new Error(completion.error);
+  const result = idkitResultSchema.parse(completion.result);
+  expect(isResultOfRequest(result, world.provider, named)).toBe(true);
+  const proof = pickProof(result as IdkitResult, level, rp);
+  if (proof?.protocol_version !== "3.0") throw new Error("no v3 proof");
+  return proof;
+}
+
+let ada: WorldProofV3;
+beforeAll(async () => {
+  ada = await approve("ada", "orb");
+}, 30_000);
+
+describe("a real proof of the stand-in", () => {
+  const check = (proof: WorldProofV3, named = action, hash = BigInt(signal_hash)) =>
+    checkProofV3(proof, named, hash, localKey);
+
+  it("verifies over this request and over no other", () => {
+    expect(check(ada)).toEqual({ ok: true });
+    const refused = { ok: false, reason: "pairing_failed" };
+    expect(check(ada, `${action}x`)).toEqual(refused);
+    expect(check(ada, action, BigInt(signal_hash) + 1n)).toEqual(refused);
+    expect(check({ ...ada, app_id: "app_staging_other" })).toEqual(refused);
+    expect(
+      check({ ...ada, nullifier_hash: wordHex((parseFieldElement(ada.nullifier_hash) ?? 0n) + 1n) }),
+    ).toEqual(refused);
+    expect(check({ ...ada, merkle_root: wordHex(1n) })).toEqual(refused);
+    expect(checkProofV3(ada, action, BigInt(signal_hash), semaphoreKeyFor("production"))).toEqual(refused);
+    for (const at of [2, 130, 500]) {
+      const tampered = ada.proof.slice(0, at) + (ada.proof[at] === "0" ? "1" : "0") + ada.proof.slice(at + 1);
+      expect(check({ ...ada, proof: tampered })).toMatchObject({ ok: false });
+    }
+  });
+
+  it("is malleable to (−A, −B, C), with the same nullifier", () => {
+    const p = bn254.fields.Fp.ORDER;
+    const words = (ada.proof.slice(2).match(/.{64}/g) ?? []).map((word) => BigInt(`0x${word}`));
+    const flipped = words.map((word, i) => (i === 1 || i === 4 || i === 5 ? p - word : word));
+    const proof = `0x${flipped.map((word) => wordHex(word).slice(2)).join("")}`;
+    expect(proof).not.toBe(ada.proof);
+    expect(check({ ...ada, proof })).toEqual({ ok: true });
+  });
+
+  it("names each human by one nullifier for an action, whatever the credential, and different humans differently", async () => {
+    const again = await approve("ada", "device", "device");
+    const grace = await approve("grace", "device", "orb");
+    expect(again.level).toBe("device");
+    expect(again.merkle_root).not.toBe(ada.merkle_root);
+    expect(again.nullifier_hash).toBe(ada.nullifier_hash);
+    expect(grace.nullifier_hash).not.toBe(ada.nullifier_hash);
+    expect(await world.provider.verifyWithPortal(again, stored)).toEqual({ ok: true });
+    expect(await world.provider.verifyWithPortal(grace, stored)).toEqual({ ok: true });
+  });
+});
+
+describe("a human_authorization made with the stand-in", () => {
+  const accepted = {
+    environment: "local" as const,
+    verified_at: "2026-11-21T08:05:00.000Z",
+    verified_by: ["groth16-local", "world-portal-v4"] as ApprovalCheckName[],
+  };
+  const request = { ...testRequest, approvals_required: 1 };
+
+  it("is valid under its own request only, and marked TEST", async () => {
+    const bound = bindRequest(request);
+    const own = await approve("hedy", "orb", "orb", bound.world_action, bound.signal);
+    const sign = (a: Approval) =>
+      signForTest(buildAuthorization(request, [a], "2026-11-21T08:06:00.000Z", testKeyId, 2));
+    const report = verifyHumanAuthorization(sign({ ...accepted, ...own }), testVerifyOptions);
+    expect(report).toMatchObject({ ok: true, grade: "test", grade_text: "TEST: not a World ID proof" });
+    expect(report.checks.find((check) => check.name === "proofs")?.status).toBe("pass");
+    for (const wrong of [
+      { ...accepted, ...ada },
+      { ...accepted, ...own, environment: "production" as const },
+    ]) {
+      const refused = verifyHumanAuthorization(sign(wrong), testVerifyOptions);
+      expect(refused.checks.filter((check) => check.status === "fail").map((check) => check.name)).toEqual([
+        "proofs",
+      ]);
+      expect(refused.grade).toBe("invalid");
+    }
+  });
+});
+
+describe("the portal stub behind the portal's own client", () => {
+  const ask = (proof: WorldProofV3, request = stored) => world.provider.verifyWithPortal(proof, request);
+
+  it("accepts the proof, and again: uniqueness is the service's own", async () => {
+    expect(await ask(ada)).toEqual({ ok: true });
+    expect(await ask(ada)).toEqual({ ok: true });
+  });
+
+  it("refuses each misuse with the portal's code", async () => {
+    const cases: [string, Partial<WorldProofV3>, Partial<typeof stored>?][] = [
+      ["invalid_merkle_root", { merkle_root: wordHex(5n) }],
+      ["invalid_merkle_root", { level: "device" }],
+      ["invalid_proof", { nullifier_hash: wordHex(5n) }],
+      ["invalid_proof", {}, { world_action: "authz-other" }],
+      ["invalid_proof", {}, { signal_hash: wordHex(5n) }],
+      ["invalid_format", { proof: "0x00" }],
+      ["invalid_format", { proof: `0x${"f".repeat(512)}` }],
+    ];
+    for (const [code, change, request] of cases) {
+      expect(await ask({ ...ada, ...change }, { ...stored, ...request })).toMatchObject({ ok: false, code });
+    }
+  });
+
+  it("refuses another environment, another app and a missing signal hash", async () => {
+    const item = {
+      identifier: "orb",
+      merkle_root: ada.merkle_root,
+      nullifier: ada.nullifier_hash,
+      proof: ada.proof,
+    };
+    const post = async (id: string, change: object, responses: object[] = [{ ...item, signal_hash }]) => {
+      const body = {
+        protocol_version: "3.0",
+        nonce: "0x1",
+        action,
+        environment: "staging",
+        responses,
+        ...change,
+      };
+      const request = new Request(testBaseUrl, { method: "POST", body: JSON.stringify(body) });
+      const response = await world.portal(request, { id });
+      const answer = (await response.json()) as { code?: string; results?: { code: string }[] };
+      return [response.status, answer.results?.[0]?.code ?? answer.code];
+    };
+    expect(await post(LOCAL_RP_ID, {})).toEqual([200, undefined]);
+    expect(await post(LOCAL_APP_ID, {})).toEqual([200, undefined]);
+    expect(await post(LOCAL_RP_ID, { environment: "production" })).toEqual([400, "environment_mismatch"]);
+    expect(await post(LOCAL_RP_ID, { environment: undefined })).toEqual([400, "environment_mismatch"]);
+    expect(await post(LOCAL_RP_ID, {}, [item])).toEqual([400, "invalid_proof"]);
+    expect(await post(LOCAL_RP_ID, {}, [])).toEqual([400, "validation_error"]);
+    expect(await post(LOCAL_RP_ID, {}, [{ ...item, identifier: "eye" }])).toEqual([400, "validation_error"]);
+    expect(await post(LOCAL_RP_ID, { protocol_version: "4.0" }, [{}])).toEqual([400, "invalid_proof"]);
+    expect(await post("app_other", {})).toEqual([400, "app_not_migrated"]);
+    expect(await post("nonsense", {})).toEqual([400, "invalid_request"]);
+  });
+});
+
+describe("the World App's part", () => {
+  it("shows what is asked, to a reload too, and to nobody without the key", async () => {
+    const { link, read } = await openIdkit(world, action, signal, "orb");
+    const shown = await (await read()).json();
+    expect(shown).toMatchObject({ action, signal_hash, app_id: LOCAL_APP_ID, required_level: "orb" });
+    expect(shown.humans.filter((human: { can_answer: boolean }) => human.can_answer)).toHaveLength(3);
+    expect((await read()).status).toBe(200);
+    const other = new URLSearchParams({ ...link, k: Buffer.alloc(32).toString("base64") });
+    expect((await world.worldApp.readRequest(new Request(`${testBaseUrl}/?${other}`))).status).toBe(404);
+  });
+
+  it("passes refusals on: by the user, for want of the credential", async () => {
+    const rejected = await openIdkit(world, action, signal, "device");
+    await rejected.send({ decision: "reject" });
+    expect(await rejected.request.pollUntilCompletion({ pollInterval: 10 })).toMatchObject({
+      error: "user_rejected",
+    });
+    expect((await rejected.send({ decision: "reject" })).status).toBe(409);
+    const weak = await openIdkit(world, action, signal, "orb");
+    expect(await (await weak.send({ decision: "approve", human: "alan" })).json()).toEqual({
+      sent: "credential_unavailable",
+    });
+    expect(await weak.request.pollUntilCompletion({ pollInterval: 10 })).toMatchObject({ success: false });
+  });
+
+  it("makes no proof for a stale RP signature", async () => {
+    const stale = await openIdkit(world, action, signal, "orb");
+    clock += 10 * 60_000;
+    expect(await (await stale.send({ decision: "approve", human: "ada" })).json()).toEqual({
+      sent: "rp_signature_expired",
+    });
+    clock -= 10 * 60_000;
+    expect(await stale.request.pollUntilCompletion({ pollInterval: 10 })).toMatchObject({
+      error: "rp_signature_expired",
+    });
+  });
+});

@@ -1,0 +1,99 @@
+/**
+ * A request body to a JSON object, strictly (lib/core/encoding/strict-json.ts): UTF-8, at most 64 KiB counted as it
+ * streams in, and no U+0000, which PostgreSQL's text cannot hold.
+ */
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { discard, readAtMost } from "#lib/core/encoding/read-stream";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { AppError, type FieldError } from "#lib/errors";
+import type { Asked } from "./messages";
+import { toPointer } from "./validate";
+
+const maxBytes = 64 * 1024;
+/** How much of a body that is too large is read away, so that its sender gets to read the answer. */
+const maxDiscardedBytes = 16 * 1024 * 1024;
+
+/** How long a sender may take, so that half-sent bodies don't pile up. */
+const maxSeconds = 8;
+
+function withinTime<Value>(reading: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const detail = `the body didn't arrive within ${maxSeconds} seconds`;
+    const refusal = new AppError("bad_request", detail, { headers: { connection: "close" } });
+    timer = setTimeout(() => reject(refusal), maxSeconds * 1000);
+  });
+  return Promise.race([reading, late]).finally(() => clearTimeout(timer));
+}
+
+/** At most 64 KiB. A body that its sender breaks off is a bad request, whatever the socket's error is called. */
+export async function readBytes(request: Pick<Asked, "headers" | "body" | "whole">): Promise<Uint8Array> {
+  const tooLarge = () => new AppError("payload_too_large", `the body can be at most ${maxBytes} bytes`);
+  // Cancelling at once would cut the connection before the answer is out.
+  const refuse = (reader: ReadableStreamDefaultReader<Uint8Array>) => void discard(reader, maxDiscardedBytes);
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) {
+    if (request.body !== null) refuse(request.body.getReader());
+    throw tooLarge();
+  }
+  const { whole } = request;
+  const isSmall = whole !== undefined && whole.announced <= maxBytes;
+  const reading = isSmall ? whole.read() : readAtMost(request.body, maxBytes, refuse);
+  const bytes = await withinTime(
+    reading.catch((cause: unknown) => {
+      throw new AppError("bad_request", "the body was cut off", { cause });
+    }),
+  );
+  if (bytes === null) throw tooLarge();
+  return bytes;
+}
+
+function parse(text: string): JsonValue {
+  try {
+    return parseStrictJson(text);
+  } catch (error) {
+    const problem =
+      error instanceof RangeError
+        ? `the body is not acceptable JSON: ${error.message}`
+        : "the body is not JSON";
+    throw new AppError("bad_request", problem);
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8Decode(bytes);
+  } catch {
+    throw new AppError("bad_request", "the body is not UTF-8");
+  }
+}
+
+/** Pointers to every string and name with U+0000. */
+function findNul(value: JsonValue, path: readonly string[]): FieldError[] {
+  const here = { pointer: toPointer(path), message: "must not contain U+0000" };
+  if (typeof value === "string") return value.includes("\0") ? [here] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [
+    ...(name.includes("\0") ? [here] : []),
+    ...findNul(member, [...path, name]),
+  ]);
+}
+
+export function parseStrictObject(bytes: Uint8Array): JsonObject {
+  const text = decode(bytes);
+  const value = parse(text);
+  if (!isJsonObject(value)) throw new AppError("bad_request", "the body must be a JSON object");
+  // JSON has one way to write it.
+  const [first, ...others] = text.includes("\\u0000") ? findNul(value, []) : [];
+  if (first) {
+    const field = first.pointer.slice(1).replaceAll("/", ".") || "body";
+    throw new AppError("validation_error", `${field}: ${first.message}`, { errors: [first, ...others] });
+  }
+  return value;
+}
+
+export async function readJsonObject(
+  request: Pick<Asked, "headers" | "body" | "whole">,
+): Promise<JsonObject> {
+  return parseStrictObject(await readBytes(request));
+}

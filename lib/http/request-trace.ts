@@ -1,0 +1,38 @@
+/** From a request on its way through the door to its row in the request log. */
+import type { OperationSpec } from "#lib/contract/operation";
+import type { DoorContext } from "./context";
+import type { Asked } from "./messages";
+import type { KnownKey } from "./principal";
+import type { LoggedRequest } from "./request-log";
+
+/** What is learned about a request on its way, for the request log. */
+export interface Trace {
+  key: KnownKey | null;
+  /** Once it is valid. */
+  body: unknown;
+  errorCode: string | null;
+}
+
+function agentSlugOf({ body }: Trace): string | null {
+  const isNamed = typeof body === "object" && body !== null && "agent_slug" in body;
+  return isNamed && typeof body.agent_slug === "string" ? body.agent_slug : null;
+}
+
+/** Adds the request to the log, if a known key made it. */
+export function logRequest(
+  { clock, requestLog }: DoorContext,
+  { path }: OperationSpec,
+  { method }: Asked,
+  trace: Trace,
+  answered: Pick<LoggedRequest, "id" | "startMs" | "status"> & { isReplay: boolean },
+): void {
+  if (trace.key === null) return;
+  const { id, startMs, status, isReplay } = answered;
+  const { keyId, organizationId } = trace.key;
+  requestLog.add({
+    ...{ id, organizationId, keyId, startMs, method, path, status, code: trace.errorCode },
+    durationMs: clock().getTime() - startMs,
+    agentSlug: status < 300 ? agentSlugOf(trace) : null,
+    isAttested: path === "/v1/attest" && status === 201 && !isReplay,
+  });
+}

@@ -1,0 +1,137 @@
+/**
+ * Continues openly if the old log cannot be extended (`npm run log -- new-epoch`): the old log is closed as the
+ * database holds it, and a new one begins whose first leaf, signed, names the last checkpoint of the old log that this
+ * machine has signed, and what the database still holds of it.
+ */
+import { and, eq, sql } from "drizzle-orm";
+import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { buildStatement, EPOCH_PREDICATE } from "#lib/core/statement/statement";
+import { originOfLog } from "#lib/core/tlog/log-epochs";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
+import { emptyRightEdge } from "#lib/core/tlog/tiles";
+import type { Database, Executor } from "#lib/db/client";
+import { logs, signingKeys } from "#lib/db/schema";
+import { readHead } from "#lib/log/publish/reader";
+import { appendLeaves, type Head, lockOpenHead, storeWithin } from "#lib/log/sequencer/append";
+import type { ForkGuard, SignedHead } from "#lib/log/sequencer/fork-guard";
+import { describeRecords } from "#lib/log/sequencer/record-heads";
+import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import { insertLog } from "#lib/signing/first-keys";
+import type { Signer } from "#lib/signing/signer";
+
+export interface EpochContext {
+  database: Database;
+  guard: ForkGuard;
+  clock: () => Date;
+  firstOrigin: string;
+}
+
+export interface EpochKeys {
+  /** The active attestation key, which also signs in the new log. */
+  signer: Signer;
+  /** The old log's key, or a new one. */
+  logSigner: Signer;
+}
+
+const toSignedHead = ({ id, size, root }: Head): SignedHead => ({
+  logId: id,
+  size,
+  rootHex: hexEncode(root),
+});
+
+/** What the guard knows, unless the database has gone on since. */
+function findLastSigned(kept: SignedHead | null, held: SignedHead): SignedHead {
+  if (kept === null) return held;
+  const isBehind = kept.logId < held.logId || (kept.logId === held.logId && kept.size < held.size);
+  return isBehind ? held : kept;
+}
+
+function signEpoch(
+  context: EpochContext,
+  { signer, logSigner }: EpochKeys,
+  logId: number,
+  held: Head,
+  last: SignedHead,
+) {
+  const describe = ({ logId: id, size, rootHex }: SignedHead) => ({
+    origin: originOfLog(context.firstOrigin, id),
+    size,
+    root: base64Encode(hexDecode(rootHex)),
+  });
+  const origin = originOfLog(context.firstOrigin, logId);
+  const payload = buildStatement(EPOCH_PREDICATE, "log-origin", hexEncode(sha256(utf8Encode(origin))), {
+    log: { origin, vkey: encodeVerifierKey(makeVerifierKey(origin, 1, logSigner.publicKey)) },
+    previous: describe(last),
+    held: describe(toSignedHead(held)),
+    at: context.clock().toISOString(),
+    signed_by: signer.keyId,
+  });
+  return sealStatement(signer, payload);
+}
+
+/** The attestation key ends in the old log and begins in the new one; a new log key takes the old one's place. */
+async function moveKeys(
+  tx: Executor,
+  logId: number,
+  { signer, logSigner }: EpochKeys,
+  held: Head,
+  last: SignedHead,
+) {
+  const isActive = (purpose: "attestation" | "log") =>
+    and(eq(signingKeys.purpose, purpose), eq(signingKeys.status, "active"));
+  const valid_to_index = last.logId === held.id ? Math.max(last.size, held.size) : held.size;
+  const retired = { status: "retired", retired_at: sql`now()` } as const;
+  const [old] = await tx
+    .update(signingKeys)
+    .set({ ...retired, valid_to_index })
+    .where(and(isActive("attestation"), eq(signingKeys.key_id, signer.keyId)))
+    .returning();
+  if (!old)
+    throw new Error(`the attestation key at hand (${signer.keyId}) is not the active one of this database`);
+  const active = { status: "active", log_id: logId } as const;
+  await tx.insert(signingKeys).values({
+    ...active,
+    key_id: signer.keyId,
+    purpose: "attestation",
+    public_key: signer.publicKey,
+    valid_from_index: 0,
+  });
+  if (logSigner.keyId === held.key_id) return;
+  await tx.update(signingKeys).set(retired).where(isActive("log"));
+  await tx
+    .insert(signingKeys)
+    .values({ ...active, key_id: logSigner.keyId, purpose: "log", public_key: logSigner.publicKey });
+}
+
+export async function beginEpoch(
+  context: EpochContext,
+  keys: EpochKeys,
+): Promise<{ origin: string; previous: SignedHead; held: SignedHead }> {
+  const begun = await context.database.db.transaction(async (tx) => {
+    const held = await lockOpenHead(tx);
+    const last = findLastSigned(context.guard.current(), toSignedHead(held));
+    const logId = Math.max(last.logId, held.id) + 1;
+    await tx.update(logs).set({ closed_at: sql`now()` }).where(eq(logs.id, held.id));
+    await moveKeys(tx, logId, keys, held, last);
+    await insertLog(tx, logId, originOfLog(context.firstOrigin, logId), keys.logSigner);
+    const sealed = signEpoch(context, keys, logId, held, last);
+    await tx
+      .update(logs)
+      .set({
+        epoch_payload: sealed.payload,
+        epoch_signature: sealed.signature,
+        epoch_envelope_signature: sealed.envelopeSignature,
+        epoch_key_id: keys.signer.keyId,
+      })
+      .where(eq(logs.id, logId));
+    const head = await readHead(tx, logId);
+    const first = { kind: "epoch", sealed, place: null } as const;
+    const { edge, parameters } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
+    const append = [...parameters({ attestation: keys.signer.keyId, zk: null }), ...describeRecords([])];
+    await storeWithin(tx, append, []);
+    const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
+    return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
+  });
+  await context.guard.advance(begun.signed);
+  return { origin: begun.origin, previous: begun.previous, held: begun.held };
+}

@@ -1,0 +1,214 @@
+/** GET /v1/pubkey and the JWKS: every key that ever signed, with the log indexes for which it is valid. */
+
+import { eq } from "drizzle-orm";
+import type { z } from "zod";
+import type { pubkeyResponse } from "#lib/contract/keys";
+import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/core/encoding/bytes";
+import { encodeCertificatePem } from "#lib/core/encoding/certificate";
+import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/core/keys/ed25519-key";
+import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/core/presentation/disclosure";
+import { pathOfLog } from "#lib/core/tlog/log-epochs";
+import { encodeVerifierKey } from "#lib/core/tlog/signed-note";
+import { encodeWitnessPolicy } from "#lib/core/tlog/witness-policy";
+import { signingKeys } from "#lib/db/schema";
+import { WrittenJson } from "#lib/http/route";
+import type { LogContext } from "#lib/log/context";
+import { readOpenHead } from "#lib/log/publish/reader";
+import { readCosignedSizes } from "#lib/log/witness/cosigned-checkpoints";
+import { readLogs } from "#lib/signing/log-keys";
+import type { PublishedKey } from "#lib/signing/signing-keys";
+import { listKeyEvents } from "./key-events";
+
+async function readZkKeys(context: LogContext, events: Awaited<ReturnType<typeof listKeyEvents>>) {
+  const rows = await context.database.db.select().from(signingKeys).where(eq(signingKeys.purpose, "zk"));
+  const keys = rows.map((row) => {
+    const made = events.find(
+      (event) => event.purpose === "zk" && event.event === "made" && event.subjectKeyId === row.key_id,
+    );
+    if (!made) throw new Error(`the BBS key ${row.key_id} was never endorsed`);
+    const { log_origin, index, payload, signature, envelope_signature, key_id } = made;
+    return {
+      kid: row.key_id,
+      public_key: base64UrlEncode(row.public_key),
+      status: row.status,
+      endorsement: { log_origin, index, payload, signature, envelope_signature, key_id },
+    };
+  });
+  const active = keys.find(({ status }) => status === "active");
+  if (!active) throw new Error("there is no active BBS key");
+  return {
+    ciphersuite: BBS_CIPHERSUITE,
+    schema: DISCLOSURE_SCHEMA,
+    kid: active.kid,
+    public_key: active.public_key,
+    keys,
+  };
+}
+
+type LogRow = Awaited<ReturnType<typeof readLogs>>[number];
+
+/** The signed statement of leaf 0 that names the log before; null for the first log. */
+function describeEpoch(log: LogRow) {
+  const { epoch_payload, epoch_signature, epoch_envelope_signature, epoch_key_id } = log;
+  if (!epoch_payload || !epoch_signature || !epoch_envelope_signature || epoch_key_id === null) return null;
+  return {
+    payload: utf8Decode(epoch_payload),
+    signature: base64Encode(epoch_signature),
+    envelope_signature: base64Encode(epoch_envelope_signature),
+    key_id: epoch_key_id,
+  };
+}
+
+/** The policy, and how far each witness has come; null if none is set. */
+async function describeWitnesses({ settings, database }: LogContext, logVkey: string) {
+  if (settings.WITNESSES === undefined) return null;
+  const { threshold, witnesses } = settings.WITNESSES;
+  const { id } = await readOpenHead(database.db);
+  const cosigned = await readCosignedSizes(database.db, id);
+  const members = witnesses.map(({ key, url }) => ({
+    name: key.name,
+    vkey: encodeVerifierKey(key),
+    url,
+    cosigned_size: cosigned.get(key.name)?.size ?? null,
+    cosigned_at: cosigned.get(key.name)?.cosignedAt?.toISOString() ?? null,
+  }));
+  return { threshold, policy: encodeWitnessPolicy(settings.WITNESSES, logVkey), members };
+}
+
+/** What grows with every entry, and whether a log is closed. */
+const statesText = "SELECT id, size, closed_at FROM logs ORDER BY id";
+
+type LogState = Pick<LogRow, "id" | "size" | "closed_at">;
+
+/** Everything but {@link LogState} and the witnesses: it changes with the keys alone. */
+async function describeKeys(context: LogContext, keys: PublishedKey[]) {
+  const active = keys.find(({ status }) => status === "active");
+  if (!active) throw new Error("there is no active signing key");
+  const { db } = context.database;
+  const events = await listKeyEvents(db);
+  const logs = (await readLogs(db)).map((log) => ({
+    id: log.id,
+    origin: log.origin,
+    vkey: encodeVerifierKey(log.key),
+    url: `${context.settings.baseUrl}${pathOfLog(log.id)}`,
+    opened_by: describeEpoch(log),
+  }));
+  const current = {
+    key_id: active.keyId,
+    algorithm: "Ed25519" as const,
+    public_key: base64Encode(active.publicKey),
+    public_key_pem: active.publicKeyPem,
+    created_at: active.createdAt.toISOString(),
+    usage:
+      "Ed25519 (RFC 8032) over the exact bytes of an attestation's payload; see independent_verification of GET /v1/verify/{id}",
+    keys: keys.map((key) => ({
+      key_id: key.keyId,
+      public_key: base64Encode(key.publicKey),
+      public_key_pem: key.publicKeyPem,
+      status: key.status,
+      log_origin: key.logOrigin,
+      valid_from_index: key.validFromIndex,
+      valid_to_index: key.validToIndex,
+      created_at: key.createdAt.toISOString(),
+      retired_at: key.retiredAt?.toISOString() ?? null,
+    })),
+  };
+  return {
+    current,
+    logs,
+    zk: await readZkKeys(context, events),
+    key_events: events.map(({ log_origin, index, payload, signature, envelope_signature, key_id }) => ({
+      log_origin,
+      index,
+      payload,
+      signature,
+      envelope_signature,
+      key_id,
+    })),
+  };
+}
+
+type Described = Awaited<ReturnType<typeof describeKeys>>;
+
+/** Described once for each list of published keys, which is read again every second. */
+const described = new WeakMap<PublishedKey[], ReturnType<typeof describeKeys>>();
+
+function describeOnce(context: LogContext, keys: PublishedKey[], isStale: boolean) {
+  const known = isStale ? undefined : described.get(keys);
+  if (known !== undefined) return known;
+  const made = describeKeys(context, keys);
+  described.set(keys, made);
+  made.catch(() => described.delete(keys));
+  return made;
+}
+
+type Witnesses = Awaited<ReturnType<typeof describeWitnesses>>;
+
+function describeAll(
+  { timeAuthorities }: LogContext,
+  about: Described,
+  states: readonly LogState[],
+  witnesses: Witnesses,
+): z.infer<typeof pubkeyResponse> {
+  const logs = about.logs.map(({ id, opened_by, ...log }) => {
+    const state = states.find((one) => one.id === id);
+    if (state === undefined) throw new Error(`log ${id} is gone`);
+    return { ...log, size: state.size, closed_at: state.closed_at?.toISOString() ?? null, opened_by };
+  });
+  const { origin, vkey, url } = requireOpen(logs);
+  const { current, zk, key_events } = about;
+  const time_authorities = timeAuthorities.map(encodeCertificatePem);
+  return { ...current, log: { origin, vkey, url, witnesses, time_authorities }, logs, zk, key_events };
+}
+
+function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): Log {
+  const open = logs.find((log) => log.closed_at === null);
+  if (!open) throw new Error("the database has no open log");
+  return open;
+}
+
+/** What the answer is made from, read each time but for the description of the keys. */
+async function findParts(context: LogContext) {
+  const keys = await context.keys.published();
+  const states = await context.database.statement<LogState>(statesText)();
+  let about = await describeOnce(context, keys, false);
+  // A log was begun since.
+  if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);
+  const open = about.logs.find(({ id }) => id === requireOpen(states).id);
+  return { about, states, witnesses: await describeWitnesses(context, open?.vkey ?? "") };
+}
+
+export async function readPublicKeys(context: LogContext): Promise<z.infer<typeof pubkeyResponse>> {
+  const { about, states, witnesses } = await findParts(context);
+  return describeAll(context, about, states, witnesses);
+}
+
+/** The last answer from each description of keys, and what else it was made from. */
+const written = new WeakMap<Described, { from: string; json: WrittenJson }>();
+
+/** The same, written again only if the logs or the witnesses have come further. */
+export async function writePublicKeys(context: LogContext): Promise<WrittenJson> {
+  const { about, states, witnesses } = await findParts(context);
+  const from = JSON.stringify([states, witnesses]);
+  const known = written.get(about);
+  if (known?.from === from) return known.json;
+  const json = new WrittenJson(describeAll(context, about, states, witnesses));
+  written.set(about, { from, json });
+  return json;
+}
+
+/** RFC 7517; `kid` is the RFC 7638 thumbprint. */
+export async function readJwks(context: LogContext) {
+  const keys = await context.keys.published();
+  // A key that signed in more than one log is in the list once, in its current state.
+  const byId = new Map(keys.map((key) => [key.keyId, key]));
+  return {
+    keys: [...byId.values()].map(({ publicKey, status }) => ({
+      ...encodePublicKeyJwk(publicKey),
+      kid: computeJwkThumbprint(publicKey),
+      use: "sig",
+      alg: "EdDSA",
+      status,
+    })),
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Rotation and revocation of the attestation key and the BBS key (`npm run keys`). The database says which key
+ * is active, and the change of it is one transaction with its leaf; files follow. The log's key is not
+ * rotated: a log keeps its key, and a new key means a new log (new-epoch.ts).
+ */
+import { and, asc, desc, eq } from "drizzle-orm";
+import type { Database } from "#lib/db/client";
+import { logs, signingKeys } from "#lib/db/schema";
+import type { LogSequencer } from "#lib/log/sequencer/sequencer";
+import { type KeySource, preferActive, publicHalf } from "#lib/signing/first-keys";
+import type { Signer } from "#lib/signing/signer";
+import type { Signers } from "#lib/signing/signing-keys";
+import { keyEventKind, makeKeyEvent } from "./key-events";
+
+export type RotatedPurpose = "attestation" | "zk";
+
+export interface KeyContext {
+  database: Database;
+  source: KeySource;
+  log: LogSequencer;
+  clock: () => Date;
+}
+
+export interface Replacement {
+  purpose: RotatedPurpose;
+  event: "retired" | "revoked";
+  /** Holds the key that becomes the active one. */
+  next: Partial<Signers>;
+  /** The old attestation key is gone, so the new one signs its retirement. */
+  isLost: boolean;
+  /** Revoked: the first index whose signature is not valid; default: the revocation's own. */
+  fromIndex?: number;
+}
+
+export interface KeyChange {
+  keyId: string;
+  successorKeyId: string | null;
+  index: number;
+}
+
+/** The rows of a key, newest log first. */
+async function readRows(database: Database, purpose: RotatedPurpose) {
+  return database.db
+    .select({ key: signingKeys, closedAt: logs.closed_at })
+    .from(signingKeys)
+    .innerJoin(logs, eq(logs.id, signingKeys.log_id))
+    .where(eq(signingKeys.purpose, purpose))
+    .orderBy(asc(signingKeys.log_id));
+}
+
+/** The attestation key signs the events of both purposes; its own retirement too, unless it is lost or revoked. */
+async function chooseSigner(
+  context: KeyContext,
+  { purpose, event, next, isLost }: Replacement,
+): Promise<{ signer: Signer; replacesKeyId?: string }> {
+  const { found, active: ids } = await preferActive(context.database.db, context.source);
+  const active = ids.attestation;
+  const bySuccessor = purpose === "attestation" && (isLost || event === "revoked");
+  if (bySuccessor && next.signer && active !== null) return { signer: next.signer, replacesKeyId: active };
+  if (found.signer?.keyId === active && found.signer) return { signer: found.signer };
+  const remedy = purpose === "attestation" ? " If it is really lost, add --lost." : "";
+  throw new Error(
+    `the active attestation key ${active} is not at hand (${context.source.describe("attestation")}).${remedy}`,
+  );
+}
+
+export async function replaceActiveKey(context: KeyContext, replacement: Replacement): Promise<KeyChange> {
+  const { purpose, event, next, fromIndex } = replacement;
+  const rows = await readRows(context.database, purpose);
+  const active = rows.find(({ key }) => key.status === "active")?.key;
+  const successor = await publicHalf(next, purpose);
+  if (!active || successor === null)
+    throw new Error(`there is no ${purpose} key to replace, or none to go on to`);
+  if (rows.some(({ key }) => key.key_id === successor.keyId))
+    throw new Error(`key ${successor.keyId} has been a ${purpose} key of this service before`);
+  const { signer, replacesKeyId } = await chooseSigner(context, replacement);
+  const item = makeKeyEvent(signer, context.clock(), {
+    event,
+    purpose,
+    subject: { keyId: active.key_id, publicKey: active.public_key },
+    successor: { keyId: successor.keyId, publicKey: successor.publicKey },
+    ...(fromIndex !== undefined && { from: { logId: active.log_id, index: fromIndex } }),
+  });
+  const { receipt } = await context.log.submit(keyEventKind, { ...item, replacesKeyId });
+  await context.source.promoteNext(purpose);
+  const made = { event: "made", purpose, subject: successor } as const;
+  const maker = purpose === "attestation" ? (next.signer ?? signer) : signer;
+  await context.log.submit(keyEventKind, makeKeyEvent(maker, context.clock(), made));
+  return { keyId: active.key_id, successorKeyId: successor.keyId, index: receipt.index };
+}
+
+/** A key that is no longer active: its signatures from this index of its log on become invalid. */
+export async function revokeRetiredKey(
+  context: KeyContext,
+  purpose: RotatedPurpose,
+  keyId: string,
+  /** For attestation keys; BBS keys are not bound to indexes. */
+  fromIndex: number | undefined,
+): Promise<KeyChange> {
+  const [row] = await context.database.db
+    .select()
+    .from(signingKeys)
+    .where(and(eq(signingKeys.purpose, purpose), eq(signingKeys.key_id, keyId)))
+    .orderBy(desc(signingKeys.log_id));
+  if (!row) throw new Error(`there is no ${purpose} key ${keyId}`);
+  const { signer } = await chooseSigner(context, {
+    purpose: "zk",
+    event: "revoked",
+    next: {},
+    isLost: false,
+  });
+  const subject = { keyId, publicKey: row.public_key };
+  const from = fromIndex === undefined ? {} : { from: { logId: row.log_id, index: fromIndex } };
+  const item = makeKeyEvent(signer, context.clock(), { event: "revoked", purpose, subject, ...from });
+  const { receipt } = await context.log.submit(keyEventKind, item);
+  return { keyId, successorKeyId: null, index: receipt.index };
+}

@@ -1,0 +1,28 @@
+/** The list of logs side by side (LOG_LIST) in a service that is in it: read at the start, shown, and followed. */
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { baseOfId, LOG_LIST_FILE, LOG_LIST_SIGNATURE_FILE, parseLogList } from "#lib/core/tlog/log-list";
+
+export interface LogList {
+  /** In the ids of attestations that are made here. */
+  number: number;
+  file: Uint8Array;
+  /** Ed25519 over the file's bytes. */
+  signature: Uint8Array;
+  /** The service that made the attestation with this id; null if that is this one or unknown. */
+  baseOf(id: string): string | null;
+}
+
+/** Null without a folder. Throws if this log isn't in the list: its ids would lead nowhere. */
+export async function openLogList(folder: string | undefined, origin: string): Promise<LogList | null> {
+  if (folder === undefined) return null;
+  const read = async (name: string) => new Uint8Array(await readFile(path.join(folder, name)));
+  const [file, signature] = await Promise.all([read(LOG_LIST_FILE), read(LOG_LIST_SIGNATURE_FILE)]);
+  const logs = parseLogList(JSON.parse(Buffer.from(file).toString("utf8")));
+  const own = logs.find((log) => log.origin === origin);
+  if (own === undefined)
+    throw new Error(
+      `Countersign cannot start: the list in LOG_LIST (${folder}) does not have the log ${origin}. Add it with \`npm run log -- list\`.`,
+    );
+  return { number: own.number, file, signature, baseOf: (id) => baseOfId(logs, own.number, id) };
+}

@@ -1,0 +1,200 @@
+/** Snapshots of all records' heads: every leaf is counted, in all that the service shows of them. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RecordSnapshot, StatementsResponse } from "#lib/contract/log";
+import type { RecordResponse } from "#lib/contract/record";
+import { base64Decode, hexEncode, utf8Encode } from "#lib/core/encoding/bytes";
+import {
+  addsUp,
+  agentTag,
+  buildHeadsTree,
+  decodeHeadRow,
+  isOfStatement,
+  mergeHeads,
+  parseHeadsStatement,
+} from "#lib/core/record/agent-heads";
+import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
+import { rememberPeer } from "#lib/http/client-ip";
+import { dispatch } from "#lib/runtime/operations";
+import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+import { dropOldRows, makeSnapshot, readSinceSnapshot, SnapshotTaken } from "./agent-heads";
+import { checkStoredSnapshots } from "./check-snapshots";
+import { snapshotIfDue } from "./snapshot-schedule";
+
+const hourMs = 3_600_000;
+
+describe.each(databaseKinds)("snapshots of records (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  const attest = async (agent_slug: string, more: object = {}) => {
+    const body = { agent_slug, action: "Paid", inputs_hash: "abc", ...more };
+    const answer = await test.call("POST", "/v1/attest", { key, body });
+    expect(answer.status).toBe(201);
+    return answer.body;
+  };
+  const context = (laterMs = 0) => {
+    const { context } = test.app;
+    const clock = () => new Date(Date.now() + laterMs);
+    return {
+      ...context,
+      clock,
+      merge: async (...heads: Parameters<typeof mergeHeads>) => mergeHeads(...heads),
+    };
+  };
+  const db = () => test.app.context.database.db;
+  const statements = async (query = ""): Promise<StatementsResponse> =>
+    (await test.call("GET", `/v1/log/statements${query}`)).body;
+  const record = async (slug: string): Promise<RecordResponse> =>
+    (await test.call("GET", `/v1/agent/${slug}/record`)).body;
+  const fetchFile = async (path: string) => {
+    test.use();
+    const request = new Request(`http://localhost${path}`);
+    rememberPeer(request, "127.0.0.1");
+    return dispatch(request);
+  };
+  const readRows = async (url: string) => {
+    const answer = await fetchFile(new URL(url).pathname);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("cache-control")).toContain("immutable");
+    return new Uint8Array(await answer.arrayBuffer());
+  };
+  const headsOf = ({ statement }: RecordSnapshot) => {
+    const heads = parseHeadsStatement(utf8Encode(statement.payload));
+    if (heads === null) throw new Error("not a statement of heads");
+    return heads;
+  };
+
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    ({ key } = await test.createKey());
+  });
+  afterAll(() => test.close());
+
+  it("is made every hour, so that its time says until when nothing was added", async () => {
+    expect(await snapshotIfDue(context())).toBe(false);
+    await attest("one-bot");
+    await attest("one-bot", { is_public: false });
+    await (await ask(test, key, { agent_slug: "two-bot" })).deny();
+    expect((await record("one-bot")).snapshot).toBeUndefined();
+    expect(await snapshotIfDue(context())).toBe(false);
+    expect(await snapshotIfDue(context(hourMs))).toBe(true);
+    expect(await readSinceSnapshot(db())).toMatchObject({ leaves: 0 });
+    expect(await snapshotIfDue(context())).toBe(false);
+    expect(await snapshotIfDue(context(hourMs))).toBe(true);
+  });
+
+  it("counts every leaf: in a row or as a statement that everybody can read", async () => {
+    const { snapshot } = await record("one-bot");
+    if (snapshot === undefined) throw new Error("no snapshot");
+    const heads = headsOf(snapshot);
+    const { statements: all, next } = await statements();
+    expect(next).toBeNull();
+    expect(all.map(({ number }) => number)).toEqual(all.map((_, i) => i + 1));
+    expect(all.at(-1)).toMatchObject({ kind: "agent_heads", payload: snapshot.statement.payload });
+    const below = all.filter(({ log_index }) => log_index < heads.covers_size);
+    expect(heads).toMatchObject({
+      agents: 2,
+      entries: 3,
+      statements: below.length,
+      unrecorded: 0,
+      earlier_size: 0,
+    });
+    expect(addsUp(heads)).toBe(true);
+    const tree = buildHeadsTree(await readRows(snapshot.rows_url));
+    expect(isOfStatement(tree, heads)).toBe(true);
+  });
+
+  it("shows each agent its row, proven to be in the signed root and in the log", async () => {
+    for (const slug of ["one-bot", "two-bot"]) {
+      const { snapshot, head, agent_id } = await record(slug);
+      if (snapshot === undefined) throw new Error("no snapshot");
+      const heads = headsOf(snapshot);
+      const row = base64Decode(snapshot.row);
+      expect(decodeHeadRow(row)).toMatchObject({ tag: agentTag(base64Decode(snapshot.salt), agent_id) });
+      expect(hexEncode(decodeHeadRow(row).link)).toBe(head.link);
+      const proof = snapshot.inclusion_proof.map(base64Decode);
+      const root = base64Decode(heads.root);
+      const claim = { leafHash: leafHash(row), index: snapshot.row_index, size: heads.agents, proof, root };
+      expect(verifyInclusion(claim)).toBe(true);
+      const { log } = snapshot.statement;
+      expect(log.index).toBeGreaterThanOrEqual(heads.covers_size);
+      expect(log.tree_size).toBeGreaterThan(log.index);
+    }
+  });
+
+  it("pages the statements", async () => {
+    const all = (await statements()).statements;
+    const first = await statements("?limit=2");
+    expect(first).toEqual({ statements: all.slice(0, 2), next: 3 });
+    expect((await statements("?from=3")).statements).toEqual(all.slice(2));
+    expect(await statements("?from=1000")).toEqual({ statements: [], next: null });
+    expect((await test.call("GET", "/v1/log/statements?from=0")).status).toBe(400);
+  });
+
+  it("stays as it is while the record goes on, until the next one, which may be made of what has changed", async () => {
+    await attest("one-bot");
+    await attest("three-bot");
+    expect((await record("one-bot")).snapshot).toMatchObject({ row_index: expect.any(Number) });
+    expect((await record("three-bot")).snapshot).toBeUndefined();
+    const { coversSize, agents } = await makeSnapshot(context(), 1);
+    expect(agents).toBe(3);
+    const { snapshot, head } = await record("three-bot");
+    if (snapshot === undefined) throw new Error("no snapshot");
+    expect(headsOf(snapshot)).toMatchObject({ covers_size: coversSize, agents: 3, entries: 5 });
+    expect(addsUp(headsOf(snapshot))).toBe(true);
+    expect(decodeHeadRow(base64Decode(snapshot.row)).sequence).toBe(head.sequence);
+    expect(await checkStoredSnapshots(db())).toMatchObject({ snapshots: 3, problem: null });
+  });
+
+  it("is made once, if two processes begin at the same moment", async () => {
+    await attest("one-bot");
+    // Both have read before either signs.
+    let reading = 2;
+    let meet = (): void => undefined;
+    const met = new Promise<void>((resolve) => {
+      meet = resolve;
+    });
+    const merge = async (...heads: Parameters<typeof mergeHeads>) => {
+      reading -= 1;
+      if (reading === 0) meet();
+      await met;
+      return mergeHeads(...heads);
+    };
+    const begin = () => makeSnapshot({ ...context(), merge });
+    const both = await Promise.allSettled([begin(), begin()]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    const refused = both.find(({ status }) => status === "rejected") as PromiseRejectedResult;
+    expect(refused.reason).toBeInstanceOf(SnapshotTaken);
+  });
+
+  it("is not signed if a record was changed behind its back, and the check names what does not fit", async () => {
+    const { query } = test.app.context.database;
+    await attest("two-bot");
+    await query("UPDATE agent_records SET sequence = sequence + 1 WHERE agent_id = $1", [
+      (await record("two-bot")).agent_id,
+    ]);
+    await expect(makeSnapshot(context())).rejects.toThrow("do not add up");
+    await query("UPDATE agent_records SET sequence = sequence - 1 WHERE agent_id = $1", [
+      (await record("two-bot")).agent_id,
+    ]);
+    await makeSnapshot(context());
+    expect(await checkStoredSnapshots(db())).toMatchObject({ problem: null });
+    await query("UPDATE agent_heads SET rows = set_byte(rows, 50, (get_byte(rows, 50) + 1) % 256)", []);
+    expect((await checkStoredSnapshots(db())).problem).toContain("rows are not those of its statement");
+  });
+
+  it("drops the rows of old ones, and keeps their statements and the newest rows", async () => {
+    const before = (await statements()).statements.length;
+    await dropOldRows(db(), new Date(Date.now() + hourMs));
+    expect((await statements()).statements).toHaveLength(before);
+    const { snapshot } = await record("one-bot");
+    if (snapshot === undefined) throw new Error("no snapshot");
+    await readRows(snapshot.rows_url);
+    const first = (await statements()).statements.find(({ kind }) => kind === "agent_heads");
+    const { covers_size } = JSON.parse(first?.payload ?? "").predicate;
+    expect((await fetchFile(`/log/agent-heads/${covers_size}`)).status).toBe(404);
+    for (const size of ["0", "01", "x", String(covers_size + 1)])
+      expect((await fetchFile(`/log/agent-heads/${size}`)).status).toBe(404);
+  });
+});

@@ -1,0 +1,63 @@
+/** A snapshot every hour, or after 100,000 leaves, in the background of one process. */
+import { snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
+import type { Logger } from "#lib/logger";
+import {
+  dropOldRows,
+  makeSnapshot,
+  readSinceSnapshot,
+  type SnapshotContext,
+  SnapshotTaken,
+} from "./agent-heads";
+
+const keepRowsMs = 31 * 86_400_000;
+
+export interface SnapshotTimes {
+  lookMs: number;
+  everyMs: number;
+  everyLeaves: number;
+}
+
+const defaults: SnapshotTimes = {
+  lookMs: 60_000,
+  everyMs: snapshotIntervalSeconds * 1_000,
+  everyLeaves: 100_000,
+};
+
+export async function snapshotIfDue(
+  context: SnapshotContext,
+  { everyMs, everyLeaves }: SnapshotTimes = defaults,
+): Promise<boolean> {
+  const { leaves, at } = await readSinceSnapshot(context.database.db);
+  const ageMs = context.clock().getTime() - at.getTime();
+  if (ageMs < everyMs && leaves < everyLeaves) return false;
+  try {
+    await makeSnapshot(context);
+  } catch (error) {
+    if (error instanceof SnapshotTaken) return false;
+    throw error;
+  }
+  await dropOldRows(context.database.db, new Date(context.clock().getTime() - keepRowsMs));
+  return true;
+}
+
+/** Never the reason that a process stays. Returns the function that ends the rounds. */
+export function startSnapshots(
+  context: SnapshotContext & { logger: Logger },
+  times: SnapshotTimes = defaults,
+): () => Promise<void> {
+  let running: Promise<unknown> | null = null;
+  const timer = setInterval(() => {
+    running ??= snapshotIfDue(context, times)
+      .catch((error: unknown) =>
+        context.logger.error({ err: error }, "no snapshot of the agents' records could be made"),
+      )
+      .finally(() => {
+        running = null;
+      });
+  }, times.lookMs);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}

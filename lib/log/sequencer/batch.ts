@@ -1,0 +1,231 @@
+/**
+ * One batch of the sequencer: its items get their places, the tree grows and its checkpoint is signed (append.ts), and
+ * all of it is stored at once. Under the head's lock the items are judged before by what the database holds.
+ */
+import type { LogReceipt } from "#lib/contract/attest";
+import { bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
+import type { RightEdge } from "#lib/core/tlog/tiles";
+import type { Executor } from "#lib/db/client";
+import { tileReader } from "#lib/log/publish/reader";
+import type { SigningKeys } from "#lib/signing/signing-keys";
+import {
+  type ActiveKeys,
+  appendLeaves,
+  type FunctionCall,
+  type Head,
+  loadEdge,
+  lockOpenHead,
+  type NewLeaf,
+  type OpenLog,
+  readActiveKeyIds,
+  storeWithin,
+} from "./append";
+import { describeClients } from "./client-numbers";
+import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
+import {
+  isPlaceOf,
+  type LogItem,
+  type LogItemKind,
+  type Place,
+  type Placed,
+  type QueuedItem,
+  SigningKeyChanged,
+} from "./item";
+import { describeRecords } from "./record-heads";
+import {
+  createKnownPlaces,
+  type GivingPlaces,
+  type GrownPlaces,
+  givePlaces,
+  type KnownPlaces,
+  type PlaceReaders,
+  placeReadersWithin,
+} from "./sequence-positions";
+import type { SealedStatement } from "./sign-statement";
+
+export interface Outcome {
+  queued: QueuedItem;
+  result: Placed<LogItem> | Error;
+}
+
+export interface CommittedHead extends SignedHead {
+  checkpoint: string;
+}
+
+/** The head as this process last left it. Another process may have moved it since. */
+export interface KnownHead {
+  log: OpenLog;
+  edge: RightEdge;
+  active: ActiveKeys;
+  /** As they are if the log's head is this one. */
+  places: KnownPlaces;
+}
+
+export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
+  logId: log.id,
+  size: edge.size,
+  rootHex: hexEncode(edge.root),
+});
+
+/** What the last commit left if the head is still that; else the edge is loaded, and compared with the guard. */
+async function findEdge(
+  tx: Executor,
+  head: Head,
+  known: KnownHead | null,
+  guard: ForkGuard,
+): Promise<Pick<KnownHead, "edge" | "places">> {
+  const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
+  guard.check(signed);
+  const isCurrent =
+    known?.log.id === head.id && known.edge.size === head.size && bytesEqual(known.edge.root, head.root);
+  if (isCurrent) return known;
+  const edge = await loadEdge(tx, head);
+  await requirePrefix(guard, signed, tileReader(tx, head.id));
+  return { edge, places: createKnownPlaces() };
+}
+
+/** Locks the head; nobody else appends until the transaction ends. */
+async function lockHead(tx: Executor, known: KnownHead | null, { keys, guard }: Signing): Promise<KnownHead> {
+  const head = await lockOpenHead(tx);
+  if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
+  const { edge, places } = await findEdge(tx, head, known, guard);
+  const { id, origin, key_id } = head;
+  return { log: { id, origin, key_id }, edge, places, active: await readActiveKeyIds(tx) };
+}
+
+function groupByKind(queued: readonly QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
+  const groups = new Map<LogItemKind<LogItem>, QueuedItem[]>();
+  for (const one of queued) groups.set(one.kind, [...(groups.get(one.kind) ?? []), one]);
+  return groups;
+}
+
+export const isSignedByActive = ({ item }: QueuedItem, active: ActiveKeys) =>
+  (item.replacesKeyId ?? item.keyId) === active.attestation &&
+  (item.zkKeyId === undefined || item.zkKeyId === active.zk);
+
+/** The checks of every kind, on the items whose keys are still the active ones. */
+async function admitAll(
+  tx: Executor,
+  batch: QueuedItem[],
+  active: ActiveKeys,
+): Promise<{ admitted: QueuedItem[]; refused: Outcome[] }> {
+  const isSigned = (queued: QueuedItem) => isSignedByActive(queued, active);
+  const admitted: QueuedItem[] = [];
+  const refused: Outcome[] = batch
+    .filter((queued) => !isSigned(queued))
+    .map((queued) => ({ queued, result: new SigningKeyChanged() }));
+  for (const [kind, members] of groupByKind(batch.filter(isSigned))) {
+    const items = members.map(({ item }) => item);
+    const errors = await kind.admit(tx, items);
+    for (const [i, queued] of members.entries()) {
+      const error = errors[i];
+      if (error) refused.push({ queued, result: error });
+      else admitted.push(queued);
+    }
+  }
+  return { admitted, refused };
+}
+
+/** A batch with its places in the log and everything signed, but not stored. */
+export interface Sequenced {
+  outcomes: Outcome[];
+  /** As it is after the commit, but for the places. */
+  head: KnownHead;
+  grown: GrownPlaces;
+  note: string;
+  /** Parameters of `append_leaves`. */
+  append: readonly unknown[];
+  byKind: Map<LogItemKind<LogItem>, Placed<LogItem>[]>;
+}
+
+function shareAgents(items: readonly QueuedItem[]): void {
+  for (const [kind, members] of groupByKind(items)) kind.shareAgents?.(members.map(({ item }) => item));
+}
+
+/** Signs each item in its place, in the order of the items. */
+async function sealAll(items: readonly QueuedItem[], places: GivingPlaces) {
+  const sealed: { place: Place | null; sealed: SealedStatement }[] = [];
+  for (const { item } of items) {
+    const { preparation } = item;
+    const place = places.next(item);
+    if (preparation && place && !(preparation.place && isPlaceOf(preparation.place, place)))
+      await preparation.make(place);
+    const one = item.seal(place);
+    places.take(item, one.payloadHash);
+    sealed.push({ place, sealed: one });
+  }
+  return sealed;
+}
+
+export async function sequence(
+  before: KnownHead,
+  items: readonly QueuedItem[],
+  { keys, random }: Pick<Signing, "keys" | "random">,
+  read: PlaceReaders,
+): Promise<Sequenced> {
+  shareAgents(items);
+  const places = await givePlaces(
+    before.places,
+    items.map(({ item }) => item),
+    read,
+    random,
+  );
+  const sealed = await sealAll(items, places);
+  const leaves = items.map(({ kind }, i): NewLeaf => {
+    const { place, sealed: statement } = sealed[i] as (typeof sealed)[number];
+    return { kind: kind.kind, sealed: statement, place: place?.record ?? null };
+  });
+  const { edge, note, receipts, parameters } = await appendLeaves(
+    before.log,
+    before.edge,
+    leaves,
+    keys.logSigner,
+  );
+  const byKind: Sequenced["byKind"] = new Map();
+  const outcomes = items.map((queued, i): Outcome => {
+    const { place, sealed: statement } = sealed[i] as (typeof sealed)[number];
+    const receipt = receipts[i] as LogReceipt;
+    const placed = { item: queued.item, logId: before.log.id, place, sealed: statement, receipt };
+    const own = byKind.get(queued.kind);
+    if (own === undefined) byKind.set(queued.kind, [placed]);
+    else own.push(placed);
+    return { queued, result: placed };
+  });
+  const namesZkKey = items.some(({ item }) => item.zkKeyId !== undefined);
+  const active = { ...before.active, zk: namesZkKey ? before.active.zk : null };
+  const grown = places.grown();
+  const append = [...parameters(active), ...describeRecords(grown.records)];
+  return { outcomes, head: { ...before, edge }, grown, note, append, byKind };
+}
+
+/** What is stored by functions of the database; the other kinds' rows follow in the same transaction. */
+export function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
+  const calls = [...byKind].flatMap(([kind, placed]) => kind.storedBy?.(placed) ?? []);
+  return [...calls, ...describeClients(grown.clients)];
+}
+
+export interface Signing {
+  keys: Pick<SigningKeys, "logSigner">;
+  guard: ForkGuard;
+  random: (bytes: number) => Uint8Array;
+}
+
+/** Under the head's lock: the items are judged by what the database holds now, if `isJudged`, and stored. */
+export async function sequenceLocked(
+  tx: Executor,
+  batch: QueuedItem[],
+  known: KnownHead | null,
+  signing: Signing,
+  isJudged: boolean,
+): Promise<{ refused: Outcome[]; sequenced: Sequenced | null }> {
+  const before = await lockHead(tx, known, signing);
+  const mustJudge = isJudged || !batch.every((queued) => isSignedByActive(queued, before.active));
+  const { admitted, refused } = mustJudge
+    ? await admitAll(tx, batch, before.active)
+    : { admitted: batch, refused: [] };
+  if (admitted.length === 0) return { refused, sequenced: null };
+  const sequenced = await sequence(before, admitted, signing, placeReadersWithin(tx));
+  await storeWithin(tx, sequenced.append, callsBesides(sequenced));
+  for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
+  return { refused, sequenced };
+}

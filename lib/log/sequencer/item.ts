@@ -1,0 +1,89 @@
+/** What goes into the log, from its maker to the batch that seals and stores it. */
+import type { LogReceipt } from "#lib/contract/attest";
+import { isSamePlace, type RecordPlace } from "#lib/core/record/agent-record";
+import type { ClientNumber } from "#lib/core/statement/client-number";
+import type { Executor } from "#lib/db/client";
+import { AppError } from "#lib/errors";
+import type { FunctionCall, LeafKind } from "./append";
+import type { SealedStatement } from "./sign-statement";
+
+/** What an item gets only in its batch, where the order is known. */
+export interface Place {
+  /** In its agent's record. */
+  record: RecordPlace;
+  /** Whether its own number does not follow the last one of its instance; null without one. */
+  clientGap: boolean | null;
+}
+
+export const isPlaceOf = (a: Place, b: Place) =>
+  isSamePlace(a.record, b.record) && a.clientGap === b.clientGap;
+
+export interface LogItem {
+  /** Signs the item in its place; null without an `agentId`. */
+  seal(place: Place | null): SealedStatement;
+  /** The agent whose record it belongs to; the service's own statements are in none. */
+  agentId?: string;
+  /** The number that the agent itself gave it. */
+  client?: ClientNumber | null;
+  /** For each of them its agent's feed counts one more. */
+  isListed?: boolean;
+  /** Something has changed: what the item was made from must be read again. */
+  forget?: () => void;
+  /** What needs the place and takes long; `seal` comes after it. */
+  preparation?: Preparation;
+  /** The key that signs it; refused unless it is the active one under the head's lock. */
+  keyId: string;
+  /** The BBS key that the leaf's statement names, if it names one: it must be the active one too. */
+  zkKeyId?: string | undefined;
+  /** The active key that `keyId` takes the place of by this very item. */
+  replacesKeyId?: string | undefined;
+  /** Who pays for it if it is refused: an owner's items are judged apart from others' for a while. */
+  owner?: string | undefined;
+}
+
+export interface Preparation {
+  /** What it was made for last. */
+  readonly place: Place | null;
+  make(place: Place): Promise<void>;
+}
+
+export interface Placed<Item> {
+  item: Item;
+  logId: number;
+  place: Place | null;
+  sealed: SealedStatement;
+  receipt: LogReceipt;
+}
+
+/** What one kind of item does in the batch's transaction. */
+export interface LogItemKind<Item extends LogItem> {
+  kind: LeafKind;
+  /** The last checks, under the head's lock; an error for each item that must not be stored. */
+  admit(tx: Executor, items: Item[]): Promise<(AppError | null)[]>;
+  /** Stores what belongs to the leaves, statement by statement. */
+  store?(tx: Executor, placed: Placed<Item>[]): Promise<void>;
+  /**
+   * Or by functions of the database, in one statement with the leaves. They refuse everything if anything that the
+   * items were made from has changed since, so a batch of such items needs no look-ups.
+   */
+  storedBy?(placed: Placed<Item>[]): FunctionCall[];
+  /** Items that claim the same slug get one agent. */
+  shareAgents?(items: Item[]): void;
+}
+
+export interface QueuedItem {
+  kind: LogItemKind<LogItem>;
+  item: LogItem;
+  resolve: (placed: Placed<LogItem>) => void;
+  reject: (error: unknown) => void;
+}
+
+/** A key was rotated since the item was signed, or a new log opened: load the keys and sign again. */
+export class SigningKeyChanged extends Error {}
+
+/** Made from something that is no longer so (a registration, a setting): to be made again. */
+export class Outdated extends AppError {
+  constructor() {
+    super("service_unavailable", "what this depends on was changed at the same moment; try again");
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * The sequencer's promises: no timer for a lone item, no neighbour fails with another, nothing uncertain is reported
+ * as done.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { utf8Encode } from "#lib/core/encoding/bytes";
+import { AppError } from "#lib/errors";
+import { checkStoredLogs } from "#lib/log/publish/history";
+import { readOpenHead } from "#lib/log/publish/reader";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
+import { type ForkGuard, ForkGuardError } from "./fork-guard";
+import { type LogItem, type LogItemKind, SigningKeyChanged } from "./item";
+import { createLogSequencer } from "./sequencer";
+import { sealStatement } from "./sign-statement";
+
+interface TestItem extends LogItem {
+  isBad: boolean;
+  isEmpty: boolean;
+}
+
+const testKind: LogItemKind<TestItem> = {
+  // Of the service itself: those of agents need a place in a record.
+  kind: "key_event",
+  admit: async (_tx, items) =>
+    items.map(({ isEmpty }) => (isEmpty ? new AppError("validation_error", "is empty") : null)),
+  store: async (_tx, placed) => {
+    if (placed.some(({ item }) => item.isBad)) throw new Error("a row that the database refuses");
+  },
+};
+
+describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
+  let test: TestApp;
+  let n = 0;
+  const makeItem = (changes: Partial<TestItem> = {}): TestItem => {
+    n += 1;
+    const { signer } = test.app.context.keys;
+    const payload = utf8Encode(`payload ${n}`);
+    return {
+      seal: () => sealStatement(signer, payload),
+      keyId: signer.keyId,
+      isBad: false,
+      isEmpty: false,
+      ...changes,
+    };
+  };
+  const readSize = async () => (await readOpenHead(test.app.context.database.db)).size;
+  const openWith = (guard: ForkGuard) => {
+    const { database, keys, random, logger } = test.app.context;
+    return createLogSequencer({ database, keys, guard, random, logger });
+  };
+  const isRefused = (name: string) => (error: unknown) =>
+    error instanceof AppError && error.errorName === name;
+
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+  });
+  afterEach(async () => {
+    vi.useRealTimers();
+    const logs = await checkStoredLogs(test.app.context.database.db);
+    expect(logs).toHaveLength(1);
+    expect(logs[0]?.check).toMatchObject({ ok: true });
+    expect(logs[0]?.size).toBe(await readSize());
+  });
+  afterAll(() => test.close());
+
+  it("lets a lone item wait for no timer", async () => {
+    await readSize();
+    vi.useFakeTimers({ toFake: ["setTimeout", "setInterval"] });
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const { log } = test.app.context;
+    const { receipt } = await log.submit(testKind, makeItem());
+    expect(receipt.index).toBe(receipt.tree_size - 1);
+    const fromUs = timers.mock.calls.filter(([, delayMs]) => delayMs !== undefined && delayMs < 1_000);
+    expect(fromUs).toEqual([]);
+    timers.mockRestore();
+  });
+
+  it("puts what arrives at once under one checkpoint, and what arrives meanwhile under the next", async () => {
+    const { log } = test.app.context;
+    const before = await readSize();
+    const together = await Promise.all(
+      [makeItem(), makeItem(), makeItem()].map((item) => log.submit(testKind, item)),
+    );
+    expect(together.map(({ receipt }) => receipt.index)).toEqual([before, before + 1, before + 2]);
+    expect(new Set(together.map(({ receipt }) => receipt.checkpoint)).size).toBe(1);
+    const first = log.submit(testKind, makeItem());
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    const later = await Promise.all([makeItem(), makeItem()].map((item) => log.submit(testKind, item)));
+    expect((await first).receipt.tree_size).toBe(before + 4);
+    expect(later.map(({ receipt }) => receipt.tree_size)).toEqual([before + 6, before + 6]);
+  });
+
+  it("does not let one bad item sink its neighbours, nor a refused one take an index", async () => {
+    const { log } = test.app.context;
+    const before = await readSize();
+    const items = Array.from({ length: 9 }, (_, i) =>
+      makeItem(i === 3 ? { isBad: true } : i === 6 ? { isEmpty: true } : {}),
+    );
+    const settled = await Promise.allSettled(items.map((item) => log.submit(testKind, item)));
+    const kept = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value.receipt.index);
+    expect(kept.sort((a, b) => a - b)).toEqual(Array.from({ length: 7 }, (_, i) => before + i));
+    expect(settled[3]).toMatchObject({
+      status: "rejected",
+      reason: { message: "a row that the database refuses" },
+    });
+    expect(settled[6]).toMatchObject({ status: "rejected", reason: { errorName: "validation_error" } });
+    expect(await readSize()).toBe(before + 7);
+  });
+
+  it("refuses only the items that a key signed which is not the active one", async () => {
+    const { log } = test.app.context;
+    const items = [
+      makeItem(),
+      makeItem({ keyId: "0123456789abcdef" }),
+      makeItem({ zkKeyId: "other" }),
+      makeItem(),
+    ];
+    const settled = await Promise.allSettled(items.map((item) => log.submit(testKind, item)));
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    for (const one of settled)
+      if (one.status === "rejected") expect(one.reason).toBeInstanceOf(SigningKeyChanged);
+  });
+
+  it("tells nothing of a commit that the fork guard could not note, and tries nothing twice", async () => {
+    const before = await readSize();
+    const { guard } = test.app.context;
+    const log = openWith({
+      ...guard,
+      check: () => {},
+      advance: () => Promise.reject(new Error("the disk is full")),
+    });
+    const settled = await Promise.allSettled([1, 2, 3].map(() => log.submit(testKind, makeItem())));
+    for (const one of settled)
+      expect(one.status === "rejected" && isRefused("service_unavailable")(one.reason)).toBe(true);
+    expect(await readSize()).toBe(before + 3);
+  });
+
+  it("signs nothing on top of a database that is behind what this machine has signed", async () => {
+    const before = await readSize();
+    const refuse = () => {
+      throw new ForkGuardError("the database is older.");
+    };
+    const log = openWith({ current: () => null, check: refuse, advance: async () => {} });
+    await expect(log.submit(testKind, makeItem())).rejects.toSatisfy(isRefused("service_unavailable"));
+    expect(await readSize()).toBe(before);
+    await expect(test.app.context.log.submit(testKind, makeItem())).resolves.toMatchObject({
+      receipt: { index: before },
+    });
+  });
+});

@@ -1,0 +1,249 @@
+/**
+ * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch
+ * commits the next gathers, so a lone item waits for nobody; a batch is stored at once (batch.ts); only after the
+ * commit and the fork guard's note of it do receipts leave the process.
+ *
+ * A batch goes one of three ways:
+ * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed;
+ * - locked: the head is locked first, because other processes keep moving it;
+ * - judged: locked, and every item is judged by what the database holds now. What a statement refused comes here, so
+ *   that each item gets its own answer.
+ */
+import type { Database } from "#lib/db/client";
+import { isRefusedByServer, isSurelyNotStored } from "#lib/db/failures";
+import { AppError } from "#lib/errors";
+import { count, measure } from "#lib/instrumentation";
+import type { Logger } from "#lib/logger";
+import { describeStore } from "./append";
+import {
+  type CommittedHead,
+  callsBesides,
+  isSignedByActive,
+  type KnownHead,
+  type Outcome,
+  type Sequenced,
+  type Signing,
+  sequence,
+  sequenceLocked,
+  toSigned,
+} from "./batch";
+import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
+import { ForkGuardError } from "./fork-guard";
+import { type LogItem, type LogItemKind, Outdated, type Placed, type QueuedItem } from "./item";
+import { createPreparing } from "./pre-signing";
+import { createPlaceReaders, readNextPlace, rememberPlaces } from "./sequence-positions";
+
+export interface LogSequencer {
+  /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
+  submit<Item extends LogItem>(kind: LogItemKind<Item>, item: Item): Promise<Placed<Item>>;
+  /** Called with each head after its commit. */
+  onCommit(listener: (head: CommittedHead) => void): void;
+  /** Resolves when nothing is queued or running. */
+  drain(): Promise<void>;
+}
+
+const maxBatch = 500;
+/** Beyond this the database does not keep up, and waiting longer helps nobody. */
+const maxQueued = 10_000;
+
+/** After another process has moved the head, so many batches lock it before they are signed. */
+const lockedBatches = 64;
+/** After an item was refused, so many batches judge its owner's items, apart from the others'. */
+const judgedBatches = 64;
+
+/** Two turns of the event loop: whoever got the last answers, or can be read by now, joins the next batch. */
+async function untilOthersJoin(): Promise<void> {
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((next) => setImmediate(next));
+}
+
+interface Dependencies extends Signing {
+  database: Database;
+  logger: Logger;
+}
+
+export function createLogSequencer(dependencies: Dependencies): LogSequencer {
+  const { database, guard, logger } = dependencies;
+  const queue: QueuedItem[] = [];
+  const listeners: ((head: CommittedHead) => void)[] = [];
+  let running: Promise<void> | null = null;
+  let known: KnownHead | null = null;
+  let batches = 0;
+  let lockedUntil = 0;
+  const judgedUntil = new Map<string, number>();
+  const readers = createPlaceReaders(database);
+  const preparing = createPreparing(
+    (item) => readNextPlace(item, known?.places, readers, dependencies.random),
+    enqueue,
+  );
+
+  /** What arrives in the same turn of the event loop shares a batch; no timer is involved. */
+  function enqueue(first: QueuedItem[], last: QueuedItem[] = []): void {
+    queue.unshift(...first);
+    queue.push(...last);
+    running ??= new Promise((started) => setImmediate(started)).then(run);
+  }
+
+  async function finish({ head, grown, note }: Sequenced): Promise<void> {
+    rememberPlaces(head.places, grown);
+    known = head;
+    await guard.advance(toSigned(head));
+    tellListeners({ ...toSigned(head), checkpoint: note });
+  }
+
+  /** Throws Refused if nothing was stored because something had changed. */
+  async function commitDirectly(before: KnownHead, batch: QueuedItem[]): Promise<Outcome[]> {
+    guard.check(toSigned(before));
+    const sequenced = await sequence(before, batch, dependencies, readers);
+    const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
+    known = null;
+    try {
+      await database.statement(text, "write")(...parameters);
+    } catch (error) {
+      if (isRefusedByServer(error)) throw new Refused(error);
+      if (isSurelyNotStored(error)) throw error;
+      throw new UncertainCommit("the statement has no answer", { cause: error });
+    }
+    await finish(sequenced).catch((error: unknown) => {
+      known = null;
+      throw new UncertainCommit("the commit could not be noted", { cause: error });
+    });
+    return sequenced.outcomes;
+  }
+
+  async function commitLocked(batch: QueuedItem[], isJudged: boolean): Promise<Outcome[]> {
+    const before = known;
+    known = null;
+    let isCommitting = false;
+    try {
+      const { refused, sequenced } = await database.db.transaction(async (tx) => {
+        const locked = await sequenceLocked(tx, batch, before, dependencies, isJudged);
+        // The point of no return: from here on a failure does not say that nothing was stored.
+        isCommitting = locked.sequenced !== null;
+        return locked;
+      });
+      for (const { queued, result } of refused) noteRefusal(queued, result);
+      if (sequenced === null) return refused;
+      await finish(sequenced);
+      // It changes what the next batch must be signed with.
+      if (batch.some(({ kind }) => kind.kind === "key_event")) known = null;
+      return [...refused, ...sequenced.outcomes];
+    } catch (error) {
+      known = null;
+      if (isCommitting) throw new UncertainCommit("the commit failed", { cause: error });
+      throw !isJudged && isRefusedByServer(error) ? new Refused(error) : error;
+    }
+  }
+
+  function noteRefusal({ item }: QueuedItem, error: unknown): void {
+    if (item.owner === undefined || !(error instanceof AppError) || error instanceof Outdated) return;
+    judgedUntil.delete(item.owner);
+    judgedUntil.set(item.owner, batches + judgedBatches);
+    for (const [owner, until] of judgedUntil) {
+      if (until >= batches) break;
+      judgedUntil.delete(owner);
+    }
+  }
+
+  /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
+  function mayGoUnjudged(batch: QueuedItem[]): boolean {
+    return batch.every(
+      (queued) =>
+        queued.kind.storedBy !== undefined && (known === null || isSignedByActive(queued, known.active)),
+    );
+  }
+
+  async function commitBatch(batch: QueuedItem[], mustJudge: boolean): Promise<Outcome[]> {
+    batches += 1;
+    try {
+      if (!mustJudge && mayGoUnjudged(batch)) return await commitUnjudged(batch);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      for (const { item } of batch) item.forget?.();
+    }
+    return commitLocked(batch, true);
+  }
+
+  async function commitUnjudged(batch: QueuedItem[]): Promise<Outcome[]> {
+    if (known !== null && known.log.key_id === dependencies.keys.logSigner.keyId && batches > lockedUntil) {
+      try {
+        return await commitDirectly(known, batch);
+      } catch (error) {
+        if (!(error instanceof Refused) || error.reason !== "head") throw error;
+        lockedUntil = batches + lockedBatches;
+      }
+    }
+    return commitLocked(batch, false);
+  }
+
+  function tellListeners({ logId, size, rootHex, checkpoint }: CommittedHead): void {
+    for (const listener of listeners) {
+      try {
+        listener({ logId, size, rootHex, checkpoint });
+      } catch (error) {
+        logger.error({ err: error }, "a listener of the log failed");
+      }
+    }
+  }
+
+  /** A batch that fails as a whole is tried in halves, so that one bad item cannot sink its neighbours. */
+  async function runBatch(batch: QueuedItem[], mustJudge = false): Promise<void> {
+    let outcomes: Outcome[];
+    try {
+      outcomes = await measure("batch", "store a batch", (note) => {
+        note({ entries: batch.length });
+        return commitBatch(batch, mustJudge);
+      });
+    } catch (error) {
+      const failure = wholeFailure(error) ?? (batch.length === 1 ? error : null);
+      if (failure === null) {
+        const half = batch.length >> 1;
+        await runBatch(batch.slice(0, half), true);
+        await runBatch(batch.slice(half), true);
+        return;
+      }
+      if (error instanceof ForkGuardError) {
+        count("fork guard refused", "");
+        logger.error({ err: error }, "the fork guard refused to sign");
+      }
+      for (const queued of batch) queued.reject(failure);
+      return;
+    }
+    for (const { queued, result } of outcomes) {
+      if (result instanceof Error) queued.reject(result);
+      else queued.resolve(result);
+    }
+  }
+
+  const isJudged = ({ item }: QueuedItem) =>
+    item.owner !== undefined && (judgedUntil.get(item.owner) ?? 0) > batches;
+
+  async function run(): Promise<void> {
+    while (queue.length > 0) {
+      const batch = preparing.take(queue.splice(0, maxBatch));
+      const apart = judgedUntil.size === 0 ? [] : batch.filter(isJudged);
+      const others = apart.length === 0 ? batch : batch.filter((queued) => !isJudged(queued));
+      if (others.length > 0) await runBatch(others);
+      if (apart.length > 0) await runBatch(apart, true);
+      preparing.begin();
+      await untilOthersJoin();
+    }
+    running = null;
+  }
+
+  const submit = <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) =>
+    new Promise<Placed<Item>>((resolve, reject) => {
+      if (queue.length + preparing.count() >= maxQueued) {
+        reject(new AppError("service_unavailable", "too many requests are waiting; try again shortly"));
+        return;
+      }
+      enqueue([], [{ kind, item, resolve, reject } as unknown as QueuedItem]);
+    });
+
+  return {
+    submit: (kind, item) => measure("append", kind.kind, () => submit(kind, item)),
+    onCommit: (listener) => listeners.push(listener),
+    drain: async () => {
+      while (running !== null || preparing.count() > 0) await (running ?? preparing.settled());
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Has the log's newest checkpoint stamped by time-stamp authorities (RFC 3161) every quarter of an hour, or after 10,000
+ * leaves, in the background. One stamp covers every leaf below its size. What an authority does wrong costs a stamp and
+ * nothing else.
+ */
+import { and, eq, max } from "drizzle-orm";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import type { Certificate } from "#lib/core/encoding/certificate";
+import { readAtMost } from "#lib/core/encoding/read-stream";
+import { encodeTimeStampRequest, NONCE_BYTES, nonceOf, verifyTimeStamp } from "#lib/core/time/time-stamp";
+import { parseNote } from "#lib/core/tlog/signed-note";
+import type { Database } from "#lib/db/client";
+import { logTimestamps } from "#lib/db/schema";
+import { endTurn, takeTurn } from "#lib/jobs/leases";
+import { readOpenHead } from "#lib/log/publish/reader";
+import type { Head } from "#lib/log/sequencer/append";
+import type { Logger } from "#lib/logger";
+
+export interface TimeStamps {
+  start(): void;
+  /** Ends the rounds; resolves when the one under way is done. */
+  close(): Promise<void>;
+}
+
+interface Options {
+  database: Database;
+  urls: readonly string[];
+  /** Only stamps that lead to one of these are kept. */
+  pinned: readonly Certificate[];
+  clock: () => Date;
+  random: (length: number) => Uint8Array;
+  logger: Logger;
+  lookMs?: number;
+  everySeconds?: number;
+  everyLeaves?: number;
+}
+
+const timeoutMs = 10_000;
+/** Longer than a request may take. */
+const turnSeconds = 60;
+const maxAnswerBytes = 100_000;
+
+async function fetchStamp(url: string, request: Uint8Array): Promise<Uint8Array> {
+  const response = await fetch(url, {
+    method: "POST",
+    body: request as Uint8Array<ArrayBuffer>,
+    headers: { "content-type": "application/timestamp-query", accept: "application/timestamp-reply" },
+    redirect: "error",
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const bytes = response.ok ? await readAtMost(response.body, maxAnswerBytes) : null;
+  if (bytes === null) throw new Error(`it answered ${response.status}, or too much`);
+  return bytes;
+}
+
+/** Throws unless the answer is a stamp over this text, to this request, at this time, by a pinned authority. */
+async function stamp({ pinned, clock, random }: Options, url: string, text: Uint8Array) {
+  const nonce = random(NONCE_BYTES);
+  const sentAt = clock();
+  const response = await fetchStamp(url, encodeTimeStampRequest(sha256(text), nonce));
+  const verdict = await verifyTimeStamp(response, text, pinned);
+  if (!verdict.ok) throw new Error(`its stamp does not count: ${verdict.problem}`);
+  if (verdict.nonce !== hexEncode(nonceOf(nonce))) throw new Error("its stamp answers another request");
+  // Times may be whole seconds. One from before the request would contradict honest statements.
+  const isEarly = verdict.timeMs < Math.floor(sentAt.getTime() / 1000) * 1000 - 1_000;
+  if (isEarly || verdict.timeMs > clock().getTime() + 5_000)
+    throw new Error(`its clock says ${new Date(verdict.timeMs).toISOString()}`);
+  return { response, stampedAt: new Date(verdict.timeMs) };
+}
+
+async function isDue({ database, clock, ...options }: Options, url: string, head: Head): Promise<boolean> {
+  const { everySeconds = 900, everyLeaves = 10_000 } = options;
+  const [last] = await database.db
+    .select({ size: max(logTimestamps.size), at: max(logTimestamps.created_at) })
+    .from(logTimestamps)
+    .where(and(eq(logTimestamps.log_id, head.id), eq(logTimestamps.tsa, url)));
+  if (!last || last.size === null || last.at === null) return true;
+  const ageSeconds = (clock().getTime() - last.at.getTime()) / 1000;
+  return head.size > last.size && (ageSeconds >= everySeconds || head.size - last.size >= everyLeaves);
+}
+
+/** Looked at again once it is this process's turn: another one may have just had its own. */
+async function stampIfDue(options: Options, url: string): Promise<void> {
+  const { db } = options.database;
+  if (!(await isDue(options, url, await readOpenHead(db)))) return;
+  const turn = `tsa ${url}`;
+  if (!(await takeTurn(db, turn, turnSeconds))) return;
+  const head = await readOpenHead(db);
+  if (!(await isDue(options, url, head))) return endTurn(db, turn, true);
+  try {
+    const text = utf8Encode(parseNote(head.checkpoint).text);
+    const { response, stampedAt } = await stamp(options, url, text);
+    const row = { log_id: head.id, size: head.size, tsa: url, response, stamped_at: stampedAt };
+    await db.insert(logTimestamps).values(row).onConflictDoNothing();
+    await endTurn(db, turn, true);
+  } catch (error) {
+    options.logger.warn({ err: error, tsa: url }, "a time-stamp authority did not stamp the log");
+    await endTurn(db, turn, false);
+  }
+}
+
+export function createTimeStamps(options: Options): TimeStamps {
+  const { urls, logger, lookMs = 20_000 } = options;
+  let timer: NodeJS.Timeout | null = null;
+  let running: Promise<void> | null = null;
+
+  function look(): void {
+    if (running !== null) return;
+    running = Promise.all(urls.map((url) => stampIfDue(options, url)))
+      .then(() => undefined)
+      .catch((error: unknown) => logger.warn({ err: error }, "no time stamp could be asked for"))
+      .finally(() => {
+        running = null;
+      });
+  }
+
+  return {
+    start: () => {
+      if (urls.length === 0) return;
+      timer = setInterval(look, lookMs);
+      timer.unref();
+      look();
+    },
+    close: async () => {
+      if (timer !== null) clearInterval(timer);
+      await running;
+    },
+  };
+}

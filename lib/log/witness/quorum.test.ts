@@ -1,0 +1,34 @@
+/** The database judges a quorum as lib/core/approval/quorum.ts does: which checkpoint is shown depends on it. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { meetsQuorum, type Quorum } from "#lib/core/approval/quorum";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
+
+const names = ["w.test/1", "w.test/2", "w.test/3", "w.test/4"];
+const { quorum } = fc.letrec<{ quorum: Quorum; group: Quorum }>((tie) => ({
+  quorum: fc.oneof({ maxDepth: 3 }, fc.constantFrom(...names), tie("group")),
+  group: fc.record({ k: fc.nat(3), of: fc.array(tie("quorum"), { maxLength: 3 }) }),
+}));
+
+describe.each(databaseKinds)("a quorum in the database (%s)", (kind) => {
+  let test: TestApp;
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+  });
+  afterAll(() => test.close());
+
+  it("is met by the same witnesses, however its groups are nested", async () => {
+    const { database } = test.app.context;
+    await fc.assert(
+      fc.asyncProperty(quorum, fc.subarray(names), async (asked, given) => {
+        const { rows } = await database.query("SELECT meets_quorum($1::text[], $2::text::jsonb) AS met", [
+          `{${given.join(",")}}`,
+          JSON.stringify(asked),
+        ]);
+        expect(rows[0]?.["met"]).toBe(meetsQuorum(asked, new Set(given)));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

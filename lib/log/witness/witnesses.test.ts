@@ -1,0 +1,223 @@
+/** Checkpoints are cosigned by witnesses that check consistency for real, and the log never waits for them. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { base64Decode } from "#lib/core/encoding/bytes";
+import { parseCheckpoint } from "#lib/core/tlog/checkpoint";
+import { checkWitnesses } from "#lib/core/tlog/cosignature";
+import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
+import {
+  encodeSignatureLine,
+  encodeVerifierKey,
+  makeVerifierKey,
+  parseNote,
+  parseVerifierKey,
+} from "#lib/core/tlog/signed-note";
+import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
+import { parseEnv } from "#lib/env";
+import { createLocalSigner } from "#lib/signing/local-signer";
+import { startTestApp, type TestApp } from "#support/app";
+import { type DatabaseKind, databaseKinds } from "#support/databases";
+import { startReceiver } from "#support/webhook-receiver";
+import { startTestWitness, type TestWitness } from "#support/witness";
+import { createWitnesses } from "./witnesses";
+
+const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
+const kind = databaseKinds.at(-1) as DatabaseKind;
+/** The log's key is given, so that the witnesses can know it before the first start. */
+const logSeed = Buffer.alloc(32, 9).toString("base64");
+
+describe("witnesses", () => {
+  let witnesses: TestWitness[];
+  let settings: Record<string, string>;
+  let test: TestApp;
+  let key: string;
+  const attest = (n: number) =>
+    test.call("POST", "/v1/attest", {
+      key,
+      body: { agent_slug: "witness-bot", action: `act ${n}`, inputs_hash: "x" },
+    });
+  const policy = (threshold: number) => ({ witnesses: witnesses.map((one) => one.key), threshold });
+  const cosignedBy = (note: string) => checkWitnesses(parseNote(note), policy(2)).cosigned.length;
+  const shown = async () => (await test.call("GET", "/log/checkpoint")).body as string;
+  const sizeOf = (note: string) => parseCheckpoint(parseNote(note).text).size;
+
+  beforeAll(async () => {
+    witnesses = await Promise.all(
+      [11, 12, 13].map((n) => startTestWitness(`witness.test/w${n}`, signerOf(n))),
+    );
+    const entries = witnesses.map(({ entry }) => entry).join("\n");
+    settings = { LOG_SIGNING_KEY: logSeed, WITNESS_INTERVAL_SECONDS: "0", WITNESSES: `${entries}\npolicy 2` };
+    test = await startTestApp(kind, { LOG_SIGNING_KEY: logSeed });
+    const logKey = await test.app.context.keys.logVerifierKey("localhost:3000/log");
+    await test.close();
+    for (const witness of witnesses) witness.follow(logKey);
+    witnesses[2]?.setDown(true);
+    test = await startTestApp(kind, settings);
+    ({ key } = await test.createKey());
+  });
+  afterAll(async () => {
+    await test.close();
+    await Promise.all(witnesses.map((witness) => witness.close()));
+  });
+
+  it("cosign what the log commits, one of them down, and the answer to attest does not wait", async () => {
+    const { status, body } = await attest(1);
+    expect(status).toBe(201);
+    expect(cosignedBy(body.log.checkpoint)).toBe(0);
+    await vi.waitFor(async () => expect(sizeOf(await shown())).toBe(body.log.tree_size), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(cosignedBy(await shown())).toBe(2), { timeout: 60_000 });
+    expect(checkWitnesses(parseNote(await shown()), policy(2)).ok).toBe(true);
+    expect(checkWitnesses(parseNote(await shown()), policy(3)).ok).toBe(false);
+  });
+
+  it("follow a growing log by consistency proofs, and receipts carry their cosignatures", async () => {
+    const { body: made } = await attest(2);
+    await Promise.all(Array.from({ length: 40 }, (_, n) => attest(100 + n)));
+    await vi.waitFor(
+      async () => {
+        const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+        expect(body.valid).toBe(true);
+        expect(cosignedBy(body.log.checkpoint)).toBe(2);
+        const { size, root } = parseCheckpoint(parseNote(body.log.checkpoint).text);
+        const proof = body.log.inclusion_proof.map(base64Decode);
+        const claim = {
+          leafHash: leafHash(base64Decode(body.log.entry)),
+          index: body.log.index,
+          size,
+          root,
+          proof,
+        };
+        expect(verifyInclusion(claim)).toBe(true);
+      },
+      { timeout: 60_000 },
+    );
+    await vi.waitFor(
+      () => expect([...(witnesses[0]?.seen.values() ?? [])][0]?.size).toBeGreaterThan(made.log.tree_size),
+      { timeout: 60_000 },
+    );
+  });
+
+  it("are shown with the policy and how far each has come", async () => {
+    const { body } = await test.call("GET", "/v1/pubkey");
+    expect(body.log.witnesses.threshold).toBe(2);
+    expect(body.log.witnesses.policy).toMatch(
+      /^log .*\n(witness .*\n){3}group group-1 2 .*\nquorum group-1\n$/,
+    );
+    const [first, , down] = body.log.witnesses.members;
+    expect(first).toMatchObject({ name: "witness.test/w11", vkey: witnesses[0]?.vkey });
+    expect(first.cosigned_size).toBeGreaterThan(0);
+    expect(down.cosigned_size).toBeNull();
+  });
+
+  it("are asked once in an interval, by all processes together", async () => {
+    const { database, logger, clock, keys } = test.app.context;
+    // One that the app itself does not ask.
+    const alone = await startTestWitness("witness.test/alone", signerOf(18));
+    alone.follow(await keys.logVerifierKey("localhost:3000/log"));
+    const policy = parseWitnessPolicy(`${alone.entry}\npolicy 1`);
+    const processes = [1, 2, 3].map(() =>
+      createWitnesses({
+        ...{ database, policy, logger, clock, intervalSeconds: 60, onCosigned: () => {} },
+        ...{ gatherMs: 0, retryMs: 20 },
+      }),
+    );
+    for (const one of processes) one.schedule();
+    await vi.waitFor(() => expect(alone.asked()).toBe(1), { timeout: 60_000 });
+    await new Promise((done) => setTimeout(done, 300));
+    await Promise.all(processes.map((one) => one.close()));
+    expect(alone.asked()).toBe(1);
+    await alone.close();
+  });
+
+  it("don't wait for one of them that never answers", async () => {
+    const { database, logger, clock, keys } = test.app.context;
+    const [quick, silent] = [
+      await startTestWitness("witness.test/quick", signerOf(19)),
+      await startReceiver(),
+    ];
+    silent.answer = () => null;
+    quick.follow(await keys.logVerifierKey("localhost:3000/log"));
+    const mute = encodeVerifierKey(makeVerifierKey("witness.test/mute", 4, signerOf(20).publicKey));
+    const policy = parseWitnessPolicy(`${quick.entry}\n${mute} ${silent.url}\npolicy 1`);
+    const all = createWitnesses({
+      ...{ database, policy, logger, clock, intervalSeconds: 0, onCosigned: () => {} },
+      gatherMs: 0,
+    });
+    for (const count of [1, 2, 3]) {
+      await attest(200 + count);
+      all.schedule();
+      // Half of the time for which a witness may be silent.
+      await vi.waitFor(() => expect(quick.asked()).toBeGreaterThanOrEqual(count), { timeout: 2_500 });
+    }
+    expect(silent.received).toHaveLength(1);
+    await silent.close();
+    await all.close();
+    await quick.close();
+  });
+
+  it("answer with lines of other keys and kinds beside their own, which are skipped", async () => {
+    const { body } = await attest(3);
+    const first = witnesses[0] as TestWitness;
+    // ML-DSA-44 (type 0x06): a time and 2,420 bytes.
+    const mlDsa = {
+      name: "witness.test/w11",
+      keyId: Uint8Array.of(1, 2, 3, 4),
+      signature: new Uint8Array(2_428),
+    };
+    const stranger = { name: "else.test/w", keyId: Uint8Array.of(9, 9, 9, 9), signature: new Uint8Array(72) };
+    first.setOtherLines([mlDsa, stranger].map(encodeSignatureLine).join(""));
+    const later = await attest(4);
+    await vi.waitFor(
+      async () => expect(first.seen.values().next().value?.size).toBe(later.body.log.tree_size),
+      {
+        timeout: 60_000,
+      },
+    );
+    await vi.waitFor(
+      async () => {
+        const { body: shown } = await test.call("GET", `/v1/verify/${body.attestation_id}`);
+        expect(sizeOf(shown.log.checkpoint)).toBe(later.body.log.tree_size);
+        expect(shown.log.checkpoint).toContain("witness.test/w11");
+        expect(shown.log.checkpoint).not.toContain("else.test");
+        expect(shown.valid).toBe(true);
+      },
+      { timeout: 60_000 },
+    );
+    first.setOtherLines("");
+  });
+
+  it("stop the start on a database that holds less than they have cosigned, or another history", async () => {
+    const fewer = startTestApp(kind, settings);
+    await expect(fewer).rejects.toThrow(/refuses to sign.*witness.test\/w11 has cosigned size \d+/s);
+    const [origin] = [...(witnesses[1]?.seen.keys() ?? [])];
+    for (const witness of witnesses.slice(0, 2))
+      witness.seen.set(String(origin), { size: 0, root: new Uint8Array(32).fill(7) });
+    await expect(startTestApp(kind, settings)).rejects.toThrow(/another root of the same size/);
+  });
+
+  it.each([
+    ["policy 1", /there is no witness/],
+    ["nonsense https://w.example", /not a verifier key/],
+    ["KEY https://w.example", /"policy <k>" is missing/],
+    ["KEY https://w.example; policy 2", /cannot be met/],
+    ["KEY https://w.example; KEY https://x.example; policy 1", /named twice/],
+    ["KEY ftp://w.example; policy 1", /not an http address/],
+    ["KEY; policy 1", /is neither/],
+    ["LOG https://w.example; policy 1", /key of type 4/],
+  ])("the setting %s is refused at start", (text, message) => {
+    const witness = witnesses[0]?.vkey ?? "";
+    const logKey = encodeVerifierKey(makeVerifierKey("example.com/log", 1, signerOf(14).publicKey));
+    const value = text.replaceAll("KEY", witness).replace("LOG", logKey);
+    expect(() => parseWitnessPolicy(value)).toThrow(message);
+    expect(() => parseEnv({ WITNESSES: value })).toThrow(/WITNESSES: /);
+  });
+
+  it("the setting is read by lines or semicolons", () => {
+    const entries = witnesses.map(({ entry }) => entry);
+    const parsed = parseWitnessPolicy(`# ours\n${entries.join(" ; ")}\npolicy 2\n`);
+    expect(parsed.threshold).toBe(2);
+    expect(parsed.witnesses.map(({ key: { name } }) => name)).toEqual(
+      witnesses.map(({ key: { name } }) => name),
+    );
+    expect(parseVerifierKey(witnesses[0]?.vkey ?? "").type).toBe(4);
+  });
+});

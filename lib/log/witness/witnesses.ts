@@ -1,0 +1,187 @@
+/**
+ * Gets checkpoints cosigned, off the request path: commits that follow each other closely share a round, a
+ * witness that does not answer is asked again later, and the log never waits for any of them. At start they
+ * are asked first: a witness that knows a larger log than the database holds is a fork guard of its own.
+ */
+import { sql } from "drizzle-orm";
+import { hexEncode } from "#lib/core/encoding/bytes";
+import { proveConsistency } from "#lib/core/tlog/tile-proofs";
+import type { Witness, WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
+import type { Database } from "#lib/db/client";
+import { logCosignatures } from "#lib/db/schema";
+import { takeTurn } from "#lib/jobs/leases";
+import { readOpenHead, tileReader } from "#lib/log/publish/reader";
+import type { Head } from "#lib/log/sequencer/append";
+import { ForkGuardError } from "#lib/log/sequencer/fork-guard";
+import type { Logger } from "#lib/logger";
+import { readCosignedSizes } from "./cosigned-checkpoints";
+import { addCheckpoint } from "./witness-client";
+
+export interface Witnesses {
+  /** Throws if a witness has cosigned what the database does not hold; one that is silent only warns. */
+  ask(): Promise<void>;
+  /** After a commit, or to have the newest checkpoint cosigned once more. */
+  schedule(): void;
+  /** Ends the rounds; resolves when the one under way is done. */
+  close(): Promise<void>;
+}
+
+interface Options {
+  database: Database;
+  policy: WitnessPolicySettings | undefined;
+  logger: Logger;
+  clock: () => Date;
+  /** A checkpoint was cosigned. */
+  onCosigned: () => void;
+  /** Of one witness, counted over all processes of the database. */
+  intervalSeconds: number;
+  gatherMs?: number;
+  retryMs?: number;
+}
+
+/** `later`: it is not its turn yet. */
+type RoundResult = "cosigned" | "failed" | "later" | { forked: string };
+
+async function storeCosignature({ db }: Database, head: Head, { key }: Witness, line: string): Promise<void> {
+  await db
+    .insert(logCosignatures)
+    .values({ log_id: head.id, size: head.size, witness: key.name, line })
+    .onConflictDoUpdate({
+      target: [logCosignatures.log_id, logCosignatures.size, logCosignatures.witness],
+      set: { renewed_line: line, renewed_at: sql`now()` },
+    });
+}
+
+function describeFork(witness: Witness, head: Head, size: number): { forked: string } {
+  const held = `${head.origin} at size ${head.size} (root ${hexEncode(head.root)})`;
+  const problem = size === head.size ? "another root of the same size" : `size ${size}`;
+  return {
+    forked: `the database holds ${held}, but the witness ${witness.key.name} has cosigned ${problem}.`,
+  };
+}
+
+/**
+ * A cosignature is a time as well. A witness whose clock is wrong would have honest statements contradict it, so what
+ * it says does not count. Times are whole seconds.
+ */
+function findClockProblem(timeSeconds: number, sentAt: Date, answeredAt: Date): string | null {
+  const isEarly = timeSeconds < Math.floor(sentAt.getTime() / 1000) - 1;
+  const isLate = timeSeconds > answeredAt.getTime() / 1000 + 2;
+  if (!isEarly && !isLate) return null;
+  const difference = timeSeconds - Math.floor(answeredAt.getTime() / 1000);
+  return `its clock differs from this machine's by ${difference} seconds`;
+}
+
+/** A few tries: the first from the size that we remember, the next from the one that the witness names. */
+async function cosign(
+  { database, logger, clock }: Options,
+  witness: Witness,
+  remembered: number,
+): Promise<RoundResult> {
+  let oldSize = remembered;
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const head = await readOpenHead(database.db);
+    if (oldSize > head.size) return describeFork(witness, head, oldSize);
+    const proof = await proveConsistency(oldSize, head.size, tileReader(database.db, head.id));
+    const sentAt = clock();
+    const answer = await addCheckpoint(witness, { oldSize, proof, checkpoint: head.checkpoint });
+    const problem = answer.kind === "cosigned" ? findClockProblem(answer.timeSeconds, sentAt, clock()) : null;
+    if (answer.kind === "cosigned" && problem === null) {
+      await storeCosignature(database, head, witness, answer.line);
+      return "cosigned";
+    }
+    if (answer.kind !== "conflict") {
+      const why = answer.kind === "failed" ? answer.problem : problem;
+      logger.warn({ witness: witness.key.name, problem: why }, "a witness did not cosign");
+      return "failed";
+    }
+    const known = answer.size ?? oldSize;
+    if (known === oldSize && oldSize === head.size) return describeFork(witness, head, oldSize);
+    if (known === oldSize) return "failed";
+    oldSize = known;
+  }
+  return "failed";
+}
+
+/** Public witnesses serve many logs, and are asked by one process at a time. */
+async function mayAsk({ database, intervalSeconds }: Options, { key }: Witness): Promise<boolean> {
+  return intervalSeconds === 0 || takeTurn(database.db, `witness ${key.name}`, intervalSeconds);
+}
+
+/** `isStart`: whatever the turns say, because nothing is signed before they have answered. */
+async function runRound(options: Options, witness: Witness, isStart: boolean): Promise<RoundResult> {
+  if (!isStart && !(await mayAsk(options, witness))) return "later";
+  const { db } = options.database;
+  const known = await readCosignedSizes(db, (await readOpenHead(db)).id);
+  return cosign(options, witness, known.get(witness.key.name)?.size ?? 0);
+}
+
+/** The rounds of one witness: one that is slow holds up no other's. */
+function createRounds(options: Options, witness: Witness) {
+  const { logger, gatherMs = 200, retryMs = 30_000 } = options;
+  let running: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let isDirty = false;
+  let isClosed = false;
+
+  async function run(): Promise<void> {
+    let isRetryNeeded = false;
+    try {
+      const result = await runRound(options, witness, false);
+      isRetryNeeded = result !== "cosigned";
+      if (result === "cosigned") options.onCosigned();
+      if (typeof result === "object")
+        logger.error({ problem: result.forked }, "a witness contradicts the log");
+    } catch (error) {
+      isRetryNeeded = true;
+      logger.warn({ err: error, witness: witness.key.name }, "a witness could not be asked");
+    }
+    running = null;
+    if (isDirty) startAfter(gatherMs);
+    else if (isRetryNeeded) startAfter(retryMs);
+  }
+
+  function startAfter(delayMs: number): void {
+    if (isClosed || running !== null) return;
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(() => {
+      timer = null;
+      isDirty = false;
+      running = run();
+    }, delayMs);
+    timer.unref();
+  }
+
+  return {
+    askAtStart: async () => {
+      const result = await runRound(options, witness, true);
+      if (result === "failed") startAfter(retryMs);
+      return result;
+    },
+    schedule: () => {
+      if (!isDirty) startAfter(gatherMs);
+      isDirty = true;
+    },
+    close: async () => {
+      isClosed = true;
+      if (timer !== null) clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+export function createWitnesses(options: Options): Witnesses {
+  const all = (options.policy?.witnesses ?? []).map((witness) => createRounds(options, witness));
+  return {
+    ask: async () => {
+      for (const result of await Promise.all(all.map(({ askAtStart }) => askAtStart())))
+        if (typeof result === "object") throw new ForkGuardError(result.forked);
+    },
+    schedule: () => {
+      for (const { schedule } of all) schedule();
+    },
+    close: async () => {
+      await Promise.all(all.map(({ close }) => close()));
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/**
+ * The mails to approvers. Everything that an agent wrote goes through toUnlinkedText, its sentences below a line that
+ * says whose they are. The confirmation code is never here: it comes from the agent.
+ */
+import { approverUrl } from "#lib/accounts/approver-links";
+import { linkMail } from "#lib/accounts/mails";
+import type { Context } from "#lib/approvals/context";
+import { approvalUrl } from "#lib/approvals/link";
+import { environmentOf } from "#lib/approvals/read";
+import { type AuthorizationRow, findAuthorization, parseRequest } from "#lib/approvals/rows";
+import type { AuthorizationStatus } from "#lib/contract/authorize";
+import { toUnlinkedText } from "#lib/core/text/unlinked-text";
+import { readableTime } from "#lib/core/time/time-words";
+import type { Mail } from "#lib/mail/mailer";
+import type { Claimed } from "./outbox";
+
+const ends: Record<AuthorizationStatus, string> = {
+  pending: "is waiting",
+  approved: "was approved",
+  denied: "was denied",
+  expired: "expired",
+  cancelled: "was cancelled",
+};
+
+function minutesLeft({ millisecondsLeft }: AuthorizationRow): string {
+  const minutes = Math.max(1, Math.round(millisecondsLeft / 60_000));
+  return minutes === 1 ? "1 minute" : `${minutes} minutes`;
+}
+
+/** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
+function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string) {
+  if ((row.status === "pending") !== (kind !== "decided") || row.context === null) return null;
+  if (kind === "decided")
+    return {
+      subject: `${slug}: a request ${ends[row.status]}`,
+      lead: `A request of the agent ${slug} ${ends[row.status]}. Details:`,
+      hints: [],
+    };
+  const time = `It expires in ${minutesLeft(row)}, at ${readableTime(row.expires_at.toISOString())}.`;
+  const code = row.require_code
+    ? "The page asks for a confirmation code. Get it from the agent or its operator."
+    : "The page shows a confirmation code. If the agent shows you another one, deny the request.";
+  return kind === "waiting"
+    ? {
+        subject: `${slug} requests an approval`,
+        lead: `The agent ${slug} requests an approval. Open this page to see all details, then approve with World ID or deny:`,
+        hints: [time, code],
+      }
+    : {
+        subject: `Expires soon: ${slug} requests an approval`,
+        lead: `The agent ${slug} still waits for an approval:`,
+        hints: [time, code],
+      };
+}
+
+export async function composeNotice(context: Context, claimed: Claimed): Promise<Mail | null> {
+  const { email, request_id, kind, approver_id } = claimed;
+  const row = email === null ? null : await findAuthorization(context.database, request_id);
+  if (email === null || row === null) return null;
+  const { agent_slug, action } = parseRequest(row);
+  const words = chooseWords(kind, row, toUnlinkedText(agent_slug));
+  if (words === null) return null;
+  const isTest = environmentOf(context, row) !== "production";
+  const leave = approverUrl(context, approver_id);
+  const mail = linkMail(email, `${isTest ? "[TEST] " : ""}${words.subject}`, {
+    lead: words.lead,
+    link: approvalUrl(context, request_id),
+    foot: [
+      { whose: "Organization:", words: row.organization_name ?? row.organizationName },
+      { whose: "Action, in the agent's own words:", words: action },
+      ...words.hints,
+      ...(isTest ? ["This is a TEST: an approval here is not a World ID proof."] : []),
+      "Anyone with the first link can decide, so don't forward this e-mail. To get no more of them:",
+      leave,
+    ],
+  });
+  return {
+    ...mail,
+    // RFC 8058: the mail program's own button.
+    headers: {
+      "List-Unsubscribe": `<${leave}/leave>`,
+      "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    },
+    idempotencyKey: `${request_id}/${kind}/${approver_id}`,
+  };
+}

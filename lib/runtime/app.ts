@@ -1,0 +1,222 @@
+/**
+ * Builds the one context of this process from the settings. Kept on globalThis, because the production server
+ * and Next's bundle are two copies of this code that must share one database, one sequencer and one limiter.
+ */
+
+import path from "node:path";
+import { domainProbe } from "#lib/accounts/domain-proof";
+import type { Context } from "#lib/approvals/context";
+import { originOfLog } from "#lib/core/tlog/log-epochs";
+import { createWakeups } from "#lib/db/pubsub";
+import { openReplica } from "#lib/db/replica";
+import { openSharedClock } from "#lib/db/shared-clock";
+import { waitingFor } from "#lib/db/start";
+import { throwRefused } from "#lib/db/start-failures";
+import type { LocalWorldId } from "#lib/emulators/world-id";
+import { type Env, readEnv } from "#lib/env";
+import { createHealthCheck } from "#lib/http/health";
+import { createIdempotencyLeases } from "#lib/http/idempotency-leases";
+import { unknownKeyPolicy } from "#lib/http/limits";
+import { createRateLimiter } from "#lib/http/rate-limit";
+import { createRequestLog } from "#lib/http/request-log";
+import type { Door } from "#lib/http/route";
+import { authenticate, recall } from "#lib/keys/authenticate";
+import { createCallers } from "#lib/keys/callers";
+import { createUnknownKeys } from "#lib/keys/unknown-keys";
+import { logMadeKeys } from "#lib/log/keys/key-events";
+import { requireOwnHistory } from "#lib/log/publish/history";
+import { openLogList } from "#lib/log/publish/log-list";
+import { createStaticTiles } from "#lib/log/publish/static-tiles";
+import { createReadiness } from "#lib/log/sequencer/readiness";
+import { createLogSequencer } from "#lib/log/sequencer/sequencer";
+import { logger } from "#lib/logger";
+import { openSigners, reloadSigners } from "#lib/signing/first-keys";
+import { createSigningKeys } from "#lib/signing/signing-keys";
+import { createFairQueue } from "#lib/workers/fair-queue";
+import type * as pictureWorker from "#lib/workers/picture-worker";
+import { createShortMemory } from "#lib/workers/short-memory";
+import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/workers/zk-worker-pool";
+import { startBackground } from "./background";
+import { type OpenedLog, openLog } from "./open-log";
+import { openMailer } from "./open-mailer";
+import { openTime } from "./open-time";
+import type { Calls } from "./processes/ipc";
+import { appendInWriter, workInWriter } from "./processes/writer-ipc";
+import { createRandom } from "./random";
+import { openSecrets } from "./secrets";
+import type { HandedOver } from "./server/record-page-cache";
+import { appSlot } from "./singleton";
+import { openWorldId } from "./world-id";
+
+/** The door with the whole context behind it. */
+export interface App extends Door<Context> {
+  /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
+  localWorldId: LocalWorldId | null;
+  /** Draws the links' cards, off the request thread. */
+  pictures: WorkerPool<typeof pictureWorker>;
+  /** What the production server has made for pages that Next renders (record-page-cache.ts). */
+  handedOver: Map<string, HandedOver>;
+  /** Before it stops: it answers as before, asks everyone to go elsewhere, and lets nobody wait. */
+  leave(): void;
+  close(): Promise<void>;
+}
+
+const random = createRandom();
+
+/** A call may hang for ten seconds, so nobody has all of them. */
+const worldCallShares = {
+  slots: 16,
+  maxWaiting: 64,
+  maxPerOwner: 32,
+  maxRunningPerOwner: 4,
+  refusal: "too many proofs are waiting for World; this one will be tried again",
+};
+
+/** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
+const agentLifetimeMs = 20_000;
+
+/** The file of the threads that make and check costly proofs. */
+export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
+
+/** What is different in a server of several processes, or with several apps in one. */
+export interface AppOptions {
+  /** The same in all of them. */
+  peerSecret?: string;
+  /** In all but the writer: the way to it. */
+  writer?: Calls;
+  /** For proofs: shared by several apps of one process, and left open by each. */
+  proofThreads?: WorkerThreads;
+}
+
+/** Loaded only if a setting asks for it. */
+const openRedis = async (url: string | undefined) =>
+  url === undefined ? null : (await import("./redis")).openRedis(url);
+
+/** Few at once: who looks at a link's card can wait or ask again, and nothing is kept of one (it may be erased). */
+const createPicturePool = () =>
+  createZkPool<typeof pictureWorker>({
+    workerFile: path.resolve("dist/picture-worker.mjs"),
+    maxThreads: 1,
+    maxQueued: 16,
+    busyDetail: "too many images are being rendered right now",
+  });
+
+/** Opens the database; what opens after it closes it again when it fails. */
+export async function buildApp(env: Env, options: AppOptions = {}): Promise<App> {
+  const opened = await openLog(env);
+  try {
+    return await buildOn(opened, env, options);
+  } catch (error) {
+    await opened.database.close();
+    return throwRefused(error, env.DATABASE_URL);
+  }
+}
+
+async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promise<App> {
+  const { writer, proofThreads } = options;
+  const { database, files, source, guard, firstOrigin } = opened;
+  const sharedClock = await openSharedClock(database, logger);
+  const clock = sharedClock.now;
+  const signers = await waitingFor("the signing keys", openSigners(database, source, firstOrigin));
+  await waitingFor("the log's history", requireOwnHistory(database.db, guard));
+  const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
+  const redis = await openRedis(env.REDIS_URL);
+  const limiter = createRateLimiter(database, redis, clock);
+  const logList = await openLogList(env.LOG_LIST, firstOrigin);
+  const world = await openWorldId(env, files, random);
+  const sequencer = createLogSequencer({ database, keys, guard, random, logger });
+  const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
+  const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
+  const { DATABASE_REPLICA_URL: replicaUrl } = env;
+  const replica = replicaUrl === undefined ? null : openReplica(replicaUrl, database, logger);
+  const context: Context = {
+    settings: env,
+    database,
+    clock,
+    random,
+    logger,
+    secrets: await openSecrets(env, files),
+    mailer: await openMailer(env, { database, clock, random, logger }),
+    domainProbe,
+    limiter,
+    unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
+    callers: createCallers(clock),
+    agents: createShortMemory(clock, agentLifetimeMs),
+    replica,
+    health: createHealthCheck(database, createReadiness({ database, keys, guard, logger })),
+    leaving: { hasBegun: false },
+    keys,
+    guard,
+    log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
+    wakeups: await waitingFor("the database's notifications", createWakeups(database)),
+    requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
+    idempotencyLeases: createIdempotencyLeases(database, logger),
+    pool: writer === undefined ? pool : workInWriter(pool, writer),
+    worldId: world.provider,
+    worldCalls: createFairQueue(worldCallShares),
+    notBefore: time.notBefore,
+    logList,
+    staticTiles: createStaticTiles({
+      url: env.LOG_TILES_URL,
+      clock,
+      logger,
+      findKey: (id) => keys.logVerifierKey(originOfLog(firstOrigin, id)),
+    }),
+    timeAuthorities: time.timeAuthorities,
+  };
+  sequencer.onCommit(time.onCommit);
+  await waitingFor("witnesses", time.start());
+  if (writer === undefined) await logMadeKeys(context);
+  const pictures = createPicturePool();
+  const stopBackground = writer === undefined ? startBackground(context) : async () => {};
+  const close = async () => {
+    await stopBackground();
+    await sequencer.drain();
+    await context.requestLog.close();
+    context.idempotencyLeases.close();
+    writer?.close();
+    await time.close();
+    await pool.close();
+    await pictures.close();
+    redis?.disconnect();
+    guard.close();
+    sharedClock.close();
+    await replica?.close();
+    await database.close();
+  };
+  const { peerSecret = Buffer.from(random(16)).toString("hex") } = options;
+  const desk = { context, env };
+  return {
+    context,
+    env,
+    peerSecret,
+    authenticate: (...asked) => authenticate(desk, ...asked),
+    recall: (...asked) => recall(desk, ...asked),
+    localWorldId: world.local,
+    pictures,
+    handedOver: new Map(),
+    leave: () => {
+      context.leaving.hasBegun = true;
+      context.wakeups.wakeAll();
+    },
+    close,
+  };
+}
+
+type Slots = { [appSlot]?: Promise<App> };
+
+/**
+ * The process's app; the first call builds it, with its options. One that could not be built is tried again by the next
+ * call.
+ */
+export function getApp(options?: AppOptions): Promise<App> {
+  const slots = globalThis as Slots;
+  if (slots[appSlot] === undefined) {
+    const building = buildApp(readEnv(), options);
+    building.catch(() => {
+      if (slots[appSlot] === building) delete slots[appSlot];
+    });
+    slots[appSlot] = building;
+  }
+  return slots[appSlot];
+}

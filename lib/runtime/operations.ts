@@ -1,0 +1,194 @@
+/** Binds the table of operations to the services, and finds the operation of a request. */
+
+import { agentsRuns } from "#lib/agents/routes";
+import type { Context } from "#lib/approvals/context";
+import { authorizationsRuns, revivers } from "#lib/approvals/routes";
+import { presentationsRuns } from "#lib/attestations/presentation-routes";
+import { receiptsRuns } from "#lib/attestations/receipt-routes";
+import { attestationsRuns } from "#lib/attestations/routes";
+import type { OperationSpec } from "#lib/contract/operation";
+import { type OperationId, operations } from "#lib/contract/operations";
+import { httpRequestId } from "#lib/core/encoding/ids";
+import { AppError } from "#lib/errors";
+import { finish } from "#lib/http/common-headers";
+import { type Answer, type Asked, toResponse } from "#lib/http/messages";
+import { answerProblem } from "#lib/http/problem";
+import { createHandler, type Handler, isForEveryone, type Params, type Runs } from "#lib/http/route";
+import { keysRuns } from "#lib/keys/routes";
+import { logRuns } from "#lib/log/routes";
+import { mailRuns } from "#lib/mail/routes";
+import { createMcpRuns } from "#lib/mcp/routes";
+import { webhooksRuns } from "#lib/webhooks/routes";
+import { getApp } from "./app";
+import { serviceRuns } from "./service-routes";
+
+const runs: Runs<typeof operations, Context> = {
+  ...attestationsRuns,
+  ...agentsRuns,
+  ...authorizationsRuns,
+  ...keysRuns,
+  ...logRuns,
+  ...mailRuns,
+  ...createMcpRuns(answerAsked),
+  ...presentationsRuns,
+  ...receiptsRuns,
+  ...serviceRuns,
+  ...webhooksRuns,
+};
+
+interface Route {
+  id: OperationId;
+  method: string;
+  path: string;
+  /** Whether the path has parameters. */
+  isPattern: boolean;
+  pattern: RegExp;
+  handler: Handler;
+  isPublic: boolean;
+  isDecision: boolean;
+}
+
+function toPattern(path: string): RegExp {
+  const source = path
+    .replaceAll(".", "\\.")
+    .replaceAll(/\{(\w+)\\\.\\\.\\\.\}/g, "(?<$1>.+)")
+    .replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)");
+  return new RegExp(`^${source}$`);
+}
+
+function bind<Id extends OperationId>(id: Id): Route {
+  const spec: (typeof operations)[Id] = operations[id];
+  const { isDecision = false }: OperationSpec = spec;
+  return {
+    id,
+    method: spec.method,
+    path: spec.path,
+    isPattern: spec.path.includes("{"),
+    pattern: toPattern(spec.path),
+    handler: createHandler(getApp, spec, runs[id], revivers[id]),
+    isPublic: isForEveryone(spec),
+    isDecision,
+  };
+}
+
+const routes = (Object.keys(operations) as OperationId[]).map((id) => bind(id));
+
+function decodeParams(groups: Record<string, string> | undefined): Params {
+  return Object.fromEntries(
+    Object.entries(groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),
+  );
+}
+
+/** The answer to what no operation takes, in the shape of theirs. */
+export async function refuse(error: AppError): Promise<Answer> {
+  const { context, env } = await getApp();
+  const requestId = httpRequestId(context.random(12));
+  const answer = answerProblem(error, env.baseUrl, requestId, context.logger);
+  return finish(answer, env, requestId, true);
+}
+
+/** What a browser asks before it sends a header of its own. Keys are for servers: no origin may send one. */
+async function answerOptions(matching: readonly Route[]): Promise<Answer> {
+  const { context, env } = await getApp();
+  const isPublic = matching.some(({ isPublic }) => isPublic);
+  const headers = {
+    allow: allowedMethods(matching),
+    ...(isPublic && { "access-control-allow-methods": "GET, HEAD", "access-control-max-age": "86400" }),
+  };
+  return finish({ status: 204, headers, text: null }, env, httpRequestId(context.random(12)), isPublic);
+}
+
+/** `OPTIONS *`: what any path of the API takes. */
+export function answerServerOptions(): Promise<Answer> {
+  return answerOptions(routes);
+}
+
+function allowedMethods(matching: readonly Route[]): string {
+  const methods = matching.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...new Set([...methods, "OPTIONS"])].join(", ");
+}
+
+/** A doubled slash reaches the same route. */
+export function normalizePath(pathname: string): string {
+  return pathname.replaceAll(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
+}
+
+async function answerRoute(route: Route, request: Asked, path: string): Promise<Answer | Response> {
+  let params: Params = {};
+  if (route.isPattern) {
+    try {
+      params = decodeParams(route.pattern.exec(path)?.groups);
+    } catch {
+      return refuse(new AppError("bad_request", "the path is malformed"));
+    }
+  }
+  const answer = await route.handler(request, params);
+  if (request.method !== "HEAD") return answer;
+  return answer instanceof Response
+    ? new Response(null, { status: answer.status, headers: answer.headers })
+    : { ...answer, text: null };
+}
+
+/** With what comes before the first parameter, by which most are told apart. */
+const patterns = routes
+  .filter(({ isPattern }) => isPattern)
+  .map((route) => ({ route, start: route.path.slice(0, route.path.indexOf("{")) }));
+const byPath = new Map(
+  routes
+    .filter(({ isPattern }) => !isPattern)
+    .map(({ path }) => [path, routes.filter(({ pattern }) => pattern.test(path))]),
+);
+
+const findMatching = (path: string): readonly Route[] =>
+  byPath.get(path) ??
+  patterns
+    .filter(({ start, route }) => path.startsWith(start) && route.pattern.test(path))
+    .map(({ route }) => route);
+
+/** An address in which a URL's parser would change nothing. */
+const plainUrl = /^https?:\/\/[^/]+((?:\/[\w~-]+)+)$/;
+
+const pathOf = ({ url }: Asked) => plainUrl.exec(url)?.[1] ?? normalizePath(new URL(url).pathname);
+
+/** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
+export async function answerAsked(request: Asked): Promise<Answer | Response> {
+  const path = pathOf(request);
+  const matching = findMatching(path);
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const route = matching.find((candidate) => candidate.method === method);
+  if (route) return answerRoute(route, request, path);
+  if (matching.length === 0) return refuse(new AppError("not_found", "nothing exists at this path"));
+  if (request.method === "OPTIONS") return answerOptions(matching);
+  const allow = allowedMethods(matching);
+  return refuse(new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }));
+}
+
+/** The same for a host that speaks in Request and Response. */
+export const dispatch = async (request: Request): Promise<Response> => toResponse(await answerAsked(request));
+
+/** The handler of one operation, for a host that has found the route by itself. */
+export function handlerOf(id: OperationId): (request: Request) => Promise<Response> {
+  const route = routes.find((candidate) => candidate.id === id);
+  if (!route) throw new Error(`no operation ${id}`);
+  return async (request) => toResponse(await answerRoute(route, request, pathOf(request)));
+}
+
+const firstSegment = (path: string) => path.slice(0, path.indexOf("/", 1) + 1);
+
+/** `/v1/` and `/log/`: below the first segment of several public operations nothing is a page. */
+const ownSegments = new Set(
+  Object.values(operations)
+    .filter((spec: OperationSpec) => spec.internal !== true)
+    .map(({ path }) => firstSegment(path))
+    .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
+);
+
+/** Whether the operation decides about an approval request. */
+export function isDecision(method: string | undefined, path: string): boolean {
+  return findMatching(path).some((route) => route.isDecision && route.method === method);
+}
+
+/** Whether the table answers this path, be it with 404; everything else is a page's. */
+export function isOperationPath(path: string): boolean {
+  return ownSegments.has(firstSegment(`${path}/`)) || findMatching(path).length > 0;
+}

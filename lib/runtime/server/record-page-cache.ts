@@ -1,0 +1,130 @@
+/**
+ * The public pages of attestations and agents. Every visit reads and verifies the stored bytes. Rendering costs
+ * twenty times as much, so the page that it led to is kept for a minute, and answered again while every byte of what it
+ * is made from is the same: after an erasure, a revoked key or a changed row the very next visit gets another page.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createRecent } from "#lib/workers/recent";
+import { answerKept, collectPage, type KeptPage, makeImpersonal, themeOf } from "./cached-page";
+
+/** Names what is handed over to the page that Next renders; nobody outside can guess it. */
+export const HANDED_OVER_HEADER = "x-countersign-handed-over";
+
+export interface KeptRecords {
+  /** Answers; false: Next has to make the page, from what is handed over, and what it answers is kept. */
+  serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean>;
+}
+
+/** What was loaded for a request that Next answers. */
+export interface HandedOver {
+  loading: Promise<unknown>;
+  sinceMs: number;
+  /** As the same client. */
+  loadAgain(): Promise<unknown>;
+  /** The page is made from it. */
+  isTaken: boolean;
+}
+
+/** A page may wait for its turn, and what it shows may be erased meanwhile: what is older is loaded again. */
+const freshMs = 1_000;
+
+/** For the page: what it is made from; null if no server has handed anything over. */
+export function takeHandedOver<Value>(
+  { handedOver }: { handedOver: ReadonlyMap<string, HandedOver> },
+  headers: Pick<Headers, "get">,
+  nowMs: number = performance.now(),
+): Promise<Value> | null {
+  const found = handedOver.get(headers.get(HANDED_OVER_HEADER) ?? "");
+  if (found === undefined) return null;
+  found.isTaken = nowMs - found.sinceMs <= freshMs;
+  return (found.isTaken ? found.loading : found.loadAgain()) as Promise<Value>;
+}
+
+interface View {
+  /** Of the path; its group names the record. */
+  pattern: RegExp;
+  /** What the page is made from. */
+  load(name: string, incoming: IncomingMessage): Promise<unknown>;
+}
+
+export interface KeptRecordsOptions {
+  /** That of PUBLIC_BASE_URL. */
+  host: string;
+  views: readonly View[];
+  handedOver: Map<string, HandedOver>;
+  /** As performance.now(). */
+  nowMs(): number;
+}
+
+interface Kept {
+  digest: string;
+  page: KeptPage;
+  madeMs: number;
+}
+
+/** Some 30 MB. */
+const maxKept = 200;
+/** What is erased stays in memory no longer than this. */
+const maxAgeMs = 60_000;
+
+/** Loads what the page is made from; null for what Next answers with something else than the page. */
+function findLoad(views: readonly View[], incoming: IncomingMessage): (() => Promise<unknown>) | null {
+  const { method, url = "/", headers } = incoming;
+  if ((method !== "GET" && method !== "HEAD") || headers["rsc"] !== undefined) return null;
+  for (const { pattern, load } of views) {
+    const name = pattern.exec(url)?.[1];
+    if (name !== undefined) return () => load(name, incoming);
+  }
+  return null;
+}
+
+const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
+
+export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecordsOptions): KeptRecords {
+  const pages = createRecent<Kept>(maxKept);
+
+  function keepFor(key: string, kept: Kept): void {
+    pages.set(key, kept);
+    const { digest, madeMs } = kept;
+    // It holds no page: on a busy log one takes the place of another all the time.
+    const forget = () => {
+      const now = pages.get(key);
+      if (now?.digest === digest && now.madeMs === madeMs) pages.forget(key);
+    };
+    setTimeout(forget, maxAgeMs).unref();
+  }
+
+  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, made: HandedOver): void {
+    const name = randomBytes(16).toString("hex");
+    handedOver.set(name, made);
+    outgoing.once("close", () => handedOver.delete(name));
+    incoming.headers[HANDED_OVER_HEADER] = name;
+  }
+
+  return {
+    async serve(incoming, outgoing) {
+      delete incoming.headers[HANDED_OVER_HEADER];
+      const load = findLoad(views, incoming);
+      if (load === null) return false;
+      const loading = load();
+      const key = `${incoming.url} ${themeOf(incoming.headers.cookie)}`;
+      const digest = await loading.then(digestOf, () => null);
+      const known = pages.get(key);
+      if (known !== undefined && known.digest === digest && nowMs() - known.madeMs < maxAgeMs) {
+        answerKept(known.page, incoming, outgoing);
+        return true;
+      }
+      pages.forget(key);
+      // From when it was there: nobody waits twice for what takes long, or fails.
+      const made = { loading, sinceMs: nowMs(), loadAgain: load, isTaken: false };
+      handOver(incoming, outgoing, made);
+      if (digest === null) return false;
+      makeImpersonal(incoming, host, incoming.url ?? "/");
+      collectPage(outgoing, (page) => {
+        if (made.isTaken) keepFor(key, { digest, page, madeMs: made.sinceMs });
+      });
+      return false;
+    },
+  };
+}

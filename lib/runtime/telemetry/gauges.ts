@@ -1,0 +1,119 @@
+/** What is not counted as it happens but looked up when somebody asks. */
+import type { Context } from "#lib/approvals/context";
+import { countLostText } from "#lib/log/records/unrecorded";
+
+export interface Reading {
+  name: string;
+  labels: Record<string, string>;
+  value: number;
+}
+
+export interface Gauges {
+  known: readonly { name: string; help: string; labels: readonly string[] }[];
+  read(): Promise<Reading[]>;
+}
+
+/** Of this process. */
+const ofProcess = [
+  { name: "jobs_running", help: "Costly proofs that run now.", labels: [] },
+  { name: "jobs_waiting", help: "Costly proofs that wait for a thread.", labels: [] },
+] as const;
+
+/** Of the database, which all processes share: one of them reads it. */
+const ofDatabase = [
+  { name: "database_up", help: "1 if the database answered in time, else 0.", labels: [] },
+  { name: "database_seconds", help: "How long the database took to answer this.", labels: [] },
+  { name: "database_connections", help: "Open connections of this service, by state.", labels: ["state"] },
+  { name: "database_connections_allowed", help: "PostgreSQL's max_connections.", labels: [] },
+  { name: "log_size", help: "Entries in the log.", labels: [] },
+  { name: "checkpoint_age_seconds", help: "Since the log's newest checkpoint.", labels: [] },
+  { name: "unrecorded_leaves", help: "Leaves that should be in a record and are in none.", labels: [] },
+  { name: "witness_lag_entries", help: "Entries that a witness hasn't cosigned.", labels: ["witness"] },
+  { name: "cosignature_age_seconds", help: "Since a witness last cosigned.", labels: ["witness"] },
+  { name: "outbox_waiting", help: "Webhooks and mails to send.", labels: ["outbox"] },
+  { name: "outbox_oldest_seconds", help: "Age of the oldest of them; 0 if none waits.", labels: ["outbox"] },
+] as const;
+
+const readAll = `
+  WITH head AS (SELECT id, size FROM logs ORDER BY id DESC LIMIT 1),
+  webhooks AS (
+    SELECT count(*) AS waiting, min(d.created_at) AS oldest FROM webhook_deliveries d
+    JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.disabled_at IS NULL WHERE d.status = 'pending'
+  ), mails AS (SELECT count(*) AS waiting, min(created_at) AS oldest FROM notices WHERE status = 'pending')
+  SELECT 'log_size' AS name, NULL AS label, size::float8 AS value FROM head
+  UNION ALL SELECT 'checkpoint_age_seconds', NULL, extract(epoch FROM clock_timestamp() - c.created_at)::float8
+    FROM head JOIN log_checkpoints c ON c.log_id = head.id AND c.size = head.size
+  UNION ALL SELECT 'unrecorded_leaves', NULL, lost::float8 FROM (${countLostText}) AS counted
+  UNION ALL SELECT 'witness_lag_entries', w.name, (head.size - coalesce(s.size, 0))::float8
+    FROM head CROSS JOIN unnest($1::text[]) AS w(name) LEFT JOIN LATERAL (
+      SELECT size FROM log_cosignatures WHERE log_id = head.id AND witness = w.name ORDER BY size DESC LIMIT 1
+    ) AS s ON true
+  UNION ALL SELECT 'cosignature_age_seconds', w.name,
+      extract(epoch FROM clock_timestamp() - coalesce(s.renewed_at, s.created_at))::float8
+    FROM head CROSS JOIN unnest($1::text[]) AS w(name) JOIN LATERAL (
+      SELECT created_at, renewed_at FROM log_cosignatures
+      WHERE log_id = head.id AND witness = w.name ORDER BY size DESC LIMIT 1
+    ) AS s ON true
+  UNION ALL SELECT 'outbox_waiting', 'webhooks', waiting::float8 FROM webhooks
+  UNION ALL SELECT 'outbox_waiting', 'mails', waiting::float8 FROM mails
+  UNION ALL SELECT 'outbox_oldest_seconds', 'webhooks',
+    coalesce(extract(epoch FROM clock_timestamp() - oldest), 0)::float8 FROM webhooks
+  UNION ALL SELECT 'outbox_oldest_seconds', 'mails',
+    coalesce(extract(epoch FROM clock_timestamp() - oldest), 0)::float8 FROM mails`;
+
+/** Only of a server; behind a pooler it counts the pooler's connections. */
+const readConnections = `
+  SELECT 'database_connections' AS name, coalesce(state, 'unknown') AS label, count(*)::float8 AS value
+    FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user GROUP BY state
+  UNION ALL SELECT 'database_connections_allowed', NULL, current_setting('max_connections')::float8`;
+
+const patienceMs = 3_000;
+
+interface Row {
+  name: string;
+  label: string | null;
+  value: number;
+}
+
+async function readDatabase({ database, settings }: Context): Promise<Reading[]> {
+  const witnesses = settings.WITNESSES?.witnesses.map(({ key }) => key.name) ?? [];
+  const labelOf = new Map<string, string | undefined>(
+    ofDatabase.map(({ name, labels }) => [name, labels[0]]),
+  );
+  const rows = (await database.query(readAll, [witnesses])).rows as unknown as Row[];
+  const ofServer =
+    database.kind === "postgres"
+      ? ((await database.query(readConnections, [])).rows as unknown as Row[])
+      : [];
+  return [...rows, ...ofServer].map(({ name, label, value }) => {
+    const labelName = labelOf.get(name);
+    return { name, labels: labelName && label !== null ? { [labelName]: label } : {}, value };
+  });
+}
+
+/** Null if it failed, or takes too long: a scrape must not wait for a database that is gone. */
+function inTime<T>(work: Promise<T>): Promise<T | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(null), patienceMs);
+    work.then(resolve, () => resolve(null)).finally(() => clearTimeout(timer));
+  });
+}
+
+const plain = (name: string, value: number): Reading => ({ name, labels: {}, value });
+
+/** `readsDatabase`: in one process of a server. */
+export function createGauges(context: Context, readsDatabase: boolean): Gauges {
+  return {
+    known: readsDatabase ? [...ofProcess, ...ofDatabase] : ofProcess,
+    read: async () => {
+      const { running, waiting } = context.pool.load();
+      const jobs = [plain("jobs_running", running), plain("jobs_waiting", waiting)];
+      if (!readsDatabase) return jobs;
+      const startMs = performance.now();
+      const readings = await inTime(readDatabase(context));
+      if (readings === null) return [...jobs, plain("database_up", 0)];
+      const seconds = (performance.now() - startMs) / 1000;
+      return [...jobs, ...readings, plain("database_up", 1), plain("database_seconds", seconds)];
+    },
+  };
+}
