@@ -4,10 +4,11 @@ import { authorizationState } from "#lib/contract/authorize";
 import { deleteExpired } from "#lib/runtime/housekeeping";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, expireRequest } from "#support/authorizations";
-import { databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { markUnattested } from "./unattested";
 
-describe.each(databaseKinds)("claims (%s)", (kind) => {
+describe("claims", () => {
+  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {

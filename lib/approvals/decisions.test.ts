@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { guidanceTexts } from "#lib/contract/authorize";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest, fromPage } from "#support/authorizations";
-import { databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { readApprovalView } from "./view";
 
-describe.each(databaseKinds)("decisions (%s)", (kind) => {
+describe("decisions", () => {
+  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let other: string;

@@ -5,7 +5,7 @@ import type { MemberPrincipal } from "#lib/http/principal";
 import { verifyForPage } from "#lib/pages/public-verification";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
-import { databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { readExample } from "./example";
 import { exportOwnAttestations } from "./export";
@@ -59,7 +59,8 @@ const tamperings: [string, string, string[]][] = [
   ["a zero-knowledge proof out of nowhere", "UPDATE attestations SET zk_proof = '{'", ["zk_proof"]],
 ];
 
-describe.each(databaseKinds)("tampered rows (%s)", (kind) => {
+describe("tampered rows", () => {
+  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let organizationId: string;

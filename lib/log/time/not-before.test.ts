@@ -12,13 +12,13 @@ import { createWitnesses } from "#lib/log/witness/witnesses";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
 import { startTestBeacon, type TestBeacon } from "#support/beacon";
-import { anyKind, type DatabaseKind, databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { startTestWitness, type TestWitness } from "#support/witness";
 import { createNotBefore, type NotBeforeSource } from "./not-before";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const logSeed = Buffer.alloc(32, 19).toString("base64");
-const kind = databaseKinds.at(-1) as DatabaseKind;
+const kind = anyKind;
 
 const boundIn = (body: { payload: string }): NotBefore | undefined =>
   JSON.parse(body.payload).predicate.not_before;
