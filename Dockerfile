@@ -10,12 +10,12 @@ RUN npm run build
 FROM node:22-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY .ci .ci
 # Next's optional image library is never loaded (next.config.ts), and its licence is another one than ours.
 RUN npm ci --omit=dev --include=optional --ignore-scripts \
-  && rm -rf node_modules/sharp node_modules/@img \
-  && node -e "import('./.ci/patch-postgres.mjs').then((m) => m.patchPostgres())" \
-  && node -e "import('./.ci/patch-bbs-signatures.mjs').then((m) => m.patchBbs())"
+  && rm -rf node_modules/sharp node_modules/@img
+# Patched (.ci/patches).
+COPY --from=build /app/node_modules/postgres node_modules/postgres
+COPY --from=build /app/node_modules/@digitalbazaar/bbs-signatures node_modules/@digitalbazaar/bbs-signatures
 
 FROM node:22-bookworm-slim
 WORKDIR /app

@@ -10,8 +10,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createBuildHash, isBuilt, stampBuild, unstampBuild } from "./build-stamp.mjs";
 import { withLock } from "./lock.mjs";
-import { isBbsPatched, patchBbs } from "./patch-bbs-signatures.mjs";
-import { isPostgresPatched, patchPostgres } from "./patch-postgres.mjs";
+import { applyPatches, canPatch, isPatched } from "./patches.mjs";
 import { root, runStep } from "./step.mjs";
 
 const oldestNode = [20, 15];
@@ -55,9 +54,14 @@ function install() {
   ]);
 }
 
-function patchPackages() {
-  patchPostgres();
-  patchBbs();
+function patch() {
+  try {
+    applyPatches();
+  } catch {
+    // A package has an earlier form of its patch, which only an install takes back.
+    install();
+    applyPatches();
+  }
 }
 
 function build(hash) {
@@ -73,19 +77,12 @@ function prepare(mode, force) {
   const hash = createBuildHash();
   const mustBuild = force || !isBuilt(hash);
   if (!isInstalled(mustBuild || mode === "test")) install();
-  try {
-    patchPackages();
-  } catch {
-    // An earlier version of this repository has patched them in its way.
-    install();
-    patchPackages();
-  }
+  if (canPatch()) patch();
   if (mustBuild) build(hash);
 }
 
 function isReady(mode) {
-  const isPatched = isPostgresPatched() && isBbsPatched();
-  return isBuilt(createBuildHash()) && isInstalled(mode === "test") && isPatched;
+  return isBuilt(createBuildHash()) && isInstalled(mode === "test") && (isPatched() || !canPatch());
 }
 
 checkNode();

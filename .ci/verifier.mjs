@@ -10,7 +10,7 @@ import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { patchBbs } from "./patch-bbs-signatures.mjs";
+import { applyPatches } from "./patches.mjs";
 import { root } from "./step.mjs";
 
 /** For programs that people download: one file, readable, with its packages. */
@@ -47,7 +47,7 @@ export const verifierHashFile = "docs/verify.mjs.sha256";
 export const encodeVerifierHash = (sha256Hex) => `${sha256Hex}  verify.mjs\n`;
 
 async function main(isCheck) {
-  patchBbs();
+  applyPatches();
   const file = path.join(root, verifierHashFile);
   const line = encodeVerifierHash((await hashVerifier()).sha256Hex);
   if (!isCheck) writeFileSync(file, line);

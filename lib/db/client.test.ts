@@ -64,7 +64,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
     });
     await expect(dies).rejects.toSatisfy(isUnreachable);
     await new Promise((resolve) => setTimeout(resolve, 100));
-    // Unpatched (.ci/patch-postgres.mjs), the driver throws beside this promise, and takes the process with it.
+    // Unpatched (.ci/patches), the driver throws beside this promise, and takes the process with it.
     expect(await next).toBe(true);
     await expect
       .poll(() =>

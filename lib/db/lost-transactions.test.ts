@@ -1,6 +1,6 @@
 /**
  * A transaction whose connection is gone asks nothing any more, however long its work goes on: what the driver's next
- * session answers belongs to others (.ci/patch-postgres.mjs).
+ * session answers belongs to others (.ci/patches).
  */
 import { type AddressInfo, createServer } from "node:net";
 import postgres from "postgres";

@@ -77,7 +77,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     await made.drop();
   });
 
-  it("asks for bytes as they are once it knows its columns (.ci/patch-postgres.mjs)", async () => {
+  it("asks for bytes as they are once it knows its columns (.ci/patches)", async () => {
     const made = await createTestDatabase();
     const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
     const read = database.statement<Record<string, unknown>>(

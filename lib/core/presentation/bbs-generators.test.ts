@@ -1,4 +1,4 @@
-/** The BBS package keeps its generators (.ci/patch-bbs-signatures.mjs), and they stay the draft's. */
+/** The BBS package keeps its generators (.ci/patches), and they stay the draft's. */
 import path from "node:path";
 import { deriveProof, generateKeyPair, sign, verifyProof } from "@digitalbazaar/bbs-signatures";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
