@@ -55,7 +55,7 @@ const exceptions = [
   ].map((license) => ({ name: /^@img\/sharp-/, says: license, license, reason: lgplReason })),
 ];
 
-export const nameOf = (place) => place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);
+const nameOf = (place) => place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);
 
 /** Of an SPDX expression without nesting, as npm's packages have them: every AND must hold, and one of each OR. */
 function isAllowed(expression) {

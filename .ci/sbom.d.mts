@@ -11,4 +11,4 @@ interface Bom {
   components: Component[];
   dependencies: { ref: string; dependsOn: string[] }[];
 }
-export function encodeSbom(packages: object): Bom;
+export function makeSbom(): Bom;

@@ -1,89 +1,55 @@
 /**
- * `npm run --silent sbom`: prints the bill of materials of what may run in production, as CycloneDX 1.5, from
- * package-lock.json. The same lockfile gives the same bytes. (npm's own `npm sbom --omit dev` leaves out packages that
- * development packages use too, React and zod among them.)
+ * `npm run --silent sbom`: prints the bill of materials of what may run in production, as CycloneDX. It is npm's own, made
+ * of a manifest and lockfile without development packages, because `npm sbom --omit dev` leaves out what development
+ * packages use too (React and zod among them). The same lockfile gives the same bytes.
  */
-import { realpathSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { listLicenses, nameOf, readLockedPackages } from "./licenses.mjs";
+import { listLicenses } from "./licenses.mjs";
+import { root } from "./step.mjs";
 
-/** As the package URL specification spells npm's names. */
-const purlOf = (name, version) => `pkg:npm/${name.replace(/^@/, "%40")}@${encodeURIComponent(version)}`;
+const read = (file) => JSON.parse(readFileSync(path.join(root, file), "utf8"));
 
-const spdxNames = /^[\w.-]+$/;
-const licenseOf = (license) =>
-  spdxNames.test(license) ? { license: { id: license } } : { expression: license };
-
-function hashesOf(integrity) {
-  const [, base64] = /^sha512-(.+)$/.exec(integrity ?? "") ?? [];
-  const content = Buffer.from(base64 ?? "", "base64").toString("hex");
-  return base64 === undefined ? [] : [{ alg: "SHA-512", content }];
+function writeProduction(folder) {
+  const { devDependencies: _, ...manifest } = read("package.json");
+  const lock = read("package-lock.json");
+  for (const [place, { dev }] of Object.entries(lock.packages)) if (dev) delete lock.packages[place];
+  delete lock.packages[""].devDependencies;
+  writeFileSync(path.join(folder, "package.json"), JSON.stringify(manifest));
+  writeFileSync(path.join(folder, "package-lock.json"), JSON.stringify(lock));
+  return lock.packages;
 }
 
-function describe({ name, version, license, integrity }) {
-  const purl = purlOf(name, version);
-  const named = spdxNames.test(license) || license.includes(" ") ? [licenseOf(license)] : [];
-  return {
-    type: "library",
-    "bom-ref": purl,
-    name,
-    version,
-    licenses: named,
-    purl,
-    hashes: hashesOf(integrity),
-  };
-}
-
-/** Where the package at `from` finds `name`, searched as node does; undefined if it is not installed. */
-function find(packages, from, name) {
-  const place = `${from ? `${from}/` : ""}node_modules/${name}`;
-  if (packages[place]) return place;
-  if (from === "") return undefined;
-  return find(packages, from.slice(0, Math.max(0, from.lastIndexOf("/node_modules/"))), name);
-}
-
-function dependenciesOf(packages, place) {
-  const { dependencies, optionalDependencies, peerDependencies } = packages[place];
-  const names = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
-  const found = names.map((name) => find(packages, place, name)).filter((one) => one && !packages[one].dev);
-  return [...new Set(found.map((one) => purlOf(nameOf(one), packages[one].version)))].sort();
-}
-
-/** `packages`: those of a lockfile. */
-export function encodeSbom(packages) {
-  const { name, version, license } = packages[""];
-  const self = purlOf(name, version);
-  const places = Object.keys(packages).filter((place) => place !== "" && !packages[place].dev);
-  const integrity = new Map(
-    places.map((place) => [`${nameOf(place)}@${packages[place].version}`, packages[place].integrity]),
+/** npm says nothing where a package's metadata names no SPDX licence. */
+function addLicenses(components, packages) {
+  const known = new Map(
+    listLicenses(packages).map(({ name, version, license }) => [`${name}@${version}`, license]),
   );
-  const components = listLicenses(packages).map((row) =>
-    describe({ ...row, integrity: integrity.get(`${row.name}@${row.version}`) }),
-  );
-  const graph = new Map([[self, new Set(dependenciesOf(packages, ""))]]);
-  for (const place of places) {
-    const ref = purlOf(nameOf(place), packages[place].version);
-    graph.set(ref, new Set([...(graph.get(ref) ?? []), ...dependenciesOf(packages, place)]));
+  for (const component of components)
+    component.licenses ??= [{ license: { id: known.get(component["bom-ref"]) } }];
+}
+
+export function makeSbom() {
+  const scratch = mkdtempSync(path.join(tmpdir(), "countersign-sbom-"));
+  try {
+    // npm names what it describes after its folder.
+    const folder = path.join(scratch, "countersign");
+    mkdirSync(folder);
+    const packages = writeProduction(folder);
+    const args = ["sbom", "--package-lock-only", "--sbom-format=cyclonedx", "--sbom-type=application"];
+    const bom = JSON.parse(execFileSync("npm", args, { cwd: folder, encoding: "utf8", stdio: "pipe" }));
+    addLicenses(bom.components, packages);
+    delete bom.serialNumber;
+    delete bom.metadata.timestamp;
+    return bom;
+  } finally {
+    rmSync(scratch, { recursive: true });
   }
-  return {
-    bomFormat: "CycloneDX",
-    specVersion: "1.5",
-    version: 1,
-    metadata: {
-      component: {
-        type: "application",
-        "bom-ref": self,
-        name,
-        version,
-        licenses: [licenseOf(license)],
-        purl: self,
-      },
-    },
-    components,
-    dependencies: [...graph].map(([ref, uses]) => ({ ref, dependsOn: [...uses] })),
-  };
 }
 
 const [, program = ""] = process.argv;
 if (program !== "" && realpathSync(program) === fileURLToPath(import.meta.url))
-  process.stdout.write(`${JSON.stringify(encodeSbom(readLockedPackages()), null, 2)}\n`);
+  process.stdout.write(`${JSON.stringify(makeSbom(), null, 2)}\n`);

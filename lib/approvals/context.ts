@@ -3,13 +3,13 @@ import type { AccountsContext } from "#lib/accounts/context";
 import type { FoundAgent } from "#lib/agents/agents";
 import type { Callers } from "#lib/keys/callers";
 import type { UnknownKeys } from "#lib/keys/unknown-keys";
-import type { ShortMemory } from "#lib/workers/short-memory";
+import type { TimedCache } from "#lib/workers/timed-cache";
 import type { WorldIdProvider } from "./world-id/provider";
 
 export interface Context extends AccountsContext {
   unknownKeys: UnknownKeys;
   callers: Callers;
   /** Registered agents by slug key. */
-  agents: ShortMemory<FoundAgent>;
+  agents: TimedCache<FoundAgent>;
   worldId: WorldIdProvider;
 }

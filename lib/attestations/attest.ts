@@ -102,7 +102,7 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
 
 export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
   const placed = await submitSigned(context, attestationKind, async (attempt) => {
-    if (attempt > 1) context.agents.forget(slugKey(input.body.agent_slug));
+    if (attempt > 1) context.agents.delete(slugKey(input.body.agent_slug));
     const caller = attempt === 1 ? input.caller : await readPrincipalAgain(context, input.caller);
     return makeItem(context, { ...input, caller });
   });

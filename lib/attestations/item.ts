@@ -85,7 +85,7 @@ export async function toItem(context: Context, facts: AttestationFacts): Promise
     seal: (place: Place | null) => sealStatement(signer, buildActionStatement(predicateAt(facts, place))),
     forget: () => {
       context.callers.forget(facts.caller.keyId);
-      context.agents.forget(slugKey(slugOf(facts)));
+      context.agents.delete(slugKey(slugOf(facts)));
     },
   });
   if (zkKeyPair !== null) item.preparation = prepareProof(item, zkKeyPair);

@@ -3,10 +3,10 @@
  * Which certificates are pinned is a setting, so it is the same for as long as this process lives.
  */
 import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { type TimeStampVerdict, verifyTimeStamp } from "#lib/core/time/time-stamp";
-import { createRecent } from "#lib/workers/recent";
 
-const held = createRecent<TimeStampVerdict>(1_000);
+const held = new LRUCache<string, TimeStampVerdict>({ max: 1_000 });
 
 export const rememberTimeStamps: typeof verifyTimeStamp = async (response, message, pinned) => {
   const digest = createHash("sha256")

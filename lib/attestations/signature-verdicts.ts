@@ -7,6 +7,7 @@
  * again: other bytes have another digest and are checked. One that did not hold is not remembered.
  */
 import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { concatBytes, hexEncode } from "#lib/core/encoding/bytes";
 import {
   PUBLIC_KEY_BYTES,
@@ -16,11 +17,10 @@ import {
   vetPublicKey,
 } from "#lib/core/keys/ed25519";
 import { verifySignature } from "#lib/signing/libsodium";
-import { createRecent } from "#lib/workers/recent";
 
 /** Keys of agents come and go: a megabyte when full. */
 const maxKeys = 10_000;
-const fitKeys = createRecent<true>(maxKeys);
+const fitKeys = new LRUCache<string, true>({ max: maxKeys });
 
 function isFit(publicKey: Uint8Array): boolean {
   const name = hexEncode(publicKey);
@@ -32,7 +32,7 @@ function isFit(publicKey: Uint8Array): boolean {
 
 /** Some 20 MB when full; an attestation has two or three. */
 const maxRemembered = 200_000;
-const held = createRecent<true>(maxRemembered);
+const held = new LRUCache<string, true>({ max: maxRemembered });
 
 /** Key and signature have fixed lengths, so no two triples make the same bytes. */
 const digestOf = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) =>

@@ -3,8 +3,8 @@
  * trusted proxy wrote, counted from the right; what is left of it is the client's own invention.
  */
 import ipaddr from "ipaddr.js";
+import { LRUCache } from "lru-cache";
 import type { Env } from "#lib/env";
-import { createRecent } from "#lib/workers/recent";
 import type { Asked } from "./messages";
 
 /** Which proxies are believed. */
@@ -26,7 +26,7 @@ export function peerFromHeader(value: string | null, secret: string): string | u
 
 /** The longest spelling of an IPv6 address; what is longer names a zone, or is none. */
 const longestAddress = 45;
-const buckets = createRecent<string>(10_000);
+const buckets = new LRUCache<string, string>({ max: 10_000 });
 
 /** IPv4 as it is (also when mapped into IPv6), IPv6 by its /64. */
 export function addressBucket(address: string): string {

@@ -4,7 +4,7 @@
  */
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import type { KeyPrincipal, KnownKey } from "#lib/http/principal";
-import { createShortMemory } from "#lib/workers/short-memory";
+import { createTimedCache } from "#lib/workers/timed-cache";
 
 export interface Callers {
   recall(text: string): KeyPrincipal | null;
@@ -25,20 +25,20 @@ const deadLifetimeMs = 120_000;
 const nameOf = (text: string) => hexEncode(sha256(utf8Encode(text)));
 
 export function createCallers(clock: () => Date): Callers {
-  const principals = createShortMemory<KeyPrincipal>(clock, lifetimeMs);
-  const dead = createShortMemory<KnownKey>(clock, deadLifetimeMs);
-  const changed = createShortMemory<true>(clock, lifetimeMs);
+  const principals = createTimedCache<KeyPrincipal>(clock, lifetimeMs);
+  const dead = createTimedCache<KnownKey>(clock, deadLifetimeMs);
+  const changed = createTimedCache<true>(clock, lifetimeMs);
   return {
     recall: (text) => {
       const principal = principals.get(nameOf(text));
-      return principal !== null && changed.get(principal.keyId) === null ? principal : null;
+      return principal !== undefined && !changed.has(principal.keyId) ? principal : null;
     },
     remember: (text, principal) => {
-      changed.forget(principal.keyId);
+      changed.delete(principal.keyId);
       principals.set(nameOf(text), principal);
     },
-    forget: (keyId) => changed.set(keyId, true),
-    recallDead: (text) => dead.get(nameOf(text)),
-    rememberDead: (text, key) => dead.set(nameOf(text), key),
+    forget: (keyId) => void changed.set(keyId, true),
+    recallDead: (text) => dead.get(nameOf(text)) ?? null,
+    rememberDead: (text, key) => void dead.set(nameOf(text), key),
   };
 }

@@ -11,9 +11,10 @@
  * a flood from a thousand addresses would leave the database no connection for the keys that are known. What remains: a
  * key that this process has never found waits while strangers use up its address's count.
  */
+
+import { LRUCache } from "lru-cache";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/http/rate-limit";
-import { createRecent } from "#lib/workers/recent";
 
 /** Look-ups of keys that were never found, at a time. */
 const gateWidth = 4;
@@ -47,8 +48,8 @@ function createGate(): () => Promise<() => void> {
 
 export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clock: () => Date): UnknownKeys {
   /** By hash: this is no second place that holds keys. */
-  const found = createRecent<true>(maxRemembered);
-  const missedMs = createRecent<number>(maxRemembered);
+  const found = new LRUCache<string, true>({ max: maxRemembered });
+  const missedMs = new LRUCache<string, number>({ max: maxRemembered });
   const enter = createGate();
 
   const wasJustMissed = (name: string) =>
@@ -60,7 +61,7 @@ export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clo
       found.set(name, true);
       return { found: answer, refusal: null };
     }
-    found.forget(name);
+    found.delete(name);
     missedMs.set(name, clock().getTime());
     const state = await limiter.consume(policy, client);
     return { found: null, refusal: state.allowed ? null : state };

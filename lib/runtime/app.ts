@@ -34,7 +34,7 @@ import { openSigners, reloadSigners } from "#lib/signing/first-keys";
 import { createSigningKeys } from "#lib/signing/signing-keys";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import type * as pictureWorker from "#lib/workers/picture-worker";
-import { createShortMemory } from "#lib/workers/short-memory";
+import { createTimedCache } from "#lib/workers/timed-cache";
 import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/workers/zk-worker-pool";
 import { startBackground } from "./background";
 import { type OpenedLog, openLog } from "./open-log";
@@ -141,7 +141,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     limiter,
     unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
     callers: createCallers(clock),
-    agents: createShortMemory(clock, agentLifetimeMs),
+    agents: createTimedCache(clock, agentLifetimeMs),
     replica,
     health: createHealthCheck(database, createReadiness({ database, keys, guard, logger })),
     leaving: { hasBegun: false },

@@ -1,14 +1,15 @@
 /** Identifiers. Time (milliseconds since 1970) and randomness come in as parameters. */
-import { v7 } from "uuid";
 import { base64UrlEncode, hexEncode } from "./bytes";
 
-/** RFC 9562 section 5.7; `random` has 16 bytes. */
+/** RFC 9562 section 5.7; `random` has 16 bytes, of which the last ten are used. */
 export function uuidV7(timeMs: number, random: Uint8Array): string {
-  return v7({
-    msecs: timeMs,
-    random,
-    seq: ((random[6] ?? 0) << 24) | ((random[7] ?? 0) << 16) | ((random[8] ?? 0) << 8) | (random[9] ?? 0),
-  });
+  const bytes = new Uint8Array(random);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, Math.floor(timeMs / 2 ** 16));
+  view.setUint16(4, timeMs % 2 ** 16);
+  view.setUint16(6, 0x7000 | (view.getUint16(6) & 0x0fff));
+  view.setUint16(8, 0x8000 | (view.getUint16(8) & 0x3fff));
+  return hexEncode(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 /** `areq_` and 22 base64url characters of 16 random bytes. */

@@ -4,13 +4,13 @@
  * digest, is read and hashed again, and shows in the proof.
  */
 
+import { LRUCache } from "lru-cache";
 import { concatBytes, hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { HASH_BYTES, nodeHash } from "#lib/core/tlog/merkle";
 import { inclusionRanges, type PerfectNodeReader, rangeHasher } from "#lib/core/tlog/subtree-ranges";
 import { TILE_WIDTH } from "#lib/core/tlog/tile-path";
 import { splitHashes } from "#lib/core/tlog/tiles";
 import type { Database } from "#lib/db/client";
-import { createRecent } from "#lib/workers/recent";
 
 /**
  * SQL of the tiles that prove leaf `index` in the tree of `size`: on each level the one above the leaf, and the one at
@@ -68,7 +68,7 @@ function growNodes(hashes: Uint8Array): TileNodes {
 
 /** The lowest tiles of a million leaves and those above, at 16 kB each: 67 MB if all of them are read. */
 const maxRemembered = 4_096;
-const remembered = createRecent<TileNodes>(maxRemembered);
+const remembered = new LRUCache<string, TileNodes>({ max: maxRemembered });
 
 const nameOf = (level: number, index: number) => `${level}/${index}`;
 

@@ -3,20 +3,20 @@
  * records, they change only when the log's head does; `advance_clients` (drizzle/0010_client_numbers.sql) checks them.
  */
 import { inArray, sql } from "drizzle-orm";
+import { LRUCache } from "lru-cache";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { type ClientNumber, isClientGap } from "#lib/core/statement/client-number";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database, Executor } from "#lib/db/client";
 import { agentClients } from "#lib/db/schema";
-import { createRecent, type Recent } from "#lib/workers/recent";
 import type { FunctionCall } from "./append";
 
 /** Hex of the instance's id → its last number. */
-export type ClientNumbers = Recent<number>;
+export type ClientNumbers = LRUCache<string, number>;
 
 /** Some 4 MB when full. */
 const maxRemembered = 20_000;
-export const createClientNumbers = (): ClientNumbers => createRecent(maxRemembered);
+export const createClientNumbers = (): ClientNumbers => new LRUCache({ max: maxRemembered });
 
 /** The name that the caller chose is content, which must not stay behind when that is erased. */
 const clientId = (agentId: string, { instance }: ClientNumber): string =>

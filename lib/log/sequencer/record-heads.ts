@@ -3,6 +3,7 @@
  * log's head does, so what was read at a head holds for as long as it is the head; `append_leaves` checks both.
  */
 import { inArray } from "drizzle-orm";
+import { LRUCache } from "lru-cache";
 import { SALT_BYTES } from "#lib/core/record/agent-heads";
 import {
   emptyRecord,
@@ -14,13 +15,12 @@ import {
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database, Executor } from "#lib/db/client";
 import { agentRecords } from "#lib/db/schema";
-import { createRecent, type Recent } from "#lib/workers/recent";
 
-export type RecordHeads = Recent<RecordHead>;
+export type RecordHeads = LRUCache<string, RecordHead>;
 
 /** Some 4 MB when full. */
 const maxRemembered = 20_000;
-export const createRecordHeads = (): RecordHeads => createRecent(maxRemembered);
+export const createRecordHeads = (): RecordHeads => new LRUCache({ max: maxRemembered });
 
 interface StoredRecordHead {
   agent_id: string;

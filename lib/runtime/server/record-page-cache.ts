@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createRecent } from "#lib/workers/recent";
+import { LRUCache } from "lru-cache";
 import { answerKept, collectPage, type KeptPage, makeImpersonal, themeOf } from "./cached-page";
 
 /** Names what is handed over to the page that Next renders; nobody outside can guess it. */
@@ -82,7 +82,7 @@ function findLoad(views: readonly View[], incoming: IncomingMessage): (() => Pro
 const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
 export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecordsOptions): KeptRecords {
-  const pages = createRecent<Kept>(maxKept);
+  const pages = new LRUCache<string, Kept>({ max: maxKept });
 
   function keepFor(key: string, kept: Kept): void {
     pages.set(key, kept);
@@ -90,7 +90,7 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
     // It holds no page: on a busy log one takes the place of another all the time.
     const forget = () => {
       const now = pages.get(key);
-      if (now?.digest === digest && now.madeMs === madeMs) pages.forget(key);
+      if (now?.digest === digest && now.madeMs === madeMs) pages.delete(key);
     };
     setTimeout(forget, maxAgeMs).unref();
   }
@@ -115,7 +115,7 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
         answerKept(known.page, incoming, outgoing);
         return true;
       }
-      pages.forget(key);
+      pages.delete(key);
       // From when it was there: nobody waits twice for what takes long, or fails.
       const made = { loading, sinceMs: nowMs(), loadAgain: load, isTaken: false };
       handOver(incoming, outgoing, made);

@@ -1,0 +1,13 @@
+/**
+ * What was read a moment ago, for work that is checked against the database before it counts. Bounded, and each entry
+ * ends by itself, so that nothing rests on it for long.
+ */
+import { LRUCache } from "lru-cache";
+
+export type TimedCache<Value extends object | true> = LRUCache<string, Value>;
+
+export const createTimedCache = <Value extends object | true>(
+  clock: () => Date,
+  lifetimeMs: number,
+): TimedCache<Value> =>
+  new LRUCache({ max: 10_000, ttl: lifetimeMs, ttlResolution: 0, perf: { now: () => clock().getTime() } });
