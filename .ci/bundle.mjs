@@ -1,12 +1,14 @@
 /**
  * Bundles what runs outside Next into dist/: the server, the workers for proofs and pictures, the command lines, and what
  * people download (verifier.mjs). What several of them use is in shared chunks; the World ID stand-in is a file of its own,
- * which the server imports only if World is not configured. The package for agents is client-package.mjs's business.
+ * which the server imports only if World is not configured. The packages for agents are the business of
+ * client-package.mjs and python-wheel.mjs.
  */
 import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { packClient } from "./client-package.mjs";
+import { packWheel } from "./python-wheel.mjs";
 import { root } from "./step.mjs";
 import { oneFile } from "./verifier.mjs";
 
@@ -87,3 +89,4 @@ await build({
   },
 });
 await packClient();
+packWheel();

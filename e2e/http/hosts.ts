@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { connect } from "node:net";
 import { beforeAll, describe, expect, it } from "vitest";
+import { PYTHON_WHEEL } from "#lib/core/statement/product";
 import { sendLines } from "./raw-request";
 import type { Door, ServerProcess } from "./server-process";
 
@@ -34,6 +35,7 @@ const paths: [string, string[]][] = [
   ["/verify.mjs", []],
   ["/countersign.mjs", []],
   ["/countersign.tgz", []],
+  [`/${PYTHON_WHEEL}`, []],
   ["/dev/mailbox", []],
   ["/dev/mailbox", [json]],
   ["/dev/mailbox/messages", [json]],

@@ -2,8 +2,9 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import type { PYTHON_WHEEL } from "#lib/core/statement/product";
 
-export type ProgramName = "verify.mjs" | "countersign.mjs" | "countersign.tgz";
+export type ProgramName = "verify.mjs" | "countersign.mjs" | "countersign.tgz" | typeof PYTHON_WHEEL;
 
 export interface ProgramFile {
   bytes: Uint8Array<ArrayBuffer>;

@@ -1,6 +1,7 @@
 /** Runs the operations of lib/contract/operations-receipts.ts. */
 import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
+import { PYTHON_WHEEL } from "#lib/core/statement/product";
 import { AppError } from "#lib/errors";
 import { readFor, readPublicly } from "#lib/http/read-publicly";
 import { type Runs, requirePrincipal } from "#lib/http/route";
@@ -70,4 +71,6 @@ export const receiptsRuns: Runs<typeof specs, Context> = {
   commandProgram: program("countersign.mjs", javaScript),
   commandChecksum: checksum("countersign.mjs"),
   clientPackage: program("countersign.tgz", "application/gzip"),
+  pythonWheel: program(PYTHON_WHEEL, "application/zip"),
+  pythonWheelChecksum: checksum(PYTHON_WHEEL),
 };

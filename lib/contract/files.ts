@@ -68,6 +68,7 @@ export const packageFile: FileSpec = {
   mediaType: "application/gzip",
   schema: text.meta({ format: "binary" }),
 };
+export const wheelFile: FileSpec = { mediaType: "application/zip", schema: text.meta({ format: "binary" }) };
 export const bytesFile: FileSpec = {
   mediaType: "application/octet-stream",
   schema: text.meta({ format: "binary" }),

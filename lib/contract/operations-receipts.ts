@@ -1,5 +1,15 @@
 /** Receipts as files, the caller's attestations, erasure, and the programs that people and agents run. */
-import { bundleFile, bytesFile, envelopeFile, packageFile, payloadFile, scriptFile, textFile } from "./files";
+import { PYTHON_WHEEL } from "#lib/core/statement/product";
+import {
+  bundleFile,
+  bytesFile,
+  envelopeFile,
+  packageFile,
+  payloadFile,
+  scriptFile,
+  textFile,
+  wheelFile,
+} from "./files";
 import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "./receipts";
 import { anchorsResponse } from "./time";
@@ -103,5 +113,15 @@ export const receiptsOperations = {
     "/countersign.tgz",
     "The client and the command line as an npm package without dependencies",
     packageFile,
+  ),
+  pythonWheel: programFile(
+    `/${PYTHON_WHEEL}`,
+    "The Python client, with its offline verifier, as a wheel for pip",
+    wheelFile,
+  ),
+  pythonWheelChecksum: programFile(
+    `/${PYTHON_WHEEL}.sha256`,
+    "SHA-256 of the Python client, for sha256sum -c",
+    textFile,
   ),
 } as const satisfies Record<string, OperationSpec>;

@@ -11,6 +11,7 @@ import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { scopeNames } from "#lib/contract/primitives";
 import { mergeHeads } from "#lib/core/record/agent-heads";
+import { PYTHON_WHEEL } from "#lib/core/statement/product";
 import { beginIdempotent } from "#lib/http/idempotency";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { readOpenHead } from "#lib/log/publish/reader";
@@ -128,6 +129,8 @@ const programs: OperationId[] = [
   "commandProgram",
   "commandChecksum",
   "clientPackage",
+  "pythonWheel",
+  "pythonWheelChecksum",
 ];
 
 describe("the OpenAPI document", () => {
@@ -172,7 +175,7 @@ describe("the OpenAPI document", () => {
     const cwd = vi.spyOn(process, "cwd").mockReturnValue(folder);
     for (const id of programs) expect([id, (await send(test, id, {})).status]).toEqual([id, 404]);
     await mkdir(path.join(folder, "dist"));
-    for (const name of ["verify.mjs", "countersign.mjs", "countersign.tgz"])
+    for (const name of ["verify.mjs", "countersign.mjs", "countersign.tgz", PYTHON_WHEEL])
       await writeFile(path.join(folder, "dist", name), "// a program\n");
     for (const id of programs) expect([id, (await send(test, id, {})).status]).toEqual([id, 200]);
     cwd.mockRestore();

@@ -70,6 +70,12 @@ describe("the tree of app/v1", () => {
   });
 });
 
+it("has a file for the Python client of this version, and for no other", () => {
+  const { pythonWheel, pythonWheelChecksum } = operations;
+  const folders = readdirSync("app").filter((name) => name.includes(".whl"));
+  expect(folders.map((name) => `/${name}`).sort()).toEqual([pythonWheel.path, pythonWheelChecksum.path]);
+});
+
 describe("paths of the table", () => {
   it.each([
     "/v1",
@@ -80,6 +86,8 @@ describe("paths of the table", () => {
     "/countersign.mjs",
     "/countersign.mjs.sha256",
     "/countersign.tgz",
+    operations.pythonWheel.path,
+    operations.pythonWheelChecksum.path,
     "/.well-known/jwks.json",
     "/.well-known/log-list.sig",
     "/approve/t/deny",

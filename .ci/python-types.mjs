@@ -1,0 +1,125 @@
+/**
+ * What clients/python has from here: a TypedDict for each named schema of the OpenAPI document, and the words of the
+ * verifier's reasons.
+ *
+ *   node .ci/python-types.mjs   writes both files; a test holds them to what they are made of
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { root } from "./step.mjs";
+
+export const pythonFiles = {
+  types: path.join(root, "clients/python/countersign/_wire.py"),
+  reasons: path.join(root, "clients/python/countersign/verify/_reasons.py"),
+};
+
+const header = `"""What the service takes and answers. Made from its OpenAPI document by .ci/python-types.mjs: don't edit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, TypedDict
+`;
+
+const literal = (value) =>
+  value === null ? "None" : typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
+const scalars = { string: "str", integer: "int", number: "float", boolean: "bool", null: "None" };
+const upperFirst = (word) => word.charAt(0).toUpperCase() + word.slice(1);
+const pascal = (name) =>
+  name
+    .split(/[^A-Za-z0-9]+/)
+    .map(upperFirst)
+    .join("");
+const union = (types) =>
+  [...new Set(types)].sort((a, b) => Number(a === "None") - Number(b === "None")).join(" | ");
+
+/** Appends to `classes` what has to be declared first, and answers how the type is written. */
+function typeOf(schema, name, classes) {
+  if (schema.$ref !== undefined) return schema.$ref.split("/").at(-1);
+  if (schema.const !== undefined) return `Literal[${literal(schema.const)}]`;
+  if (schema.enum !== undefined) return `Literal[${schema.enum.map(literal).join(", ")}]`;
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices !== undefined && schema.properties === undefined)
+    return union(
+      choices.map((one, i) =>
+        typeOf(one, `${name}${isObject(one) && choices.filter(isObject).length > 1 ? i + 1 : ""}`, classes),
+      ),
+    );
+  if (Array.isArray(schema.type))
+    return union(schema.type.map((type) => typeOf({ ...schema, type }, name, classes)));
+  if (schema.type === "array")
+    return `list[${schema.items ? typeOf(schema.items, `${name}Item`, classes) : "Any"}]`;
+  if (isObject(schema)) return declare(schema, name, classes);
+  const { additionalProperties: members } = schema;
+  if (schema.type === "object")
+    return `dict[str, ${typeof members === "object" ? typeOf(members, `${name}Value`, classes) : "Any"}]`;
+  return scalars[schema.type] ?? "Any";
+}
+
+const isObject = (schema) => schema.properties !== undefined && Object.keys(schema.properties).length > 0;
+
+/** `NotRequired` is younger than the oldest Python that the package runs on, so what may be left out has a class of its own. */
+function declare({ properties, required = [] }, name, classes) {
+  const lines = (isRequired) =>
+    Object.entries(properties)
+      .filter(([field]) => required.includes(field) === isRequired)
+      .map(([field, schema]) => `    ${field}: ${typeOf(schema, name + pascal(field), classes)}`)
+      .join("\n");
+  const [must, may] = [lines(true), lines(false)];
+  if (may === "") classes.push(`class ${name}(TypedDict):\n${must}`);
+  else if (must === "") classes.push(`class ${name}(TypedDict, total=False):\n${may}`);
+  else {
+    classes.push(`class ${name}Required(TypedDict):\n${must}`);
+    classes.push(`class ${name}Optional(TypedDict, total=False):\n${may}`);
+    classes.push(`class ${name}(${name}Required, ${name}Optional):\n    pass`);
+  }
+  return name;
+}
+
+export function writePythonTypes(document) {
+  const classes = [];
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    if (name === "JsonValue") continue;
+    const type = typeOf(schema, name, classes);
+    if (type !== name) classes.push(`${name}: TypeAlias = "${type}"`);
+  }
+  return `${header}\nJsonValue: TypeAlias = Any\n\n\n${classes.join("\n\n\n")}\n`;
+}
+
+export function writePythonReasons(reasons) {
+  const rows = Object.entries(reasons).map(
+    ([code, words]) => `    ${JSON.stringify(code)}: ${JSON.stringify(words)},\n`,
+  );
+  return `"""Why a check did not pass, in words. Made from lib/core/statement/reasons.ts by .ci/python-types.mjs: don't edit."""
+
+from __future__ import annotations
+
+REASONS: dict[str, str] = {
+${rows.join("")}}
+`;
+}
+
+/** What the files are made of. */
+async function readSources() {
+  const outfile = path.join(mkdtempSync(path.join(root, "dist", "python-types-")), "sources.mjs");
+  const contents = `
+    export { buildOpenApi } from "#lib/contract/openapi";
+    export { reasons } from "#lib/core/statement/reasons";
+  `;
+  const stdin = { contents, resolveDir: root, loader: "ts" };
+  const shape = { bundle: true, format: "esm", platform: "node", packages: "external" };
+  await build({ stdin, outfile, ...shape, logLevel: "warning" });
+  try {
+    const { buildOpenApi, reasons } = await import(pathToFileURL(outfile).href);
+    return { document: buildOpenApi("http://localhost:3000"), reasons };
+  } finally {
+    rmSync(path.dirname(outfile), { recursive: true });
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { document, reasons } = await readSources();
+  writeFileSync(pythonFiles.types, writePythonTypes(document));
+  writeFileSync(pythonFiles.reasons, writePythonReasons(reasons));
+}

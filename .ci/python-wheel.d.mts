@@ -1,0 +1,3 @@
+/** `folder`: of the repository. */
+export function makeWheel(folder: string): { name: string; bytes: Buffer };
+export function packWheel(): void;

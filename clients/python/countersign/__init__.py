@@ -1,0 +1,44 @@
+"""Attest what a software agent did, prove that a human approved it, and verify both offline."""
+
+from ._async_client import AsyncCountersign
+from ._client import Countersign
+from ._gate import Approval, Gated, GateOptions
+from ._inputs import hash_inputs
+from ._open import AttestOutcome
+from ._sign import AgentKey, sign_agent_request
+from .errors import (
+    ApiError,
+    ApprovalClaimedError,
+    ApprovalMismatchError,
+    ApprovalUsedError,
+    CountersignError,
+    FieldProblem,
+    NotApprovedError,
+    NotAttestedError,
+    ServiceConnectionError,
+    UnreadableError,
+    WaitTimeoutError,
+)
+
+__all__ = [
+    "AgentKey",
+    "ApiError",
+    "Approval",
+    "ApprovalClaimedError",
+    "ApprovalMismatchError",
+    "ApprovalUsedError",
+    "AsyncCountersign",
+    "AttestOutcome",
+    "Countersign",
+    "CountersignError",
+    "FieldProblem",
+    "GateOptions",
+    "Gated",
+    "NotApprovedError",
+    "NotAttestedError",
+    "ServiceConnectionError",
+    "UnreadableError",
+    "WaitTimeoutError",
+    "hash_inputs",
+    "sign_agent_request",
+]

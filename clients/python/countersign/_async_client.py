@@ -1,0 +1,245 @@
+"""``AsyncCountersign``: the client for programs that run on asyncio. Functions that it is given may be async."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+import httpx2
+
+from . import _calls as calls
+from ._count import Counter
+from ._decorate import Describe, Name, bind_inputs, describe_call
+from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
+from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
+from ._open import AttestOutcome, BodyReader, open_service, require_gateable
+from ._sign import AgentKey
+from ._transport import Request, send
+from ._verify_here import verify_flow
+from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest
+from .errors import CountersignError, ServiceConnectionError
+from .verify import Report, TrustedKeys
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+T = TypeVar("T")
+Inputs = TypeVar("Inputs")
+Result = TypeVar("Result")
+
+
+class AsyncCountersign:
+    """``Countersign`` for asyncio: the same methods, to be awaited.
+
+    A cancelled task cancels the request that it waited for; what has run is attested first.
+    """
+
+    def __init__(self, base_url: str, api_key: str | None = None, *, http: httpx2.AsyncClient | None = None) -> None:
+        self._service = open_service(base_url, api_key)
+        self._http = http or httpx2.AsyncClient()
+        self._memory = GateMemory(self._service.random_uuid())
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncCountersign:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def attest(
+        self, request: AttestRequest, *, agent_key: AgentKey | None = None, idempotency_key: str | None = None
+    ) -> Attestation:
+        """Records what an agent did. Returns the receipt."""
+        return await self._run(calls.attest(self._service, request, agent_key, idempotency_key))
+
+    async def attest_many(
+        self, requests: Iterable[AttestRequest], *, agent_key: AgentKey | None = None, concurrency: int = 8
+    ) -> list[AttestOutcome]:
+        """Attests each by itself, so many at once, and answers in their order what became of each."""
+        places = asyncio.Semaphore(concurrency)
+
+        async def attest_one(request: AttestRequest) -> AttestOutcome:
+            async with places:
+                try:
+                    return AttestOutcome(await self.attest(request, agent_key=agent_key), None)
+                except CountersignError as error:
+                    return AttestOutcome(None, error)
+
+        return list(await asyncio.gather(*map(attest_one, requests)))
+
+    def counting(self, instance: str | None = None) -> AsyncCountingAttester:
+        """Numbers what it sends for each agent from 1, one after the other: what never arrives shows in the next.
+
+        ``instance``: a new name each time that the program starts (default: a random one).
+        """
+        return AsyncCountingAttester(self, Counter(instance or self._service.random_uuid()))
+
+    async def authorize(self, request: AuthorizeRequest, *, idempotency_key: str | None = None) -> AuthorizationRequest:
+        """Asks for a human's approval. Show ``approval_url`` and ``confirmation_code`` to whoever should decide."""
+        return await self._run(calls.authorize(self._service, request, idempotency_key))
+
+    async def wait_for_decision(self, request_id: str, *, timeout: float | None = None) -> AuthorizationState:
+        """Raises NotApprovedError if the request is denied, expires or is cancelled, and WaitTimeoutError."""
+        return await self._run(calls.wait_for_decision(self._service, request_id, timeout))
+
+    async def claim(self, request_id: str, run: str) -> AuthorizationState:
+        """Claims an approval for one run of its action. Run the action only if this doesn't raise.
+
+        ``run``: your name for this run, the same if you repeat the claim, and another in every other run and process.
+        """
+        return await self._run(calls.claim(self._service, request_id, run))
+
+    async def cancel(self, request_id: str) -> AuthorizationState:
+        """Takes a pending request back: nobody can approve it any more."""
+        return await self._run(calls.cancel(self._service, request_id))
+
+    async def call(self, method: str, path: str, body: object = None, *, idempotency_key: str | None = None) -> Any:
+        """Any other operation of the API: the answer as JSON."""
+        return (await self._run(send(self._service, Request(method, path, body, idempotency_key)))).json()
+
+    async def verify(self, receipt: str | Mapping[str, Any], *, keys: TrustedKeys | None = None) -> Report:
+        """Repeats the checks here, without believing the service.
+
+        ``receipt``: the id of an attestation, or a receipt as text or object.
+        """
+        return await self._run(verify_flow(self._service, receipt, keys or TrustedKeys(), int(time.time())))
+
+    async def ask(
+        self,
+        request: AuthorizeRequest,
+        inputs: object,
+        *,
+        run_id: str,
+        call_id: str,
+        **options: Unpack[GateOptions],
+    ) -> AuthorizationRequest:
+        """Asks what ``gate`` will ask for the same call, without waiting. A human is asked once."""
+        require_gateable(request)
+        return await self._run(ask(self._service, request, Gating(run_id, call_id, options), inputs))
+
+    @overload
+    def gate(
+        self,
+        request: Describe,
+        inputs: Inputs,
+        run: Callable[[Inputs, Approval], Awaitable[Result]],
+        *,
+        run_id: Name,
+        call_id: Name | None = None,
+        **options: Unpack[GateOptions],
+    ) -> Awaitable[Gated[Result]]: ...
+
+    @overload
+    def gate(
+        self, request: Describe, *, run_id: Name, call_id: Name | None = None, **options: Unpack[GateOptions]
+    ) -> Callable[[Callable[..., Awaitable[Result]]], Callable[..., Awaitable[Result]]]: ...
+
+    def gate(
+        self,
+        request: Describe,
+        inputs: Any = None,
+        run: Callable[..., Any] | None = None,
+        *,
+        run_id: Name,
+        call_id: Name | None = None,
+        **options: Unpack[GateOptions],
+    ) -> Any:
+        """Runs an action only if a human has approved exactly these inputs, and attests it.
+
+        With ``inputs`` and ``run``: calls ``run(inputs, approval)`` with a copy of exactly what was approved. Without:
+        a decorator, whose function then runs only so.
+        """
+        if run is None:
+            return functools.partial(self._decorate, request, run_id, call_id, options)
+        described, gating = describe_call(request, run_id, call_id, options, inputs, getattr(run, "__qualname__", ""))
+        return self._gate(described, gating, inputs, run)
+
+    def _decorate(
+        self,
+        request: Describe,
+        run_id: Name,
+        call_id: Name | None,
+        options: GateOptions,
+        function: Callable[..., Awaitable[Result]],
+    ) -> Callable[..., Awaitable[Result]]:
+        bind = bind_inputs(function)
+        name = getattr(function, "__qualname__", "")
+
+        @functools.wraps(function)
+        async def gated(*args: Any, **kwargs: Any) -> Result:
+            inputs = bind(*args, **kwargs)
+            described, gating = describe_call(request, run_id, call_id, options, inputs, name)
+
+            def run(copy: dict[str, Any], _approval: Approval) -> Awaitable[Result]:
+                return function(**copy)
+
+            return cast("Result", (await self._gate(described, gating, inputs, run)).result)
+
+        return gated
+
+    async def _gate(
+        self, request: AuthorizeRequest, gating: Gating, inputs: Any, run: Callable[[Any, Approval], Any]
+    ) -> Gated[Any]:
+        key = self._memory.key_of(request, gating, inputs)
+        future, is_first = self._memory.enter(key)
+        if not is_first:
+            return cast("Gated[Any]", await asyncio.shield(asyncio.wrap_future(future)))
+        try:
+            gated = await self._run(gate(self._service, self._memory, request, gating, inputs, run))
+        except BaseException as error:
+            self._memory.leave(key, error=error)
+            raise
+        self._memory.leave(key, gated)
+        return gated
+
+    async def _run(self, flow: Flow[T]) -> T:
+        return await run_flow_async(flow, self._perform)
+
+    async def _perform(self, effect: Effect) -> Any:
+        if isinstance(effect, Sleep):
+            return await asyncio.sleep(effect.seconds)
+        if isinstance(effect, Call):
+            result = effect.function(*effect.arguments)
+            return await result if inspect.isawaitable(result) else result
+        return await self._send(effect)
+
+    async def _send(self, request: Send) -> Answer:
+        try:
+            # A redirect would carry the key, and turn a POST into a GET.
+            async with self._http.stream(
+                request.method,
+                request.url,
+                headers=request.headers,
+                content=request.content,
+                timeout=request.timeout,
+                follow_redirects=False,
+            ) as response:
+                body = BodyReader(request.timeout)
+                async for chunk in response.aiter_bytes():
+                    if not body.take(chunk):
+                        break
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                return Answer(response.status_code, headers, body.whole())
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            raise ServiceConnectionError(f"{request.method} {request.url}: no answer") from error
+
+
+class AsyncCountingAttester:
+    def __init__(self, client: AsyncCountersign, counter: Counter) -> None:
+        self._client = client
+        self._counter = counter
+        self._turn = asyncio.Lock()
+
+    async def attest(
+        self, request: AttestRequest, *, agent_key: AgentKey | None = None, idempotency_key: str | None = None
+    ) -> Attestation:
+        # The service compares numbers in the order in which it records them.
+        async with self._turn:
+            counted = self._counter.count(request)
+            return await self._client.attest(counted, agent_key=agent_key, idempotency_key=idempotency_key)

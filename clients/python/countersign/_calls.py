@@ -1,0 +1,137 @@
+"""The calls of the API as flows, and the one place that says whether an action may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import quote
+
+from ._flow import Flow, sleep
+from ._sign import AgentKey, sign_agent_request
+from ._transport import Request, Service, send
+from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest
+from .errors import (
+    ApiError,
+    ApprovalClaimedError,
+    ApprovalMismatchError,
+    ApprovalUsedError,
+    CountersignError,
+    NotApprovedError,
+    WaitTimeoutError,
+)
+
+_LONG_POLL_SECONDS = 25
+_USUAL_PAUSE_SECONDS = 5
+_PATIENT_TRIES = 10
+"""With the pauses between them more than two minutes: a restart of the service must not end a wait of hours."""
+
+
+def attest(
+    service: Service, request: AttestRequest, agent_key: AgentKey | None = None, idempotency_key: str | None = None
+) -> Flow[Attestation]:
+    body = request if agent_key is None else sign_agent_request(request, agent_key)
+    key = idempotency_key or service.random_uuid()
+    answer = yield from send(service, Request("POST", "/v1/attest", body, key))
+    return cast("Attestation", answer.json())
+
+
+def authorize_once(
+    service: Service, request: AuthorizeRequest, idempotency_key: str | None = None
+) -> Flow[tuple[AuthorizationRequest, bool]]:
+    """True: the request was made before, and this is how it was then."""
+    key = idempotency_key or service.random_uuid()
+    answer = yield from send(service, Request("POST", "/v1/authorize", request, key))
+    return cast("AuthorizationRequest", answer.json()), answer.is_replayed
+
+
+def authorize(
+    service: Service, request: AuthorizeRequest, idempotency_key: str | None = None
+) -> Flow[AuthorizationRequest]:
+    asked, _ = yield from authorize_once(service, request, idempotency_key)
+    return asked
+
+
+def _path_of(request_id: str) -> str:
+    return f"/v1/authorize/{quote(request_id, safe='')}"
+
+
+def cancel(service: Service, request_id: str, timeout: float = 40, tries: int = 1) -> Flow[AuthorizationState]:
+    request = Request("DELETE", _path_of(request_id), timeout=timeout, tries=tries)
+    return cast("AuthorizationState", (yield from send(service, request)).json())
+
+
+def claim(service: Service, request_id: str, run: str) -> Flow[AuthorizationState]:
+    request = Request("POST", f"{_path_of(request_id)}/claim", {"run": run}, is_repeatable=True)
+    try:
+        return cast("AuthorizationState", (yield from send(service, request)).json())
+    except ApiError as error:
+        if error.code == "already_claimed":
+            raise ApprovalClaimedError from error
+        if error.code == "authorization_already_used":
+            raise ApprovalUsedError(None) from error
+        raise
+
+
+def read_authorization(
+    service: Service, request_id: str, wait: int | None = None
+) -> Flow[tuple[AuthorizationState, float]]:
+    """The state, and how long to pause before the next reading."""
+    path = _path_of(request_id) + ("" if wait is None else f"?wait={wait}")
+    answer = yield from send(service, Request("GET", path, tries=_PATIENT_TRIES))
+    asked = answer.retry_after_seconds
+    return cast("AuthorizationState", answer.json()), max(1.0, _USUAL_PAUSE_SECONDS if asked is None else asked)
+
+
+def wait_for_decision(service: Service, request_id: str, timeout: float | None = None) -> Flow[AuthorizationState]:
+    """Raises NotApprovedError if the decision is anything but an approval."""
+    ends_at = None if timeout is None else service.monotonic() + timeout
+    while True:
+        left = _LONG_POLL_SECONDS if ends_at is None else ends_at - service.monotonic()
+        if left <= 0:
+            raise WaitTimeoutError("Nobody has decided in time.")
+        wait = max(1, min(_LONG_POLL_SECONDS, int(left)))
+        state, pause = yield from read_authorization(service, request_id, wait)
+        if state["status"] != "pending":
+            return require_approved(state)
+        left = pause if ends_at is None else ends_at - service.monotonic()
+        yield from sleep(max(0.0, min(pause, left)))
+
+
+def require_approved(state: AuthorizationState) -> AuthorizationState:
+    status = state["status"]
+    if status == "pending":
+        raise CountersignError("No human has decided yet.")
+    if status != "approved":
+        raise NotApprovedError(status, state)
+    # Erased with the attestation that it was used for.
+    if state.get("human_authorization") is None:
+        raise ApprovalUsedError(None)
+    return state
+
+
+@dataclass(frozen=True)
+class AboutToRun:
+    agent_slug: str
+    action: str
+    inputs_hash: str
+
+
+def require_approval(
+    service: Service, request_id: str, read_about_to_run: Callable[[], AboutToRun]
+) -> Flow[AuthorizationState]:
+    """Asks the service for the decision, at the moment of running, and compares it with what is about to run.
+
+    An "approved" from anywhere else (a framework's state, a message, a webhook) can be forged or out of date.
+    """
+    state, _ = yield from read_authorization(service, request_id)
+    approved = require_approved(state)
+    if "attestation_id" not in approved:
+        raise CountersignError("Not run: whether the approval was used before shows only with the scope read.")
+    if approved["attestation_id"] is not None:
+        raise ApprovalUsedError(approved["attestation_id"])
+    about_to_run = read_about_to_run()
+    for field in ("agent_slug", "action", "inputs_hash"):
+        if approved.get(field) != getattr(about_to_run, field):
+            raise ApprovalMismatchError(field)
+    return approved

@@ -1,0 +1,246 @@
+"""Ask once, wait, fetch the decision again, compare what is about to run with what was approved, claim, run, attest.
+
+Whatever breaks on the way, nothing runs without an approval, and nothing is asked, run or attested twice.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypedDict, TypeVar, cast
+
+from . import _calls as calls
+from ._flow import Flow, call
+from ._inputs import Sealed, seal_inputs
+from ._json import JsonObject, canonical_hash
+from ._shown import show_inputs
+from ._sign import AgentKey
+from ._transport import Service
+from ._wire import (
+    Attestation,
+    AttestRequest,
+    AttestRequestOptional,
+    AuthorizationRequest,
+    AuthorizationState,
+    AuthorizeRequest,
+)
+from .errors import CountersignError, NotAttestedError, WaitTimeoutError
+
+Result = TypeVar("Result")
+
+_GRACE_SECONDS = 5.0
+"""How long cancelling may take when the call itself was ended."""
+
+
+class GateOptions(TypedDict, total=False):
+    approve_unseen_inputs: bool
+    """True: the human approves inputs that nobody has seen, and the service gets only their hash."""
+    attestation: AttestRequestOptional | None
+    """What the attestation says besides."""
+    agent_key: AgentKey | None
+    """Signs the attestation, if the agent has registered a key."""
+    on_request: Callable[[AuthorizationRequest], Any] | None
+    """Shows link and code to whoever should decide. Also called if the request was made before: ``status`` is today's."""
+    wait: bool
+    """False: raise if nobody has decided yet, instead of waiting. For runs that end while a human decides."""
+    timeout: float | None
+    """Seconds to wait for the decision. Then the request is cancelled, and WaitTimeoutError is raised."""
+
+
+@dataclass(frozen=True)
+class Gating:
+    """Which call of which run it is, and how it is gated. For the same ids and arguments a human is asked once."""
+
+    run_id: str
+    """The framework's id of the run or thread."""
+    call_id: str
+    """The framework's id of this tool call in it."""
+    options: GateOptions
+
+    def __post_init__(self) -> None:
+        for name in self.options.get("attestation") or {}:
+            if name == "agent_signature" or name.startswith("human_"):
+                raise ValueError(f"attestation: the gate says itself what {name} is")
+
+
+@dataclass(frozen=True)
+class Approval:
+    request_id: str
+    key: str
+    """The same whenever this call runs: pass it on as an idempotency key, so that what failed half-way isn't doubled."""
+
+
+@dataclass(frozen=True)
+class Gated(Generic[Result]):
+    result: Result
+    attestation: Attestation
+    authorization: AuthorizationState
+
+
+@dataclass
+class GateMemory:
+    """By key: calls under way, and what is left to do for an action that ran and is not attested yet."""
+
+    client_id: str
+    """Told apart from every other process, and every other client in this one, that gates the same call."""
+    unattested: dict[str, Callable[[], Flow[Any]]] = field(default_factory=dict[str, Callable[[], Flow[Any]]])
+    _running: dict[str, Future[Any]] = field(default_factory=dict[str, "Future[Any]"])
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @staticmethod
+    def key_of(request: AuthorizeRequest, gating: Gating, inputs: object) -> str:
+        return key_of(request, gating, seal_inputs(inputs).hash)
+
+    def enter(self, key: str) -> tuple[Future[Any], bool]:
+        """The call's end, and whether the caller is the one who brings it about."""
+        with self._lock:
+            known = self._running.get(key)
+            if known is not None:
+                return known, False
+            self._running[key] = Future()
+            return self._running[key], True
+
+    def leave(self, key: str, result: object = None, error: BaseException | None = None) -> None:
+        with self._lock:
+            future = self._running.pop(key)
+        if error is None:
+            future.set_result(result)
+        elif isinstance(error, Exception):
+            future.set_exception(error)
+        else:
+            future.set_exception(CountersignError("The equal call that this one waited for was ended from outside."))
+
+
+def key_of(request: AuthorizeRequest, gating: Gating, inputs_hash: str) -> str:
+    """The same for the same call of the same run with the same arguments, in any process and either language."""
+    of = [request["agent_slug"], request["action"], gating.run_id, gating.call_id, inputs_hash]
+    return f"gate-{canonical_hash(list(of))}"
+
+
+def gate(
+    service: Service,
+    memory: GateMemory,
+    request: AuthorizeRequest,
+    gating: Gating,
+    inputs: object,
+    run: Callable[[Any, Approval], Any],
+) -> Flow[Gated[Any]]:
+    key = key_of(request, gating, seal_inputs(inputs).hash)
+    finish = memory.unattested.get(key)
+    if finish is not None:
+        return cast("Gated[Any]", (yield from finish()))
+    claimed, copy = yield from _wait_for_claim(service, f"{key}-{memory.client_id}", request, gating, inputs)
+    result: object = yield from call(run, copy, Approval(claimed["request_id"], key))
+
+    def attest_result() -> Flow[Gated[Any]]:
+        attestation = yield from attest_run(service, gating, claimed, result)
+        memory.unattested.pop(key, None)
+        return Gated(result, attestation, claimed)
+
+    # From here on a call with this key must not run the action, whatever becomes of the attestation.
+    memory.unattested[key] = attest_result
+    return (yield from attest_result())
+
+
+def _wait_for_claim(
+    service: Service, run: str, request: AuthorizeRequest, gating: Gating, inputs: object
+) -> Flow[tuple[AuthorizationState, Any]]:
+    """``run``: the same if this client calls again, so that only what it has begun itself can be begun again."""
+    request_id: str | None = None
+    try:
+        asked = yield from _ask(service, request, gating, inputs)
+        request_id = asked["request_id"]
+        if (on_request := gating.options.get("on_request")) is not None:
+            yield from call(on_request, asked)
+        if gating.options.get("wait", True):
+            yield from calls.wait_for_decision(service, request_id, gating.options.get("timeout"))
+        confirmed, copy = yield from confirm_approval(service, request_id, request, inputs)
+        yield from calls.claim(service, request_id, run)
+        return confirmed, copy
+    except BaseException as error:
+        # An ended wait, a cancelled task, a pressed Ctrl+C: nobody should approve what can't run any more.
+        is_ended = isinstance(error, WaitTimeoutError) or not isinstance(error, Exception)
+        if is_ended and not isinstance(error, GeneratorExit):
+            yield from _cancel_quietly(service, request, gating, inputs, request_id)
+        raise
+
+
+def _cancel_quietly(
+    service: Service, request: AuthorizeRequest, gating: Gating, inputs: object, request_id: str | None
+) -> Flow[None]:
+    """If it was decided meanwhile, there is nothing to cancel."""
+    try:
+        if request_id is None:
+            # It may have arrived all the same; the same question again answers which it is.
+            asked = yield from _ask(service, request, gating, inputs)
+            request_id = asked["request_id"]
+        yield from calls.cancel(service, request_id, _GRACE_SECONDS)
+    except Exception:  # noqa: BLE001
+        return
+
+
+def ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: object) -> Flow[AuthorizationRequest]:
+    """The request of this call, with its status of now. It is made if there is none yet."""
+    asked = yield from _ask(service, request, gating, inputs)
+    if (on_request := gating.options.get("on_request")) is not None:
+        yield from call(on_request, asked)
+    return asked
+
+
+def _ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: object) -> Flow[AuthorizationRequest]:
+    sealed = seal_inputs(inputs)
+    context: Mapping[str, str] = request.get("context") or {}
+    body = request.copy()
+    if not gating.options.get("approve_unseen_inputs"):
+        body["context"] = show_inputs(sealed.copy, context)
+    body["inputs_hash"] = sealed.hash
+    asked, is_replayed = yield from calls.authorize_once(service, body, key_of(request, gating, sealed.hash))
+    if is_replayed:
+        # A stored answer has the status that it had.
+        state, _ = yield from calls.read_authorization(service, asked["request_id"])
+        asked["status"] = state["status"]
+    return asked
+
+
+def confirm_approval(
+    service: Service, request_id: str, request: AuthorizeRequest, inputs: object
+) -> Flow[tuple[AuthorizationState, Any]]:
+    """Raises, or the action may run with the copy, which is what was approved."""
+    sealed: list[Sealed] = []
+
+    def about_to_run() -> calls.AboutToRun:
+        sealed.append(seal_inputs(inputs))
+        return calls.AboutToRun(request["agent_slug"], request["action"], sealed[-1].hash)
+
+    confirmed = yield from calls.require_approval(service, request_id, about_to_run)
+    return confirmed, sealed[-1].copy
+
+
+def attest_run(
+    service: Service, gating: Gating, authorization: AuthorizationState, result: object
+) -> Flow[Attestation]:
+    body: JsonObject = {
+        **cast("JsonObject", gating.options.get("attestation") or {}),
+        "agent_slug": authorization["agent_slug"],
+        "action": authorization["action"],
+        "inputs_hash": authorization["inputs_hash"],
+        "human_authorization": authorization.get("human_authorization"),
+    }
+    request_id = authorization["request_id"]
+    request = cast("AttestRequest", body)
+
+    def sending() -> Flow[Attestation]:
+        return calls.attest(service, request, gating.options.get("agent_key"), f"gate-{request_id}")
+
+    try:
+        return (yield from sending())
+    except Exception as error:
+        raise NotAttestedError(request_id, result) from error
+    except GeneratorExit:
+        raise
+    except BaseException:
+        # Whoever ends the program now ends it after an action that ran.
+        yield from sending()
+        raise

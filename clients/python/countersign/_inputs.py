@@ -1,0 +1,79 @@
+"""What an action acts on, as one hash: SHA-256 of its canonical JSON (RFC 8785), nested values and all."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, cast
+
+from ._json import Json, canonical_hash, canonical_number
+
+_MAX_DEPTH = 64
+
+
+def hash_inputs(inputs: object) -> str:
+    """``sha256:`` and hex.
+
+    Raises TypeError for what JSON would drop or change in silence (dates, tuples, Decimal, NaN, integers that no double
+    holds …), with its place.
+    """
+    return f"sha256:{canonical_hash(_to_json(inputs, '', 0))}"
+
+
+class Sealed(NamedTuple):
+    hash: str
+    copy: Json
+
+
+def seal_inputs(inputs: object) -> Sealed:
+    """The hash, and a copy that has it: whatever becomes of the original, the copy is what was hashed."""
+    copy = _to_json(inputs, "", 0)
+    return Sealed(f"sha256:{canonical_hash(copy)}", copy)
+
+
+def _to_json(value: object, at: str, depth: int) -> Json:
+    """Reads every member once, so that hash and copy are of the same values."""
+    if depth > _MAX_DEPTH:
+        raise TypeError(f"inputs{at}: nested too deeply")
+    # Exactly these types: a subclass may say one thing to whoever hashes it and another to whoever uses it.
+    kind = type(value)
+    if value is None or kind is bool:
+        return cast("bool | None", value)
+    if kind is str:
+        return _require_text(cast("str", value), at)
+    if kind is int or kind is float:
+        return _require_number(cast("int | float", value), at)
+    if kind is list:
+        items = list(cast("list[object]", value))
+        return [_to_json(item, f"{at}[{index}]", depth + 1) for index, item in enumerate(items)]
+    if kind is dict:
+        return _to_object(dict(cast("dict[object, object]", value)), at, depth)
+    raise TypeError(f"inputs{at}: {kind.__name__} is not a JSON value")
+
+
+def _to_object(value: dict[object, object], at: str, depth: int) -> dict[str, Json]:
+    copy: dict[str, Json] = {}
+    for name, member in value.items():
+        if type(name) is not str:
+            raise TypeError(f"inputs{at}: a name is not text")
+        if name == "__proto__":
+            raise TypeError(f"inputs{at}: a name is __proto__")
+        copy[_require_text(name, at)] = _to_json(member, f"{at}.{name}", depth + 1)
+    return copy
+
+
+def _require_text(text: str, at: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise TypeError(f"inputs{at}: text with a lone surrogate") from None
+    return text
+
+
+def _require_number(number: int | float, at: str) -> int | float:
+    if isinstance(number, float) and not math.isfinite(number):
+        raise TypeError(f"inputs{at}: {number} is not a JSON value")
+    try:
+        canonical_number(number)
+    except (ValueError, OverflowError):
+        raise TypeError(f"inputs{at}: {number} would become another number: give it as text") from None
+    return 0 if number == 0 else number

@@ -1,0 +1,46 @@
+"""What both clients are made of besides the flows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ._transport import MAX_ANSWER_BYTES, Service, read_base_url
+from ._wire import Attestation, AuthorizeRequest
+from .errors import CountersignError, ServiceConnectionError
+
+
+@dataclass(frozen=True)
+class AttestOutcome:
+    """One of the two is None."""
+
+    attestation: Attestation | None
+    error: CountersignError | None
+
+
+def open_service(base_url: str, api_key: str | None) -> Service:
+    return Service(read_base_url(base_url), api_key)
+
+
+def require_gateable(request: AuthorizeRequest) -> None:
+    if request.get("inputs_hash") is not None:
+        raise ValueError("inputs_hash: the gate computes it from the inputs")
+
+
+class BodyReader:
+    """The body of an answer, within the time and the size that the service's have."""
+
+    def __init__(self, timeout: float) -> None:
+        self._ends_at = time.monotonic() + timeout
+        self._chunks: list[bytes] = []
+        self._length = 0
+
+    def take(self, chunk: bytes) -> bool:
+        if time.monotonic() > self._ends_at:
+            raise ServiceConnectionError("the answer did not end in time")
+        self._length += len(chunk)
+        self._chunks.append(chunk)
+        return self._length <= MAX_ANSWER_BYTES
+
+    def whole(self) -> bytes | None:
+        return b"".join(self._chunks) if self._length <= MAX_ANSWER_BYTES else None

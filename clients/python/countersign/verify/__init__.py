@@ -1,0 +1,189 @@
+"""Verifies receipts offline: every check but the pairings of zero-knowledge proofs, which ``verify.mjs`` does.
+
+What carries such a proof is therefore at best ``incomplete`` here, and ``missing`` names the check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from .._json import JsonObject, is_object
+from ..errors import UnreadableError
+from ._attestation import Subject, check_attestation
+from ._authorization import check_authorization
+from ._bundle import check_hints, is_bundle, parse_bundle, receipt_of
+from ._bytes import sha256
+from ._logged import check_log_entry
+from ._note import parse_tlog_proof
+from ._outcome import Check, fail, passed, skip
+from ._reading import read_object
+from ._receipt import is_attestation_answer, read_receipt
+from ._restated import check_restated, list_unproven_bounds
+from ._time import Bound
+from ._trust import Trust, TrustedKeys, read_trust
+from ._warnings import Warning, compare_warnings, draw_warnings, warning_of
+
+__all__ = ["Check", "Report", "Trust", "TrustedKeys", "Warning", "read_trust", "verify"]
+
+
+@dataclass(frozen=True)
+class Report:
+    kind: Literal["attestation", "bundle", "human_authorization", "tlog_proof"]
+    verdict: Literal["valid", "invalid", "incomplete", "erased"]
+    """``valid`` with an empty list of warnings is good news."""
+    checks: list[Check]
+    missing: list[str]
+    """Checks that had nothing to read, or that this verifier doesn't do."""
+    unproven: list[str]
+    """Fields that the file shows and nothing in it proves."""
+    statement: dict[str, Any] | None = None
+    """What was signed; None if a check failed."""
+    warnings: list[Warning] = field(default_factory=list[Warning])
+    """What is authentic and yet bad news."""
+    stated_warnings: list[str] = field(default_factory=list[str])
+    """What the file warns of besides, without the bytes that would show it."""
+    made_after: Bound | None = None
+    made_before: Bound | None = None
+    authorization_grade: str | None = None
+    claimed: bool | None = None
+    """What the file says about itself; never believed."""
+    pinned: bool = False
+    """False: the keys came from the service itself, so this shows only that it agrees with itself."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def verify(
+    receipt: str | Mapping[str, Any],
+    trust: Trust,
+    *,
+    attestation_id: str | None = None,
+    payload: bytes | None = None,
+    now: int = 2**53,
+) -> Report:
+    """Evidence and keys → report. No network, no clock, and no verdict in the file is believed.
+
+    ``attestation_id``: the id that was asked for. ``payload``: the bytes that a tlog-proof must be about. ``now``: Unix
+    seconds. Raises UnreadableError for what can't be verified at all.
+    """
+    if isinstance(receipt, str) and receipt.startswith("c2sp.org/tlog-proof@"):
+        return _verify_tlog_proof(receipt, trust, payload)
+    given = read_object(receipt)
+    if is_bundle(given):
+        return _verify_bundle(given, trust, attestation_id, now)
+    if given.get("type") == "human_authorization":
+        return _verify_authorization(given, None, trust, attestation_id)
+    if "presentation_header" in given and "disclosed" in given:
+        raise UnreadableError("a zero-knowledge presentation: verify.mjs verifies it")
+    if is_attestation_answer(given):
+        return _verify_attestation(given, trust, attestation_id)
+    inner = given.get("human_authorization")
+    if is_object(inner) and "request_id" in given and inner.get("type") == "human_authorization":
+        # The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed.
+        is_shown = "context" in given or "context_salt" in given
+        return _verify_authorization(inner, given if is_shown else None, trust, attestation_id)
+    raise UnreadableError("neither an attestation, a Sigstore bundle, a human_authorization nor a tlog-proof")
+
+
+def _verdict(checks: list[Check], missing: list[str], is_erased: bool = False) -> Any:
+    if not checks or any(check.status == "fail" for check in checks):
+        return "invalid"
+    return "erased" if is_erased else "incomplete" if missing else "valid"
+
+
+def _verify_attestation(given: JsonObject, trust: Trust, asked: str | None) -> Report:
+    subject = Subject(read_receipt(given), trust)
+    checks = check_attestation(subject)
+    is_failed = any(check.status == "fail" for check in checks)
+    warnings = [] if is_failed else draw_warnings(subject)
+    restated, unproven = check_restated(given, subject, asked)
+    differs, stated = compare_warnings(given, subject, warnings)
+    if differs is not None and restated.status != "fail":
+        restated = fail("field_mismatch", field=f"warnings ({differs})")
+    unproven += list_unproven_bounds(given, subject.made_after, subject.made_before)
+    return _report("attestation", subject, checks, restated, unproven, warnings, stated, given.get("valid"))
+
+
+def _verify_bundle(given: JsonObject, trust: Trust, asked: str | None, now: int) -> Report:
+    try:
+        bundle = parse_bundle(given)
+    except ValueError as error:
+        raise UnreadableError(f"a bundle that this service does not write: {error}") from error
+    subject = Subject(receipt_of(bundle), trust)
+    checks = check_attestation(subject)
+    is_failed = any(check.status == "fail" for check in checks)
+    hints = check_hints(bundle, subject.receipt, subject.action, trust, subject.log_key, asked, now)
+    warnings = [] if is_failed else draw_warnings(subject)
+    return _report("bundle", subject, checks, hints[0], hints[1], warnings, [], None)
+
+
+def _report(
+    kind: Literal["attestation", "bundle"],
+    subject: Subject,
+    checks: list[Check],
+    restated: Check,
+    unproven: list[str],
+    warnings: list[Warning],
+    stated: list[str],
+    claimed: object,
+) -> Report:
+    checks = [*checks, restated.named("restated_fields")]
+    missing = [check.name for check in checks if check.is_missing]
+    verdict = _verdict(checks, missing, subject.receipt.payload == "erased")
+    has_failed = verdict == "invalid"
+    return Report(
+        kind,
+        verdict,
+        checks,
+        missing,
+        [] if has_failed else unproven,
+        None if has_failed or subject.action is None else subject.action.statement,
+        [] if has_failed else warnings,
+        [] if has_failed else stated,
+        None if has_failed else subject.made_after,
+        None if has_failed else subject.made_before,
+        None if subject.authorization is None else subject.authorization.grade,
+        claimed if isinstance(claimed, bool) else None,
+    )
+
+
+def _verify_authorization(
+    given: JsonObject, shown: JsonObject | None, trust: Trust, asked: str | None
+) -> Report:
+    if asked is not None:
+        raise UnreadableError("a human_authorization, where an attestation was asked for")
+    checked = check_authorization(given, trust, shown)
+    if checked is None:
+        raise UnreadableError("a malformed human_authorization")
+    verdict = _verdict(checked.checks, ["proofs"])
+    warnings = [warning_of("approval_test")] if checked.grade == "test" and verdict != "invalid" else []
+    return Report(
+        "human_authorization",
+        verdict,
+        checked.checks,
+        ["proofs"],
+        [],
+        warnings=warnings,
+        authorization_grade=checked.grade,
+    )
+
+
+def _verify_tlog_proof(file: str, trust: Trust, payload: bytes | None) -> Report:
+    try:
+        parsed = parse_tlog_proof(file)
+    except ValueError:
+        raise UnreadableError("a malformed tlog-proof") from None
+    if parsed.extra is None:
+        raise UnreadableError("a tlog-proof without the leaf in its extra line")
+    checks, leaf, _ = check_log_entry(parsed.index, parsed.extra, parsed.proof, parsed.checkpoint, trust)
+    if payload is None:
+        about = skip("payload_not_given")
+    elif leaf is not None and leaf.payload_hash == sha256(payload):
+        about = passed("the leaf is about this payload")
+    else:
+        about = fail("entry_payload_mismatch")
+    checks = [*checks, about.named("payload_hash")]
+    return Report("tlog_proof", _verdict(checks, []), checks, [], [])

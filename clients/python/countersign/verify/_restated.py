@@ -1,0 +1,131 @@
+"""The answers of the service repeat fields of the signed payload for convenience.
+
+A reader believes what it reads there, so each must say what the payload says; if the payload is not shown, nothing that
+only it could show may be claimed.
+"""
+
+from __future__ import annotations
+
+from .._json import Json, JsonObject, equal, is_object
+from ._attestation import Subject
+from ._bytes import sha256
+from ._dsse import encode_pem
+from ._note import origin_of
+from ._outcome import Check, fail, passed
+from ._time import Bound
+
+_CONTENT = (
+    "action",
+    "inputs_hash",
+    "metadata",
+    "code_hash",
+    "model_id",
+    "tools_used",
+    "client",
+    "human_approval",
+    "human_authorization",
+    "tool_manifest",
+)
+"""What a private attestation keeps to itself, and what is gone after erasure."""
+_CLAIMS = (
+    "timestamp",
+    "agent_authenticated",
+    "code_hash_verified",
+    "tools_authorized",
+    "client_gap",
+    "human_approved",
+)
+"""Shown of a private attestation, not of an erased one."""
+
+
+def check_restated(given: JsonObject, subject: Subject, asked: str | None) -> tuple[Check, list[str]]:
+    """The check, and the fields that the answer shows and nothing in it proves."""
+    if asked is not None and subject.receipt.attestation_id != asked:
+        return fail("attestation_mismatch"), []
+    wrong = _find_wrong_surroundings(given, subject)
+    if wrong is not None:
+        return wrong, []
+    if subject.action is None:
+        return _check_without_payload(given, subject)
+    misfit = _find_misfit(given, _restate(subject)) or _find_foreign_manifest(subject)
+    if misfit is not None:
+        return fail("field_mismatch", field=misfit), []
+    return passed("the fields beside the payload say what the payload says"), []
+
+
+def _restate(subject: Subject) -> JsonObject:
+    """The fields of an answer that follow from the payload."""
+    action = subject.action
+    assert action is not None
+    predicate, request = action.predicate, action.request
+    asked = ("agent_slug", "action", "inputs_hash", "metadata", "code_hash", "model_id", "tools_used", "client")
+    signed = ("attestation_id", "timestamp", "key_id", "is_public", "human_approval")
+    return {
+        **{name: request.get(name) for name in asked},
+        **{name: predicate[name] for name in signed},
+        **action.verdicts,
+        "client_gap": action.verdicts.get("client_gap"),
+        "human_approved": action.approval["method"] != "none",
+        "has_zk_proof": "zk" in predicate,
+        "record": predicate.get("record"),
+    }
+
+
+def _find_misfit(given: JsonObject, expected: JsonObject) -> str | None:
+    return next((name for name in expected if name in given and not equal(given[name], expected[name])), None)
+
+
+def _find_foreign_manifest(subject: Subject) -> str | None:
+    """A manifest must be the one that was registered, even where no tool was used."""
+    manifest, action = subject.receipt.tool_manifest, subject.action
+    if action is None or not isinstance(manifest, bytes):
+        return None
+    return None if sha256(manifest).hex() == action.registered["tool_manifest_hash"] else "tool_manifest"
+
+
+def _contradicted(field: str, source: str) -> Check:
+    return fail("field_contradicted", field=field, source=source)
+
+
+def _find_wrong_surroundings(given: JsonObject, subject: Subject) -> Check | None:
+    """The fields beside log, key and proof, with or without a payload."""
+    receipt, log, repeat = subject.receipt, given.get("log"), given.get("independent_verification")
+    if is_object(log) and "origin" in log and log["origin"] != origin_of(receipt.log.checkpoint):
+        return _contradicted("log.origin", "the checkpoint")
+    if "has_zk_proof" in given and receipt.zk_proof != "absent":
+        if given["has_zk_proof"] is not (receipt.zk_proof is not None):
+            return _contradicted("has_zk_proof", "what is there")
+    if not is_object(repeat):
+        return None
+    if "recreate_payload" in repeat and not equal(repeat["recreate_payload"], given.get("payload")):
+        return fail("field_mismatch", field="independent_verification.recreate_payload")
+    key, pem = subject.trust.find(receipt.key_id), repeat.get("public_key_pem", False)
+    if key is not None and pem is not False and pem != encode_pem(key.public_key):
+        return _contradicted("independent_verification.public_key_pem", "the key")
+    return None
+
+
+def _check_without_payload(given: JsonObject, subject: Subject) -> tuple[Check, list[str]]:
+    """Claims that nothing in the answer backs up are listed; content is not shown without the bytes that contain it."""
+    gone = _CONTENT if subject.receipt.payload == "hidden" else (*_CONTENT, *_CLAIMS)
+    shown = next((name for name in gone if given.get(name) is not None), None)
+    if shown is not None:
+        return fail("field_unbacked", field=shown), []
+    claims = ("attestation_id", "agent_slug", "is_public", "record", *_CLAIMS)
+    unproven = [name for name in claims if given.get(name) is not None]
+    return passed("nothing is claimed beyond what is listed as unproven"), unproven
+
+
+def list_unproven_bounds(given: JsonObject, made_after: Bound | None, made_before: Bound | None) -> list[str]:
+    """The bounds of time that the answer states and that do not follow from what this reader trusts."""
+    bounds = given.get("time_bounds")
+    if not is_object(bounds):
+        return []
+    unproven: list[str] = []
+    for name, own in (("made_after", made_after), ("made_before", made_before)):
+        by: list[Json] = [] if own is None else [*own.by]
+        proven: Json = None if own is None else {"at": own.at, "by": by}
+        stated = bounds.get(name)
+        if stated is not None and not equal(stated, proven):
+            unproven.append(f"time_bounds.{name}")
+    return unproven

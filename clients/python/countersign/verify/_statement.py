@@ -1,0 +1,158 @@
+"""What is signed (docs/wire.md, Signed payload), and the record of an agent that every statement has a place in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .._json import Json, JsonObject, is_list, is_object, parse_canonical
+from ._bytes import sha256, uint64
+from ._reading import is_count
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+_PRODUCT = "https://countersign.dev"
+AGENT_ACTION = f"{_PRODUCT}/agent-action/v1"
+DECISION = f"{_PRODUCT}/authorization-decision/v1"
+KEY_EVENT = f"{_PRODUCT}/key-event/v1"
+AGENT_HEADS = f"{_PRODUCT}/agent-heads/v1"
+_RECORD_LABEL = b"countersign/agent-record/v1\n"
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def is_text_or_none(value: Json) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def is_place(value: Json) -> bool:
+    """A place in an agent's record: number, and the link of the entry before."""
+    return (
+        is_object(value)
+        and set(value) == {"agent_id", "sequence", "previous"}
+        and isinstance(value["agent_id"], str)
+        and UUID.fullmatch(value["agent_id"]) is not None
+        and is_count(value["sequence"])
+        and value["sequence"] != 0
+        and isinstance(value["previous"], str)
+        and re.fullmatch(r"[0-9a-f]{64}", value["previous"]) is not None
+    )
+
+
+def empty_link(agent_id: str) -> bytes:
+    return sha256(_RECORD_LABEL, agent_id.encode())
+
+
+def next_link(link: bytes, sequence: int, payload_hash: bytes) -> bytes:
+    return sha256(_RECORD_LABEL, link, uint64(sequence), payload_hash)
+
+
+def subject_digest(inputs_hash: str) -> JsonObject:
+    match = re.fullmatch(r"(?:sha256:)?([0-9a-fA-F]{64})", inputs_hash)
+    return {"sha256": match[1].lower()} if match else {"inputs_hash": inputs_hash}
+
+
+def statement_of(predicate_type: str, subject: str, digest: str, predicate: JsonObject) -> JsonObject:
+    subjects: list[Json] = [{"name": subject, "digest": {"sha256": digest}}]
+    return {"_type": STATEMENT_TYPE, "subject": subjects, "predicateType": predicate_type, "predicate": predicate}
+
+
+@dataclass(frozen=True)
+class Action:
+    """The parts of an agent's statement, whose shape was checked."""
+
+    statement: JsonObject
+    predicate: JsonObject
+    request: JsonObject
+    registered: JsonObject
+    verdicts: JsonObject
+    approval: JsonObject
+
+    def text(self, name: str) -> str:
+        return str(self.predicate[name])
+
+
+def _object(value: JsonObject, name: str) -> JsonObject:
+    found = value.get(name)
+    if not is_object(found):
+        raise ValueError(f"{name}: expected an object")
+    return found
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ValueError("not an action statement")
+
+
+def parse_action(payload: bytes) -> Action | None:
+    """None for bytes that are not the canonical form of an action statement with a subject that fits."""
+    statement = parse_canonical(payload)
+    if statement is None or statement.get("_type") != STATEMENT_TYPE:
+        return None
+    if statement.get("predicateType") != AGENT_ACTION:
+        return None
+    try:
+        return _read_action(statement)
+    except ValueError:
+        return None
+
+
+def _read_action(statement: JsonObject) -> Action:
+    predicate = _object(statement, "predicate")
+    parts = [_object(predicate, name) for name in ("request", "registered", "verdicts", "human_approval")]
+    request, registered, verdicts, approval = parts
+    texts = ("attestation_id", "timestamp", "key_id", "organization", "salt")
+    _require(all(isinstance(predicate.get(name), str) for name in texts))
+    _require(isinstance(predicate.get("is_public"), bool))
+    _require(all(isinstance(request.get(name), str) for name in ("agent_slug", "action", "inputs_hash")))
+    _require("record" not in predicate or is_place(predicate["record"]))
+    _require(isinstance(predicate.get("agent_signature", ""), str))
+    names = ("agent_public_key", "code_hash", "tool_manifest_hash")
+    _require(all(name in registered and is_text_or_none(registered[name]) for name in names))
+    _require_verdicts(request, verdicts)
+    _require(_is_approval(approval))
+    _require("not_before" not in predicate or _is_not_before(predicate["not_before"]))
+    subject: list[Json] = [{"digest": subject_digest(str(request["inputs_hash"])), "name": "inputs"}]
+    _require(statement.get("subject") == subject)
+    return Action(statement, predicate, request, registered, verdicts, approval)
+
+
+def _require_verdicts(request: JsonObject, verdicts: JsonObject) -> None:
+    for name in ("agent_authenticated", "code_hash_verified", "tools_authorized"):
+        _require(name in verdicts and (verdicts[name] is None or isinstance(verdicts[name], bool)))
+    if "client" not in request:
+        return _require("client_gap" not in verdicts)
+    client = _object(request, "client")
+    _require(set(client) == {"instance", "sequence"} and isinstance(client["instance"], str))
+    _require(is_count(client["sequence"]) and client["sequence"] != 0)
+    _require(isinstance(verdicts.get("client_gap"), bool))
+
+
+def _is_approval(approval: JsonObject) -> bool:
+    method = approval.get("method")
+    if method == "none":
+        return True
+    if method == "hash":
+        return "approver_hash" in approval and is_text_or_none(approval["approver_hash"])
+    texts = ("level", "request_hash", "authorization_hash", "environment")
+    nullifiers = approval.get("nullifier_hashes")
+    return (
+        method == "proof_of_personhood"
+        and all(isinstance(approval.get(name), str) for name in texts)
+        and isinstance(approval.get("inputs_bound"), bool)
+        and is_list(nullifiers)
+        and all(isinstance(one, str) for one in nullifiers)
+    )
+
+
+def _is_hex(value: Json, length: int) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]*", value) is not None and len(value) == 2 * length
+
+
+def _is_not_before(value: Json) -> bool:
+    if not is_object(value):
+        return False
+    if value.get("type") == "tlog-cosignature":
+        is_named = isinstance(value.get("origin"), str) and is_count(value.get("size"))
+        return is_named and _is_hex(value.get("checkpoint_hash"), 32)
+    is_round = isinstance(value.get("round"), int) and not isinstance(value.get("round"), bool)
+    is_drand = value.get("type") == "drand" and is_round
+    return is_drand and _is_hex(value.get("chain"), 32) and _is_hex(value.get("signature"), 48)

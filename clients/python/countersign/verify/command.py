@@ -1,0 +1,187 @@
+"""``python -m countersign verify``: the verifier on the command line, with the exit codes of ``verify.mjs``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+
+from ..errors import UnreadableError
+from . import Report, Trust, TrustedKeys, read_trust, verify
+from ._statement import UUID
+
+_EXIT_CODES = {"valid": 0, "invalid": 1, "incomplete": 3, "erased": 3}
+_UNREADABLE, _WARNED, _UNREACHABLE = 2, 4, 7
+_EPILOG = """exit codes: 0 authentic; 1 a check failed; 2 wrong usage or unreadable input; 3 nothing failed, but the file does
+not carry everything, or carries a zero-knowledge proof, which verify.mjs checks; 4 with --fail-on-warnings: no check
+failed, but there is a warning; 7 the service could not be reached"""
+_TITLES = {
+    "valid": "Authentic. Every check passed.",
+    "invalid": "Not authentic. A check failed: do not rely on anything in it.",
+    "incomplete": "Authentic as far as it can be checked here.",
+    "erased": "Erased. The owner erased the content; the log proves that it was recorded.",
+}
+
+
+class UnreachableError(UnreadableError):
+    pass
+
+
+class UsageError(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Source:
+    text: str
+    base: str | None
+    attestation_id: str | None = None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m countersign verify", epilog=_EPILOG)
+    parser.add_argument("receipt", help="an id, an address, a file, or - for standard input")
+    parser.add_argument("--keys", metavar="FILE", help="a saved response of GET /v1/pubkey; no key is fetched")
+    parser.add_argument("--key", action="append", default=[], help="an attestation key: PEM, a PEM file, or base64")
+    parser.add_argument("--log-vkey", action="append", default=[], help="the log's C2SP verifier key")
+    parser.add_argument("--witness", action="append", default=[], help="a witness whose clock you trust")
+    parser.add_argument("--base", help="the service, for a bare id, or for the keys of a file")
+    parser.add_argument("--payload", metavar="FILE", help="the payload that a tlog-proof must match")
+    parser.add_argument("--as-owner", action="store_true", help="send COUNTERSIGN_API_KEY, to see your private ones")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--fail-on-warnings", action="store_true")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        return _run(args)
+    except UsageError as error:
+        print(f"verify: {error}", file=sys.stderr)
+        return _UNREADABLE
+    except UnreadableError as error:
+        print(f"verify: {_visible(str(error))}", file=sys.stderr)
+        return _UNREACHABLE if isinstance(error, UnreachableError) else _UNREADABLE
+
+
+def _run(args: argparse.Namespace) -> int:
+    source = _read_source(args)
+    pinned = TrustedKeys(
+        pubkey=None if args.keys is None else _read_file(args.keys),
+        keys=[_read_key(key) for key in args.key],
+        log_vkeys=args.log_vkey,
+        witness_vkeys=args.witness,
+    )
+    payload = None if args.payload is None else Path(args.payload).read_bytes()
+    trust = _find_trust(pinned, source.base)
+    report = verify(source.text, trust, attestation_id=source.attestation_id, payload=payload)
+    report = replace(report, pinned=pinned.is_pinned)
+    print(json.dumps(report.to_json(), indent=2) if args.json else _describe(report))
+    code = _EXIT_CODES[report.verdict]
+    is_warned = len(report.warnings) + len(report.stated_warnings) > 0
+    return _WARNED if code != 1 and is_warned and args.fail_on_warnings else code
+
+
+def _find_trust(pinned: TrustedKeys, base: str | None) -> Trust:
+    answer = pinned.pubkey
+    if answer is None and base is not None:
+        answer = _fetch(f"{base}/v1/pubkey")
+    if answer is None and not (pinned.keys and pinned.log_vkeys):
+        raise UsageError("no keys to trust: give --keys, or --key and --log-vkey, or --base to ask the service")
+    return read_trust(answer, pinned)
+
+
+def _read_source(args: argparse.Namespace) -> Source:
+    target: str = args.receipt
+    base = None if args.base is None else _trim(args.base)
+    if re.match("https?://", target, re.IGNORECASE):
+        return _read_url(target, base, args.as_owner)
+    if target == "-":
+        return Source(_decode(sys.stdin.buffer.read(), "-"), base)
+    if Path(target).is_file():
+        return Source(_read_file(target), base)
+    if UUID.fullmatch(target.lower()) is None:
+        raise UnreadableError(f"{target}: no such file, and not an id")
+    if base is None:
+        raise UsageError("an id alone needs --base, the address of the service")
+    return _read_url(f"{base}/v1/verify/{target}", base, args.as_owner)
+
+
+def _read_url(url: str, base: str | None, as_owner: bool) -> Source:
+    """The API's address, the page's, or any other from which one of the files can be had."""
+    address = re.split(r"[?#]", _trim(url))[0].rstrip("/")
+    api = re.fullmatch(r"(.*)/v1/verify/([^/]+)(?:/[a-z-]+)?", address)
+    page = None if api else re.fullmatch(r"(.*)/verify/[^/]+/([^/]+)", address)
+    found = api or page
+    source = f"{page[1]}/v1/verify/{page[2]}" if page else url
+    name = found[2].lower() if found else ""
+    asked = name if UUID.fullmatch(name) else None
+    return Source(_fetch(source, as_owner), base or (found[1] if found else None), asked)
+
+
+def _trim(url: str) -> str:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise UsageError(f"{url}: only http and https")
+    return url.rstrip("/")
+
+
+def _fetch(url: str, as_owner: bool = False) -> str:
+    # Only when asked for: the address may be a stranger's.
+    key = os.environ.get("COUNTERSIGN_API_KEY") if as_owner else None
+    if as_owner and key is None:
+        raise UsageError("--as-owner needs COUNTERSIGN_API_KEY")
+    try:
+        response = httpx2.get(url, headers={} if key is None else {"authorization": f"Bearer {key}"}, timeout=30)
+    except httpx2.HTTPError as error:
+        raise UnreachableError(f"{url}: could not be fetched: {error}") from error
+    if response.status_code in (429, 503):
+        raise UnreachableError(f"{url}: HTTP {response.status_code}")
+    if response.status_code != 200:
+        raise UnreadableError(f"{url}: HTTP {response.status_code}")
+    return _decode(response.content, url)
+
+
+def _read_file(name: str) -> str:
+    try:
+        return _decode(Path(name).read_bytes(), name)
+    except OSError as error:
+        raise UnreadableError(f"{name}: {error.strerror}") from error
+
+
+def _read_key(key: str) -> str:
+    return _read_file(key) if "-----" not in key and Path(key).is_file() else key
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise UnreadableError(f"{name}: not UTF-8") from None
+
+
+def _visible(text: str) -> str:
+    """A receipt may hold terminal escapes, and letters that turn the line around."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def _describe(report: Report) -> str:
+    words = {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a "}
+    lines = [f"  {words[check.status]}  {check.name:<22}  {_visible(check.detail)}" for check in report.checks]
+    lines += [f"Warning: {_visible(one.message)} [{one.code}]" for one in report.warnings]
+    lines += [f"Warning: {code} (The service says so. Nothing in this file shows it.)" for code in report.stated_warnings]
+    if report.unproven:
+        lines.append(f"Shown in the file, but proven by nothing in it: {', '.join(report.unproven)}.")
+    if report.missing:
+        lines.append(f"Not checked: {', '.join(report.missing)}.")
+    if not report.pinned:
+        lines.append("Keys: NOT pinned. They came from the service: this shows only that it agrees with itself.")
+    return "\n".join([*lines, _TITLES[report.verdict]])

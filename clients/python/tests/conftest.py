@@ -1,0 +1,75 @@
+"""The service that the tests talk to is a real one, started by whoever runs them (e2e/support/python.ts)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+
+from countersign import Countersign
+
+BASE_URL = os.environ["COUNTERSIGN_BASE_URL"]
+API_KEY = os.environ["COUNTERSIGN_API_KEY"]
+CONTROL_URL = os.environ["COUNTERSIGN_CONTROL_URL"]
+
+_numbers = itertools.count(1)
+
+
+def control(what: str, **body: object) -> Any:
+    """A human's part, or the operator's."""
+    return httpx2.post(f"{CONTROL_URL}/{what}", json=body, timeout=60).raise_for_status().json()
+
+
+@dataclass
+class Human:
+    """Decides each request once."""
+
+    decision: str = "approve"
+    asked: list[Any] = field(default_factory=list)
+
+    def __call__(self, made: Any) -> None:
+        is_new = all(one["request_id"] != made["request_id"] for one in self.asked)
+        self.asked.append(made)
+        if is_new:
+            control(self.decision, request_id=made["request_id"], approval_url=made["approval_url"],
+                    confirmation_code=made["confirmation_code"])
+
+
+@pytest.fixture
+def human() -> Human:
+    return Human()
+
+
+@pytest.fixture
+def client() -> Iterator[Countersign]:
+    with Countersign(BASE_URL, API_KEY) as made:
+        yield made
+
+
+@pytest.fixture
+def new_agent() -> Callable[[], str]:
+    prefix = f"py-{os.getpid()}"
+    return lambda: f"{prefix}-{next(_numbers)}"
+
+
+@dataclass
+class Counted:
+    asked: int
+    attested: int
+
+
+@pytest.fixture
+def count(client: Countersign) -> Callable[[str], Counted]:
+    """What became of an agent's actions: humans asked, and attestations stored."""
+
+    def count(agent: str) -> Counted:
+        asked = client.call("GET", f"/v1/authorizations?agent_slug={agent}")["authorizations"]
+        attested = client.call("GET", f"/v1/attestations?agent_slug={agent}")["attestations"]
+        return Counted(len(asked), len(attested))
+
+    return count

@@ -1,0 +1,176 @@
+"""The calls of the client, against the service."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+from conftest import API_KEY, BASE_URL, Human
+
+from countersign import (
+    ApiError,
+    AsyncCountersign,
+    Countersign,
+    NotApprovedError,
+    ServiceConnectionError,
+    WaitTimeoutError,
+    sign_agent_request,
+)
+
+
+def action(agent: str, **more: Any) -> Any:
+    return {"agent_slug": agent, "action": "Sent invoice 1042", "inputs_hash": "sha256:abc", **more}
+
+
+def test_attests_and_verifies_by_id_by_object_and_by_text(client: Countersign, new_agent: Any) -> None:
+    receipt = client.attest(action(new_agent(), metadata={"n": 1.5, "€": "ü"}))
+    report = client.verify(receipt["attestation_id"])
+    assert (report.verdict, report.pinned) == ("valid", False)
+    assert [check.name for check in report.checks if check.status == "fail"] == []
+    assert report.statement is not None
+    assert report.statement["predicate"]["request"]["metadata"] == {"n": 1.5, "€": "ü"}
+    assert client.verify(receipt).verdict == "valid"
+    assert client.verify({**receipt, "action": "Sent nothing"}).verdict == "invalid"
+
+
+def test_verifies_with_async_too(new_agent: Any) -> None:
+    async def go() -> str:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            receipt = await own.attest(action(new_agent()))
+            return (await own.verify(receipt["attestation_id"])).verdict
+
+    assert asyncio.run(go()) == "valid"
+
+
+def test_attests_many_each_with_its_own_end(client: Countersign, new_agent: Any) -> None:
+    agent = new_agent()
+    good = [action(agent, metadata={"n": n}) for n in range(20)]
+    outcomes = client.attest_many([*good, action(agent, code_hash="")])
+    assert [one.attestation["metadata"] for one in outcomes[:-1] if one.attestation] == [{"n": n} for n in range(20)]
+    error = outcomes[-1].error
+    assert isinstance(error, ApiError)
+    assert (error.status, error.code, error.errors[0].pointer) == (422, "validation_error", "/code_hash")
+
+    async def go() -> Any:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            return await own.attest_many([*good, action(agent, code_hash="")])
+
+    assert [one.error is None for one in asyncio.run(go())] == [True] * 20 + [False]
+
+
+def test_counts_per_agent_and_shows_what_never_arrived(client: Countersign, new_agent: Any) -> None:
+    agent, counting = new_agent(), client.counting("worker-1")
+    assert [counting.attest(action(agent))["client_gap"] for _ in range(3)] == [False] * 3
+    with pytest.raises(ApiError):
+        counting.attest(action(agent, code_hash=""))
+    later = counting.attest(action(agent.upper()))
+    assert (later["client"], later["client_gap"]) == ({"instance": "worker-1", "sequence": 5}, True)
+
+    async def go() -> Any:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            counting = own.counting()
+            return await asyncio.gather(*(counting.attest(action(agent)) for _ in range(5)))
+
+    made = asyncio.run(go())
+    assert [(one["client"]["sequence"], one["client_gap"]) for one in made] == [(n, False) for n in range(1, 6)]
+
+
+def test_authorizes_waits_claims_once_and_cancels(client: Countersign, human: Human, new_agent: Any) -> None:
+    made = client.authorize({"agent_slug": new_agent(), "action": "Pay", "context": {"to": "Example Ltd"}})
+    with pytest.raises(WaitTimeoutError):
+        client.wait_for_decision(made["request_id"], timeout=1.2)
+    human(made)
+    assert client.wait_for_decision(made["request_id"])["status"] == "approved"
+    assert client.claim(made["request_id"], "run-1").get("run") == "run-1"
+    assert client.claim(made["request_id"], "run-1").get("run") == "run-1"
+    with pytest.raises(Exception, match="another run has claimed"):
+        client.claim(made["request_id"], "run-2")
+    other = client.authorize({"agent_slug": made["agent_slug"], "action": "Pay more"})
+    assert client.cancel(other["request_id"])["status"] == "cancelled"
+    with pytest.raises(NotApprovedError) as caught:
+        client.wait_for_decision(other["request_id"])
+    assert caught.value.status == "cancelled"
+
+
+def test_does_a_write_once_under_one_key(client: Countersign, new_agent: Any) -> None:
+    request = action(new_agent())
+    first = client.attest(request, idempotency_key="py-key-1")
+    assert client.attest(request, idempotency_key="py-key-1")["attestation_id"] == first["attestation_id"]
+
+
+def test_signs_what_the_service_verifies(new_agent: Any) -> None:
+    request = action("x", metadata={"a": None, "b": [1, 2.5]}, model_id=None)
+    by_seed = sign_agent_request(request, bytes(32))
+    assert by_seed.get("agent_signature") == sign_agent_request(request, "A" * 43 + "=").get("agent_signature")
+    with pytest.raises(TypeError) as caught:
+        sign_agent_request(request, "secret-text")
+    assert "secret-text" not in str(caught.value)
+
+
+def test_shows_its_key_to_nobody() -> None:
+    with Countersign(BASE_URL, API_KEY) as own:
+        assert API_KEY not in repr(vars(own))
+
+
+def test_says_which_key_is_wrong() -> None:
+    with Countersign(BASE_URL, "cs_live_wrong") as own, pytest.raises(ApiError) as caught:
+        own.attest(action("x"))
+    assert (caught.value.status, caught.value.code, caught.value.retryable) == (401, "invalid_api_key", False)
+    assert caught.value.request_id is not None
+
+
+@pytest.mark.parametrize("address", ["http://example.com", "ftp://localhost", "example.com", "", "http://localhost.evil.example"])
+def test_sends_no_key_in_the_clear(address: str) -> None:
+    with pytest.raises(ValueError, match="base_url"):
+        Countersign(address, "key")
+
+
+def test_does_not_follow_a_redirect_with_the_key() -> None:
+    seen: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(str(request.url))
+        return httpx2.Response(307, headers={"location": "https://evil.example/"})
+
+    http = httpx2.Client(transport=httpx2.MockTransport(answer), follow_redirects=True)
+    with Countersign(BASE_URL, API_KEY, http=http) as own, pytest.raises(ApiError):
+        own.call("GET", "/v1/keys/info")
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "tries"),
+    [(503, {}, 5), (429, {"retry-after": "1"}, 5), (429, {"retry-after": "3600"}, 1), (404, {}, 1)],
+)
+def test_repeats_what_is_safe_to_repeat(
+    status: int, headers: dict[str, str], tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    seen: list[httpx2.Request] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(status, headers=headers, json={})
+
+    with Countersign(BASE_URL, API_KEY, http=httpx2.Client(transport=httpx2.MockTransport(answer))) as own:
+        with pytest.raises(ApiError):
+            own.attest(action("x"))
+        assert len(seen) == tries
+        assert len({request.headers["idempotency-key"] for request in seen}) == 1
+        assert len(pauses) == tries - 1
+        assert all(pause >= 1 for pause in pauses) or "retry-after" not in headers
+        seen.clear()
+        with pytest.raises(ApiError):
+            own.call("POST", "/v1/keys/request", {"email": "a@b.c"})
+        assert len(seen) == 1
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"\xff", b"x" * (16 * 1024 * 1024 + 1)])
+def test_takes_no_answer_but_json_of_a_sane_size(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    http = httpx2.Client(transport=httpx2.MockTransport(lambda _: httpx2.Response(200, content=body)))
+    with Countersign(BASE_URL, API_KEY, http=http) as own, pytest.raises(ServiceConnectionError):
+        own.call("GET", "/v1/keys/info")

@@ -1,0 +1,520 @@
+"""Nothing runs without an approval of exactly these arguments, and nothing is asked, run or attested twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from conftest import API_KEY, BASE_URL, Counted, Human, control
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from countersign import (
+    ApprovalClaimedError,
+    ApprovalMismatchError,
+    ApprovalUsedError,
+    AsyncCountersign,
+    Countersign,
+    NotApprovedError,
+    NotAttestedError,
+    ServiceConnectionError,
+    WaitTimeoutError,
+    hash_inputs,
+)
+
+Gate = Callable[..., Any]
+Count = Callable[[str], Counted]
+INPUTS: dict[str, Any] = {"to": "Example Ltd", "amount": {"value": 100, "currency": "EUR"}}
+
+
+def inputs() -> dict[str, Any]:
+    return json.loads(json.dumps(INPUTS))
+
+
+class Breaking(httpx2.BaseTransport):
+    """Loses the connection before or after the service answers."""
+
+    def __init__(self, when: str, is_broken: Callable[[int], bool]) -> None:
+        self.inner = httpx2.HTTPTransport()
+        self.when, self.is_broken, self.number = when, is_broken, 0
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.number += 1
+        broken = self.is_broken(self.number)
+        if broken and self.when == "before":
+            raise httpx2.ConnectError("lost", request=request)
+        response = self.inner.handle_request(request)
+        if broken:
+            response.read()
+            raise httpx2.ReadError("lost", request=request)
+        return response
+
+
+class Changing(httpx2.BaseTransport):
+    """A service that lies in its answers to GET."""
+
+    def __init__(self, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+        self.inner = httpx2.HTTPTransport()
+        self.change = change
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = self.inner.handle_request(request)
+        if request.method != "GET":
+            return response
+        response.read()
+        return httpx2.Response(200, json=self.change(str(request.url), response.json()))
+
+
+@pytest.fixture(params=["sync", "async"])
+def gate(request: pytest.FixtureRequest, client: Countersign) -> Iterator[Gate]:
+    """The same tests for both clients; each call is of a client of its own unless ``by`` is given."""
+    if request.param == "sync":
+        yield lambda agent, given, run, by=None, **more: (by or Countersign(BASE_URL, API_KEY)).gate(
+            asked_of(agent, more), given, run, run_id="run-1", call_id="call-1", **more
+        )
+        return
+
+    def run_async(agent: str, given: Any, run: Any, by: Any = None, **more: Any) -> Any:
+        async def go() -> Any:
+            async with AsyncCountersign(BASE_URL, API_KEY) as own:
+                return await own.gate(asked_of(agent, more), given, run, run_id="run-1", call_id="call-1", **more)
+
+        return asyncio.run(go())
+
+    yield run_async
+
+
+def asked_of(agent: str, more: dict[str, Any]) -> Any:
+    return {"agent_slug": agent, "action": "Pay invoice 1042", **more.pop("asked", {})}
+
+
+class Action:
+    def __init__(self, result: object = "paid", errors: list[Exception] | None = None) -> None:
+        self.calls: list[tuple[Any, Any]] = []
+        self.result, self.errors = result, errors or []
+
+    def __call__(self, given: Any, approval: Any) -> object:
+        self.calls.append((given, approval))
+        if self.errors:
+            raise self.errors.pop(0)
+        return self.result
+
+
+def test_runs_what_was_approved_once_and_attests_it(gate: Gate, human: Human, count: Count, new_agent: Any) -> None:
+    agent, run = new_agent(), Action()
+    gated = gate(agent, inputs(), run, on_request=human, attestation={"metadata": {"invoice": 1042}})
+    assert gated.result == "paid"
+    ((given, approval),) = run.calls
+    assert given == INPUTS
+    assert approval.request_id == gated.authorization["request_id"]
+    assert approval.key.startswith("gate-")
+    assert gated.attestation["inputs_hash"] == hash_inputs(INPUTS)
+    assert gated.attestation["metadata"] == {"invoice": 1042}
+    assert gated.attestation["human_approval"]["method"] == "proof_of_personhood"
+    assert gated.attestation["human_approval"]["inputs_bound"] is True
+    assert count(agent) == Counted(1, 1)
+
+
+def test_has_the_hash_that_other_languages_have() -> None:
+    # Of lib/client/inputs.ts.
+    assert hash_inputs(INPUTS) == hash_inputs({"amount": {"currency": "EUR", "value": 100.0}, "to": "Example Ltd"})
+    assert hash_inputs([]) == "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+
+
+def test_signs_the_attestation_as_the_agent(gate: Gate, human: Human, client: Countersign, new_agent: Any) -> None:
+    agent, seed = new_agent(), bytes([7]) * 32
+    public = Ed25519PrivateKey.from_private_bytes(seed).public_key()
+    pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    client.call("POST", "/v1/identity/register", {"slug": agent, "public_key_pem": pem})
+    gated = gate(agent, inputs(), Action(), on_request=human, agent_key=seed)
+    assert gated.attestation["agent_authenticated"] is True
+
+
+def test_does_not_run_what_a_human_denied_and_does_not_ask_again(
+    gate: Gate, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, run = new_agent(), Action()
+    human.decision = "deny"
+    for _ in range(2):
+        with pytest.raises(NotApprovedError, match="Do not retry") as caught:
+            gate(agent, inputs(), run, on_request=human)
+        assert (caught.value.status, caught.value.retryable) == ("denied", False)
+    assert run.calls == []
+    assert count(agent) == Counted(1, 0)
+
+
+def test_does_not_run_what_nobody_decided_in_time(gate: Gate, human: Human, new_agent: Any) -> None:
+    run = Action()
+    human.decision = "expire"
+    with pytest.raises(NotApprovedError) as caught:
+        gate(new_agent(), inputs(), run, on_request=human)
+    assert caught.value.status == "expired"
+    assert run.calls == []
+
+
+def test_refuses_arguments_that_changed_between_approval_and_run(gate: Gate, human: Human, new_agent: Any) -> None:
+    run, changing = Action(), inputs()
+
+    def approve(made: Any) -> None:
+        human(made)
+        changing["amount"]["value"] = 100_000
+
+    with pytest.raises(ApprovalMismatchError) as caught:
+        gate(new_agent(), changing, run, on_request=approve)
+    assert caught.value.field == "inputs_hash"
+    assert run.calls == []
+
+
+def test_runs_a_copy_that_nobody_else_can_change(gate: Gate, human: Human, new_agent: Any) -> None:
+    shared = inputs()
+
+    def run(own: dict[str, Any], _: Any) -> int:
+        shared["amount"]["value"] = 100_000
+        value: int = own["amount"]["value"]
+        return value
+
+    assert gate(new_agent(), shared, run, on_request=human).result == 100
+
+
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [("inputs_hash", "sha256:00"), ("agent_slug", "someone-else"), ("action", "Pay invoice 1")],
+)
+def test_refuses_a_decision_about_another(field: str, other: str, human: Human, new_agent: Any) -> None:
+    run = Action()
+    lying = httpx2.Client(transport=Changing(lambda _, answer: {**answer, field: other}))
+    with Countersign(BASE_URL, API_KEY, http=lying) as own, pytest.raises(ApprovalMismatchError) as caught:
+        own.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+    assert caught.value.field == field
+    assert run.calls == []
+
+
+def test_reads_the_decision_again_when_it_is_about_to_run(new_agent: Any) -> None:
+    run = Action()
+    forged = {"status": "approved", "human_authorization": {}, "attestation_id": None}
+    lying = httpx2.Client(transport=Changing(lambda url, answer: forged if "wait=" in url else answer))
+    with Countersign(BASE_URL, API_KEY, http=lying) as own, pytest.raises(Exception, match="No human has decided"):
+        own.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c")
+    assert run.calls == []
+
+
+def test_does_not_run_a_second_time_after_it_was_attested(gate: Gate, human: Human, count: Count, new_agent: Any) -> None:
+    agent, run = new_agent(), Action()
+    first = gate(agent, inputs(), run, on_request=human)
+    with pytest.raises(ApprovalUsedError) as caught:
+        gate(agent, inputs(), run, on_request=human)
+    assert caught.value.attestation_id == first.attestation["attestation_id"]
+    assert len(run.calls) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+def test_takes_equal_calls_at_once_for_one(client: Countersign, human: Human, count: Count, new_agent: Any) -> None:
+    agent, run = new_agent(), Action()
+
+    def call(_: int) -> Any:
+        return client.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+    with ThreadPoolExecutor(4) as threads:
+        ends = list(threads.map(call, range(4)))
+    assert all(end is ends[0] for end in ends)
+    assert len(run.calls) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+def test_takes_equal_tasks_at_once_for_one(human: Human, count: Count, new_agent: Any) -> None:
+    agent, ran = new_agent(), []
+
+    async def run(given: Any, _: Any) -> str:
+        ran.append(given)
+        await asyncio.sleep(0.1)
+        return "paid"
+
+    async def go() -> list[Any]:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            calls = (
+                own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+                for _ in range(4)
+            )
+            return await asyncio.gather(*calls)
+
+    ends = asyncio.run(go())
+    assert all(end is ends[0] for end in ends)
+    assert len(ran) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+def test_runs_once_in_clients_that_know_nothing_of_each_other(human: Human, count: Count, new_agent: Any) -> None:
+    agent = new_agent()
+    ran: list[Any] = []
+    go_on = threading.Event()
+
+    def run(given: Any, _: Any) -> str:
+        ran.append(given)
+        go_on.wait(60)
+        return "paid"
+
+    def call(_: int) -> Any:
+        with Countersign(BASE_URL, API_KEY) as own:
+            try:
+                return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human).result
+            except (ApprovalClaimedError, ApprovalUsedError) as error:
+                go_on.set()
+                return error
+
+    with ThreadPoolExecutor(3) as threads:
+        ends = list(threads.map(call, range(3)))
+    assert [end for end in ends if end == "paid"] == ["paid"]
+    assert ran == [INPUTS]
+    assert count(agent) == Counted(1, 1)
+
+
+def test_lets_an_action_that_failed_run_again_in_its_client_and_nowhere_else(
+    client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, run = new_agent(), Action(errors=[RuntimeError("the bank is closed")])
+
+    def call(own: Countersign) -> Any:
+        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+    with pytest.raises(RuntimeError, match="the bank is closed"):
+        call(client)
+    with Countersign(BASE_URL, API_KEY) as other, pytest.raises(ApprovalClaimedError):
+        call(other)
+    assert count(agent) == Counted(1, 0)
+    assert call(client).result == "paid"
+    assert run.calls[0][1].key == run.calls[1][1].key
+    assert count(agent) == Counted(1, 1)
+
+
+def test_shows_the_human_every_argument_unless_they_may_approve_unseen_ones(
+    gate: Gate, human: Human, count: Count, new_agent: Any
+) -> None:
+    asked = {"context": {"to": "a supplier"}}
+    gated = gate(new_agent(), inputs(), Action(), on_request=human, asked=asked)
+    assert gated.authorization["context"] == {
+        "to": "a supplier",
+        "to (argument)": "Example Ltd",
+        "amount": '{"currency":"EUR","value":100}',
+    }
+    unseen = gate(new_agent(), inputs(), Action(), on_request=human, asked=asked, approve_unseen_inputs=True)
+    assert unseen.authorization["context"] == {"to": "a supplier"}
+    agent = new_agent()
+    with pytest.raises(ValueError, match="too long to be shown"):
+        gate(agent, {**inputs(), "note": "x" * 40_000}, Action(), on_request=human)
+    assert count(agent) == Counted(0, 0)
+
+
+def test_cancels_the_request_that_it_stops_waiting_for(gate: Gate, client: Countersign, new_agent: Any) -> None:
+    agent, run = new_agent(), Action()
+    with pytest.raises(WaitTimeoutError):
+        gate(agent, inputs(), run, timeout=1.5)
+    (asked,) = client.call("GET", f"/v1/authorizations?agent_slug={agent}")["authorizations"]
+    assert (asked["status"], run.calls) == ("cancelled", [])
+
+
+def test_cancels_the_request_of_a_task_that_is_cancelled(client: Countersign, new_agent: Any) -> None:
+    agent, run = new_agent(), Action()
+
+    async def go() -> None:
+        asked = asyncio.Event()
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            call = own.gate(
+                asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=lambda _: asked.set()
+            )
+            task = asyncio.ensure_future(call)
+            await asked.wait()
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(go())
+    (asked,) = client.call("GET", f"/v1/authorizations?agent_slug={agent}")["authorizations"]
+    assert (asked["status"], run.calls) == ("cancelled", [])
+
+
+def test_attests_what_ran_though_its_task_is_cancelled(human: Human, count: Count, new_agent: Any) -> None:
+    agent = new_agent()
+
+    async def go() -> None:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+
+            async def run(_: Any, __: Any) -> str:
+                asyncio.get_running_loop().call_soon(task.cancel)
+                return "paid"
+
+            call = own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+            task = asyncio.ensure_future(call)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(go())
+    assert count(agent) == Counted(1, 1)
+
+
+def test_does_not_wait_if_it_should_not(gate: Gate, human: Human, new_agent: Any) -> None:
+    agent, run, made = new_agent(), Action(), []
+    with pytest.raises(Exception, match="No human has decided yet"):
+        gate(agent, inputs(), run, on_request=made.append, wait=False)
+    human(made[0])
+    assert gate(agent, inputs(), run, wait=False).result == "paid"
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"when": object()}, "inputs.when: object is not a JSON value"),
+        ({"a": [1, (2,)]}, r"inputs.a\[1\]: tuple is not a JSON value"),
+        ({"a": float("nan")}, "inputs.a: nan is not a JSON value"),
+        ({"a": 2**53 + 1}, "would become another number"),
+        ({"a": "\ud800"}, "lone surrogate"),
+        ({1: 2}, "a name is not text"),
+        ({"__proto__": 2}, "a name is __proto__"),
+    ],
+)
+def test_refuses_inputs_that_json_would_change(
+    bad: Any, words: str, gate: Gate, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent = new_agent()
+    with pytest.raises(TypeError, match=words):
+        gate(agent, bad, Action(), on_request=human)
+    assert count(agent) == Counted(0, 0)
+
+
+def test_does_not_run_if_the_key_cannot_see_whether_the_approval_was_used(human: Human, new_agent: Any) -> None:
+    run = Action()
+    blind = control("key", scopes=["attest", "authorize"])["key"]
+    with Countersign(BASE_URL, blind) as own, pytest.raises(Exception, match="scope read"):
+        own.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+    assert run.calls == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_survives_a_connection_lost_at_every_step(when: str, human: Human, count: Count, new_agent: Any) -> None:
+    agent, run = new_agent(), Action()
+    http = httpx2.Client(transport=Breaking(when, lambda number: number % 2 == 1))
+    with Countersign(BASE_URL, API_KEY, http=http) as own:
+        own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+    assert len(run.calls) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+STEPS = ["ask", "wait", "read", "claim", "attest"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_goes_on_where_a_service_was_away_for_a_while(
+    step: str, when: str, human: Human, count: Count, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    agent, run, first = new_agent(), Action(), STEPS.index(step) + 1
+    breaking = Breaking(when, lambda number: number >= first)
+    with Countersign(BASE_URL, API_KEY, http=httpx2.Client(transport=breaking)) as own:
+
+        def call() -> Any:
+            return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+        with pytest.raises(NotAttestedError if step == "attest" else ServiceConnectionError) as caught:
+            call()
+        assert caught.value.retryable
+        assert len(run.calls) == (1 if step == "attest" else 0)
+        breaking.is_broken = lambda _: False
+        assert call().result == "paid"
+    assert len(run.calls) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+def test_gates_a_function_with_its_defaults(client: Countersign, human: Human, count: Count, new_agent: Any) -> None:
+    agent, paid = new_agent(), []
+
+    @client.gate(
+        lambda given: {"agent_slug": agent, "action": f"Pay {given['cents']} cents"},
+        run_id="run-1",
+        on_request=human,
+    )
+    def pay(to: str, *, cents: int, currency: str = "EUR") -> str:
+        paid.append((to, cents, currency))
+        return f"paid {to}"
+
+    assert pay("Example Ltd", cents=100) == "paid Example Ltd"
+    assert human.asked[0]["context"] == {"to": "Example Ltd", "cents": "100", "currency": "EUR"}
+    assert human.asked[0]["action"] == "Pay 100 cents"
+    with pytest.raises(ApprovalUsedError):
+        pay(to="Example Ltd", cents=100, currency="EUR")
+    assert pay("Another Ltd", cents=100) == "paid Another Ltd"
+    assert paid == [("Example Ltd", 100, "EUR"), ("Another Ltd", 100, "EUR")]
+    assert count(agent) == Counted(2, 2)
+    with pytest.raises(TypeError, match="more can't be shown"):
+        client.gate({"agent_slug": agent, "action": "x"}, run_id="r")(lambda *more: more)
+
+
+def test_gates_an_async_function(human: Human, new_agent: Any) -> None:
+    async def go() -> str:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+
+            @own.gate({"agent_slug": new_agent(), "action": "Pay"}, run_id="run-1", on_request=human)
+            async def pay(cents: int) -> str:
+                await asyncio.sleep(0)
+                return f"paid {cents}"
+
+            return await pay(cents=7)
+
+    assert asyncio.run(go()) == "paid 7"
+
+
+PROGRAM = """
+import os, sys
+from countersign import Countersign
+
+base_url, agent, file, ending = sys.argv[1:]
+
+def run(given, approval):
+    with open(file, "a") as paid:
+        paid.write(f"{given['cents']}\\n")
+    if ending == "dies":
+        os._exit(9)
+
+try:
+    asked = {"agent_slug": agent, "action": "Pay invoice 1042"}
+    Countersign(base_url, os.environ["COUNTERSIGN_API_KEY"]).gate(
+        asked, {"cents": 10_000}, run, run_id="thread-1", call_id="call-1")
+    print("ran")
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+def start(agent: str, file: Path, ending: str) -> subprocess.Popen[str]:
+    args = [sys.executable, "-c", PROGRAM, BASE_URL, agent, str(file), ending]
+    return subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
+
+
+def test_runs_once_in_three_processes_at_once(tmp_path: Path, count: Count, new_agent: Any) -> None:
+    agent, file = new_agent(), tmp_path / "paid"
+    running = [start(agent, file, "ends") for _ in range(3)]
+    control("approve-next", agent_slug=agent)
+    ended = sorted(process.communicate(timeout=120)[0].strip() for process in running)
+    assert ended.count("ran") == 1
+    assert set(ended) <= {"ran", "ApprovalClaimedError", "ApprovalUsedError"}
+    assert file.read_text() == "10000\n"
+    assert count(agent) == Counted(1, 1)
+
+
+def test_does_not_run_again_if_the_process_that_ran_it_died(tmp_path: Path, count: Count, new_agent: Any) -> None:
+    agent, file = new_agent(), tmp_path / "paid"
+    first = start(agent, file, "dies")
+    control("approve-next", agent_slug=agent)
+    assert first.wait(120) == 9
+    assert start(agent, file, "ends").communicate(timeout=120)[0].strip() == "ApprovalClaimedError"
+    assert file.read_text() == "10000\n"
+    assert count(agent) == Counted(1, 0)

@@ -1,0 +1,123 @@
+/**
+ * For tests of clients/python: an environment with what is pinned in clients/python/tests/requirements, kept in node_modules from
+ * run to run, and a service whose humans a test in Python can lead.
+ */
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import path from "node:path";
+import { startTestApp } from "#support/app";
+import { approveUnproven, expireRequest, openNext, openRequest } from "#support/authorizations";
+import { runProgram } from "#support/commands";
+import { anyKind } from "#support/databases";
+import { listen, listenFor } from "#support/listen";
+
+export const pythonFolder = path.resolve("clients/python");
+
+/** The path of the environment's Python, or why there is none. */
+export type FoundPython = { path: string; missing?: never } | { path?: never; missing: string };
+
+const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], PIP_DISABLE_PIP_VERSION_CHECK: "1" };
+
+/** `names`: of files in clients/python/tests/requirements. Made once, also by several at once. */
+export async function findPython(...names: string[]): Promise<FoundPython> {
+  const files = names.map((name) => path.join(pythonFolder, "tests/requirements", `${name}.txt`));
+  const texts = await Promise.all(files.map((file) => readFile(file)));
+  const script = "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 10))";
+  const asked = await runProgram("python3", ["-c", script], { env }).catch(() => null);
+  if (asked?.code !== 0) return { missing: "no Python 3.10 or newer with venv" };
+  const hash = createHash("sha256").update(asked.out).update(Buffer.concat(texts)).digest("hex").slice(0, 16);
+  const cache = path.resolve("node_modules/.cache/countersign-python");
+  const kept = path.join(cache, hash);
+  const python = path.join(kept, "bin/python");
+  if (!existsSync(python)) {
+    await mkdir(cache, { recursive: true });
+    const fresh = await mkdtemp(path.join(cache, "new-"));
+    const failed = await install(fresh, files);
+    // Another run may have been faster.
+    if (failed === null) await rename(fresh, kept).catch(() => undefined);
+    await rm(fresh, { recursive: true, force: true });
+    if (failed !== null) return { missing: failed };
+  }
+  return { path: python };
+}
+
+async function install(folder: string, files: string[]): Promise<string | null> {
+  const made = await runProgram("python3", ["-m", "venv", folder], { env });
+  if (made.code !== 0) return `no virtual environment: ${made.out}`;
+  const wanted = files.flatMap((file) => ["-r", file]);
+  const pip = ["-m", "pip", "install", "-q", "--require-hashes", "--only-binary", ":all:", "--retries", "1"];
+  const installed = await runProgram(path.join(folder, "bin/python"), [...pip, ...wanted], { env });
+  return installed.code === 0
+    ? null
+    : `pip could not install (is the registry out of reach?): ${installed.out.slice(-2_000)}`;
+}
+
+export interface PythonService {
+  base: string;
+  key: string;
+  /** For programs in Python: where the service and its humans are, and the package itself. */
+  env: Record<string, string>;
+  close(): Promise<void>;
+}
+
+async function readJson(incoming: IncomingMessage): Promise<Record<string, string>> {
+  let text = "";
+  for await (const chunk of incoming) text += chunk;
+  return JSON.parse(text) as Record<string, string>;
+}
+
+export async function startPythonService(): Promise<PythonService> {
+  const test = await startTestApp(anyKind, {
+    LIMIT_AUTHORIZE_PER_MINUTE: "1000",
+    LIMIT_ATTEST_PER_MINUTE: "1000",
+  });
+  const service = await listenFor(test);
+  const { key } = await test.createKey();
+  const asked = (body: Record<string, string>) =>
+    openRequest(test, body as { request_id: string; approval_url: string; confirmation_code: string });
+  const actions: Record<string, (body: Record<string, string>) => Promise<unknown>> = {
+    approve: ({ request_id = "" }) => approveUnproven(test, request_id),
+    deny: async (body) => void (await asked(body).deny("no")),
+    expire: ({ request_id = "" }) => expireRequest(test, request_id),
+    "approve-next": async ({ agent_slug }) =>
+      approveUnproven(test, (await openNext(test, key, agent_slug)).requestId),
+    "deny-next": async ({ agent_slug }) => void (await (await openNext(test, key, agent_slug)).deny("no")),
+    key: async (body) => test.createKey("dev@example.com", body["scopes"] as never),
+  };
+  const control = await listen(async (incoming, outgoing) => {
+    test.use();
+    const body = await readJson(incoming);
+    try {
+      const answer = await actions[(incoming.url ?? "").slice(1)]?.(body);
+      outgoing.end(JSON.stringify(answer ?? {}));
+    } catch (error) {
+      outgoing.writeHead(500).end(String(error));
+    }
+  });
+  return {
+    base: service.base,
+    key,
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PYTHONPATH: pythonFolder,
+      PYTHONDONTWRITEBYTECODE: "1",
+      COUNTERSIGN_BASE_URL: service.base,
+      COUNTERSIGN_API_KEY: key,
+      COUNTERSIGN_CONTROL_URL: control.base,
+    },
+    close: async () => {
+      await control.close();
+      await service.close();
+      await test.close();
+    },
+  };
+}
+
+/** Throws what pytest printed if a test of the file failed, or if it has none. */
+export async function runPytest(python: string, file: string, more: Record<string, string>): Promise<void> {
+  const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", `tests/${file}`];
+  const { code, out } = await runProgram(python, args, { cwd: pythonFolder, env: more });
+  if (code !== 0) throw new Error(out);
+}

@@ -1,0 +1,41 @@
+/** The wheel, and the files in it that are made of the service's own contract. */
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, it } from "vitest";
+import { pythonFiles, writePythonReasons, writePythonTypes } from "#ci/python-types";
+import { makeWheel } from "#ci/python-wheel";
+import { buildOpenApi } from "#lib/contract/openapi";
+import { PYTHON_WHEEL } from "#lib/core/statement/product";
+import { reasons } from "#lib/core/statement/reasons";
+
+const remedy = "run: node .ci/python-types.mjs";
+
+it("has the types of the OpenAPI document", () => {
+  const made = writePythonTypes(buildOpenApi("http://localhost:3000"));
+  expect(readFileSync(pythonFiles.types, "utf8"), remedy).toBe(made);
+  expect(made).toContain(
+    "class AuthorizeRequestRequired(TypedDict):\n    agent_slug: str\n    action: str\n",
+  );
+});
+
+it("has the words of the verifier's reasons", () => {
+  expect(readFileSync(pythonFiles.reasons, "utf8"), remedy).toBe(writePythonReasons(reasons));
+});
+
+it("is the same bytes wherever and whenever it is built", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "countersign-wheel-"));
+  const [first, second] = ["first", "second"].map((name, at) => {
+    const copy = path.join(folder, name);
+    mkdirSync(path.join(copy, "clients"), { recursive: true });
+    cpSync("LICENSE", path.join(copy, "LICENSE"));
+    cpSync("clients/python", path.join(copy, "clients/python"), { recursive: true });
+    for (const file of readdirSync(path.join(copy, "clients/python/countersign"), { encoding: "utf8" }))
+      utimesSync(path.join(copy, "clients/python/countersign", file), at * 86_400, at * 86_400);
+    return makeWheel(copy);
+  });
+  rmSync(folder, { recursive: true });
+  expect(first).toEqual(second);
+  expect(first?.bytes.equals(makeWheel(".").bytes)).toBe(true);
+  expect(first?.name).toBe(PYTHON_WHEEL);
+});
