@@ -1,0 +1,89 @@
+"""Whether this verifier says of each case what the TypeScript one has said (lib/verifier/python.test.ts writes the cases).
+
+A check that this one doesn't do must be named as such, and never makes a receipt better: then "valid" becomes
+"incomplete", and a failure there is the only one that may be missing here. Prints each disagreement.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from countersign import UnreadableError
+from countersign._json import canonical_json, parse_strict
+from countersign.verify import Report, TrustedKeys, read_trust, verify
+from countersign.verify._ed25519 import find_key_fault, verify_strict
+
+NOT_DONE = {"pairing_not_checked", "time_stamp_not_checked"}
+
+
+def compare_report(case: dict[str, Any]) -> str | None:
+    try:
+        trust = read_trust(case["keys"], TrustedKeys(**case.get("pins", {})))
+        report = verify(case["receipt"], trust, now=case["now"])
+    except UnreadableError as error:
+        return None if case["verdict"] == "refused" else f"refused here: {error}"
+    if case["verdict"] == "refused":
+        return f"{report.verdict} here"
+    return compare_checks(report, case["verdict"], {check["name"]: check for check in case["checks"]})
+
+
+def compare_checks(report: Report, verdict: str, expected: dict[str, dict[str, Any]]) -> str | None:
+    not_done = {check.name for check in report.checks if check.reason in NOT_DONE}
+    if "zk_proof" in not_done:
+        # What the proof discloses is held against the fields, and its credential against the payload.
+        not_done.add("restated_fields")
+    for check in report.checks:
+        theirs = expected.pop(check.name, None)
+        ours = {"status": check.status, "reason": check.reason}
+        if theirs is None:
+            return f"no check {check.name} there"
+        if check.name not in not_done and ours != {"status": theirs["status"], "reason": theirs.get("reason")}:
+            return f"{check.name}: {ours} here"
+        if check.name in not_done and theirs["status"] == "fail":
+            verdict = "excused"
+    if expected:
+        return f"without {', '.join(expected)} here"
+    if verdict == "excused":
+        return None if report.verdict in ("incomplete", "invalid", "erased") else f"{report.verdict} here"
+    allowed = {verdict, "incomplete"} if not_done and verdict == "valid" else {verdict}
+    return None if report.verdict in allowed and (report.verdict, bool(not_done)) != ("valid", True) else f"{report.verdict} here"
+
+
+def compare_signature(case: dict[str, Any]) -> str | None:
+    parts = (bytes.fromhex(case[name]) for name in ("signature", "message", "key"))
+    found = verify_strict(*parts)
+    return None if found is case["ok"] else f"{found} here"
+
+
+def compare_key(case: dict[str, Any]) -> str | None:
+    fault = find_key_fault(bytes.fromhex(case["key"]))
+    return None if fault == case["fault"] else f"{fault} here"
+
+
+def compare_json(case: dict[str, Any]) -> str | None:
+    try:
+        found: str | None = canonical_json(parse_strict(case["text"]))
+    except ValueError:
+        found = None
+    return None if found == case["canonical"] else f"{found} here"
+
+
+KINDS = {"receipt": compare_report, "signature": compare_signature, "key": compare_key, "json": compare_json}
+
+
+def main(file: str) -> None:
+    counted = {kind: 0 for kind in KINDS}
+    for line in Path(file).read_text().rstrip("\n").split("\n"):
+        case = json.loads(line)
+        counted[case["kind"]] += 1
+        found = KINDS[case["kind"]](case)
+        if found is not None:
+            print(f"{case['kind']} {case['name']}: {case.get('verdict', '')} {found}")
+    print(json.dumps(counted))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,340 @@
+/**
+ * Both verifiers agree: this suite judges the golden receipts, 500 seeded changes of receipts, signatures, keys and JSON
+ * texts, and clients/python judges the same. Only zero-knowledge proofs are not its business.
+ */
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { canonicalJson } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { verifyEd25519Strict, vetPublicKey } from "#lib/core/keys/ed25519";
+import { startTestApp, type TestApp } from "#support/app";
+import { runProgram } from "#support/commands";
+import { anyKind } from "#support/databases";
+import { findPython, pythonFolder } from "#support/python";
+import { makeReceiptSamples } from "#support/receipt-samples";
+import { makeSignatureVectors } from "#support/signature-vectors";
+import { verifyInBrowser } from "./browser";
+import { UnreadableError } from "./read-json";
+
+// Most changes leave the inputs of pairings as they are.
+vi.mock("#lib/core/world-id/groth16", async (load) => {
+  const real = await load<typeof import("#lib/core/world-id/groth16")>();
+  const { remember } = await import("#support/remember");
+  return { ...real, verifyGroth16: remember(real.verifyGroth16) };
+});
+vi.mock("./check-presentation", async (load) => {
+  const real = await load<typeof import("./check-presentation")>();
+  const { remember } = await import("#support/remember");
+  return { ...real, checkPublicProof: remember(real.checkPublicProof) };
+});
+
+const python = await findPython("core");
+if (python.missing) console.warn(`Skipped: the agreement of both verifiers. ${python.missing}`);
+
+const seed = 34;
+const mutants = 500;
+const now = 4_102_444_800;
+
+type Case = { kind: string; name: string } & Record<string, unknown>;
+
+/** The same numbers for the same seed; at least 0 and below `end`. */
+function createRandom(start: number) {
+  let count = 0;
+  return (end: number): number => {
+    count += 1;
+    const digest = createHash("sha256").update(`${start}/${count}`).digest();
+    return digest.readUInt32BE() % end;
+  };
+}
+type Random = ReturnType<typeof createRandom>;
+
+async function judge(name: string, receipt: unknown, keys: unknown): Promise<Case> {
+  // As people have it: a file.
+  const text = typeof receipt === "string" ? receipt : JSON.stringify(receipt);
+  const found = await verifyInBrowser(text, keys, { nowSeconds: now }).catch((error: unknown) => {
+    if (error instanceof UnreadableError)
+      return { verdict: "refused" as const, checks: [], authorization: null };
+    throw error;
+  });
+  const { verdict, checks } = found;
+  return { kind: "receipt", name, receipt: text, keys: JSON.stringify(keys), verdict, checks, now };
+}
+
+type Path = (string | number)[];
+
+function listPaths(value: unknown, at: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [at];
+  const members = Object.entries(value).map(([name, member]) =>
+    listPaths(member, [...at, Array.isArray(value) ? Number(name) : name]),
+  );
+  return [...(at.length > 0 ? [at] : []), ...members.flat()];
+}
+
+function change(
+  value: unknown,
+  [name, ...rest]: Path,
+  by: (parent: never, name: string | number) => void,
+): unknown {
+  const copy = structuredClone(value);
+  let parent = copy as Record<string | number, unknown>;
+  let last = name as string | number;
+  for (const step of rest) {
+    parent = parent[last] as Record<string | number, unknown>;
+    last = step;
+  }
+  by(parent as never, last);
+  return copy;
+}
+
+function otherThan(old: unknown, random: Random): unknown {
+  const others = [null, true, false, 0, 1, -1, 0.5, 2 ** 53, "", "x", [], {}, "\u0000", "é"];
+  if (typeof old === "number" && random(2) === 0) return old + 1 - 2 * random(2);
+  if (typeof old !== "string" || random(3) === 0) return others[random(others.length)];
+  const at = random(Math.max(1, old.length));
+  const letters = ["A", "B", "9", "0", "=", "f", " ", "\n", "Z", "—"];
+  const letter = letters[random(letters.length)] ?? "";
+  return [
+    `${old.slice(0, at)}${letter}${old.slice(at + 1)}`,
+    `${old}${letter}`,
+    old.slice(0, at),
+    letter + old,
+  ][random(4)];
+}
+
+/** A changed receipt, as an object or as text. */
+function mutate(sample: unknown, others: unknown[], random: Random): unknown {
+  if (typeof sample === "string") return otherThan(sample, random);
+  const paths = listPaths(sample);
+  const at = paths[random(paths.length)] ?? [];
+  const text = JSON.stringify(sample);
+  switch (random(10)) {
+    case 0:
+      return change(sample, at, (parent: Record<string, unknown>, name) => delete parent[name]);
+    case 1:
+      return change(sample, at, (parent: Record<string, unknown>) => {
+        parent["added"] = 1;
+      });
+    case 2: {
+      const other = others[random(others.length)];
+      const [name = ""] = at;
+      return change(sample, [name], (parent: Record<string | number, unknown>) => {
+        parent[name] = (other as Record<string | number, unknown>)[name] ?? null;
+      });
+    }
+    case 3:
+      // A name twice.
+      return text.replace(/"(\w+)":/g, (whole, name) =>
+        random(40) === 0 ? `"${name}":null,${whole}` : whole,
+      );
+    case 4:
+      return text.replace(
+        /:(\d+)([,}])/,
+        (_, digits, end) =>
+          `:${[`${digits}.0`, `${digits}e0`, `-${digits}`, `${digits}0e-1`, `0${digits}`][random(5)]}${end}`,
+      );
+    case 5: {
+      const cut = random(text.length);
+      return `${text.slice(0, cut)}${String.fromCharCode(32 + random(95))}${text.slice(cut + 1)}`;
+    }
+    default:
+      return change(sample, at, (parent: Record<string | number, unknown>, name) => {
+        parent[name] = otherThan(parent[name], random);
+      });
+  }
+}
+
+const readJson = (...names: string[]): unknown => {
+  const text = readFileSync(path.join("public/vectors", ...names), "utf8");
+  return names.at(-1)?.endsWith(".json") ? JSON.parse(text) : text;
+};
+
+async function judgeGolden(): Promise<Case[]> {
+  const cases: Case[] = [];
+  for (const release of readdirSync("public/vectors")) {
+    const keys = readJson(release, "keys.json");
+    for (const { file } of readJson(release, "index.json") as { file: string }[])
+      if (file !== "presentation.json") cases.push(await judge(file, readJson(release, file), keys));
+  }
+  return cases;
+}
+
+async function judgeMutants(test: TestApp): Promise<Case[]> {
+  const { key } = await test.createKey();
+  const { presentation: _pairing, ...samples } = await makeReceiptSamples(test, key);
+  const keys = (await test.call("GET", "/v1/pubkey")).body;
+  const entries = Object.entries(samples);
+  const objects = Object.values(samples).filter((sample) => typeof sample === "object");
+  const random = createRandom(seed);
+  const cases = await Promise.all(entries.map(([name, sample]) => judge(name, sample, keys)));
+  while (cases.length < entries.length + mutants) {
+    const [name, sample] = entries[random(entries.length)] ?? ["", null];
+    cases.push(await judge(`${cases.length}: ${name}`, mutate(sample, objects, random), keys));
+  }
+  return cases;
+}
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+
+function judgeSignatures(): Case[] {
+  const cases: Case[] = makeSignatureVectors().testGroups.flatMap(({ publicKey, tests }) =>
+    tests.map(({ comment, msg, sig }) => signatureCase(comment, sig, msg, publicKey.pk)),
+  );
+  const secret = new Uint8Array(32).fill(5);
+  const message = Buffer.from("torsion");
+  const { Point } = ed25519;
+  const honest = Point.fromBytes(ed25519.getPublicKey(secret));
+  const torsion = Point.fromHex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a");
+  for (let n = 0; n < 8; n += 1) {
+    const point = n === 0 ? Point.ZERO : torsion.multiplyUnsafe(BigInt(n));
+    for (const one of [point, honest.add(point)]) {
+      const key = hex(one.toBytes());
+      const verdict = vetPublicKey(one.toBytes());
+      cases.push({ kind: "key", name: key, key, fault: verdict.ok ? null : verdict.problem });
+      const signature = `${key}${"00".repeat(32)}`;
+      for (const publicKey of [key, hex(honest.toBytes())])
+        cases.push(signatureCase("torsion", signature, hex(message), publicKey));
+    }
+  }
+  for (const key of [
+    "ff".repeat(32),
+    `${"00".repeat(31)}80`,
+    `01${"00".repeat(30)}80`,
+    `ed${"ff".repeat(30)}7f`,
+    "00",
+  ]) {
+    const verdict = vetPublicKey(Buffer.from(key, "hex"));
+    cases.push({ kind: "key", name: key, key, fault: verdict.ok ? null : verdict.problem });
+  }
+  return cases;
+}
+
+function signatureCase(name: string, signature: string, message: string, key: string): Case {
+  const bytes = [signature, message, key].map((text) => new Uint8Array(Buffer.from(text, "hex")));
+  const [s = new Uint8Array(), m = new Uint8Array(), k = new Uint8Array()] = bytes;
+  return { kind: "signature", name, signature, message, key, ok: verifyEd25519Strict(s, m, k) };
+}
+
+function canonicalOrNull(text: string): string | null {
+  try {
+    return canonicalJson(parseStrictJson(text));
+  } catch {
+    return null;
+  }
+}
+
+function judgeTexts(): Case[] {
+  const random = createRandom(seed + 1);
+  const digits = () => Array.from({ length: 1 + random(20) }, () => random(10)).join("");
+  const numbers = Array.from({ length: 2_000 }, () => {
+    const whole = random(3) === 0 ? "0" : digits().replace(/^0+(?=\d)/, "");
+    const exponent = random(2) === 0 ? "" : `${["e", "E+", "e-"][random(3)]}${random(340)}`;
+    return `${random(4) === 0 ? "-" : ""}${whole}${random(2) === 0 ? "" : `.${digits()}`}${exponent}`;
+  });
+  const view = new DataView(new ArrayBuffer(8));
+  const doubles = Array.from({ length: 2_000 }, () => {
+    view.setUint32(0, random(2 ** 32));
+    view.setUint32(4, random(2 ** 32));
+    return String(view.getFloat64(0));
+  });
+  const odd = [
+    "0",
+    "-0",
+    "-0.0",
+    "1e400",
+    "1e-400",
+    "9007199254740993",
+    "1e21",
+    "1e-7",
+    "5e-324",
+    "01",
+    "1.",
+    ".5",
+    "+1",
+    "NaN",
+    "Infinity",
+    "1e",
+    '"\\ud800"',
+    '"\\ud83d\\ude00"',
+    '"\u2028\\u000f\\/\u007f"',
+    '{"b":1,"a":2,"\\u20ac":3,"\\ud83d\\ude00":4,"\\ufb33":5}',
+    '{"a":1,"a":1}',
+    '{"a":1,"\\u0061":1}',
+    '{"__proto__":1}',
+    "[".repeat(32) + "]".repeat(32),
+    "[".repeat(33) + "]".repeat(33),
+    "\ufeff1",
+    " 1\n",
+    "\u00a01",
+    "'a'",
+    '"\t"',
+    "[1,]",
+    "{}",
+    '{"1":1,"0":2,"10":3}',
+    "nul",
+    "",
+    '"\\x"',
+    '"\\u00zz"',
+    "\u000b1",
+    "[1]]",
+  ];
+  return [...odd, ...numbers, ...doubles].map((text) => ({
+    kind: "json",
+    name: text.slice(0, 60),
+    text,
+    canonical: canonicalOrNull(text),
+  }));
+}
+
+describe.skipIf(python.missing)("both verifiers (skipped without Python 3.10, venv and a registry)", () => {
+  let test: TestApp;
+  let folder: string;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+    folder = mkdtempSync(path.join(tmpdir(), "countersign-agree-"));
+  });
+  afterAll(async () => {
+    await test.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function agree(cases: Case[]): Promise<Record<string, number>> {
+    const file = path.join(folder, "cases.jsonl");
+    writeFileSync(file, cases.map((one) => `${JSON.stringify(one)}\n`).join(""));
+    const env = { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" };
+    const { code, out } = await runProgram(python.path ?? "", ["tests/agree.py", file], {
+      cwd: pythonFolder,
+      env,
+    });
+    const lines = out.trim().split("\n");
+    const counted = lines.pop() ?? "";
+    expect(lines, "disagreements").toEqual([]);
+    expect([code, counted]).toEqual([0, expect.stringMatching(/^\{/)]);
+    return JSON.parse(counted) as Record<string, number>;
+  }
+
+  it("agree on the golden receipts of every release", async () => {
+    const cases = await judgeGolden();
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it(`agree on ${mutants} changed receipts of seed ${seed}`, async () => {
+    const cases = await judgeMutants(test);
+    const verdicts = new Set(cases.map(({ verdict }) => verdict));
+    expect([...verdicts].sort()).toEqual(["erased", "incomplete", "invalid", "refused", "valid"]);
+    expect((await agree(cases))["receipt"]).toBeGreaterThan(mutants);
+  });
+
+  it("agree on signatures, with every fault, and on keys with a torsion part", async () => {
+    const counted = await agree(judgeSignatures());
+    expect(counted["signature"]).toBeGreaterThan(100);
+    expect(counted["key"]).toBeGreaterThan(15);
+  });
+
+  it("agree on which texts are JSON, and on its canonical form", async () => {
+    expect((await agree(judgeTexts()))["json"]).toBeGreaterThan(4_000);
+  });
+});
