@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
+import { encodeSettings, readExample, settingsFile } from "#ci/settings";
 import { parseEnv, settingDefaults } from "./env";
 
 const production = {
@@ -155,6 +156,15 @@ describe("settings", () => {
     expect(message).toContain(`${name}:`);
     expect(message).not.toContain("secret@");
   });
+});
+
+it("docs/settings.md has each setting as .env.example describes it (else run node .ci/settings.mjs)", () => {
+  const text = readFileSync(settingsFile, "utf8");
+  expect(text).toBe(encodeSettings(readExample()));
+  const rows = [...text.matchAll(/^\| `([A-Z0-9_]+)` \| (?:`(.*?)`)? ?\| \S/gm)];
+  expect(Object.fromEntries(rows.map(([, name, initial = ""]) => [name, initial]))).toEqual(
+    settingDefaults(),
+  );
 });
 
 describe(".env.example", () => {

@@ -1,0 +1,3 @@
+export const settingsFile: string;
+export function encodeSettings(example: string): string;
+export function readExample(): string;
