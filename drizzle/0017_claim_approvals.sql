@@ -8,7 +8,7 @@ CREATE INDEX "authorizations_unattested" ON "authorization_requests" USING btree
 UPDATE "idempotency_keys" SET "authorization_id" = substring("response" FROM '"request_id":"(areq_[A-Za-z0-9_-]{22})"')
   WHERE "route" = '/v1/authorize';
 --> statement-breakpoint
--- Whether an approval may be claimed and used: the one place that says so, but for `store_attestations`, which repeats it.
+-- Whether an approval may be claimed and used: the one place that says so.
 CREATE FUNCTION is_usable(request authorization_requests) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT request.status = 'approved' AND request.attestation_id IS NULL
 $$;

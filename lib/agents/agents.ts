@@ -70,16 +70,6 @@ export function describeRegistered(agent: Registration | null): ActionPredicate[
 /** Another one after each change of the agent's row. */
 const version = sql<string>`${agents}.xmin::text`;
 
-/** The agents of these slugs by slug key, held as they are until the transaction ends. */
-export async function lockAgents(tx: Executor, slugs: readonly string[]) {
-  const rows = await tx
-    .select({ ...getTableColumns(agents), version })
-    .from(agents)
-    .where(inArray(agents.slug_key, [...new Set(slugs.map(slugKey))]))
-    .for("share");
-  return new Map(rows.map((row) => [row.slug_key, row]));
-}
-
 export interface SlugClaim {
   slug: string;
   organizationId: string;

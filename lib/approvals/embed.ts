@@ -20,6 +20,7 @@ import { authorizationRequests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { type KeyPrincipal, mayReach } from "#lib/http/principal";
 import type { Context } from "./context";
+import { isUsable } from "./rows";
 
 export interface PreparedApproval {
   approval: HumanApproval;
@@ -43,6 +44,7 @@ async function findIssued(context: Context, principal: KeyPrincipal, requestId: 
       object: authorizationRequests.human_authorization,
       log: authorizationRequests.decision_log,
       attestationId: authorizationRequests.attestation_id,
+      isUsable,
     })
     .from(authorizationRequests)
     .where(eq(authorizationRequests.id, requestId));
@@ -100,7 +102,7 @@ async function prepareProof(
   const request = object["request"] as JsonObject;
   checkFit(body, principal, registeredKey, issued.organizationId, request);
   if (!mayReach(principal, "attest", issued)) throw notApprovedForHook();
-  if (issued.attestationId !== null) throw authorizationAlreadyUsed();
+  if (!issued.isUsable) throw authorizationAlreadyUsed();
   const binding = object["binding"] as JsonObject;
   const approvals = object["approvals"] as JsonObject[];
   const [first] = approvals;

@@ -1,4 +1,4 @@
-/** Approve, deny, cancel, expire and attest in any order and at once: one outcome, used once. */
+/** Approve, deny, cancel, expire, claim and attest in any order and at once: one outcome, one run, used once. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wordHex } from "#lib/core/world-id/world-id-proof";
@@ -8,7 +8,18 @@ import { databaseKinds } from "#support/databases";
 import { acceptApproval, type ProvenApproval } from "./accept";
 
 const act = fc.record({
-  kind: fc.constantFrom("approve", "approve", "approve", "deny", "cancel", "expire", "attest", "read"),
+  kind: fc.constantFrom(
+    "approve",
+    "approve",
+    "approve",
+    "deny",
+    "cancel",
+    "expire",
+    "claim",
+    "claim",
+    "attest",
+    "read",
+  ),
   human: fc.nat({ max: 2 }),
   delayMs: fc.nat({ max: 25 }),
 });
@@ -58,6 +69,11 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
       const answer = await test.call("DELETE", `/v1/authorize/${id}`, { key });
       return answer.status === 200 ? "cancelled" : "refused";
     }
+    if (what === "claim") {
+      const claimed = { key, body: { run: `run ${human}` } };
+      const answer = await test.call("POST", `/v1/authorize/${id}/claim`, claimed);
+      return answer.status === 200 ? `claimed by ${answer.body.run}` : answer.body.code;
+    }
     if (what === "expire") {
       await context.database.query(
         "UPDATE authorization_requests SET expires_at = clock_timestamp() WHERE id = $1 AND status = 'pending'",
@@ -98,7 +114,12 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
           id,
         );
         expect(decisions).toBe(["approved", "denied", "cancelled"].includes(status) ? 1 : 0);
+        const { run: winner } = (await asked.read(key)).body;
+        const claims = outcomes.filter((one) => one.startsWith("claimed by"));
+        expect(new Set(claims)).toEqual(new Set(winner === null ? [] : [`claimed by ${winner}`]));
         if (status === "approved") await embed(asked, human_authorization);
+        const late = await run(asked, { kind: "claim", human: 3, delayMs: 0 }, seen);
+        expect(late).toBe(status === "approved" ? "authorization_already_used" : `authorization_${status}`);
         const uses = await query(
           "SELECT count(*)::int AS n FROM attestations WHERE authorization_id = $1",
           id,

@@ -107,28 +107,3 @@ export function agentSignatureHash({ predicate }: AttestationItem): Uint8Array |
 
 export const slugOf = ({ predicate }: Pick<AttestationFacts, "predicate">) =>
   String(predicate.request["agent_slug"]);
-
-const dayOf = ({ predicate }: AttestationItem) => predicate.timestamp.slice(0, 10);
-
-/** What counts together on a UTC day: of an organization, or of one of its keys. */
-export interface DayOf {
-  id: string;
-  day: string;
-}
-
-export const organizationDay = (item: AttestationItem): DayOf => ({
-  id: item.caller.organizationId,
-  day: dayOf(item),
-});
-
-export const keyDay = (item: AttestationItem): DayOf => ({ id: item.caller.keyId, day: dayOf(item) });
-
-export const dayName = ({ id, day }: DayOf) => `${id} ${day}`;
-
-/** One of each. */
-export function distinctDays(
-  items: readonly AttestationItem[],
-  read: (item: AttestationItem) => DayOf,
-): DayOf[] {
-  return [...new Map(items.map(read).map((one) => [dayName(one), one])).values()];
-}

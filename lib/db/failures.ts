@@ -29,6 +29,7 @@ const codes = new Set([
 interface Failure {
   code?: unknown;
   severity?: unknown;
+  detail?: unknown;
   message: string;
 }
 
@@ -87,8 +88,14 @@ export function isSurelyNotStored(error: unknown): boolean {
   return false;
 }
 
+export interface Refusal {
+  reason: string;
+  detail: string;
+}
+
 /** What `refuse_batch` (drizzle/0007_store_batch.sql) says; null if the server itself refused. */
-export function refusalReason(error: unknown): string | null {
-  for (const { code, message } of causesOf(error)) if (code === "CS001") return message;
+export function refusalOf(error: unknown): Refusal | null {
+  for (const { code, message, detail } of causesOf(error))
+    if (code === "CS001") return { reason: message, detail: String(detail ?? "") };
   return null;
 }

@@ -1,8 +1,7 @@
 /** A look-up that failed, or that got another's answer, never says that a key is invalid: only the database can. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { admitAttestations } from "#lib/attestations/admit";
 import type { AttestationItem } from "#lib/attestations/item";
-import type { Executor } from "#lib/db/client";
+import type { LogItemKind } from "#lib/log/sequencer/item";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { readPrincipalAgain } from "./key-principals";
@@ -66,22 +65,20 @@ describe("a key's look-up", () => {
     expect(await readPrincipalAgain(context, principal)).toMatchObject({ keyId });
   });
 
-  it("under the log's lock that finds no row of a key is no verdict either", async () => {
-    // Every statement of this transaction is answered with nothing.
-    const nothing: unknown = new Proxy(() => {}, {
-      get: (_target, name) =>
-        name === "then" ? (resolve: (rows: never[]) => void) => resolve([]) : () => nothing,
-      apply: () => nothing,
-    });
-    const item = {
-      caller: { keyId, organizationId: "00000000-0000-7000-8000-000000000000", attestationsPerDay: 1 },
-      context: test.app.context,
-      hold: null,
-      authorization: null,
-      predicate: { request: { agent_slug: "x" }, verdicts: {}, timestamp: new Date().toISOString() },
-    } as unknown as AttestationItem;
-    const [verdict] = await admitAttestations(nothing as Executor, [item]);
-    expect(verdict).toMatchObject({ errorName: "service_unavailable" });
+  it("that finds no row of a key when its attestation is stored is no verdict either", async () => {
+    const { log } = test.app.context;
+    const { submit } = log;
+    vi.spyOn(log, "submit").mockImplementationOnce(((
+      itemKind: LogItemKind<AttestationItem>,
+      item: AttestationItem,
+    ) => {
+      item.caller = { ...item.caller, keyId: "00000000-0000-7000-8000-000000000000" };
+      return submit(itemKind, item);
+    }) as typeof submit);
+    const body = { agent_slug: "unknown-key", action: "Paid", inputs_hash: "abc" };
+    const failed = await test.call("POST", "/v1/attest", { key, body });
+    expect([failed.status, failed.body.code]).toEqual([503, "service_unavailable"]);
+    expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
   });
 
   it("of a revoked key, and of one of a deleted organization, still says that it is invalid", async () => {

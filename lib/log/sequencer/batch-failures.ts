@@ -1,18 +1,36 @@
 /** What it means that a batch could not be stored, for the sequencer and for who waits. */
-import { isUnreachable, refusalReason } from "#lib/db/failures";
+import { isUnreachable, type Refusal, refusalOf } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
+import type { Outcome } from "./batch";
 import { ForkGuardError } from "./fork-guard";
-import { SigningKeyChanged } from "./item";
+import { type Judgement, type QueuedItem, SigningKeyChanged, type Verdict } from "./item";
 
 /** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
 export class UncertainCommit extends Error {}
 
+function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<QueuedItem, Judgement> {
+  if (reason !== "verdicts") return new Map();
+  const byIndex = new Map((JSON.parse(detail) as Verdict[]).map((one) => [one.leaf_index, one]));
+  const judged = new Map<QueuedItem, Judgement>();
+  for (const { queued, result } of outcomes) {
+    const verdict = result instanceof Error ? undefined : byIndex.get(result.receipt.index);
+    if (verdict === undefined) continue;
+    if (queued.kind.judgementOf === undefined) throw new Error(`nothing judges items of ${queued.kind.kind}`);
+    judged.set(queued, queued.kind.judgementOf(queued.item, verdict));
+  }
+  return judged;
+}
+
 /** The database refused the statement for what it says; nothing is stored. */
 export class Refused extends Error {
   readonly reason: string | null;
-  constructor(cause: unknown) {
+  /** Empty if the database said nothing of single items. */
+  readonly judged: Map<QueuedItem, Judgement>;
+  constructor(cause: unknown, outcomes: readonly Outcome[]) {
     super("the batch was refused", { cause });
-    this.reason = refusalReason(cause);
+    const refusal = refusalOf(cause);
+    this.reason = refusal?.reason ?? null;
+    this.judged = refusal === null ? new Map() : judge(outcomes, refusal);
   }
 }
 

@@ -1,11 +1,12 @@
 /**
  * One batch of the sequencer: its items get their places, the tree grows and its checkpoint is signed (append.ts), and
- * all of it is stored at once. Under the head's lock the items are judged before by what the database holds.
+ * all of it is stored at once.
  */
 import type { LogReceipt } from "#lib/contract/attest";
 import { bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
 import type { RightEdge } from "#lib/core/tlog/tiles";
 import type { Executor } from "#lib/db/client";
+import { isRefusedByServer } from "#lib/db/failures";
 import { tileReader } from "#lib/log/publish/reader";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import {
@@ -20,6 +21,7 @@ import {
   readActiveKeyIds,
   storeWithin,
 } from "./append";
+import { Refused } from "./batch-failures";
 import { describeClients } from "./client-numbers";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
 import {
@@ -116,7 +118,7 @@ async function admitAll(
     .map((queued) => ({ queued, result: new SigningKeyChanged() }));
   for (const [kind, members] of groupByKind(batch.filter(isSigned))) {
     const items = members.map(({ item }) => item);
-    const errors = await kind.admit(tx, items);
+    const errors = (await kind.admit?.(tx, items)) ?? [];
     for (const [i, queued] of members.entries()) {
       const error = errors[i];
       if (error) refused.push({ queued, result: error });
@@ -210,22 +212,30 @@ export interface Signing {
   random: (bytes: number) => Uint8Array;
 }
 
-/** Under the head's lock: the items are judged by what the database holds now, if `isJudged`, and stored. */
+/** Throws Refused if the database refuses the statement that stores the batch. */
+export async function storeSequenced(
+  { outcomes }: Pick<Sequenced, "outcomes">,
+  store: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await store();
+  } catch (error) {
+    throw isRefusedByServer(error) ? new Refused(error, outcomes) : error;
+  }
+}
+
+/** Under the head's lock: what the active keys signed, and their kinds admit, is stored. */
 export async function sequenceLocked(
   tx: Executor,
   batch: QueuedItem[],
   known: KnownHead | null,
   signing: Signing,
-  isJudged: boolean,
 ): Promise<{ refused: Outcome[]; sequenced: Sequenced | null }> {
   const before = await lockHead(tx, known, signing);
-  const mustJudge = isJudged || !batch.every((queued) => isSignedByActive(queued, before.active));
-  const { admitted, refused } = mustJudge
-    ? await admitAll(tx, batch, before.active)
-    : { admitted: batch, refused: [] };
+  const { admitted, refused } = await admitAll(tx, batch, before.active);
   if (admitted.length === 0) return { refused, sequenced: null };
   const sequenced = await sequence(before, admitted, signing, placeReadersWithin(tx));
-  await storeWithin(tx, sequenced.append, callsBesides(sequenced));
+  await storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced)));
   for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
   return { refused, sequenced };
 }

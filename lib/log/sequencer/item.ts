@@ -37,7 +37,7 @@ export interface LogItem {
   zkKeyId?: string | undefined;
   /** The active key that `keyId` takes the place of by this very item. */
   replacesKeyId?: string | undefined;
-  /** Who pays for it if it is refused: an owner's items are judged apart from others' for a while. */
+  /** Who pays for it if it is refused: an owner's items go into batches of their own for a while. */
   owner?: string | undefined;
 }
 
@@ -55,18 +55,30 @@ export interface Placed<Item> {
   receipt: LogReceipt;
 }
 
+/** Why the database's functions can't store an item as it is. Each kind has its own verdicts and details. */
+export interface Verdict {
+  leaf_index: number;
+  verdict: string;
+  [detail: string]: unknown;
+}
+
+/** Refused with this error; or to be tried again in its place, or after the rest of its batch is stored. */
+export type Judgement = AppError | "again" | "after";
+
 /** What one kind of item does in the batch's transaction. */
 export interface LogItemKind<Item extends LogItem> {
   kind: LeafKind;
   /** The last checks, under the head's lock; an error for each item that must not be stored. */
-  admit(tx: Executor, items: Item[]): Promise<(AppError | null)[]>;
+  admit?(tx: Executor, items: Item[]): Promise<(AppError | null)[]>;
   /** Stores what belongs to the leaves, statement by statement. */
   store?(tx: Executor, placed: Placed<Item>[]): Promise<void>;
   /**
-   * Or by functions of the database, in one statement with the leaves. They refuse everything if anything that the
-   * items were made from has changed since, so a batch of such items needs no look-ups.
+   * Or functions of the database check and store it, in one statement with the leaves: all items or none, with a
+   * verdict for each that is in the way. A batch of such items needs no look-ups.
    */
   storedBy?(placed: Placed<Item>[]): FunctionCall[];
+  /** What such a verdict means. */
+  judgementOf?(item: Item, verdict: Verdict): Judgement;
   /** Items that claim the same slug get one agent. */
   shareAgents?(items: Item[]): void;
 }

@@ -3,14 +3,15 @@
  * commits the next gathers, so a lone item waits for nobody; a batch is stored at once (batch.ts); only after the
  * commit and the fork guard's note of it do receipts leave the process.
  *
- * A batch goes one of three ways:
+ * A batch goes one of two ways:
  * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed;
- * - locked: the head is locked first, because other processes keep moving it;
- * - judged: locked, and every item is judged by what the database holds now. What a statement refused comes here, so
- *   that each item gets its own answer.
+ * - locked: the head is locked first, because other processes keep moving it, or an item's kind needs a transaction.
+ *
+ * Either way the database gives a verdict for each item that can't be stored: those get their answers, and the rest goes
+ * again without them.
  */
 import type { Database } from "#lib/db/client";
-import { isRefusedByServer, isSurelyNotStored } from "#lib/db/failures";
+import { isSurelyNotStored } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import { count, measure } from "#lib/instrumentation";
 import type { Logger } from "#lib/logger";
@@ -25,11 +26,19 @@ import {
   type Signing,
   sequence,
   sequenceLocked,
+  storeSequenced,
   toSigned,
 } from "./batch";
 import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
 import { ForkGuardError } from "./fork-guard";
-import { type LogItem, type LogItemKind, Outdated, type Placed, type QueuedItem } from "./item";
+import {
+  type Judgement,
+  type LogItem,
+  type LogItemKind,
+  Outdated,
+  type Placed,
+  type QueuedItem,
+} from "./item";
 import { createPreparing } from "./pre-signing";
 import { createPlaceReaders, readNextPlace, rememberPlaces } from "./sequence-positions";
 
@@ -48,8 +57,8 @@ const maxQueued = 10_000;
 
 /** After another process has moved the head, so many batches lock it before they are signed. */
 const lockedBatches = 64;
-/** After an item was refused, so many batches judge its owner's items, apart from the others'. */
-const judgedBatches = 64;
+/** After an item was refused, its owner's items go apart from the others' for so many batches. */
+const apartBatches = 64;
 
 /** Two turns of the event loop: whoever got the last answers, or can be read by now, joins the next batch. */
 async function untilOthersJoin(): Promise<void> {
@@ -69,7 +78,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   let known: KnownHead | null = null;
   let batches = 0;
   let lockedUntil = 0;
-  const judgedUntil = new Map<string, number>();
+  const apartUntil = new Map<string, number>();
   const readers = createPlaceReaders(database);
   const preparing = createPreparing(
     (item) => readNextPlace(item, known?.places, readers, dependencies.random),
@@ -97,10 +106,11 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
     known = null;
     try {
-      await database.statement(text, "write")(...parameters);
+      await storeSequenced(sequenced, () => database.statement(text, "write")(...parameters));
     } catch (error) {
-      if (isRefusedByServer(error)) throw new Refused(error);
-      if (isSurelyNotStored(error)) throw error;
+      // The head was as it is known: the items are judged after it.
+      if (error instanceof Refused && error.judged.size > 0) known = before;
+      if (error instanceof Refused || isSurelyNotStored(error)) throw error;
       throw new UncertainCommit("the statement has no answer", { cause: error });
     }
     await finish(sequenced).catch((error: unknown) => {
@@ -110,13 +120,13 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     return sequenced.outcomes;
   }
 
-  async function commitLocked(batch: QueuedItem[], isJudged: boolean): Promise<Outcome[]> {
+  async function commitLocked(batch: QueuedItem[]): Promise<Outcome[]> {
     const before = known;
     known = null;
     let isCommitting = false;
     try {
       const { refused, sequenced } = await database.db.transaction(async (tx) => {
-        const locked = await sequenceLocked(tx, batch, before, dependencies, isJudged);
+        const locked = await sequenceLocked(tx, batch, before, dependencies);
         // The point of no return: from here on a failure does not say that nothing was stored.
         isCommitting = locked.sequenced !== null;
         return locked;
@@ -130,49 +140,55 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     } catch (error) {
       known = null;
       if (isCommitting) throw new UncertainCommit("the commit failed", { cause: error });
-      throw !isJudged && isRefusedByServer(error) ? new Refused(error) : error;
+      throw error;
     }
   }
 
   function noteRefusal({ item }: QueuedItem, error: unknown): void {
     if (item.owner === undefined || !(error instanceof AppError) || error instanceof Outdated) return;
-    judgedUntil.delete(item.owner);
-    judgedUntil.set(item.owner, batches + judgedBatches);
-    for (const [owner, until] of judgedUntil) {
+    apartUntil.delete(item.owner);
+    apartUntil.set(item.owner, batches + apartBatches);
+    for (const [owner, until] of apartUntil) {
       if (until >= batches) break;
-      judgedUntil.delete(owner);
+      apartUntil.delete(owner);
     }
   }
 
   /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
-  function mayGoUnjudged(batch: QueuedItem[]): boolean {
-    return batch.every(
-      (queued) =>
-        queued.kind.storedBy !== undefined && (known === null || isSignedByActive(queued, known.active)),
-    );
-  }
+  const mayGoDirectly = (batch: QueuedItem[], { log, active }: KnownHead) =>
+    log.key_id === dependencies.keys.logSigner.keyId &&
+    batches > lockedUntil &&
+    batch.every((queued) => queued.kind.storedBy !== undefined && isSignedByActive(queued, active));
 
-  async function commitBatch(batch: QueuedItem[], mustJudge: boolean): Promise<Outcome[]> {
+  /** `isAnew`: from the database alone, after a failure. */
+  async function commitBatch(batch: QueuedItem[], isAnew: boolean): Promise<Outcome[]> {
     batches += 1;
+    if (isAnew) known = null;
+    if (known === null || !mayGoDirectly(batch, known)) return commitLocked(batch);
     try {
-      if (!mustJudge && mayGoUnjudged(batch)) return await commitUnjudged(batch);
+      return await commitDirectly(known, batch);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      for (const { item } of batch) item.forget?.();
+      if (!(error instanceof Refused) || error.judged.size > 0) throw error;
+      if (error.reason === "head") lockedUntil = batches + lockedBatches;
+      return commitLocked(batch);
     }
-    return commitLocked(batch, true);
   }
 
-  async function commitUnjudged(batch: QueuedItem[]): Promise<Outcome[]> {
-    if (known !== null && known.log.key_id === dependencies.keys.logSigner.keyId && batches > lockedUntil) {
-      try {
-        return await commitDirectly(known, batch);
-      } catch (error) {
-        if (!(error instanceof Refused) || error.reason !== "head") throw error;
-        lockedUntil = batches + lockedBatches;
+  /** Refused ones get their answers, and the others go again without them, in their order. */
+  async function runUnrefused(batch: QueuedItem[], judged: Map<QueuedItem, Judgement>): Promise<void> {
+    const again: QueuedItem[] = [];
+    const after: QueuedItem[] = [];
+    for (const queued of batch) {
+      const judgement = judged.get(queued) ?? "again";
+      if (judgement === "again") again.push(queued);
+      else if (judgement === "after") after.push(queued);
+      else {
+        noteRefusal(queued, judgement);
+        queued.item.forget?.();
+        queued.reject(judgement);
       }
     }
-    return commitLocked(batch, false);
+    for (const others of [again, after]) if (others.length > 0) await runBatch(others);
   }
 
   function tellListeners({ logId, size, rootHex, checkpoint }: CommittedHead): void {
@@ -186,14 +202,15 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   /** A batch that fails as a whole is tried in halves, so that one bad item cannot sink its neighbours. */
-  async function runBatch(batch: QueuedItem[], mustJudge = false): Promise<void> {
+  async function runBatch(batch: QueuedItem[], isAnew = false): Promise<void> {
     let outcomes: Outcome[];
     try {
       outcomes = await measure("batch", "store a batch", (note) => {
         note({ entries: batch.length });
-        return commitBatch(batch, mustJudge);
+        return commitBatch(batch, isAnew);
       });
     } catch (error) {
+      if (error instanceof Refused && error.judged.size > 0) return runUnrefused(batch, error.judged);
       const failure = wholeFailure(error) ?? (batch.length === 1 ? error : null);
       if (failure === null) {
         const half = batch.length >> 1;
@@ -214,16 +231,16 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     }
   }
 
-  const isJudged = ({ item }: QueuedItem) =>
-    item.owner !== undefined && (judgedUntil.get(item.owner) ?? 0) > batches;
+  const goesApart = ({ item }: QueuedItem) =>
+    item.owner !== undefined && (apartUntil.get(item.owner) ?? 0) > batches;
 
   async function run(): Promise<void> {
     while (queue.length > 0) {
       const batch = preparing.take(queue.splice(0, maxBatch));
-      const apart = judgedUntil.size === 0 ? [] : batch.filter(isJudged);
-      const others = apart.length === 0 ? batch : batch.filter((queued) => !isJudged(queued));
+      const apart = apartUntil.size === 0 ? [] : batch.filter(goesApart);
+      const others = apart.length === 0 ? batch : batch.filter((queued) => !goesApart(queued));
       if (others.length > 0) await runBatch(others);
-      if (apart.length > 0) await runBatch(apart, true);
+      if (apart.length > 0) await runBatch(apart);
       preparing.begin();
       await untilOthersJoin();
     }

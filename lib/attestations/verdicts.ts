@@ -1,0 +1,61 @@
+/**
+ * What the verdicts of the database's function `store_attestations` (drizzle/0018_judge_attestations.sql) mean. The
+ * rules are there; here is what the caller reads.
+ */
+import { slugTaken } from "#lib/agents/agents";
+import { authorizationAlreadyUsed } from "#lib/approvals/embed";
+import { AppError, fieldError } from "#lib/errors";
+import { takenOver } from "#lib/http/idempotency";
+import { invalidApiKey, keyLookUpFailed, secondsToMidnight } from "#lib/keys/api-keys";
+import { type Judgement, Outdated, type Verdict } from "#lib/log/sequencer/item";
+import type { AttestationItem } from "./item";
+
+function dailyLimitExceeded(item: AttestationItem, who: string, limit: unknown): AppError {
+  return new AppError("daily_limit_exceeded", `${who} can record ${limit} attestations per UTC day`, {
+    headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
+  });
+}
+
+function signatureReplayed(first: unknown): AppError {
+  return fieldError(
+    "agent_signature_replayed",
+    "agent_signature",
+    `was already used by attestation ${first}; if the agent really did this again, sign a request with another metadata.nonce`,
+  );
+}
+
+/** The slug was claimed meanwhile, for the same organization and with nothing registered: no verdict changes. */
+function putWithClaimed(item: AttestationItem, { owner, owner_version }: Verdict): Judgement {
+  item.agent = { id: String(owner), version: String(owner_version) };
+  item.agentId = item.agent.id;
+  return "again";
+}
+
+export function judgementOf(item: AttestationItem, verdict: Verdict): Judgement {
+  switch (verdict.verdict) {
+    case "unknown_key":
+      return keyLookUpFailed();
+    case "ended_key":
+      return invalidApiKey();
+    case "outdated":
+      return new Outdated();
+    case "taken_over":
+      return takenOver();
+    case "signature_replayed":
+      return signatureReplayed(verdict["replayed"]);
+    case "slug_taken":
+      return slugTaken();
+    case "slug_claimed":
+      return putWithClaimed(item, verdict);
+    case "unusable_authorization":
+      return authorizationAlreadyUsed();
+    case "organization_limit":
+      return dailyLimitExceeded(item, "the organization", verdict["per_day"]);
+    case "key_limit":
+      return dailyLimitExceeded(item, "this API key", verdict["per_day"]);
+    case "after_neighbour":
+      return "after";
+    default:
+      throw new Error(`the database gave an unknown verdict: ${verdict.verdict}`);
+  }
+}
