@@ -3,6 +3,7 @@
  * one knows the other knows, and they are restarted one after the other without a request that fails.
  */
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -12,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createTestDatabase, databaseKinds } from "#support/databases";
-import { checkEverything, type KeptReceipt } from "#support/load";
+import { checkEverything, type KeptReceipt, slugOf } from "#support/load";
 import { findNginx, type Nginx, startNginx } from "#support/nginx";
 import { startPooler } from "#support/pooler";
 import { findPort } from "#support/ports";
@@ -24,11 +25,15 @@ const isRunnable = databaseKinds.includes("postgres") && process.platform === "l
 const why = "reason" in found ? `: skipped, ${found.reason}` : "";
 const requestsPerHour = 9;
 
+/** Of the rolling restart; ROLLING_PAIRS=600 ROLLING_PAUSE_MS=0 makes a run of more than 8,000 requests. */
+const pairsBetween = Number(process.env["ROLLING_PAIRS"] ?? 10);
+const pauseMs = Number(process.env["ROLLING_PAUSE_MS"] ?? 10);
+
 const json = { accept: "application/json" };
 
-type Sent = { key?: string; body?: unknown; headers?: Record<string, string> };
+type Sent = { key?: string; body?: unknown; headers?: Record<string, string>; agent?: Agent };
 
-/** One connection a request, as to a client that nobody knows. */
+/** Without an agent a connection for this request alone. */
 function call(port: number, host: string, method: string, target: string, sent: Sent = {}) {
   const text = sent.body instanceof URLSearchParams ? sent.body.toString() : JSON.stringify(sent.body);
   const headers = {
@@ -37,7 +42,7 @@ function call(port: number, host: string, method: string, target: string, sent: 
     ...(sent.key !== undefined && { authorization: `Bearer ${sent.key}` }),
     ...sent.headers,
   };
-  const agent = new Agent({ keepAlive: false });
+  const agent = sent.agent ?? new Agent({ keepAlive: false });
   return new Promise<Pick<HttpAnswer, "status" | "body"> & { cookies: string[]; isClosed: boolean }>(
     (resolve, reject) => {
       const asked = request({ agent, host: "127.0.0.1", port, method, path: target, headers });
@@ -78,7 +83,6 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
   const start = async (n: number) => {
     servers[n] = await startServer("server", path.join(folder, String(n)), settings[n]);
   };
-  const places = (down?: number) => servers.map(({ port }, n) => ({ port, isDown: n === down }));
 
   beforeAll(async () => {
     const database = await createTestDatabase();
@@ -95,7 +99,8 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
     redis = new Redis(redisPort, "127.0.0.1");
     redis.on("error", () => {});
     closing.push(async () => redis.disconnect());
-    nginx = await startNginx("program" in found ? found.program : "");
+    const ports = [await findPort(), await findPort()];
+    nginx = await startNginx("program" in found ? found.program : "", ports);
     closing.push(nginx.stop);
     const shared = {
       ...noLimits,
@@ -105,9 +110,10 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
       STOP_DELAY_SECONDS: "300",
       LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: String(requestsPerHour),
     };
-    settings.push({ ...shared, DATABASE_URL: database.url, PROCESSES: "1" });
+    settings.push({ ...shared, PORT: String(ports[0]), DATABASE_URL: database.url, PROCESSES: "1" });
     settings.push({
       ...shared,
+      PORT: String(ports[1]),
       DATABASE_URL: pooler.url,
       DATABASE_LISTEN_URL: database.url,
       // Each of them is drained.
@@ -116,7 +122,6 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
     await start(0);
     cpSync(path.join(folder, "0", "keys"), path.join(folder, "1", "keys"), { recursive: true });
     await start(1);
-    await nginx.use(places());
     key = await obtainKey(nginx.base);
   });
   afterAll(async () => {
@@ -195,26 +200,29 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
     }
   });
 
-  it("are restarted one after the other under load, and no request fails", async () => {
+  it("are restarted one after the other, and no request of clients that keep their connections fails", async () => {
     const receipts: KeptReceipt[] = [];
     const failures: unknown[] = [];
     let isOver = false;
     const runClient = async (client: number) => {
+      const agent = new Agent({ keepAlive: true });
       for (let n = 0; !isOver; n += 1) {
-        const body = { agent_slug: `load-bot-${client}`, action: `${client}/${n}`, inputs_hash: "x" };
+        const body = { agent_slug: slugOf(client), action: `${client}/${n}`, inputs_hash: "x" };
+        const headers = { "idempotency-key": randomUUID() };
         try {
-          const made = await through("POST", "/v1/attest", { key, body });
-          const read = await through("GET", `/v1/verify/${made.body.attestation_id}`);
+          const made = await through("POST", "/v1/attest", { key, body, headers, agent });
+          const read = await through("GET", `/v1/verify/${made.body.attestation_id}`, { agent });
           if (made.status !== 201 || !read.body.valid) failures.push([made, read]);
           else receipts.push({ ...made.body, id: made.body.attestation_id });
         } catch (error) {
           failures.push(error);
         }
-        // Enough to be in the way of every step, and few enough to leave the processors to the servers that start.
-        await sleep(25);
+        // Leaves the processors to the servers that start.
+        await sleep(pauseMs);
       }
+      agent.destroy();
     };
-    const clients = Promise.all([0, 1, 2].map(runClient));
+    const clients = Promise.all([0, 1, 2, 3, 4, 5].map(runClient));
     const reach = async (more: number) => {
       const wanted = receipts.length + more;
       await vi.waitFor(() => expect(receipts.length + failures.length).toBeGreaterThan(wanted), {
@@ -222,10 +230,10 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
       });
     };
     for (const n of [0, 1]) {
-      await reach(3);
+      await reach(pairsBetween);
       const asked = await at(n, "POST", "/v1/authorize", { key, body: { agent_slug: "w", action: `${n}` } });
       const waiting = at(n, "GET", `/v1/authorize/${asked.body.request_id}?wait=25`, { key });
-      await nginx.use(places(n));
+      nginx.takeOut(n);
       const server = servers[n] as ServerProcess;
       server.child.kill("SIGTERM");
       // First it is not ready, and answers everything; the connection is not kept.
@@ -242,11 +250,17 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
       server.child.kill("SIGTERM");
       await server.exited;
       expect(server.child.exitCode, server.output()).toBe(0);
-      await reach(3);
+      await reach(pairsBetween);
       await start(n);
-      await nginx.use(places());
+      nginx.putBack(n);
     }
-    await reach(3);
+    // A reload of nginx would cut about one connection each time.
+    for (let times = 0; times < 20; times += 1) {
+      nginx.takeOut(times % 2);
+      await reach(5);
+      nginx.putBack(times % 2);
+      await reach(5);
+    }
     isOver = true;
     await clients;
     expect(failures).toEqual([]);

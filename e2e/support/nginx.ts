@@ -1,5 +1,5 @@
 /** nginx before servers of the tests, with the settings that operators get (docs/nginx/countersign.conf). */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,40 +20,46 @@ export function findNginx(): { program: string } | { reason: string } {
   }
 }
 
-/** The same, listening without TLS on a port of its own. */
-function adapt(text: string, instancesFile: string, port: number): string {
+/** The same in a folder of its own, listening without TLS on a port of its own. */
+function adapt(text: string, folder: string, port: number): string {
   const lines = text.split("\n").filter((line) => !/ssl_certificate/.test(line));
   const changes: [string, string][] = [
-    ["/etc/nginx/countersign-instances", instancesFile],
+    ["/etc/nginx/", `${folder}/`],
     ["listen 443 ssl;", `listen 127.0.0.1:${port};`],
   ];
   return changes.reduce((before, [from, to]) => {
     if (!before.includes(from)) throw new Error(`docs/nginx/countersign.conf has no ${from}`);
-    return before.replace(from, to);
+    return before.replaceAll(from, to);
   }, lines.join("\n"));
+}
+
+/** The file that the configuration includes: all servers, and for each one the others. */
+function describeServers(ports: readonly number[]): string {
+  const group = (name: string, members: readonly number[]) =>
+    `upstream ${name} { ${members.map((port) => `server 127.0.0.1:${port} max_fails=0;`).join(" ")} }`;
+  const others = ports.map((port, n) =>
+    group(
+      `countersign-without-${n + 1}`,
+      ports.filter((one) => one !== port),
+    ),
+  );
+  return [group("countersign", ports), ...others].join("\n");
 }
 
 export interface Nginx {
   base: string;
   port: number;
-  /** Uses these servers from now on; resolves when no request goes by the list before. */
-  use(instances: readonly { port: number; isDown?: boolean }[]): Promise<void>;
+  /** New requests go to the others. Counted from 0. */
+  takeOut(n: number): void;
+  putBack(n: number): void;
   stop(): Promise<void>;
 }
 
-const childrenOf = ({ pid }: ChildProcess) =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
-
-export async function startNginx(program: string): Promise<Nginx> {
+/** Resolves when it answers; the servers needn't. */
+export async function startNginx(program: string, serverPorts: readonly number[]): Promise<Nginx> {
   const folder = mkdtempSync(path.join(tmpdir(), "countersign-nginx-"));
   const port = await findPort();
   const place = (name: string) => path.join(folder, name);
-  const list = (instances: readonly { port: number; isDown?: boolean }[]) => {
-    const lines = instances.map(
-      (one) => `server 127.0.0.1:${one.port} max_fails=0${one.isDown ? " down" : ""};`,
-    );
-    writeFileSync(place("instances"), lines.join("\n"));
-  };
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (name) => `${name}_temp_path ${place(name)};`,
   );
@@ -66,8 +72,8 @@ export async function startNginx(program: string): Promise<Nginx> {
   ];
   writeFileSync(place("nginx.conf"), main.join("\n"));
   const shown = readFileSync("docs/nginx/countersign.conf", "utf8");
-  writeFileSync(place("countersign.conf"), adapt(shown, place("instances"), port));
-  list([{ port: 9 }]);
+  writeFileSync(place("countersign.conf"), adapt(shown, folder, port));
+  writeFileSync(place("countersign-instances"), describeServers(serverPorts));
   const args = ["-p", folder, "-e", place("error.log"), "-c", place("nginx.conf"), "-g", "daemon off;"];
   const child = spawn(program, args, { stdio: "inherit" });
   const base = `http://localhost:${port}`;
@@ -80,13 +86,8 @@ export async function startNginx(program: string): Promise<Nginx> {
   return {
     base,
     port,
-    use: async (instances) => {
-      const before = childrenOf(child);
-      list(instances);
-      child.kill("SIGHUP");
-      const isOld = (pid: string) => before.includes(pid);
-      await vi.waitFor(() => expect(childrenOf(child).filter(isOld)).toEqual([]), { timeout: 60_000 });
-    },
+    takeOut: (n) => writeFileSync(place(`without-${n + 1}`), ""),
+    putBack: (n) => rmSync(place(`without-${n + 1}`)),
     stop: async () => {
       if (child.exitCode === null) {
         child.kill("SIGTERM");
