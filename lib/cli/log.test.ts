@@ -95,6 +95,14 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
       const read = (name: string) => readFileSync(path.join(tiles, part, name));
       expect(readStaticLog(read, log.vkey).length).toBe(part === "" ? kept.log.tree_size : 4);
     }
+    const bundle = path.join(tiles, "2/tile/entries/000.p/4");
+    rmSync(bundle);
+    const refused = await run("log", ["export-tiles", tiles], home);
+    expect([refused.code, refused.out]).toEqual([1, expect.stringContaining("000.p/4 is missing")]);
+    expectExit(await run("log", ["export-tiles", tiles, "--new-only"], home), 0);
+    expectExit(await run("log", ["export-tiles", tiles, "--repair"], home), 0);
+    expect(readFileSync(bundle).length).toBeGreaterThan(0);
+    expect((await run("log", ["export-tiles", tiles, "--new-log-key"], home)).code).toBe(2);
   });
 });
 

@@ -2,7 +2,7 @@
  *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs, and their sum
  *   npm run log -- snapshot                         sign the heads of all agents' records into the log
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
- *   npm run log -- export-tiles FOLDER              write the logs as static files, or what is new of them
+ *   npm run log -- export-tiles FOLDER [--repair | --new-only]   write the logs as static files, or what is new of them
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
  */
 import { readFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { mergeHeads } from "#lib/core/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
-import { exportTiles } from "#lib/log/publish/export-tiles";
+import { type ExistingFiles, exportTiles } from "#lib/log/publish/export-tiles";
 import { checkStoredLogs, requireOwnHistory } from "#lib/log/publish/history";
 import { makeLogList } from "#lib/log/publish/make-log-list";
 import { readOpenHead } from "#lib/log/publish/reader";
@@ -28,7 +28,7 @@ import { runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 
 const usage =
-  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key] | export-tiles FOLDER |\n                         list FOLDER --key-file FILE URL...";
+  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key] |\n                         export-tiles FOLDER [--repair | --new-only] | list FOLDER --key-file FILE URL...";
 
 async function check({ database }: CommandContext): Promise<number> {
   const logs = await checkStoredLogs(database.db, (origin, checked, size) => {
@@ -110,10 +110,16 @@ async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<n
   return 0;
 }
 
-async function exportTo({ database, env }: CommandContext, folder: string): Promise<number> {
-  const exported = await exportTiles(database.db, env.WITNESSES, folder);
-  for (const { origin, from, size, files } of exported)
+async function exportTo(
+  { database, env }: CommandContext,
+  folder: string,
+  existing: ExistingFiles,
+): Promise<number> {
+  const exported = await exportTiles(database.db, env.WITNESSES, folder, existing);
+  for (const { origin, from, size, files, repaired } of exported) {
     say(`${origin}: ${size} entries, ${size - from} of them new; ${files} files written.`);
+    if (repaired > 0) say(`${origin}: ${repaired} wrong files repaired.`);
+  }
   return 0;
 }
 
@@ -128,27 +134,36 @@ async function list(folder: string, urls: readonly string[], keyFile: string): P
   return 0;
 }
 
+const flagsOf: Record<string, readonly string[]> = {
+  "new-epoch": ["new-log-key"],
+  "export-tiles": ["repair", "new-only"],
+};
+
 runCommand(usage, async (argv) => {
-  const line = readCommandLine(argv, { valued: ["key-file"], flags: ["new-log-key"] });
+  const line = readCommandLine(argv, { valued: ["key-file"], flags: ["new-log-key", "repair", "new-only"] });
   const { words, flags } = line;
   const [name, ...rest] = words;
   const keyFile = single(line, "key-file");
-  if (name === "list" && flags.size === 0) {
+  for (const flag of flags)
+    if (flagsOf[name ?? ""]?.includes(flag) !== true) throw new UsageError(`${name} takes no --${flag}`);
+  if (name === "list") {
     const [folder, ...urls] = rest;
     if (folder === undefined || keyFile === undefined)
       throw new UsageError("FOLDER or --key-file is missing");
     return list(folder, urls, keyFile);
   }
   if (keyFile !== undefined) throw new UsageError(`${name} takes no --key-file`);
-  if (name === "export-tiles" && flags.size === 0) {
+  if (name === "export-tiles") {
     const [folder, ...more] = rest;
     if (folder === undefined) throw new UsageError("FOLDER is missing");
     if (more.length > 0) throw unexpectedWords(rest, 1);
-    return withCommandContext((context) => exportTo(context, folder));
+    if (flags.size > 1) throw new UsageError("--repair reads every file, --new-only none");
+    const existing = flags.has("repair") ? "repair" : flags.has("new-only") ? "trust" : "check";
+    return withCommandContext((context) => exportTo(context, folder, existing));
   }
   if (rest.length > 0) throw unexpectedWords(rest, 0);
-  if (name === "check" && flags.size === 0) return withCommandContext(check);
-  if (name === "snapshot" && flags.size === 0) return withCommandContext(snapshot);
+  if (name === "check") return withCommandContext(check);
+  if (name === "snapshot") return withCommandContext(snapshot);
   if (name === "new-epoch")
     return withCommandContext((context) => newEpoch(context, flags.has("new-log-key")));
   throw new UsageError(

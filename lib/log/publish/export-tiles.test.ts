@@ -20,7 +20,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { listen } from "#support/listen";
 import { readStaticLog } from "#support/tlog-reader";
-import { exportTiles } from "./export-tiles";
+import { type ExistingFiles, exportTiles } from "./export-tiles";
 import { createStaticTiles } from "./static-tiles";
 
 let test: TestApp;
@@ -45,7 +45,8 @@ async function attest(action: string) {
   expect(answer.status).toBe(201);
   return answer.body;
 }
-const exportNow = (into = folder) => exportTiles(test.app.context.database.db, undefined, into);
+const exportNow = (into = folder, existing?: ExistingFiles) =>
+  exportTiles(test.app.context.database.db, undefined, into, existing);
 
 const readIn = (root: string) => (name: string) => {
   const file = path.join(root, name);
@@ -171,6 +172,82 @@ describe("the exported tree", () => {
     await exportNow();
     expect(readAll()).toHaveLength(old + 1);
     expect(listFiles(folder).filter((name) => path.basename(name).startsWith(".001"))).toEqual([]);
+  });
+
+  const alter = (name: string, change: (bytes: Buffer) => Buffer) => () => {
+    const file = path.join(folder, name);
+    writeFileSync(file, change(readFileSync(file)));
+  };
+  const flip = (at: number) => (bytes: Buffer) => {
+    bytes[at] = 255 - (bytes[at] ?? 0);
+    return bytes;
+  };
+  const partialOf = (name: string) => {
+    const [width = ""] = readdirSync(path.join(folder, `${name}.p`));
+    return `${name}.p/${width}`;
+  };
+  const remove = (name: string) => () => rmSync(path.join(folder, name));
+  const damages: [string, string, (name: string) => () => void][] = [
+    ["a changed tile", "tile/0/000", (name) => alter(name, flip(100))],
+    ["a tile cut short", "tile/0/000", (name) => alter(name, (bytes) => bytes.subarray(0, -32))],
+    ["an empty tile", "tile/0/000", (name) => alter(name, () => Buffer.alloc(0))],
+    ["a tile that goes on", "tile/0/000", (name) => alter(name, (bytes) => Buffer.concat([bytes, bytes]))],
+    ["a missing tile", "tile/0/000", remove],
+    ["a changed bundle", "tile/entries/000", (name) => alter(name, flip(5000))],
+    ["a bundle cut within an entry", "tile/entries/000", (name) => alter(name, (all) => all.subarray(0, -1))],
+    [
+      "a bundle without its first entry",
+      "tile/entries/000",
+      (name) => alter(name, (all) => all.subarray(2 + all.readUInt16BE())),
+    ],
+    ["a missing bundle", "tile/entries/000", remove],
+    ["a changed tile of a higher level", "tile/1/000.p/1", (name) => alter(name, flip(0))],
+    ["a changed partial tile", "tile/0/001", (name) => alter(partialOf(name), flip(1))],
+    ["a changed partial bundle", "tile/entries/001", (name) => alter(partialOf(name), flip(9))],
+  ];
+
+  it.each(damages)(
+    "isn't extended over %s, which is named, until it is repaired",
+    async (_, name, damage) => {
+      await exportNow();
+      const checkpoint = readFileSync(path.join(folder, "checkpoint"), "utf8");
+      damage(name)();
+      await attest("later");
+      const message = await exportNow().then(
+        () => "no error",
+        ({ message: text }: Error) => text,
+      );
+      expect(message.split("\n").filter((line) => line.startsWith("  "))).toEqual([
+        expect.stringContaining(`  ${name}`),
+      ]);
+      expect(readFileSync(path.join(folder, "checkpoint"), "utf8")).toBe(checkpoint);
+
+      const [mended] = await exportNow(folder, "repair");
+      expect(mended?.repaired).toBe(1);
+      expect(readAll()).toHaveLength(mended?.size ?? 0);
+      expect(await exportNow()).toEqual([{ ...mended, from: mended?.size, files: 0, repaired: 0 }]);
+    },
+  );
+
+  it("isn't extended over a partial tile of an earlier run that was changed, or a damaged checkpoint", async () => {
+    await exportNow();
+    const early = partialOf("tile/0/001");
+    await attest("later");
+    await exportNow();
+    alter(early, flip(3))();
+    await expect(exportNow()).rejects.toThrow(`${early} differs from the database`);
+    await exportNow(folder, "repair");
+    alter("checkpoint", (bytes) => bytes.subarray(0, -9))();
+    await expect(exportNow(folder, "repair")).rejects.toThrow(/does not hold the log/);
+  });
+
+  it("is extended without a look at what is there if the operator says so", async () => {
+    await exportNow();
+    remove("tile/0/000")();
+    await attest("later");
+    const [first] = await exportNow(folder, "trust");
+    expect(first).toMatchObject({ files: 2, repaired: 0 });
+    await expect(exportNow()).rejects.toThrow("tile/0/000 is missing");
   });
 
   it("holds nothing of what an attestation says, erased or not", async () => {

@@ -3,19 +3,20 @@
  * `tile/entries/<N>[.p/<W>]`. Later logs are below their number, as at `/log/<number>/`.
  *
  * Everything that a checkpoint needs is on the disk before the checkpoint is, so a run that ends anywhere leaves the tree
- * of the last whole run. What is there already isn't read or written again. Leaves hold hashes and signatures only, so an
- * erased record leaves nothing here.
+ * of the last whole run. What is there already is compared with the database first (exported-files.ts), and written again
+ * only for a repair. Leaves hold hashes and signatures only, so an erased record leaves nothing here.
  */
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
-import { encodeTilePath, TILE_WIDTH, type TilePath, tileWidth } from "#lib/core/tlog/tile-path";
+import { encodeTilePath } from "#lib/core/tlog/tile-path";
 import { rootAtSize } from "#lib/core/tlog/tile-proofs";
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Executor } from "#lib/db/client";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import { readLogs } from "#lib/signing/log-keys";
+import { findWrongFiles, tilesBetween, type WrongFile } from "./exported-files";
 import { readTilePath } from "./public-log";
 import { tileReader } from "./reader";
 
@@ -25,7 +26,12 @@ export interface ExportedLog {
   from: number;
   size: number;
   files: number;
+  /** Files of before that were wrong and are written again. */
+  repaired: number;
 }
+
+/** What to do with the files that are there: end with an error if one is wrong, write the wrong ones again, or don't look. */
+export type ExistingFiles = "check" | "repair" | "trust";
 
 async function readIfThere(file: string): Promise<string | null> {
   return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -49,19 +55,6 @@ async function writeWhole(file: string, data: Uint8Array | string): Promise<void
   await handle.sync().finally(() => handle.close());
   await rename(draft, file);
   await syncFolder(folder);
-}
-
-/** The tiles and bundles of a tree of `size` that one of `from` did not have. */
-function* newTiles(from: number, size: number): Generator<TilePath> {
-  for (let level = 0, span = 1; Math.floor(size / span) > 0; level += 1, span *= TILE_WIDTH) {
-    const first = Math.floor(Math.floor(from / span) / TILE_WIDTH);
-    for (let index = first; tileWidth(level, index, size) > 0; index += 1) {
-      const width = tileWidth(level, index, size);
-      if (width === tileWidth(level, index, from)) continue;
-      yield { level, index, width };
-      if (level === 0) yield { level: "entries", index, width };
-    }
-  }
 }
 
 type Log = Awaited<ReturnType<typeof readLogs>>[number];
@@ -92,11 +85,28 @@ async function readExported(executor: Executor, log: Log, folder: string, size: 
   return exported;
 }
 
+/** How many files an error names. */
+const namedAtMost = 20;
+
+function wrongFilesError(folder: string, wrong: readonly WrongFile[]): Error {
+  const named = wrong.slice(0, namedAtMost).map(({ name, problem }) => `  ${name} ${problem}`);
+  const more = wrong.length > namedAtMost ? [`  and ${wrong.length - namedAtMost} more`] : [];
+  return new Error(
+    [
+      `${folder} was changed since its last export:`,
+      ...named,
+      ...more,
+      "Run `npm run log -- check` to see that the database is right, then run this again with --repair.",
+    ].join("\n"),
+  );
+}
+
 async function exportLog(
   executor: Executor,
   log: Log,
   policy: WitnessPolicySettings | undefined,
   folder: string,
+  existing: ExistingFiles,
 ): Promise<ExportedLog> {
   const { size, note } = await readShownCheckpoint(executor, log, policy);
   const verdict = verifyCheckpoint(note, log.key);
@@ -105,15 +115,20 @@ async function exportLog(
       `The stored tiles of ${log.origin} are not those of its checkpoint. Run \`npm run log -- check\`.`,
     );
   const from = await readExported(executor, log, folder, size);
+  const writeTile = async (name: string) =>
+    writeWhole(path.join(folder, name), await readTilePath(executor, log.id, name));
+  const wrong =
+    existing === "trust" ? [] : await findWrongFiles({ executor, logId: log.id, folder, from, size });
+  if (wrong.length > 0 && existing === "check") throw wrongFilesError(folder, wrong);
+  for (const { name } of wrong) await writeTile(name);
   let files = 0;
-  for (const tile of newTiles(from, size)) {
-    const name = encodeTilePath(tile);
-    await writeWhole(path.join(folder, name), await readTilePath(executor, log.id, name));
+  for (const tile of tilesBetween(from, size)) {
+    await writeTile(encodeTilePath(tile));
     files += 1;
   }
   // From here on the tree has its new size.
   await writeWhole(path.join(folder, "checkpoint"), note);
-  return { origin: log.origin, from, size, files };
+  return { origin: log.origin, from, size, files, repaired: wrong.length };
 }
 
 /** Every log of the service. */
@@ -121,11 +136,12 @@ export async function exportTiles(
   executor: Executor,
   policy: WitnessPolicySettings | undefined,
   folder: string,
+  existing: ExistingFiles = "check",
 ): Promise<ExportedLog[]> {
   const exported: ExportedLog[] = [];
   for (const log of await readLogs(executor)) {
     const own = log.id === 1 ? folder : path.join(folder, String(log.id));
-    exported.push(await exportLog(executor, log, policy, own));
+    exported.push(await exportLog(executor, log, policy, own, existing));
   }
   return exported;
 }

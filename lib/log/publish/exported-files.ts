@@ -1,0 +1,94 @@
+/** Which files an exported tree has, and which of those in a folder are not what the database has. */
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import { decodeEntryBundle } from "#lib/core/tlog/entry-bundle";
+import { HASH_BYTES, leafHash } from "#lib/core/tlog/merkle";
+import {
+  encodeTilePath,
+  parseTilePath,
+  TILE_WIDTH,
+  type TilePath,
+  tileWidth,
+  treeHasTile,
+} from "#lib/core/tlog/tile-path";
+import type { Executor } from "#lib/db/client";
+import { tileReader } from "./reader";
+
+/** The tiles and bundles of a tree of `size` that one of `from` did not have. */
+export function* tilesBetween(from: number, size: number): Generator<TilePath> {
+  for (let level = 0, span = 1; Math.floor(size / span) > 0; level += 1, span *= TILE_WIDTH) {
+    const first = Math.floor(Math.floor(from / span) / TILE_WIDTH);
+    for (let index = first; tileWidth(level, index, size) > 0; index += 1) {
+      const width = tileWidth(level, index, size);
+      if (width === tileWidth(level, index, from)) continue;
+      yield { level, index, width };
+      if (level === 0) yield { level: "entries", index, width };
+    }
+  }
+}
+
+export interface WrongFile {
+  name: string;
+  problem: string;
+}
+
+interface Exported {
+  executor: Executor;
+  logId: number;
+  folder: string;
+  /** Of the folder's checkpoint, and of the one to publish. */
+  from: number;
+  size: number;
+}
+
+/** The file that a tree of `from` needs, and the partial ones that smaller trees left beside it. */
+async function listFiles(tile: TilePath, { folder, size }: Exported): Promise<Set<string>> {
+  const partial = `${encodeTilePath({ ...tile, width: TILE_WIDTH })}.p`;
+  const widths = await readdir(path.join(folder, partial)).catch((): string[] => []);
+  const isOfTree = (name: string) => {
+    const parsed = parseTilePath(name);
+    return parsed !== undefined && treeHasTile(parsed, size);
+  };
+  return new Set([encodeTilePath(tile), ...widths.map((width) => `${partial}/${width}`).filter(isOfTree)]);
+}
+
+/** `hashes`: the stored tile; of a bundle the one of its leaves. */
+function isRight(bytes: Uint8Array, { level, width }: TilePath, hashes: Uint8Array): boolean {
+  const wanted = hashes.subarray(0, width * HASH_BYTES);
+  if (level !== "entries") return bytesEqual(bytes, wanted);
+  try {
+    const found = decodeEntryBundle(bytes).map(leafHash);
+    return bytesEqual(Buffer.concat(found), wanted);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+async function findProblem(folder: string, name: string, hashes: Uint8Array): Promise<string | null> {
+  let bytes: Uint8Array;
+  try {
+    bytes = await readFile(path.join(folder, name));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" ? "is missing" : `can't be read (${code})`;
+  }
+  return isRight(bytes, parseTilePath(name) as TilePath, hashes) ? null : "differs from the database";
+}
+
+/** Reads every file of the folder's tree once, and the stored hashes: entries are compared by their hashes. */
+export async function findWrongFiles(exported: Exported): Promise<WrongFile[]> {
+  const readTile = tileReader(exported.executor, exported.logId);
+  const wrong: WrongFile[] = [];
+  let hashes: Uint8Array = new Uint8Array();
+  for (const tile of tilesBetween(0, exported.from)) {
+    // A bundle follows the tile of its leaves.
+    if (tile.level !== "entries") hashes = (await readTile(tile.level, tile.index)) ?? new Uint8Array();
+    for (const name of await listFiles(tile, exported)) {
+      const problem = await findProblem(exported.folder, name, hashes);
+      if (problem !== null) wrong.push({ name, problem });
+    }
+  }
+  return wrong;
+}
