@@ -8,6 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
  */
 export type Moment = "asked" | "committing" | "committed";
 
+/** To the database, or back. */
+export type Way = "there" | "back";
+
 interface Awaited {
   moment: Moment;
   text: string;
@@ -29,6 +32,8 @@ export interface Wire {
   /** Cuts all connections and takes none, until it is mended. */
   refuse(): Promise<void>;
   mend(): Promise<void>;
+  /** Cuts the connection that carries the last of so many bytes that come this way from now on, on all connections. */
+  cutAfter(bytes: number, way: Way, isReset: boolean): void;
   /** Cuts the connection that asks the next statement with this text in it; resolves when that has happened. */
   cutAt(moment: Moment, text: string, meanwhile?: () => void): Promise<void>;
   close(): Promise<void>;
@@ -47,6 +52,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
   const passing = new Map<Socket, Promise<void>>();
   const held: (() => void)[] = [];
   let awaited: Awaited | null = null;
+  let last: { bytes: number; way: Way; isReset: boolean } | null = null;
   let asking: Socket | null = null;
   let isDone = false;
 
@@ -89,6 +95,17 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     void passed.then(() => passing.get(to) === passed && passing.delete(to));
   }
 
+  /** Whether the chunk was the last; both ends are cut then, when the other has what comes before. */
+  function isCutAfter(chunk: Buffer, way: Way, from: Socket, to: Socket): boolean {
+    if (last?.way !== way) return false;
+    const { bytes, isReset } = last;
+    last = bytes > chunk.length ? { ...last, bytes: bytes - chunk.length } : null;
+    if (last !== null) return false;
+    from.destroy();
+    to.write(chunk.subarray(0, bytes), () => void (isReset ? to.resetAndDestroy() : to.destroy()));
+    return true;
+  }
+
   function passAnswer(bytes: Buffer, near: Socket): void {
     if (!isStallingNext) {
       pass(bytes, near);
@@ -124,6 +141,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     }
     if (isStalled) near.pause();
     near.on("data", (chunk) => {
+      if (isCutAfter(chunk, "there", near, far)) return;
       if (awaited !== null && chunk.includes(awaited.text)) {
         asking = near;
         isDone = false;
@@ -132,6 +150,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       if (!isCutAt("asked", near, far) && !(isCommit && isCutAt("committing", near, far))) pass(chunk, far);
     });
     far.on("data", (chunk) => {
+      if (isCutAfter(chunk, "back", far, near)) return;
       if (!isAnswerCut(chunk, near, far)) passAnswer(chunk, near);
     });
   });
@@ -166,12 +185,16 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       }),
     mend: async () => {
       isCut = false;
+      last = null;
       isStalled = false;
       isStallingNext = false;
       delayMs = 0;
       for (const write of held.splice(0)) write();
       for (const socket of sockets) socket.resume();
       if (!server.listening) await listen(port);
+    },
+    cutAfter: (bytes, way, isReset) => {
+      last = { bytes, way, isReset };
     },
     cutAt: (moment, text, meanwhile = () => {}) =>
       new Promise((resolve) => {
