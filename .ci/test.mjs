@@ -85,6 +85,7 @@ async function runChecks() {
     check("types", bin("tsc"), ["--noEmit"]),
     check("lint", bin("biome"), ["check", "."]),
     check("dead code", bin("knip"), []),
+    check("mutations", process.execPath, [".ci/mutations.mjs", "--sample", "3"]),
   ]);
 }
 
