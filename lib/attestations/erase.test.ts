@@ -142,6 +142,8 @@ describe("erasure", () => {
     const { human_authorization: object } = (
       await test.call("GET", `/v1/authorize/${asked.request_id}`, { key })
     ).body;
+    const claimed = { key, body: { run: "run-needle-472" } };
+    expect((await test.call("POST", `/v1/authorize/${asked.request_id}/claim`, claimed)).status).toBe(200);
     const body = { agent_slug: "wire-bot", action, inputs_hash: "i-472", human_authorization: object };
     const made = await test.call("POST", "/v1/attest", {
       key,
@@ -160,6 +162,7 @@ describe("erasure", () => {
       "context-needle",
       "name-needle",
       "requester-needle",
+      "run-needle",
       asked.context_salt,
       salt,
       object.signature,

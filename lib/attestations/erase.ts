@@ -126,6 +126,7 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
       requested_by: null,
       human_authorization: null,
       decision_payload: null,
+      run: null,
     })
     .where(eq(authorizationRequests.id, requestId));
   await tx.update(approvals).set({ record: "{}" }).where(eq(approvals.request_id, requestId));

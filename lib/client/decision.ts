@@ -61,7 +61,7 @@ export interface AboutToRun {
 
 /**
  * Asks the service for the decision, at the moment of running, and compares it with what is about to run. An "approved"
- * from anywhere else (a framework's state, a message, a webhook) can be forged or out of date. Throws, or the action may run.
+ * from anywhere else (a framework's state, a message, a webhook) can be forged or out of date. Throws, or the action may run once it is claimed.
  */
 export async function requireApproval(
   service: Service,
@@ -71,12 +71,8 @@ export async function requireApproval(
 ): Promise<ApprovedAuthorization> {
   const { state } = await readAuthorization(service, requestId, "", options);
   const approved = requireApproved(state);
-  const { attestation_id } = approved;
-  if (attestation_id === undefined)
-    throw new CountersignError(
-      "Not run: whether the approval was used before shows only with the scope read.",
-    );
-  if (attestation_id !== null) throw new ApprovalUsedError(attestation_id);
+  // Without the scope read or hook this isn't known. The claim that follows finds out.
+  if (approved.attestation_id) throw new ApprovalUsedError(approved.attestation_id);
   // Read after the last wait: from here to the action nothing else runs.
   const aboutToRun = readAboutToRun();
   for (const field of ["agent_slug", "action", "inputs_hash"] as const)

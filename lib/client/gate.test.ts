@@ -229,7 +229,7 @@ describe("gate", () => {
     const action = newAction();
     await expect(clientOf(test, key).gate(action, inputs(), run)).rejects.toThrow("the bank is closed");
     const again = clientOf(test, key).gate(action, inputs(), run);
-    await expect(again).rejects.toThrow(ApprovalClaimedError);
+    await expect(again).rejects.toThrow(ApprovalUsedError);
     expect(run).toHaveBeenCalledTimes(1);
   });
 
@@ -297,22 +297,56 @@ describe("gate", () => {
     expect(await statusOf(late)).toEqual([]);
   });
 
-  it("lets an action that failed run again under the same approval, and attests only what ran", async () => {
-    const run = vi.fn().mockRejectedValueOnce(new Error("the bank is closed")).mockResolvedValueOnce("paid");
-    const action = newAction();
+  it("attests an action that failed as failed, and throws its error again", async () => {
+    const failure = new Error("the bank is closed");
+    const run = vi.fn().mockRejectedValue(failure);
+    const action = newAction({ attestation: { metadata: { invoice: 1042 } } });
     const client = clientOf(test, key);
-    await expect(client.gate(action, inputs(), run)).rejects.toThrow("the bank is closed");
-    expect(await count(action)).toEqual({ asked: 1, attested: 0 });
-    expect((await client.gate(action, inputs(), run)).result).toBe("paid");
-    expect(run.mock.calls[0]?.[1].key).toBe(run.mock.calls[1]?.[1].key);
+    await expect(client.gate(action, inputs(), run)).rejects.toBe(failure);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+    const path = `/v1/attestations?agent_slug=${action.agent_slug}`;
+    const [made] = (await test.call("GET", path, { key })).body.attestations;
+    const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`, { key });
+    expect(body.metadata).toEqual({ invoice: 1042, outcome: "failed" });
+    expect(body.human_approval.method).toBe("proof_of_personhood");
+    await expect(client.gate(action, inputs(), run)).rejects.toThrow(ApprovalUsedError);
+    const thrown = newAction();
+    const throwing = () => {
+      throw failure;
+    };
+    await expect(client.gate(thrown, inputs(), throwing)).rejects.toBe(failure);
+    expect(await count(thrown)).toEqual({ asked: 1, attested: 1 });
+    expect(run).toHaveBeenCalledTimes(1);
+  });
+
+  it("shows the error of an action that failed though that can't be attested, and only attests when called again", async () => {
+    const failure = new Error("the bank is closed");
+    const run = vi.fn().mockRejectedValue(failure);
+    const honest = fetchFrom(test);
+    let isDown = true;
+    const fetch: Fetch = async (url, init) => {
+      if (isDown && url.endsWith("/v1/attest")) return new Response("{}", { status: 403 });
+      return honest(url, init);
+    };
+    const client = createCountersign({ baseUrl: "http://localhost:3000", apiKey: key, fetch });
+    const action = newAction();
+    const error: unknown = await client.gate(action, inputs(), run).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AggregateError);
+    expect(error).toMatchObject({ message: expect.stringContaining(failure.message), cause: failure });
+    expect((error as AggregateError).errors).toEqual([failure, expect.any(NotAttestedError)]);
+    isDown = false;
+    await expect(client.gate(action, inputs(), run)).rejects.toBe(failure);
+    expect(run).toHaveBeenCalledTimes(1);
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
   });
 
-  it("does not run if the key cannot see whether the approval was used", async () => {
-    const run = vi.fn();
-    const { key: blind } = await test.createKey("dev@example.com", ["attest", "authorize"]);
-    await expect(clientOf(test, blind).gate(newAction(), inputs(), run)).rejects.toThrow("scope read");
-    expect(run).not.toHaveBeenCalled();
+  it.each([[["hook"]], [["attest", "authorize"]]] as const)("needs no more than %j", async (scopes) => {
+    const { key: narrow } = await test.createKey("dev@example.com", scopes);
+    const run = vi.fn(() => "paid");
+    const action = newAction();
+    expect((await clientOf(test, narrow).gate(action, inputs(), run)).result).toBe("paid");
+    await expect(clientOf(test, narrow).gate(action, inputs(), run)).rejects.toThrow(ApprovalUsedError);
+    expect(run).toHaveBeenCalledTimes(1);
   });
 
   it("stops waiting when it is aborted, and attests what has run", async () => {

@@ -43,7 +43,7 @@ export type AttestationExtras = Pick<
 
 /**
  * The action itself. `inputs` is a copy of exactly what was approved. `key` is the same whenever this call runs: pass it
- * on as an idempotency key, so that an action that failed half-way isn't doubled when you run it again.
+ * on as an idempotency key, so that nothing is doubled by whatever repeats it below.
  */
 export type Run<Inputs, Result> = (inputs: Inputs, approval: { requestId: string; key: string }) => Result;
 
@@ -97,15 +97,36 @@ async function runApproved<Inputs, Result>(
 ): Promise<unknown> {
   memory.clientId ??= service.randomUuid();
   const { authorization, copy } = await waitForClaim(service, `${key}-${memory.clientId}`, action, inputs);
-  const result = await run(copy, { requestId: authorization.request_id, key });
+  const approval = { requestId: authorization.request_id, key };
+  const [ended] = await Promise.allSettled([(async () => run(copy, approval))()]);
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
   const finish = async () => {
-    const attestation = await attestRun(service, action, authorization, result);
+    if (ended.status === "rejected") await attestFailure(service, action, authorization, ended.reason);
+    const attestation =
+      ended.status === "fulfilled" ? await attestRun(service, action, authorization, ended.value) : null;
     memory.unattested.delete(key);
-    return { result, attestation, authorization };
+    if (ended.status === "rejected") throw ended.reason;
+    return { result: ended.value, attestation, authorization };
   };
   memory.unattested.set(key, finish);
   return finish();
+}
+
+/** What failed may have done half of it: it is on record, as what the hook sees fail. */
+async function attestFailure(
+  service: Service,
+  action: GatedAction,
+  authorization: ApprovedAuthorization,
+  failure: unknown,
+): Promise<void> {
+  const metadata = { ...action.attestation?.metadata, outcome: "failed" };
+  const failed = { ...action, attestation: { ...action.attestation, metadata } };
+  await attestRun(service, failed, authorization, undefined).catch((notAttested: unknown) => {
+    const message = failure instanceof Error ? failure.message : String(failure);
+    throw new AggregateError([failure, notAttested], `${message} (and its attestation could not be stored)`, {
+      cause: failure,
+    });
+  });
 }
 
 /** `run`: the same if this client calls again, so that only what it has begun itself can be begun again. */
