@@ -26,21 +26,27 @@ function Waiting({ count }: { readonly count: number }) {
   );
 }
 
+/** Moves the row alone. `scrollIntoView` would move the page too: away from whoever has begun to read or to press. */
+function scrollAcross(row: Element, link: Element): void {
+  const middle = (element: Element) => {
+    const { left, width } = element.getBoundingClientRect();
+    return left + width / 2;
+  };
+  row.scrollBy({ left: middle(link) - middle(row) });
+}
+
 export function PortalNav({ waiting }: { readonly waiting: number }) {
   const path = usePathname();
-  const list = useRef<HTMLUListElement>(null);
+  const row = useRef<HTMLElement>(null);
   useEffect(() => {
-    const current = list.current?.querySelector(
+    const current = row.current?.querySelector(
       `a[href="${portalSections.find(({ href }) => isCurrent(href, path))?.href}"]`,
     );
-    current?.scrollIntoView({ block: "nearest", inline: "center" });
+    if (row.current && current) scrollAcross(row.current, current);
   }, [path]);
   return (
-    <nav aria-label="Portal" className="no-print -mx-4 overflow-x-auto px-4 lg:mx-0 lg:px-0">
-      <ul
-        ref={list}
-        className="flex w-max min-w-full gap-1 border-line border-b lg:w-auto lg:flex-col lg:border-0"
-      >
+    <nav ref={row} aria-label="Portal" className="no-print -mx-4 overflow-x-auto px-4 lg:mx-0 lg:px-0">
+      <ul className="flex w-max min-w-full gap-1 border-line border-b lg:w-auto lg:flex-col lg:border-0">
         {portalSections.map(({ href, label }) => (
           <li key={href}>
             <PageLink
