@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
+import { useIsReady } from "#components/ui/use-is-ready";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { readableTime } from "#lib/core/time/time-words";
 import type { RecordReport } from "#lib/verifier/check-record";
@@ -103,6 +104,7 @@ interface RecordPanelProps {
 
 export function RecordPanel({ slug, length }: RecordPanelProps) {
   const [message, setMessage] = useState<RecordMessage | null>(null);
+  const isReady = useIsReady();
   const end = useRef(() => {});
   const isShort = length <= followedByItself;
   useEffect(() => {
@@ -140,6 +142,7 @@ export function RecordPanel({ slug, length }: RecordPanelProps) {
       <p>The service shows {entries}. Your browser can check each of them.</p>
       <Button
         className="mt-4"
+        disabled={!isReady}
         onClick={() => {
           setMessage({ kind: "progress", checked: 0, total: length });
           end.current = followRecord({ slug, sumUpTo: Number.POSITIVE_INFINITY }, setMessage);

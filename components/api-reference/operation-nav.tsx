@@ -1,10 +1,11 @@
 "use client";
 /** Every operation, with the current one marked, and a search over paths, summaries and field names. */
 import { usePathname } from "next/navigation";
-import { useEffect, useId, useState } from "react";
+import { useId, useState } from "react";
 import { Input } from "#components/ui/field";
 import { PageLink } from "#components/ui/page-link";
 import { TextLink } from "#components/ui/text-link";
+import { useIsReady } from "#components/ui/use-is-ready";
 
 export interface NavGroup {
   readonly name: string;
@@ -64,8 +65,7 @@ export function OperationNav({ groups }: OperationNavProps) {
   const path = usePathname();
   const id = useId();
   const [query, setQuery] = useState("");
-  const [isReady, setIsReady] = useState(false);
-  useEffect(() => setIsReady(true), []);
+  const isReady = useIsReady();
   return (
     <nav
       aria-label="Operations"

@@ -2,9 +2,10 @@
 /** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
 import { CircleX, ScanFace } from "lucide-react";
 import dynamic from "next/dynamic";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
+import { useIsReady } from "#components/ui/use-is-ready";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { CodeField, WrongCodes } from "./code-field";
 import { DecisionBar } from "./decision-bar";
@@ -93,9 +94,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
   const [code, setCode] = useState("");
   const lacksCode = view.code_tries_left !== null && code.trim() === "";
   const [isCodeMissed, setIsCodeMissed] = useState(false);
-  // Before the script runs the buttons could do nothing.
-  const [ready, setReady] = useState(false);
-  useEffect(() => setReady(true), []);
+  const isReady = useIsReady();
   const [section, setSection] = useState<HTMLElement | null>(null);
   const isOnScreen = useIsOnScreen(section);
   const unseen = useUnseen(listShown(view));
@@ -121,12 +120,12 @@ export function Decision({ view, token, onChange }: DecisionProps) {
       {view.code_tries_left === null ? null : (
         <>
           <WrongCodes triesLeft={view.code_tries_left} />
-          {ready ? (
+          <div className={isReady ? "" : "invisible noscript:hidden"}>
             <CodeField id={codeFieldId} value={code} onType={setCode} isMissed={isCodeMissed && lacksCode} />
-          ) : null}
+          </div>
         </>
       )}
-      <Choices choice={choice} isDisabled={!ready} onChoose={choose} />
+      <Choices choice={choice} isDisabled={!isReady} onChoose={choose} />
       {choice === "deny" ? <DenyForm token={token} code={code} turn={turn} onChange={onChange} /> : null}
       {choice === "approve" && !isInformed ? (
         <Unseen details={unseen} onContinue={() => setIsInformed(true)} />
@@ -134,7 +133,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
       {choice === "approve" && isInformed ? (
         <WorldIdPanel view={view} token={token} code={code} turn={turn} onChange={onChange} />
       ) : null}
-      {ready && !isOnScreen ? (
+      {isReady && !isOnScreen ? (
         <DecisionBar
           view={view}
           onChoose={(chosen) => {

@@ -4,6 +4,7 @@ import { type DragEvent, type FormEvent, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, FileInput, Input, Textarea } from "#components/ui/field";
+import { useIsReady } from "#components/ui/use-is-ready";
 import type { CheckedPresentation } from "./check-presentation";
 import { PresentationResult } from "./presentation-result";
 
@@ -49,6 +50,7 @@ async function runCheck({ text, audience, nonce }: Fields): Promise<State> {
 export function PresentationForm() {
   const [fields, setFields] = useState<Fields>({ text: "", audience: "", nonce: "" });
   const [isOver, setIsOver] = useState(false);
+  const isReady = useIsReady();
   const [state, setState] = useState<State>({ kind: "idle" });
 
   const run = useRef(0);
@@ -129,7 +131,7 @@ export function PresentationForm() {
           </Field>
         </div>
         <div>
-          <Button type="submit" disabled={state.kind === "checking"}>
+          <Button type="submit" disabled={!isReady || state.kind === "checking"}>
             {state.kind === "checking" ? "Checking…" : "Check in this browser"}
           </Button>
         </div>

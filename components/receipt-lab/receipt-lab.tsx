@@ -1,14 +1,14 @@
 "use client";
 /** "Break this receipt": what it needs is fetched when the visitor asks for it, so that the page stays light. */
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Button } from "#components/ui/button";
+import { useIsReady } from "#components/ui/use-is-ready";
 
 const Workbench = lazy(async () => ({ default: (await import("./workbench")).Workbench }));
 
 export function ReceiptLab() {
-  const [isReady, setIsReady] = useState(false);
+  const isReady = useIsReady();
   const [isOpen, setIsOpen] = useState(false);
-  useEffect(() => setIsReady(true), []);
   if (!isOpen)
     return (
       <>

@@ -4,6 +4,7 @@ import { Dialog as Base } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
 import type { ReactNode } from "react";
 import { type ButtonSize, type ButtonVariant, buttonClass } from "./button-style";
+import { useIsReady } from "./use-is-ready";
 
 interface DialogProps {
   readonly triggerLabel: ReactNode;
@@ -28,12 +29,15 @@ export function Dialog(props: DialogProps) {
     open,
     onOpenChange,
   } = props;
+  const isReady = useIsReady();
   return (
     <Base.Root
       {...(open === undefined ? {} : { open })}
       {...(onOpenChange === undefined ? {} : { onOpenChange })}
     >
-      <Base.Trigger className={buttonClass(triggerVariant, triggerSize)}>{triggerLabel}</Base.Trigger>
+      <Base.Trigger disabled={!isReady} className={buttonClass(triggerVariant, triggerSize)}>
+        {triggerLabel}
+      </Base.Trigger>
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-[rgb(0_0_0/0.5)]" />
         <Base.Popup className="fixed top-1/2 left-1/2 z-50 max-h-[90dvh] w-[min(32rem,calc(100vw-2rem))] -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-surface p-5 text-ink">

@@ -1,8 +1,9 @@
 "use client";
 /** Steps through system, light and dark. Without JavaScript the system's setting applies. */
 import { Monitor, Moon, Sun } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { type Theme, themeCookieName } from "./theme";
+import { useIsReady } from "./use-is-ready";
 
 const next = { system: "light", light: "dark", dark: "system" } as const;
 const icons = { system: Monitor, light: Sun, dark: Moon } as const;
@@ -18,13 +19,12 @@ function applyTheme(theme: Theme): void {
 
 export function ThemeToggle({ initial }: { readonly initial: Theme }) {
   const [theme, setTheme] = useState<Theme>(initial);
-  const [ready, setReady] = useState(false);
-  useEffect(() => setReady(true), []);
+  const isReady = useIsReady();
   const Icon = icons[theme];
   return (
     <button
       type="button"
-      className={`inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
+      className={`inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink ${isReady ? "" : "invisible"}`}
       aria-label={`Theme: ${theme}. Change to ${next[theme]}`}
       title={`Theme: ${theme}`}
       onClick={() => {

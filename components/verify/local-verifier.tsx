@@ -3,10 +3,11 @@
  * Verifies a pasted or dropped file in this browser. The file doesn't leave the page; only the service's keys are
  * fetched.
  */
-import { type ChangeEvent, type DragEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
+import { type ChangeEvent, type DragEvent, lazy, Suspense, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, FileInput, Textarea } from "#components/ui/field";
+import { useIsReady } from "#components/ui/use-is-ready";
 import type { VerifierReport } from "#lib/verifier/report";
 import { verifyInWorker } from "./run-worker";
 
@@ -48,10 +49,9 @@ export function LocalVerifier() {
   const [pinned, setPinned] = useState<string | null>(null);
   const [outcome, setOutcome] = useState<Outcome>({ phase: "idle" });
   const [isOver, setIsOver] = useState(false);
-  const [isReady, setIsReady] = useState(false);
+  const isReady = useIsReady();
   const run = useRef(0);
   const result = useRef<HTMLDivElement>(null);
-  useEffect(() => setIsReady(true), []);
 
   /** No old verdict may be shown beside new input, and none may arrive that was requested before the input changed. */
   function forget(): void {

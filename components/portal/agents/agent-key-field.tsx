@@ -8,6 +8,7 @@ import { useMemo, useState } from "react";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { Button } from "#components/ui/button";
 import { Checkbox, describeControl, Field, Textarea } from "#components/ui/field";
+import { useIsReady } from "#components/ui/use-is-ready";
 import {
   derivePublicKeyPem,
   encodePrivateKeyPem,
@@ -33,6 +34,7 @@ function generate(): Generated {
 }
 
 export function AgentKeyField({ slug, defaultValue, error }: AgentKeyFieldProps) {
+  const isReady = useIsReady();
   const [text, setText] = useState(defaultValue);
   const [generated, setGenerated] = useState<Generated | null>(null);
   const own = generated !== null && generated.publicPem === text ? generated : null;
@@ -60,6 +62,7 @@ export function AgentKeyField({ slug, defaultValue, error }: AgentKeyFieldProps)
       <div>
         <Button
           variant="secondary"
+          disabled={!isReady}
           onClick={() => {
             const made = generate();
             setGenerated(made);

@@ -3,10 +3,12 @@
 import { Search } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { buttonClass } from "#components/ui/button-style";
+import { useIsReady } from "#components/ui/use-is-ready";
 
 const SearchDialog = lazy(async () => ({ default: (await import("./search-dialog")).SearchDialog }));
 
 export function PortalSearch({ organizationId }: { readonly organizationId: string }) {
+  const isReady = useIsReady();
   const [isLoaded, setLoaded] = useState(false);
   const [isOpen, setOpen] = useState(false);
   const show = (open: boolean) => {
@@ -30,6 +32,7 @@ export function PortalSearch({ organizationId }: { readonly organizationId: stri
         type="button"
         aria-haspopup="dialog"
         aria-keyshortcuts="Control+K Meta+K"
+        disabled={!isReady}
         onClick={() => show(true)}
         className={buttonClass("secondary", "small")}
       >
