@@ -14,8 +14,9 @@ const isMarked = (page: Page) => page.evaluate(() => "isMarked" in window);
 test("opens and completes from the overview and from the inbox", async ({ page, context, request }) => {
   await signIn(page, newAddress("opener"));
   const key = await makeKey(page, "asks");
-  await page.goto("/portal");
-  await page.getByRole("button", { name: "Request an approval" }).click();
+  await page.getByRole("link", { name: "Overview", exact: true }).click();
+  // Exact, because the page of the keys copies a sample called so.
+  await page.getByRole("button", { name: "Request an approval", exact: true }).click();
   await page.getByRole("link", { name: "Open the approval page" }).click();
   await approveAs(await openWallet(page, context), "Ada", "Orb");
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
