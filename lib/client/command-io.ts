@@ -70,6 +70,7 @@ export const valuedOptions = [
   "to",
   "settings",
   "run-as",
+  "run",
   "event",
   "count",
 ] as const;

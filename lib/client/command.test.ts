@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeIo } from "#lib/verifier/node-io";
 import { startTestApp, type TestApp } from "#support/app";
-import { expireRequest, openRequest } from "#support/authorizations";
+import { approveUnproven, expireRequest, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom, quietRuntime } from "#support/client";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
@@ -254,6 +254,38 @@ describe("authorize", () => {
     const gone = await runForJson(...asking(["gone"]));
     await test.call("DELETE", `/v1/authorize/${gone.request_id}`, { key });
     expect(await run([...asking(["gone"]), "--wait"])).toMatchObject({ code: 5 });
+  });
+});
+
+describe("claim and cancel", () => {
+  const ask = async () =>
+    (await runForJson("authorize", "cli-bot", "Pay", "--inputs-hash", "a")).request_id as string;
+
+  it("claims an approval for one run, which may claim again, and refuses every other with 1", async () => {
+    const id = await ask();
+    const early = await run(["claim", id]);
+    expect(early).toMatchObject({ code: 1, out: "", err: expect.stringContaining("authorization_pending") });
+    await approveUnproven(test, id);
+    const first = await run(["claim", id, "--run", "build 7"]);
+    expect(first).toMatchObject({ code: 0, out: expect.stringMatching(/^Claimed\.[\s\S]*run +build 7\n/) });
+    const again = await runForJson("claim", id, "--run", "build 7");
+    expect(again).toMatchObject({ request_id: id, run: "build 7", claimed_at: expect.any(String) });
+    const other = await run(["claim", id, "--json"]);
+    expect(other).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("another run has claimed"),
+    });
+  });
+
+  it("cancels a request, which nobody can claim then", async () => {
+    const id = await ask();
+    expect(await run(["cancel", id])).toMatchObject({ code: 0, out: expect.stringMatching(/^Cancelled\./) });
+    expect(await runForJson("cancel", await ask())).toMatchObject({ status: "cancelled" });
+    expect(await run(["claim", id])).toMatchObject({ code: 1 });
+    expect(await run(["cancel", "areq_AAAAAAAAAAAAAAAAAAAAAA"])).toMatchObject({ code: 1 });
+    for (const argv of [["claim"], ["cancel"], ["cancel", id, "--run", "x"]])
+      expect(await run(argv)).toMatchObject({ code: 2 });
   });
 });
 

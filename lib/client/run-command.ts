@@ -3,6 +3,7 @@ import { readCommandLine, UsageError } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { runCommand as runVerifier } from "#lib/verifier/run-command";
 import { runAgent, runKeys } from "./command-account";
+import { runCancel, runClaim } from "./command-approval";
 import { runAttest, runAuthorize } from "./command-attest";
 import { hookOptions, runHook } from "./command-hook";
 import {
@@ -14,10 +15,17 @@ import {
   valuedOptions,
 } from "./command-io";
 import { runWebhooks } from "./command-webhooks";
-import { ApiError, ConnectionError, NotApprovedError } from "./errors";
+import {
+  ApiError,
+  ApprovalClaimedError,
+  ApprovalUsedError,
+  ConnectionError,
+  NotApprovedError,
+} from "./errors";
 
 const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
        countersign authorize <agent> <action> [--wait] [options]
+       countersign claim <request id> [--run NAME] | cancel <request id>
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
        countersign hook --agent <agent> [--match PATTERN]... [--dialect NAME] [options]
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
@@ -61,6 +69,9 @@ authorize
   --wait                wait for the decision
   --output FILE         with --wait: save the human_authorization of an approval
 
+claim                   right before the action, so that of several runs one runs it
+  --run NAME            your name for this run, to repeat a claim whose answer was lost (default: a random one)
+
 hook                    for the settings of a coding agent; see /docs/hook
   --match PATTERN       Tool or Tool(text*), "*" is any text; can be repeated; without it, every tool
   --dialect NAME        claude (default), codex, copilot or gemini
@@ -90,7 +101,7 @@ webhooks listen         prints the messages of a service on this machine until y
 
 Exit codes (verify has its own: countersign verify --help)
   0  done; with authorize --wait: approved
-  1  the service refused the request
+  1  the service refused the request; claim: don't run the action
   2  wrong usage, or unreadable input; hook: whatever went wrong, so that the agent doesn't run the tool
   5  authorize --wait: denied or cancelled. Stop and report
   6  authorize --wait: expired. Nobody decided in time
@@ -139,6 +150,8 @@ const commands: Record<string, CommandSpec> = {
       ] as const),
     ],
   },
+  claim: { run: runClaim, options: ["run"] },
+  cancel: { run: runCancel, options: [] },
   hook: { run: runHook, options: hookOptions, failureCode: exitCodes.blocked },
   keys: { run: runKeys, options: ["name"] },
   webhooks: { run: runWebhooks, options: ["event", "count"] },
@@ -195,7 +208,8 @@ function explain(io: ClientIo, error: unknown): number {
     if (denial_reason) io.tell(`The human wrote: ${toVisibleText(denial_reason)}\n`);
     return error.status === "expired" ? exitCodes.expired : exitCodes.denied;
   }
-  if (error instanceof ApiError && !error.retryable) return exitCodes.refused;
+  const isTaken = error instanceof ApprovalClaimedError || error instanceof ApprovalUsedError;
+  if (isTaken || (error instanceof ApiError && !error.retryable)) return exitCodes.refused;
   return error instanceof ApiError || error instanceof ConnectionError
     ? exitCodes.unreachable
     : exitCodes.usage;

@@ -1,6 +1,6 @@
 /** The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. */
 import { z } from "zod";
-import { authorizationStatuses, previouslyDenied } from "./authorize";
+import { authorizationStatuses, claimBody, previouslyDenied } from "./authorize";
 import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
 import { warnings } from "./warnings";
 
@@ -62,6 +62,13 @@ export const authorizeInput = z.strictObject({
 
 export const requestInput = z.strictObject({ request_id: requestId });
 
+export const claimInput = z.strictObject({
+  request_id: requestId,
+  run: claimBody.shape.run
+    .optional()
+    .describe("A long random name of your own for this run, to repeat a claim whose answer was lost"),
+});
+
 export const decisionInput = z.strictObject({
   request_id: requestId,
   wait_seconds: z.number().int().min(0).max(25).optional().describe("How long to wait for a decision"),
@@ -85,6 +92,8 @@ export const decisionOutput = z.strictObject({
   denial_reason: z.string().nullable().optional(),
   denial_reason_note: z.string().optional(),
   attestation_id: z.string().nullable().optional().describe("The attestation that used this approval"),
+  claimed_at: timestamp.nullable().optional().describe("When a run claimed this approval"),
+  run: z.string().nullable().optional().describe("The run that claimed it"),
   previously_denied: previouslyDenied.optional().describe("An equal request that a human denied before"),
 });
 export type DecisionOutput = z.infer<typeof decisionOutput>;

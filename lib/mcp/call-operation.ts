@@ -13,7 +13,7 @@ export type AnswerAsked = (request: Asked) => Promise<Answer | Response>;
 export type ToolOperation =
   | {
       method: "POST";
-      path: "/v1/attest" | "/v1/authorize";
+      path: "/v1/attest" | "/v1/authorize" | `/v1/authorize/${string}/claim`;
       body: object;
       idempotencyKey?: string | undefined;
     }

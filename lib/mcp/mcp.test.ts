@@ -83,11 +83,12 @@ describe.each(clients)("%s", (_, connect) => {
   });
   afterAll(() => client.close());
 
-  it("finds six tools with schemas, and none that decides", async () => {
+  it("finds seven tools with schemas, and none that decides", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
       "attest_action",
       "request_human_authorization",
+      "claim_authorization",
       "cancel_authorization",
       "check_authorization",
       "verify_attestation",
@@ -115,7 +116,29 @@ describe.each(clients)("%s", (_, connect) => {
     expect((await openRequest(test, asked).approve("ada")).status).toBe(200);
     const wait = { request_id: asked.request_id, wait_seconds: 25 };
     const decided = (await use(client, "check_authorization", wait)).structuredContent;
-    expect(decided).toMatchObject({ status: "approved", guidance: expect.stringContaining("once") });
+    expect(decided).toMatchObject({
+      status: "approved",
+      guidance: expect.stringContaining("claim_authorization"),
+    });
+    expect(decided.guidance).not.toContain("attest_action");
+    const claim = { request_id: asked.request_id, run: "run-one" };
+    const claimed = (await use(client, "claim_authorization", claim)).structuredContent;
+    expect(claimed).toMatchObject({
+      run: "run-one",
+      guidance: expect.stringContaining("exactly this action once"),
+    });
+    expect((await use(client, "claim_authorization", claim)).structuredContent).toEqual(claimed);
+    for (const other of [{ ...claim, run: "run-two" }, { request_id: asked.request_id }])
+      expect(await use(client, "claim_authorization", other)).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(/^already_claimed: .*do not run the action again/) }],
+      });
+    const taken = (await use(client, "check_authorization", { request_id: asked.request_id }))
+      .structuredContent;
+    expect(taken).toMatchObject({
+      run: "run-one",
+      guidance: expect.stringMatching(/^Claimed: .*don't perform it/),
+    });
     const given = { ...asking, authorization_request_id: asked.request_id };
     const made = (await use(client, "attest_action", given)).structuredContent;
     expect(made).toMatchObject({ human_approved: true, inputs_hash: asked.inputs_hash });

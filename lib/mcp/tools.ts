@@ -6,6 +6,7 @@ import type { FeedResponse } from "#lib/contract/identity";
 import type {
   attestInput,
   attestOutput,
+  claimInput,
   DecisionOutput,
   decisionInput,
   listInput,
@@ -84,18 +85,27 @@ export const pendingGuidance =
   "Pending: don't perform the action yet. Call check_authorization with this request_id until it is decided.";
 
 const approvedGuidance =
-  "Approved: perform exactly this action once, then call attest_action with authorization_request_id.";
+  "Approved: call claim_authorization with this request_id right before you act. Only if that succeeds, perform exactly this action once.";
+
+const claimedGuidance =
+  "Claimed: a run has begun this action. Unless this run is yours, don't perform it: report that. When yours is done, call attest_action with authorization_request_id.";
+
+const yourClaimGuidance =
+  "Claimed for this run: perform exactly this action once, then call attest_action with authorization_request_id.";
 
 const usedGuidance = (attestationId: string) =>
   `Used: attestation ${attestationId} records this action. Don't perform it again. To repeat the action, ask again.`;
 
-function guidanceOf({ status, guidance, attestation_id, human_authorization }: AuthorizationState): string {
+function guidanceOf(state: AuthorizationState): string {
+  const { status, guidance, attestation_id, claimed_at, human_authorization } = state;
   if (status !== "approved" || human_authorization === undefined) return guidance ?? pendingGuidance;
-  return attestation_id ? usedGuidance(attestation_id) : approvedGuidance;
+  if (attestation_id) return usedGuidance(attestation_id);
+  return claimed_at ? claimedGuidance : approvedGuidance;
 }
 
 export function describeState(state: AuthorizationState): DecisionOutput {
-  const { status, denial_reason, denial_reason_note, attestation_id, previously_denied } = state;
+  const { status, denial_reason, denial_reason_note, attestation_id, claimed_at, run, previously_denied } =
+    state;
   return {
     request_id: state.request_id,
     status,
@@ -108,6 +118,7 @@ export function describeState(state: AuthorizationState): DecisionOutput {
     ...(denial_reason !== undefined && { denial_reason }),
     ...(denial_reason_note !== undefined && { denial_reason_note }),
     ...(attestation_id !== undefined && { attestation_id }),
+    ...(claimed_at && { claimed_at, run }),
     ...(previously_denied && { previously_denied }),
   };
 }
@@ -117,6 +128,16 @@ export async function checkAuthorization(
   { request_id, wait_seconds = 0 }: z.infer<typeof decisionInput>,
 ): Promise<DecisionOutput> {
   return describeState(await readState(call, request_id, wait_seconds));
+}
+
+/** Without a name every call is a run of its own. */
+export async function claimApproval(
+  call: CallOperation,
+  { request_id, run = globalThis.crypto.randomUUID() }: z.infer<typeof claimInput>,
+): Promise<DecisionOutput> {
+  const path = `/v1/authorize/${encodeURIComponent(request_id)}/claim` as const;
+  const claimed = await call<AuthorizationState>({ method: "POST", path, body: { run } });
+  return { ...describeState(claimed), guidance: yourClaimGuidance };
 }
 
 export async function cancelRequest(
