@@ -115,25 +115,43 @@ export function toPython(value: unknown, depth = 0): string {
   return lines.length === 0 ? "{}" : `{\n${lines.join("")}${end}}`;
 }
 
-function python({ url, method, isKeyed, body, isJson }: Called): string {
-  const sent = nameAgent("python", body === undefined ? "" : toPython(body, 1), "agent");
+/** What the Python client has a method for. */
+const pythonCalls: Readonly<Record<string, (body: string) => string>> = {
+  attest: (body) => `receipt = countersign.attest(${body})\nprint(receipt["public_url"])`,
+  authorize: (body) =>
+    `request = countersign.authorize(${body})\nprint(request["approval_url"], request["confirmation_code"])`,
+  readAuthorization: () =>
+    `approved = countersign.wait_for_decision("${examplePath("{request_id}")}")\nprint(approved["human_authorization"])`,
+  cancelAuthorization: () => `print(countersign.cancel("${examplePath("{request_id}")}")["status"])`,
+  verify: () =>
+    `# Repeats the checks here, without believing the service.\nreport = countersign.verify("${examplePath("{id}")}")\nprint(report.verdict)`,
+};
+
+function python({ base, operationId, url, method, isKeyed, body, isJson }: Called): string {
+  const sent = nameAgent("python", body === undefined ? "" : toPython(body), "agent");
   const imports = [isKeyed || sent.prelude !== "" ? "os" : "", sent.prelude === "" ? "" : "secrets"].filter(
     Boolean,
   );
-  const given = [
-    `    "${url}",`,
-    ...(isKeyed ? [`    headers={"Authorization": f"Bearer {os.environ['COUNTERSIGN_API_KEY']}"},`] : []),
-    ...(body === undefined ? [] : [`    json=${sent.body},`]),
-    "    timeout=30,",
-  ];
   const standard = imports.map((name) => `import ${name}\n`).join("");
-  return `${standard === "" ? "" : `${standard}\n`}import requests
+  const start = standard === "" ? "" : `${standard}\n`;
+  if (!isJson) return `${start}${pythonDownload(url, isKeyed)}`;
+  const words = [method, url.slice(base.length)].map((word) => JSON.stringify(word));
+  const given = [...words, ...(sent.body === "" ? [] : [sent.body])].join(", ");
+  const call = pythonCalls[operationId]?.(sent.body) ?? `print(countersign.call(${given}))`;
+  const key = isKeyed ? ', os.environ["COUNTERSIGN_API_KEY"]' : "";
+  return `${start}from countersign import Countersign
 
-${sent.prelude}response = requests.${method.toLowerCase()}(
-${given.join("\n")}
-)
+countersign = Countersign("${base}"${key})
+${sent.prelude}${call}`;
+}
+
+function pythonDownload(url: string, isKeyed: boolean): string {
+  const headers = isKeyed ? `, headers={"Authorization": f"Bearer {os.environ['COUNTERSIGN_API_KEY']}"}` : "";
+  return `import httpx2
+
+response = httpx2.get("${url}"${headers})
 response.raise_for_status()
-print(response.${isJson ? "json()" : "content"})`;
+print(len(response.content))`;
 }
 
 export const writeSamples = (entry: OperationEntry): readonly Sample[] => samplesOf(describeCall(entry));

@@ -8,6 +8,7 @@ export type GuideSlug =
   | "approve"
   | "approvers"
   | "client"
+  | "python"
   | "command-line"
   | "mcp"
   | "hook"
@@ -74,6 +75,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "client",
         title: "Client library",
         description: "Attest, ask and verify from TypeScript, and run only what a human approved.",
+      },
+      {
+        slug: "python",
+        title: "Python",
+        description: "The same from Python, with tools for Pydantic AI, OpenAI Agents and LangChain.",
       },
       {
         slug: "command-line",

@@ -1,6 +1,7 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
 import { quickStartSteps } from "#components/commands";
 import wire from "#docs/wire.md";
+import { PYTHON_WHEEL } from "#lib/core/statement/product";
 import aiSdk from "./content/ai-sdk.md";
 import approvalCards from "./content/approval-cards.md";
 import approve from "./content/approve.md";
@@ -18,6 +19,7 @@ import limits from "./content/limits.md";
 import mcp from "./content/mcp.md";
 import openaiAgents from "./content/openai-agents.md";
 import plainHttp from "./content/plain-http.md";
+import python from "./content/python.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
 import record from "./content/record.md";
@@ -36,6 +38,7 @@ const texts: Record<GuideSlug, string> = {
   approve,
   approvers,
   client,
+  python,
   "command-line": commandLine,
   mcp,
   hook,
@@ -61,7 +64,7 @@ const texts: Record<GuideSlug, string> = {
 
 /**
  * `{base}` becomes the public address, `{verify_sha256}` the checksum of the verifier that is served here,
- * `{step:<id>}` on a line of its own the quick start's command in a fence, `{reasons}` the table of reasons.
+ * `{python_wheel}` the name of the Python client's file, `{step:<id>}` on a line of its own the quick start's command in a fence, `{reasons}` the table of reasons.
  */
 function fillIn(text: string, base: string, verifierSha256: string | null): string {
   const commands = new Map<string, string>(quickStartSteps(base).map((step) => [step.id, step.command]));
@@ -73,6 +76,7 @@ function fillIn(text: string, base: string, verifierSha256: string | null): stri
     })
     .replace("{reasons}", listReasons)
     .replaceAll("{verify_sha256}", verifierSha256 ?? "(not built here)")
+    .replaceAll("{python_wheel}", PYTHON_WHEEL)
     .replaceAll("{base}", base);
 }
 

@@ -18,6 +18,7 @@ from .errors import (
     ApprovalUsedError,
     CountersignError,
     NotApprovedError,
+    NotDecidedError,
     WaitTimeoutError,
 )
 
@@ -101,7 +102,7 @@ def wait_for_decision(service: Service, request_id: str, timeout: float | None =
 def require_approved(state: AuthorizationState) -> AuthorizationState:
     status = state["status"]
     if status == "pending":
-        raise CountersignError("No human has decided yet.")
+        raise NotDecidedError
     if status != "approved":
         raise NotApprovedError(status, state)
     # Erased with the attestation that it was used for.

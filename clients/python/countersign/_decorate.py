@@ -15,9 +15,10 @@ Describe: TypeAlias = "AuthorizeRequest | Callable[[dict[str, Any]], AuthorizeRe
 Name: TypeAlias = "str | Callable[[], str]"
 
 
-def bind_inputs(function: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
-    """Raises TypeError for parameters that have no name of their own."""
+def bind_inputs(function: Callable[..., Any], leave_out: int = 0) -> Callable[..., dict[str, Any]]:
+    """Raises TypeError for parameters that have no name of their own. ``leave_out``: how many come first that are no inputs."""
     signature = inspect.signature(function)
+    signature = signature.replace(parameters=list(signature.parameters.values())[leave_out:])
     nameless = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.VAR_POSITIONAL,

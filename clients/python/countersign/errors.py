@@ -68,6 +68,13 @@ class UnreadableError(CountersignError):
     """What was given to ``verify`` can't be verified, or no key is trusted: neither valid nor invalid."""
 
 
+class NotDecidedError(CountersignError):
+    """Nobody has decided yet, and ``gate`` was called with ``wait=False``. Nothing ran."""
+
+    def __init__(self) -> None:
+        super().__init__("Not run: no human has decided yet.")
+
+
 class NotApprovedError(CountersignError):
     """A human denied, nobody decided in time, or the organization cancelled. Don't retry: stop and report."""
 

@@ -202,7 +202,7 @@ def test_reads_the_decision_again_when_it_is_about_to_run(new_agent: Any) -> Non
     run = Action()
     forged = {"status": "approved", "human_authorization": {}, "attestation_id": None}
     lying = httpx2.Client(transport=Changing(lambda url, answer: forged if "wait=" in url else answer))
-    with Countersign(BASE_URL, API_KEY, http=lying) as own, pytest.raises(Exception, match="No human has decided"):
+    with Countersign(BASE_URL, API_KEY, http=lying) as own, pytest.raises(Exception, match="no human has decided"):
         own.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c")
     assert run.calls == []
 
@@ -363,7 +363,7 @@ def test_attests_what_ran_though_its_task_is_cancelled(human: Human, count: Coun
 
 def test_does_not_wait_if_it_should_not(gate: Gate, human: Human, new_agent: Any) -> None:
     agent, run, made = new_agent(), Action(), []
-    with pytest.raises(Exception, match="No human has decided yet"):
+    with pytest.raises(Exception, match="no human has decided yet"):
         gate(agent, inputs(), run, on_request=made.append, wait=False)
     human(made[0])
     assert gate(agent, inputs(), run, wait=False).result == "paid"

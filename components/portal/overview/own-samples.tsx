@@ -19,7 +19,8 @@ export function OwnSamples({ samples }: { readonly samples: readonly OwnSample[]
       ))}
       <p className="text-muted text-sm">
         With an API key in COUNTERSIGN_API_KEY. TypeScript uses the{" "}
-        <TextLink href="/docs/client">client library</TextLink>, Python the package requests.
+        <TextLink href="/docs/client">client library</TextLink>, Python{" "}
+        <TextLink href="/docs/python">its own</TextLink>.
       </p>
     </div>
   );

@@ -1,0 +1,100 @@
+"""What the files for frameworks share: a tool that runs only through the gate. Nothing of a framework is imported here.
+
+Every framework keeps "approved" in a place that the agent's side can write. So none of it is believed: when the tool is
+about to run, the gate asks the service.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias
+
+from ._async_client import AsyncCountersign
+from ._decorate import Describe, bind_inputs
+from ._gate import Approval, GateOptions
+from ._wire import AuthorizationRequest
+from .errors import (
+    ApprovalClaimedError,
+    ApprovalMismatchError,
+    ApprovalUsedError,
+    NotApprovedError,
+    NotDecidedError,
+)
+
+
+class ToolContext(Protocol):
+    """Of what a framework passes to a tool."""
+
+    @property
+    def tool_call_id(self) -> str | None: ...
+
+
+RunId: TypeAlias = "str | Callable[[Any], str]"
+"""Of the conversation or thread, as your program keeps it: the same when a run is resumed. Or a function of the context."""
+OnPending: TypeAlias = "Callable[[AuthorizationRequest], Any]"
+
+
+def summary_of(asked: AuthorizationRequest) -> dict[str, Any]:
+    """For whoever shows it to the human."""
+    return {
+        "request_id": asked["request_id"],
+        "approval_url": asked["approval_url"],
+        "confirmation_code": asked["confirmation_code"],
+        "expires_at": asked["expires_at"],
+    }
+
+
+async def run_or_refuse(call: Awaitable[Any]) -> Any:
+    """The result, or what the model should read instead of trying again: the service's own words to an agent."""
+    try:
+        return (await call).result
+    except NotApprovedError as error:
+        return f"Not run: {error}"
+    except (NotDecidedError, ApprovalMismatchError, ApprovalUsedError, ApprovalClaimedError) as error:
+        return str(error)
+
+
+def require_call_id(call_id: object) -> str:
+    """Without it two calls could share one approval."""
+    if not isinstance(call_id, str) or call_id == "":
+        raise TypeError("the framework names no tool call")
+    return call_id
+
+
+def gate_context_tool(
+    client: AsyncCountersign,
+    describe: Describe,
+    run_id: RunId,
+    on_pending: OnPending | None,
+    options: GateOptions,
+) -> Callable[[Callable[..., Any]], Callable[..., Awaitable[Any]]]:
+    """For functions whose first parameter is the framework's context. ``on_pending``: raises instead of waiting."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+        bind = bind_inputs(function, leave_out=1)
+
+        @functools.wraps(function)
+        async def gated(context: ToolContext, *args: Any, **kwargs: Any) -> Any:
+            inputs = bind(*args, **kwargs)
+            ids = {
+                "run_id": run_id(context) if callable(run_id) else run_id,
+                "call_id": require_call_id(context.tool_call_id),
+            }
+            request = describe(inputs) if callable(describe) else describe
+            if on_pending is not None:
+                asked = await client.ask(request, inputs, **ids, **options)
+                if asked["status"] == "pending":
+                    on_pending(asked)
+
+            async def run(copy: dict[str, Any], _approval: Approval) -> Any:
+                result = function(context, **copy)
+                return await result if inspect.isawaitable(result) else result
+
+            more: GateOptions = options if on_pending is None else {**options, "wait": False}
+            return await run_or_refuse(client.gate(request, inputs, run, **ids, **more))
+
+        return gated
+
+    return decorate

@@ -1,0 +1,59 @@
+"""Tools of the OpenAI Agents SDK. Its run state keeps "approved", and whoever stores the state can write it: the tool asks
+the service itself.
+
+.. code-block:: python
+
+    gate = ToolGate(countersign, describe, run_id="thread-1")
+
+    @function_tool
+    @gate.tool
+    async def pay(context: ToolContext[Any], invoice: int, cents: int) -> str: ...
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ._async_client import AsyncCountersign
+from ._decorate import Describe, bind_inputs
+from ._frameworks import gate_context_tool, require_call_id
+from ._gate import GateOptions
+from ._wire import AuthorizationRequest
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["ToolGate"]
+
+
+class ToolGate:
+    """Of one tool, which waits for the human in one run.
+
+    For runs that end while a human decides: ``wait=False`` here and ``needs_approval=True`` at ``function_tool``. Ask for
+    each interruption of the result, and run the approved state after the decision. That it was approved there is not
+    believed.
+    """
+
+    def __init__(
+        self, client: AsyncCountersign, describe: Describe, *, run_id: str, **options: Unpack[GateOptions]
+    ) -> None:
+        self._client, self._describe, self._run_id, self._options = client, describe, run_id, options
+        self._bind: Callable[..., dict[str, Any]] | None = None
+
+    def tool(self, function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+        """The function's first parameter is the SDK's ``ToolContext``."""
+        self._bind = bind_inputs(function, leave_out=1)
+        return gate_context_tool(self._client, self._describe, self._run_id, None, self._options)(function)
+
+    async def ask(self, interruption: Any) -> AuthorizationRequest:
+        """Asks a human about an interruption of the run, once, and returns the link and the status of now."""
+        if self._bind is None:
+            raise TypeError("a gate without a tool")
+        call = interruption.raw_item
+        # As the tool will be called: with its defaults.
+        inputs = self._bind(**json.loads(call.arguments))
+        request = self._describe(inputs) if callable(self._describe) else self._describe
+        call_id = require_call_id(call.call_id)
+        return await self._client.ask(request, inputs, run_id=self._run_id, call_id=call_id, **self._options)

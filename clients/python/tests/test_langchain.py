@@ -1,0 +1,178 @@
+"""LangChain's agents on LangGraph themselves, with a scripted model: the tool runs what a human approved, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import API_KEY, BASE_URL, Counted, Human, control
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from countersign import AsyncCountersign, ServiceConnectionError
+from countersign.langchain import gate_tools
+
+
+class Scripted(BaseChatModel):
+    """Calls ``pay`` with each of these at once, and then repeats what the tools have answered."""
+
+    calls: list[dict[str, Any]]
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    def _generate(self, messages: Any, *_: Any, **__: Any) -> ChatResult:
+        returned = [str(one.content) for one in messages if isinstance(one, ToolMessage)]
+        calls = [{"name": "pay", "args": call, "id": f"call-{n}"} for n, call in enumerate(self.calls)]
+        said = AIMessage(" | ".join(returned)) if returned else AIMessage("", tool_calls=calls)
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+
+def agent_of(client: AsyncCountersign, name: str, paid: list[Any], human: Any = None, calls: Any = None, **more: Any) -> Any:
+    @tool
+    async def pay(invoice: int, cents: int) -> str:
+        """Pays an invoice."""
+        paid.append((invoice, cents))
+        return f"paid {cents}"
+
+    def describe(given: dict[str, Any]) -> Any:
+        return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"}
+
+    gate = gate_tools(client, {"pay": describe}, on_request=human, interrupt=more.pop("interrupt", False))
+    model = Scripted(calls=calls or [{"invoice": 1042, "cents": 100}])
+    return create_agent(model, [pay], middleware=[gate], **more)
+
+
+CONFIG: Any = {"configurable": {"thread_id": "thread-1"}}
+ASKED: Any = {"messages": [("user", "Pay")]}
+
+
+def run(name: str, paid: list[Any], human: Any, base: str = BASE_URL, **more: Any) -> Any:
+    async def go() -> Any:
+        async with AsyncCountersign(base, API_KEY) as client:
+            done = await agent_of(client, name, paid, human, **more).ainvoke(ASKED, CONFIG)
+            return done["messages"][-1].content
+
+    return asyncio.run(go())
+
+
+def test_runs_what_was_approved(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+    assert run(name, paid, human) == "paid 100"
+    assert paid == [(1042, 100)]
+    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100"}
+    assert count(name) == Counted(1, 1)
+
+
+def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+    human.decision = "deny"
+    assert "Do not retry" in run(name, paid, human)
+    assert paid == []
+    assert count(name) == Counted(1, 0)
+
+
+def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_sleep(_: float) -> None: ...
+
+    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    paid: list[Any] = []
+    with pytest.raises(ServiceConnectionError):
+        run(new_agent(), paid, human, base="http://127.0.0.1:1")
+    assert paid == []
+
+
+def test_runs_nothing_where_there_is_no_async_gate(new_agent: Any) -> None:
+    paid: list[Any] = []
+    client = AsyncCountersign(BASE_URL, API_KEY)
+    with pytest.raises(NotImplementedError):
+        agent_of(client, new_agent(), paid).invoke(ASKED, CONFIG)
+    assert paid == []
+
+
+def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
+    assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
+    assert len(paid) == 3
+    assert count(name) == Counted(3, 3)
+
+
+PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + '''
+class Stored(InMemorySaver):
+    """Whoever can write the file can write the graph's state."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.file = file
+        if file.exists():
+            import pickle
+            storage, writes, blobs = pickle.loads(file.read_bytes())
+            for thread, by_namespace in storage.items():
+                for namespace, points in by_namespace.items():
+                    self.storage[thread][namespace].update(points)
+            self.writes.update(writes)
+            self.blobs.update(blobs)
+
+    def keep(self) -> None:
+        import pickle
+        storage = {thread: {one: dict(points) for one, points in two.items()} for thread, two in self.storage.items()}
+        self.file.write_bytes(pickle.dumps((storage, dict(self.writes), dict(self.blobs))))
+
+
+async def main() -> None:
+    name, file, step = sys.argv[1:]
+    paid: list[Any] = []
+    stored = Stored(Path(file))
+    async with AsyncCountersign(BASE_URL, API_KEY) as client:
+        agent = agent_of(client, name, paid, checkpointer=stored, interrupt=True)
+        if step == "changed":
+            state = await agent.aget_state(CONFIG)
+            message = state.values["messages"][-1]
+            message.tool_calls[0]["args"]["cents"] = 100_000
+            await agent.aupdate_state(CONFIG, {"messages": [message]}, as_node="model")
+            done = await agent.ainvoke(None, CONFIG)
+        else:
+            done = await agent.ainvoke(ASKED if step == "start" else Command(resume={"approved": True}), CONFIG)
+        if step != "changed":
+            stored.keep()
+        paused = [one.value for one in done.get("__interrupt__", [])]
+        print(json.dumps([paid, done["messages"][-1].content, paused]))
+
+asyncio.run(main())
+'''
+
+
+def step(name: str, file: Path, what: str) -> Any:
+    args = [sys.executable, "-c", PROGRAM, name, str(file), what]
+    done = subprocess.run(args, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_goes_on_in_another_process_and_believes_no_value(tmp_path: Path, count: Any, new_agent: Any) -> None:
+    name, file = new_agent(), tmp_path / "graph"
+    _, _, (asked,) = step(name, file, "start")
+    paid, _, (again,) = step(name, file, "go-on")
+    assert (paid, again["request_id"]) == ([], asked["request_id"])
+    control("approve", request_id=asked["request_id"])
+    # Other arguments are another request, which nobody has decided.
+    paid, _, (other,) = step(name, file, "changed")
+    assert paid == []
+    assert other["request_id"] != asked["request_id"]
+    assert step(name, file, "go-on") == [[[1042, 100]], "paid 100", []]
+    assert count(name) == Counted(2, 1)
