@@ -4,8 +4,8 @@ import { and, count, desc, eq, gte, isNull, lt } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import type { IdentityResponse, KeyHistoryEntry, KeyHistoryResponse } from "#lib/contract/identity";
 import { isCalendarTime } from "#lib/contract/primitives";
-import { base64Encode } from "#lib/core/encoding/bytes";
-import type { Database, Executor } from "#lib/db/client";
+import { base64Encode, hexDecode } from "#lib/core/encoding/bytes";
+import type { Executor } from "#lib/db/client";
 import { agentKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
@@ -68,11 +68,23 @@ const toHistory = ({ keys, cursor }: ReturnType<typeof cutKeys>): NewestKeys => 
   key_history_cursor: cursor,
 });
 
-const newestText = "SELECT * FROM agent_keys WHERE agent_id = $1 ORDER BY registered_at DESC LIMIT $2";
+/** SQL of what {@link parseNewestKeys} takes, for a statement that reads more of the agent. */
+export const selectNewestKeys = (agentId: string) => `SELECT json_agg(json_build_object(
+    'public_key', encode(newest.public_key, 'hex'), 'registered_at', newest.registered_at,
+    'proven_at', newest.proven_at, 'retired_at', newest.retired_at) ORDER BY newest.registered_at DESC)::text
+  FROM (SELECT * FROM agent_keys WHERE agent_id = ${agentId} ORDER BY registered_at DESC LIMIT ${newestShown + 1}) AS newest`;
 
-/** The same for the hot path, outside a transaction. */
-export async function readPublicKeyHistory(database: Database, agentId: string): Promise<NewestKeys> {
-  const rows = await database.statement<KeyRow>(newestText)(agentId, newestShown + 1);
+/** `json`: null if there is none. */
+export function parseNewestKeys(agentId: string, json: string | null): NewestKeys {
+  const keys = JSON.parse(json ?? "[]") as Record<keyof KeyRow, string | null>[];
+  const time = (text: string | null) => (text === null ? null : new Date(text));
+  const rows = keys.map(({ public_key, registered_at, proven_at, retired_at }) => ({
+    agent_id: agentId,
+    public_key: hexDecode(public_key ?? ""),
+    registered_at: new Date(registered_at ?? 0),
+    proven_at: time(proven_at),
+    retired_at: time(retired_at),
+  }));
   return toHistory(cutKeys(rows, newestShown));
 }
 

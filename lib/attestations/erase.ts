@@ -25,6 +25,7 @@ import {
 } from "#lib/db/schema";
 import { eraseAnswers } from "#lib/http/idempotency";
 import { actorOf, type Principal } from "#lib/http/principal";
+import { announceErased } from "#lib/http/remembered-answers";
 import { attestationNotFound } from "./stored-receipt";
 
 /** Erasing again changes nothing and answers the same. */
@@ -57,7 +58,10 @@ export async function eraseContent(
     } as const;
   });
   // Whoever hears that it is erased must not find it.
-  await context.replica?.caughtUp();
+  if (context.replica !== null) {
+    await context.replica.caughtUp();
+    await announceErased(context.database.db, id);
+  }
   return erased;
 }
 
@@ -104,6 +108,7 @@ async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promi
     .where(eq(attestations.id, id));
   await eraseAnswers(tx, eq(idempotencyKeys.attestation_id, id));
   await tx.delete(webhookMessages).where(eq(webhookMessages.subject, id));
+  await announceErased(tx, id);
 }
 
 async function eraseAuthorization(tx: Executor, requestId: string): Promise<void> {

@@ -1,94 +1,116 @@
-/** GET /v1/agent/:slug: an agent's public attestations. */
+/**
+ * GET /v1/agent/:slug: an agent's public attestations. One statement has the database digest everything that the answer is
+ * made from; what it led to before is the answer. Otherwise each entry whose row has another digest is made again.
+ */
 
-import { readPublicKeyHistory } from "#lib/agents/agent-keys";
-import { agentNotFound, findPublicAgent } from "#lib/agents/agents";
+import { parseNewestKeys, selectNewestKeys } from "#lib/agents/agent-keys";
+import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/agents/agents";
 import { describeIdentity } from "#lib/agents/identities";
 import type { Context } from "#lib/approvals/context";
 import type { FeedResponse } from "#lib/contract/identity";
 import { AppError } from "#lib/errors";
 import { cutPage, type PageQuery } from "#lib/http/cursor";
-import type { PublishedKey } from "#lib/signing/signing-keys";
-import {
-  type AttestationFilter,
-  containing,
-  cursorOfPlace,
-  describeListed,
-  type ListedAttestation,
-  type ListedRow,
-  readPlace,
-  toListed,
-} from "./list";
+import type { RememberedAnswer } from "#lib/http/remembered-answers";
+import { WrittenJson } from "#lib/http/written-json";
+import { type PublishedKey, versionOf } from "#lib/signing/signing-keys";
+import { type AttestationFilter, containing, cursorOfPlace, readPlace } from "./list";
+import { selectEntries, writeEntries } from "./list-entries";
+import { selectUnless } from "./stored-receipt";
 import { revokedIds } from "./stored-warnings";
 
-type FeedFilter = Pick<AttestationFilter, "approval" | "action" | "warnings">;
+type FeedQuery = PageQuery & Pick<AttestationFilter, "approval" | "action" | "warnings">;
 
-/** $1: agent. $2, $3: the place before the page, null at the beginning. $4 to $6: filters or null; $7: revoked keys. */
-const pageText = `SELECT a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature, a.key_id, a.is_public,
-    a.human_authorization, a.zk_proof, a.erased_at
-  FROM attestations a
-  WHERE a.agent_id = $1 AND a.is_public AND a.payload IS NOT NULL
+/**
+ * $1: slug key. $2, $3: the place before the page, null at the beginning. $4 to $6: filters or null; $7: revoked keys;
+ * $8: how many; $9: the digest of what is known.
+ */
+const feedText = selectUnless(
+  "$9",
+  `SELECT g.*, g.xmin::text AS version, m.manifest, k.proven_at AS key_proven_at, coalesce(r.listed, 0) AS total,
+    (${selectNewestKeys("g.id")}) AS newest_keys, page.entries
+  FROM agents g
+  LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
+  LEFT JOIN agent_keys k ON k.agent_id = g.id AND k.retired_at IS NULL
+  LEFT JOIN agent_records r ON r.agent_id = g.id
+  LEFT JOIN LATERAL (${selectEntries(`WHERE a.agent_id = g.id AND a.is_public AND a.payload IS NOT NULL
     AND (a.log_id, a.leaf_index) < (coalesce($2::int, 2147483647), coalesce($3::bigint, 0))
     AND ($4::text IS NULL OR a.human_approval_method = $4)
     AND ($5::text IS NULL OR a.action ILIKE $5)
     AND ($6::boolean IS NULL OR $6 = (
       coalesce(cardinality(a.warnings), 0) > 0 OR a.erased_at IS NOT NULL OR a.key_id = ANY($7::text[])))
   ORDER BY a.log_id DESC NULLS LAST, a.leaf_index DESC NULLS LAST
-  LIMIT $8`;
+  LIMIT $8`)}) page ON true
+  WHERE g.slug_key = $1`,
+);
 
-const countText = "SELECT listed AS total FROM agent_records WHERE agent_id = $1";
+interface Row extends FoundAgent {
+  digest: string;
+  total: number;
+  newest_keys: string | null;
+  entries: string | null;
+}
 
-async function readPage(
+async function readRow(
   { database }: Context,
-  agent: { id: string; slug: string },
-  published: PublishedKey[],
-  { approval = null, action, warnings = null }: { [Name in keyof FeedFilter]: FeedFilter[Name] | null },
-  page: PageQuery,
-): Promise<{ shown: ListedAttestation<ListedRow>[]; nextCursor: string | null }> {
-  const after = page.cursor === undefined ? null : readPlace(page.cursor);
-  const rows = await database.statement<ListedRow>(pageText)(
-    agent.id,
+  slug: string,
+  { limit, cursor, approval, action, warnings }: FeedQuery,
+  published: readonly PublishedKey[],
+  known: string | null,
+): Promise<Row> {
+  if (action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
+  const after = cursor === undefined ? null : readPlace(cursor);
+  if (!isSlug(slug)) throw agentNotFound();
+  const [row] = await database.statement<Row>(feedText)(
+    slugKey(slug),
     after?.log_id ?? null,
     after?.leaf_index ?? null,
-    approval,
-    action === undefined || action === null ? null : containing(action),
-    warnings,
+    approval ?? null,
+    action === undefined ? null : containing(action),
+    warnings ?? null,
     revokedIds(published),
-    page.limit + 1,
+    limit + 1,
+    known,
   );
-  const { shown, nextCursor } = cutPage(rows, page, cursorOfPlace);
-  return { shown: shown.map((row) => toListed(row, agent.slug, published)), nextCursor };
+  if (row === undefined) throw agentNotFound();
+  return row;
 }
 
-/** Of all pages, whatever the filter. */
-async function countListed({ database }: Context, agentId: string): Promise<number> {
-  const [row] = await database.statement<{ total: number }>(countText)(agentId);
-  return row?.total ?? 0;
+/** Pages without a filter: whoever filters may ask for anything. */
+function nameOf(slug: string, { limit, cursor, ...filter }: FeedQuery): string | null {
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  return isFiltered ? null : `${slugKey(slug)} ${limit} ${cursor ?? ""}`;
 }
 
-export async function readAgentFeed(
-  context: Context,
-  slug: string,
-  { limit, cursor, ...filter }: PageQuery & FeedFilter,
-): Promise<FeedResponse> {
-  const { database, keys } = context;
-  if (filter.action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
-  const [agent, published] = await Promise.all([findPublicAgent(database, slug), keys.published()]);
-  if (agent === null) throw agentNotFound();
-  const [{ shown, nextCursor }, total, newestKeys] = await Promise.all([
-    readPage(context, agent, published, filter, { limit, cursor }),
-    countListed(context, agent.id),
-    readPublicKeyHistory(database, agent.id),
-  ]);
-  const identity = describeIdentity(agent, newestKeys);
-  return {
-    slug: agent.slug,
-    name: agent.name,
-    description: agent.description,
-    total_attestations: total,
-    created_at: agent.created_at.toISOString(),
+export async function writeAgentFeed(context: Context, slug: string, query: FeedQuery): Promise<WrittenJson> {
+  const { answers, keys } = context;
+  const begun = answers.begin();
+  const published = await keys.published();
+  const view = versionOf(published);
+  const name = nameOf(slug, query);
+  const found = name === null ? undefined : answers.get("feed", name);
+  const known: RememberedAnswer | null = found?.view === view ? found : null;
+  const row = await readRow(context, slug, query, published, known?.digest ?? null);
+  if (known !== null && row.digest === known.digest) return WrittenJson.again(known.text);
+  const listed = await writeEntries(context, row.slug, row.entries, published);
+  const { shown, nextCursor } = cutPage(listed.entries, query, cursorOfPlace);
+  const identity = describeIdentity(row, parseNewestKeys(row.id, row.newest_keys));
+  const written = WrittenJson.object({
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    total_attestations: row.total,
+    created_at: row.created_at.toISOString(),
     public_key: identity.public_key,
     identity,
-    attestations: shown.map((listed) => describeListed(context.settings.baseUrl, listed)),
+    attestations: shown.flatMap(({ written: entry }) => entry ?? []),
     next_cursor: nextCursor,
-  };
+  });
+  if (name !== null && listed.isWhole)
+    answers.keep(begun, "feed", name, { digest: row.digest, view, text: written.text });
+  return written;
+}
+
+/** For whoever makes something else of it. */
+export async function readAgentFeed(context: Context, slug: string, query: FeedQuery): Promise<FeedResponse> {
+  return JSON.parse((await writeAgentFeed(context, slug, query)).text) as FeedResponse;
 }

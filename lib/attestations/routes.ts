@@ -7,10 +7,10 @@ import { readFor, readPublicly } from "#lib/http/read-publicly";
 import { type Runs, requirePrincipal } from "#lib/http/route";
 import { attest } from "./attest";
 import { orElsewhere } from "./elsewhere";
-import { readAgentFeed } from "./feed";
+import { readAgentFeed, writeAgentFeed } from "./feed";
 import { readAgentRecord } from "./record";
 import { writeJsonFeed } from "./syndication";
-import { verifyAttestationById } from "./verify";
+import { writeVerification } from "./write-verification";
 
 /** Asked for by Accept, the same attestations come as a JSON Feed. */
 const feedMediaType = "application/feed+json";
@@ -30,7 +30,7 @@ export const attestationsRuns: Runs<
   }),
   verify: orElsewhere(async ({ context, params, principal, ip }) => ({
     body: await readFor(principal, context, (from) =>
-      verifyAttestationById(from, params["id"] ?? "", principal, ip),
+      writeVerification(from, params["id"] ?? "", principal, ip),
     ),
   })),
   agentRecord: async ({ context, params, query }) => ({
@@ -38,9 +38,12 @@ export const attestationsRuns: Runs<
     headers: { "cache-control": "public, max-age=2" },
   }),
   agentFeed: async ({ context, params, query, request }) => {
-    const feed = await readPublicly(context, (from) => readAgentFeed(from, params["slug"] ?? "", query));
-    if (!request.headers.get("accept")?.includes(feedMediaType))
-      return { body: feed, headers: { vary: "Accept" } };
+    const slug = params["slug"] ?? "";
+    if (!request.headers.get("accept")?.includes(feedMediaType)) {
+      const body = await readPublicly(context, (from) => writeAgentFeed(from, slug, query));
+      return { body, headers: { vary: "Accept" } };
+    }
+    const feed = await readPublicly(context, (from) => readAgentFeed(from, slug, query));
     return new Response(writeJsonFeed(context.settings.baseUrl, feed), {
       headers: { "content-type": feedMediaType, "cache-control": "no-store", vary: "Accept" },
     });

@@ -69,6 +69,14 @@ const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
  */
 const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
 
+/**
+ * With the digest of all columns, and without the columns if `known` is that digest: whoever knows what the row leads to
+ * has no use for them. `record_send` writes each column's length before its bytes, so two rows are never the same bytes.
+ */
+export const selectUnless = (known: string, row: string) => `WITH stored AS MATERIALIZED (${row}),
+    digested AS (SELECT encode(sha256(record_send(stored)), 'hex') AS digest FROM stored)
+  SELECT digested.digest, stored.* FROM digested LEFT JOIN stored ON digested.digest IS DISTINCT FROM ${known}::text`;
+
 /** $1: id. `shown`: SQL of the checkpoint. */
 const statementWith = (
   shown: string,
@@ -100,13 +108,17 @@ const plainText = statementWith(
 /** $2: the policy's witnesses, NULL without one. $3: its quorum. */
 const covering = selectCovering(head, "a.leaf_index", { witnesses: "$2", quorum: "$3" });
 const cosignedText = statementWith(covering);
-const timedText = statementWith(
-  covering,
-  ", named.note AS cosigned_note, anchored.anchors",
-  `
+const timedText = selectUnless(
+  "$4",
+  statementWith(
+    covering,
+    ", named.note AS cosigned_note, anchored.anchors",
+    `
   LEFT JOIN cosigned_notes named ON named.hash = ${namedHash}
   LEFT JOIN LATERAL (${selectAnchors("a.log_id", "a.leaf_index", "$2")}) anchored ON true`,
+  ),
 );
+const untimedText = selectUnless("$2", plainText);
 
 function toStored(row: Row) {
   const statement = row.payload === null ? null : parseActionStatement(row.payload);
@@ -136,14 +148,30 @@ export function readAttestation(context: Reader, id: string, isCosigned = true):
   return policy ? read(context, cosignedText, id, ...policyOf(policy)) : read(context, plainText, id);
 }
 
-/** With what others have said about its time, where there are others. */
-export function readWithTime(
-  context: Reader & Pick<Context, "timeAuthorities">,
+type TimeReader = Reader & Pick<Context, "timeAuthorities">;
+
+/** As {@link readWithTime}, with its digest; the row is null if `known` is its digest. */
+export async function readUnlessKnown(
+  { database, settings, timeAuthorities }: TimeReader,
   id: string,
-): Promise<StoredAttestation> {
-  const policy = context.settings.WITNESSES;
-  if (policy === undefined && context.timeAuthorities.length === 0) return read(context, plainText, id);
-  return read(context, timedText, id, ...(policy ? policyOf(policy) : [null, null]));
+  known: string | null,
+): Promise<{ digest: string; stored: StoredAttestation | null }> {
+  if (!isUuid(id)) throw attestationNotFound();
+  const policy = settings.WITNESSES;
+  const hasTime = policy !== undefined || timeAuthorities.length > 0;
+  const find = database.statement<Row & { digest: string }>(hasTime ? timedText : untimedText);
+  const [row] = await (hasTime
+    ? find(id, ...(policy ? policyOf(policy) : [null, null]), known)
+    : find(id, known));
+  if (!row) throw attestationNotFound();
+  return { digest: row.digest, stored: row.digest === known ? null : toStored(row) };
+}
+
+/** With what others have said about its time, where there are others. */
+export async function readWithTime(context: TimeReader, id: string): Promise<StoredAttestation> {
+  const { stored } = await readUnlessKnown(context, id, null);
+  if (stored === null) throw new Error("a row has no digest");
+  return stored;
 }
 
 /** `viewer`: null for the public. */
@@ -218,12 +246,21 @@ export function describeEntry({
   };
 }
 
+const manifestHashOf = (stored: StoredAttestation) =>
+  stored.statement?.predicate.registered.tool_manifest_hash ?? null;
+
+/** Whether its verification reads no other row than its own. A proof is checked under keys that are not published ones. */
+export function isWhole(stored: StoredAttestation): boolean {
+  const hash = manifestHashOf(stored);
+  return stored.zk_proof === null && (hash === null || hash === stored.manifest_hash);
+}
+
 /** The tools that the statement names; null where they are gone. */
 export async function readManifest(
   database: Database,
   stored: StoredAttestation,
 ): Promise<Uint8Array | null> {
-  const hash = stored.statement?.predicate.registered.tool_manifest_hash ?? null;
+  const hash = manifestHashOf(stored);
   if (hash === null) return null;
   if (hash === stored.manifest_hash) return stored.manifest;
   const find = database.statement<{ manifest: Uint8Array }>(

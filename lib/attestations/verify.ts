@@ -1,6 +1,6 @@
 /**
- * GET /v1/verify/:id: every request verifies the stored bytes again, the same list that outsiders run
- * (lib/core/statement/verify.ts). What a private attestation keeps to itself is taken out afterwards.
+ * The verification of an attestation as it is stored, by the same list that outsiders run (lib/core/statement/verify.ts).
+ * What a private attestation keeps to itself is taken out afterwards.
  */
 
 import type { Context } from "#lib/approvals/context";
@@ -196,7 +196,16 @@ export async function verifyAttestationById(
   client: string | null,
 ): Promise<VerifyResponse> {
   const stored = await readWithTime(context, id);
-  const isVisible = maySee(stored, viewer);
+  return describeVerification(context, stored, maySee(stored, viewer), client);
+}
+
+/** `isVisible`: to the reader. */
+export async function describeVerification(
+  context: Context,
+  stored: StoredAttestation,
+  isVisible: boolean,
+  client: string | null,
+): Promise<VerifyResponse> {
   const { receipt, log, time, manifest, authorization, record, report } = await verifyStored(
     context,
     stored,

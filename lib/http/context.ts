@@ -13,6 +13,7 @@ import type { ZkPool } from "#lib/workers/zk-worker-pool";
 import type { HealthCheck } from "./health";
 import type { IdempotencyLeases } from "./idempotency-leases";
 import type { RateLimiter } from "./rate-limit";
+import type { RememberedAnswers } from "./remembered-answers";
 import type { RequestLog } from "./request-log";
 
 /** The part of the settings that features read; lib/env.ts has them all. */
@@ -65,6 +66,7 @@ export interface DoorContext {
   health: HealthCheck;
   leaving: Leaving;
   wakeups: Wakeups;
+  answers: RememberedAnswers;
   requestLog: RequestLog;
   idempotencyLeases: IdempotencyLeases;
   /** Costly proofs, off the request thread. */

@@ -22,6 +22,7 @@ import { answerProblem, toAppError } from "./problem";
 import { readJsonObject } from "./read-json-body";
 import { logRequest, type Trace } from "./request-trace";
 import { parseQuery, validate } from "./validate";
+import { WrittenJson } from "./written-json";
 
 export type Params = Record<string, string>;
 export type Handler = (request: Asked, params: Params) => Promise<Answer | Response>;
@@ -57,19 +58,6 @@ export interface Call<Body, Query, Context extends DoorContext = DoorContext> {
   principal: KeyPrincipal | null;
   ip: string;
   hold: IdempotencyHold | null;
-}
-
-/** JSON that was written before, in ASCII: for what stays the same for a while and is asked for often. */
-export class WrittenJson {
-  readonly text: string;
-  constructor(value: unknown) {
-    const text = JSON.stringify(value).replaceAll(
-      /[\u0080-\uffff]/g,
-      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-    );
-    // A string of one byte a character, which what was just replaced in is not.
-    this.text = Buffer.from(text, "latin1").toString("latin1");
-  }
 }
 
 export interface Reply {

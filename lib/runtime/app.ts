@@ -18,6 +18,7 @@ import { createHealthCheck } from "#lib/http/health";
 import { createIdempotencyLeases } from "#lib/http/idempotency-leases";
 import { unknownKeyPolicy } from "#lib/http/limits";
 import { createRateLimiter } from "#lib/http/rate-limit";
+import { openRememberedAnswers } from "#lib/http/remembered-answers";
 import { createRequestLog } from "#lib/http/request-log";
 import type { Door } from "#lib/http/route";
 import { authenticate, recall } from "#lib/keys/authenticate";
@@ -149,6 +150,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     guard,
     log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
     wakeups: await waitingFor("the database's notifications", createWakeups(database)),
+    answers: await openRememberedAnswers(database),
     requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
     idempotencyLeases: createIdempotencyLeases(database, logger),
     pool: writer === undefined ? pool : workInWriter(pool, writer),

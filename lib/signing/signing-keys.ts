@@ -4,6 +4,7 @@
  * is in the database and, as key events, in the log.
  */
 import { and, asc, eq } from "drizzle-orm";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
 import { type ZkKeyPair, zkKeyPairFromSeed } from "#lib/core/presentation/disclosure";
 import type { VerifierKey } from "#lib/core/tlog/signed-note";
@@ -47,6 +48,18 @@ export interface SigningKeys {
   logVerifierKey(origin: string): Promise<VerifierKey>;
   /** All attestation keys there ever were, oldest first; once for each log that a key signed in. */
   published(): Promise<PublishedKey[]>;
+}
+
+const versions = new WeakMap<readonly PublishedKey[], string>();
+
+/** The same for lists that say the same. */
+export function versionOf(keys: readonly PublishedKey[]): string {
+  const known = versions.get(keys);
+  if (known !== undefined) return known;
+  const said = keys.map((key) => ({ ...key, publicKey: hexEncode(key.publicKey) }));
+  const version = hexEncode(sha256(utf8Encode(JSON.stringify(said))));
+  versions.set(keys, version);
+  return version;
 }
 
 const cacheMs = 1_000;

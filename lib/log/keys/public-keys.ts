@@ -11,7 +11,7 @@ import { pathOfLog } from "#lib/core/tlog/log-epochs";
 import { encodeVerifierKey } from "#lib/core/tlog/signed-note";
 import { encodeWitnessPolicy } from "#lib/core/tlog/witness-policy";
 import { signingKeys } from "#lib/db/schema";
-import { WrittenJson } from "#lib/http/route";
+import { WrittenJson } from "#lib/http/written-json";
 import type { LogContext } from "#lib/log/context";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { readCosignedSizes } from "#lib/log/witness/cosigned-checkpoints";
@@ -192,7 +192,7 @@ export async function writePublicKeys(context: LogContext): Promise<WrittenJson>
   const from = JSON.stringify([states, witnesses]);
   const known = written.get(about);
   if (known?.from === from) return known.json;
-  const json = new WrittenJson(describeAll(context, about, states, witnesses));
+  const json = WrittenJson.of(describeAll(context, about, states, witnesses));
   written.set(about, { from, json });
   return json;
 }

@@ -1,0 +1,82 @@
+/**
+ * Answers in memory, each under the digest of what it was made from: every byte that could change it. Whoever asks again
+ * has the database digest the stored bytes again, and gets the same text while nothing of them has changed.
+ */
+import { sql } from "drizzle-orm";
+import { LRUCache } from "lru-cache";
+import type { Database, Executor } from "#lib/db/client";
+
+export interface RememberedAnswer {
+  /** Of the rows. */
+  digest: string;
+  /** All else that it was made from: who sees it, and under which keys. */
+  view: string;
+  /** JSON in ASCII. */
+  text: string;
+}
+
+/** Of one attestation, by its id; or of several. */
+export type AnswerKind = "verification" | "entry" | "feed";
+
+export interface RememberedAnswers {
+  get(kind: AnswerKind, name: string): RememberedAnswer | undefined;
+  /** To be called before anything is read for an answer that is to be kept. */
+  begin(): number;
+  /** Not if something was forgotten since it began, which may be in it. */
+  keep(begun: number, kind: AnswerKind, name: string, answer: RememberedAnswer): void;
+  /** All that may have the content of this attestation. */
+  forget(id: string): void;
+  clear(): void;
+}
+
+const mebibyte = 2 ** 20;
+/** Of answers of one attestation; those of several have a quarter of it. */
+const maxBytes = 24 * mebibyte;
+const overheadBytes = 300;
+
+const createRoom = (maxSize: number) =>
+  new LRUCache<string, RememberedAnswer>({
+    maxSize,
+    sizeCalculation: ({ text }) => text.length + overheadBytes,
+  });
+
+function createRememberedAnswers(limit: number): RememberedAnswers {
+  const ofOne = createRoom(limit);
+  const ofSeveral = createRoom(Math.ceil(limit / 4));
+  let forgotten = 0;
+  const roomOf = (kind: AnswerKind) => (kind === "feed" ? ofSeveral : ofOne);
+  return {
+    get: (kind, name) => roomOf(kind).get(`${kind} ${name}`),
+    begin: () => forgotten,
+    keep: (begun, kind, name, answer) => {
+      if (begun === forgotten) roomOf(kind).set(`${kind} ${name}`, answer);
+    },
+    forget: (id) => {
+      forgotten += 1;
+      ofOne.delete(`verification ${id}`);
+      ofOne.delete(`entry ${id}`);
+      ofSeveral.clear();
+    },
+    clear: () => {
+      forgotten += 1;
+      ofOne.clear();
+      ofSeveral.clear();
+    },
+  };
+}
+
+const channel = "countersign_erased";
+
+/** For every process, when the transaction is committed. */
+export async function announceErased(executor: Executor, id: string): Promise<void> {
+  await executor.execute(sql`SELECT pg_notify(${channel}, ${id})`);
+}
+
+/** Those of a process. Where it can't be told what others erase, nothing is remembered. */
+export async function openRememberedAnswers({ listen }: Database): Promise<RememberedAnswers> {
+  const answers = createRememberedAnswers(listen === null ? 1 : maxBytes);
+  if (listen === null) return answers;
+  // What was sent while nobody listened is lost.
+  await listen(channel, answers.forget, answers.clear);
+  return answers;
+}
