@@ -55,6 +55,7 @@ const predicateAt = (made: number): ActionPredicate => ({
   organization: "org",
   is_public: true,
   salt: base64Encode(new Uint8Array(16)),
+  record: { agent_id: "019a0000-0000-7000-8000-000000000003", sequence: 1, previous: "00".repeat(32) },
   request: { agent_slug: "clock-bot", action: "act", inputs_hash: "x" },
   registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
   verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },

@@ -55,7 +55,7 @@ export async function makeCountedRecord(
   const tree = buildHeadsTree(rows);
   const covers_size = length + otherAgents;
   const at = new Date().toISOString();
-  const counts = { statements: 0, unrecorded: 0, earlier_size: 0 };
+  const counts = { statements: 0, earlier_size: 0 };
   const about = { log_origin, covers_size, ...counts, at, signed_by: service.keyId };
   const sealed = sealStatement(service, buildHeadsStatement(tree, about));
   const leaves = Array.from({ length: covers_size }, (_, i) => hashOf(`leaf ${i}`));

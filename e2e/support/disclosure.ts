@@ -18,6 +18,7 @@ export function testPayload(publicKey: Uint8Array, changes: Partial<ActionPredic
     is_public: false,
     salt: "c2FsdC1vZi10aGUtdGVzdA==",
     zk: zkPredicate(publicKey),
+    record: { agent_id: "019a0000-0000-7000-8000-000000000003", sequence: 1, previous: "00".repeat(32) },
     request: {
       agent_slug: "payments-agent",
       action: "wire hidden-action-7781 to Zürich",

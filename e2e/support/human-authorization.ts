@@ -52,6 +52,12 @@ export const testShown = {
   requested_by: testRequestedBy as unknown as JsonObject,
 };
 
+const testPlace = {
+  agent_id: "019a0000-0000-7000-8000-000000000003",
+  sequence: 1,
+  previous: "00".repeat(32),
+};
+
 export const testRequest: ApprovalRequest = {
   request_id: "areq_test",
   origin: "http://localhost:3000",
@@ -128,7 +134,7 @@ export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthori
     decided_at: authorization.approved_at,
     key_id: authorization.key_id,
     authorization_hash: hexEncode(sha256(canonicalBytes({ ...authorization } as unknown as JsonObject))),
-    record: null,
+    record: testPlace,
   });
   const envelope = {
     payloadType: STATEMENT_MEDIA_TYPE,
@@ -137,5 +143,5 @@ export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthori
     signature: ed25519.sign(preAuthEncoding(STATEMENT_MEDIA_TYPE, payload), secretKey),
   };
   const entry = base64Encode(encodeLogLeaf(makeLogLeaf(envelope, publicKey)));
-  return { ...authorization, log: { entry } };
+  return { ...authorization, log: { entry, record: testPlace } };
 }

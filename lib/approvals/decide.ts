@@ -4,6 +4,7 @@ import { buildDecisionStatement, type Decision } from "#lib/core/approval/approv
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
 import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
+import { requirePlace } from "#lib/log/sequencer/item";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
 import { requireCode } from "./confirmation-code";
@@ -31,7 +32,7 @@ function makeItem(context: Context, row: AuthorizationRow, facts: Facts): Decisi
     agentId: row.agent_id,
     keyId: signer.keyId,
     seal: (place) =>
-      sealStatement(signer, buildDecisionStatement({ ...decision, record: place?.record ?? null })),
+      sealStatement(signer, buildDecisionStatement({ ...decision, record: requirePlace(place).record })),
   };
 }
 

@@ -13,7 +13,7 @@ import { uuidV7 } from "#lib/core/encoding/ids";
 import { type ZkKeyPair, zkPredicate } from "#lib/core/presentation/disclosure";
 import { drawVerdicts } from "#lib/core/statement/identity-checks";
 import { signedRequest } from "#lib/core/statement/signed-request";
-import type { ActionPredicate } from "#lib/core/statement/statement";
+import type { UnplacedPredicate } from "#lib/core/statement/statement";
 import { numberedRandom } from "#lib/core/tlog/log-list";
 import type { IdempotencyHold } from "#lib/http/idempotency-leases";
 import type { KeyPrincipal } from "#lib/http/principal";
@@ -38,7 +38,7 @@ async function buildPredicate(
   agent: FoundAgent | null,
   prepared: PreparedApproval,
   zkKeyPair: ZkKeyPair | null,
-): Promise<ActionPredicate> {
+): Promise<UnplacedPredicate> {
   const { body, caller } = input;
   const now = context.clock();
   const request = signedRequest(input.raw);

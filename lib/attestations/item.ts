@@ -5,10 +5,20 @@ import { base64Decode, sha256 } from "#lib/core/encoding/bytes";
 import { type ZkKeyPair, zkKeyId } from "#lib/core/presentation/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/core/presentation/presentation";
 import { clientNumberOf } from "#lib/core/statement/client-number";
-import { type ActionPredicate, buildActionStatement } from "#lib/core/statement/statement";
+import {
+  type ActionPredicate,
+  buildActionStatement,
+  type UnplacedPredicate,
+} from "#lib/core/statement/statement";
 import type { IdempotencyHold } from "#lib/http/idempotency-leases";
 import type { KeyPrincipal } from "#lib/http/principal";
-import { type LogItem, type Place, type Preparation, SigningKeyChanged } from "#lib/log/sequencer/item";
+import {
+  type LogItem,
+  type Place,
+  type Preparation,
+  requirePlace,
+  SigningKeyChanged,
+} from "#lib/log/sequencer/item";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { shareOf } from "#lib/workers/fair-share";
 
@@ -16,8 +26,7 @@ import { shareOf } from "#lib/workers/fair-share";
 export interface AttestationFacts {
   caller: KeyPrincipal;
   hold: IdempotencyHold | null;
-  /** All but what its place adds. */
-  predicate: ActionPredicate;
+  predicate: UnplacedPredicate;
   /** The key that signs it. */
   keyId: string;
   /** The BBS key that the predicate names, if it names one. */
@@ -41,7 +50,7 @@ export interface AttestationItem extends AttestationFacts, LogItem {
 type HasPredicate = Pick<AttestationFacts, "predicate">;
 
 /** With the verdict that only the batch knows. */
-export function predicateJudgedAt({ predicate }: HasPredicate, place: Place | null): ActionPredicate {
+export function predicateJudgedAt({ predicate }: HasPredicate, place: Place | null): UnplacedPredicate {
   const clientGap = place?.clientGap ?? null;
   if (clientGap === null) return predicate;
   return { ...predicate, verdicts: { ...predicate.verdicts, client_gap: clientGap } };
@@ -49,8 +58,7 @@ export function predicateJudgedAt({ predicate }: HasPredicate, place: Place | nu
 
 /** What is signed: with the place in its agent's record too. */
 function predicateAt(item: HasPredicate, place: Place | null): ActionPredicate {
-  const judged = predicateJudgedAt(item, place);
-  return place === null ? judged : { ...judged, record: place.record };
+  return { ...predicateJudgedAt(item, place), record: requirePlace(place).record };
 }
 
 /** The proof is over the payload, which has its place in it: made off this thread, before the batch. */

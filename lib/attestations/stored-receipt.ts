@@ -45,7 +45,7 @@ interface Row {
   note: string | null;
   cosignatures: string | null;
   tiles: string | null;
-  /** Null in an attestation that is older than records. */
+  /** Null if its leaf is lost or was changed. */
   record_agent: string | null;
   sequence: number | null;
   previous: Uint8Array | null;

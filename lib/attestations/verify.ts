@@ -76,10 +76,9 @@ async function proveAsStored(context: Context, stored: StoredAttestation): Promi
 }
 
 /** What the rows say; a changed row may say anything. */
-function readRecord(stored: StoredAttestation): ShownRecord {
+function readRecord(stored: StoredAttestation): ShownRecord | "absent" {
   const { record_agent, sequence, previous, head_sequence, head_link } = stored;
-  if (record_agent === null || sequence === null || previous === null)
-    return { place: null, neighbours: "absent" };
+  if (record_agent === null || sequence === null || previous === null) return "absent";
   const place = { agent_id: record_agent, sequence, previous: hexEncode(previous) };
   if (head_sequence === null || head_link === null) return { place, neighbours: "absent" };
   const neighbour = (before: Uint8Array | null, payloadHash: Uint8Array | null) =>
@@ -94,9 +93,9 @@ function readRecord(stored: StoredAttestation): ShownRecord {
   };
 }
 
-function describeNeighbours({ neighbours }: ShownRecord): VerifyResponse["record_neighbours"] {
-  if (neighbours === "absent") return null;
-  const { before, after, head } = neighbours;
+function describeNeighbours(record: ShownRecord | "absent"): VerifyResponse["record_neighbours"] {
+  if (record === "absent" || record.neighbours === "absent") return null;
+  const { before, after, head } = record.neighbours;
   const describe = (one: RecordNeighbour | null) =>
     one && { previous: hexEncode(one.previous), payload_hash: hexEncode(one.payloadHash) };
   return {
@@ -228,7 +227,7 @@ export async function describeVerification(
       stored.zk_proof !== null &&
       report.checks.some(({ name, status }) => name === "zk_proof" && status !== "fail"),
     predicate: stored.statement?.predicate ?? null,
-    record: record.place,
+    record: record === "absent" ? null : record.place,
     log: describeEntry(log),
   };
   return {

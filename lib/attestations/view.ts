@@ -7,7 +7,7 @@ import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json"
 import type { RecordPlace } from "#lib/core/record/agent-record";
 import { publicUrl } from "#lib/core/statement/addresses";
 import { clientNumberOf } from "#lib/core/statement/client-number";
-import type { ActionPredicate } from "#lib/core/statement/statement";
+import type { UnplacedPredicate } from "#lib/core/statement/statement";
 
 export interface AttestationFacts {
   id: string;
@@ -21,8 +21,8 @@ export interface AttestationFacts {
   keyId: string;
   hasZkProof: boolean;
   /** Null after erasure. */
-  predicate: ActionPredicate | null;
-  /** Null for an attestation that is older than records. */
+  predicate: UnplacedPredicate | null;
+  /** Null if the log has lost its leaf. */
   record: RecordPlace | null;
   log: LogReceipt;
 }

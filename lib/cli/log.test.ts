@@ -106,79 +106,82 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
   });
 });
 
-describe.skipIf(!databaseKinds.includes("postgres"))("an older version on an upgraded database", () => {
-  it("writes no leaf that is in no record, and what it once wrote is named by check, doctor and metric", async () => {
-    const home = await makeHome("postgres");
-    const test = await start("postgres", home);
-    const { key } = await test.createKey();
-    expect((await attest(test, key)).status).toBe(201);
-    const whole = await run("log", ["check"], home);
-    expectExit(whole, 0);
-    expect(whole.out).toContain("4 leaves, 1 of them in records, 3 statements, 0 older than records: ok");
+describe.skipIf(!databaseKinds.includes("postgres"))(
+  "a foreign writer, or an older version on an upgraded database",
+  () => {
+    it("writes no leaf that is in no record, and what it once wrote is named by check, doctor and metric", async () => {
+      const home = await makeHome("postgres");
+      const test = await start("postgres", home);
+      const { key } = await test.createKey();
+      expect((await attest(test, key)).status).toBe(201);
+      const whole = await run("log", ["check"], home);
+      expectExit(whole, 0);
+      expect(whole.out).toContain("4 leaves, 1 of them in records, 3 statements: ok");
 
-    const sql = postgres(home["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
-    // As the first versions' statement does: it knows no columns of records.
-    const write = (
-      index: number,
-      kind: string,
-    ) => sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data)
-      SELECT log_id, ${index}, ${kind}, leaf_hash, data FROM log_leaves WHERE kind = 'attestation' LIMIT 1`;
-    for (const kind of ["attestation", "decision"])
-      await expect(write(4, kind)).rejects.toMatchObject({ constraint_name: "log_leaves_place" });
-    const place =
-      await sql`SELECT agent_id, sequence + 1 AS next, previous, payload_hash FROM log_leaves WHERE agent_id IS NOT NULL`;
-    const { agent_id, next, previous, payload_hash } = place[0] ?? {};
-    await expect(sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data, agent_id, sequence, payload_hash)
+      const sql = postgres(home["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
+      // A statement that knows no columns of records.
+      const write = (
+        index: number,
+        kind: string,
+      ) => sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data, payload_hash)
+      SELECT log_id, ${index}, ${kind}, leaf_hash, data, payload_hash FROM log_leaves WHERE kind = 'attestation' LIMIT 1`;
+      for (const kind of ["attestation", "decision"])
+        await expect(write(4, kind)).rejects.toMatchObject({ constraint_name: "log_leaves_place" });
+      const place =
+        await sql`SELECT agent_id, sequence + 1 AS next, previous, payload_hash FROM log_leaves WHERE agent_id IS NOT NULL`;
+      const { agent_id, next, previous, payload_hash } = place[0] ?? {};
+      await expect(sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data, agent_id, sequence, payload_hash)
       VALUES (1, 4, 'attestation', '', '', ${agent_id}, ${next}, ${payload_hash})`).rejects.toMatchObject({
-      constraint_name: "log_leaves_place",
-    });
-    await expect(sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data, agent_id, sequence, previous, payload_hash)
-      VALUES (1, 4, 'key_event', '', '', ${agent_id}, ${next}, ${previous}, ${payload_hash})`).rejects.toMatchObject(
-      {
         constraint_name: "log_leaves_place",
-      },
-    );
+      });
+      await expect(sql`INSERT INTO log_leaves (log_id, leaf_index, kind, leaf_hash, data, agent_id, sequence, previous, payload_hash)
+      VALUES (1, 4, 'key_event', '', '', ${agent_id}, ${next}, ${previous}, ${payload_hash})`).rejects.toMatchObject(
+        {
+          constraint_name: "log_leaves_place",
+        },
+      );
 
-    // What such a version left where there was no such check yet.
-    const second = (await attest(test, key)).body;
-    await sql.unsafe(`ALTER TABLE log_leaves DROP CONSTRAINT log_leaves_place;
+      // What somebody with the database's rights can still do.
+      const second = (await attest(test, key)).body;
+      await sql.unsafe(`ALTER TABLE log_leaves DROP CONSTRAINT log_leaves_place;
       ALTER TABLE log_leaves DISABLE TRIGGER log_leaves_append_only;
       UPDATE agent_records SET sequence = 1, link = (SELECT previous FROM log_leaves WHERE sequence = 2);
       UPDATE log_leaves SET agent_id = NULL, sequence = NULL, previous = NULL WHERE sequence = 2`);
-    const damaged = await run("log", ["check"], home);
-    expectExit(damaged, 1);
-    expect(damaged.out).toContain(
-      `FAILED: 1 in no record: leaf 4 of log 1 (attestation ${second.attestation_id})`,
-    );
-    expect(damaged.out.match(/: ok/g)).toHaveLength(3);
-    const found = await examineLog(test.app.env, test.app.context.database);
-    expect(found.map(({ says }) => says).join("\n")).toMatch(/the leaves don't add up: 1 in no record/);
-    const gauges = await createGauges(test.app.context, true).read();
-    expect(gauges).toContainEqual({ name: "unrecorded_leaves", labels: {}, value: 1 });
-    await sql.end();
-  });
+      const damaged = await run("log", ["check"], home);
+      expectExit(damaged, 1);
+      expect(damaged.out).toContain(
+        `FAILED: 1 in no record: leaf 4 of log 1 (attestation ${second.attestation_id})`,
+      );
+      expect(damaged.out.match(/: ok/g)).toHaveLength(3);
+      const found = await examineLog(test.app.env, test.app.context.database);
+      expect(found.map(({ says }) => says).join("\n")).toMatch(/the leaves don't add up: 1 in no record/);
+      const gauges = await createGauges(test.app.context, true).read();
+      expect(gauges).toContainEqual({ name: "unrecorded_leaves", labels: {}, value: 1 });
+      await sql.end();
+    });
 
-  it("is refused by the start and by every command, in words", async () => {
-    const home = await makeHome("postgres");
-    const test = await start("postgres", home);
-    await test.app.close();
-    const sql = postgres(home["DATABASE_URL"] ?? "", { max: 1 });
-    await sql`INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('', 9000000000000)`;
-    await sql.end();
-    const words =
-      /^Countersign cannot start: a newer version of Countersign has changed this database\. Run that version/m;
-    await expect(start("postgres", home)).rejects.toThrow(words);
-    for (const [command, args] of [
-      ["log", ["check"]],
-      ["log", ["snapshot"]],
-      ["keys", ["list"]],
-    ] as const) {
-      const refused = await run(command, [...args], home);
-      expectExit(refused, 1);
-      expect(refused.out).toMatch(words);
-    }
-  });
-});
+    it("is refused by the start and by every command, in words", async () => {
+      const home = await makeHome("postgres");
+      const test = await start("postgres", home);
+      await test.app.close();
+      const sql = postgres(home["DATABASE_URL"] ?? "", { max: 1 });
+      await sql`INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('', 9000000000000)`;
+      await sql.end();
+      const words =
+        /^Countersign cannot start: a newer version of Countersign has changed this database\. Run that version/m;
+      await expect(start("postgres", home)).rejects.toThrow(words);
+      for (const [command, args] of [
+        ["log", ["check"]],
+        ["log", ["snapshot"]],
+        ["keys", ["list"]],
+      ] as const) {
+        const refused = await run(command, [...args], home);
+        expectExit(refused, 1);
+        expect(refused.out).toMatch(words);
+      }
+    });
+  },
+);
 
 describe.skipIf(!databaseKinds.includes("postgres"))("running processes on PostgreSQL", () => {
   it("go on in a new log that is begun beside them, with a new key where one is asked for", async () => {

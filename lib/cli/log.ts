@@ -41,9 +41,9 @@ async function check({ database }: CommandContext): Promise<number> {
   say(`${agents} records: ${entries} entries: ${problem === null ? "ok" : `FAILED: ${problem}`}`);
   const { snapshots, problem: unfit } = await checkStoredSnapshots(database.db);
   say(`${snapshots} snapshots: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
-  const { leaves, statements, older, problem: unrecorded, ...counted } = await checkSum(database.db);
+  const { leaves, statements, problem: unrecorded, ...counted } = await checkSum(database.db);
   say(
-    `${leaves} leaves, ${counted.entries} of them in records, ${statements} statements, ${older} older than records: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
+    `${leaves} leaves, ${counted.entries} of them in records, ${statements} statements: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
   );
   const isWhole = logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok);
   return isWhole && [problem, unfit, unrecorded].every((found) => found === null) ? 0 : 1;

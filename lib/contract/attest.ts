@@ -141,7 +141,7 @@ export const attestationFields = {
   tools_used: z.array(z.string()).nullable(),
   client: clientNumber.nullable(),
   record: recordPlace.nullable().meta({
-    description: "its place in the agent's record; null for an attestation that is older than records",
+    description: "its place in the agent's record; null if the log has lost its leaf",
   }),
   log: logReceipt,
 };

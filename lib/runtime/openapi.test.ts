@@ -374,8 +374,8 @@ describe("the OpenAPI document", () => {
     const { origin: firstOrigin } = await readOpenHead(database.db);
     await beginEpoch({ database, guard, clock: () => new Date(), firstOrigin }, keys);
     await database.query(
-      `INSERT INTO agent_heads (log_id, covers_size, leaf_index, agents, unrecorded, rows, payload, signature,
-        envelope_signature, signed_by) VALUES (2, 1, 1, 0, 0, 'rows', '', '', '', '')`,
+      `INSERT INTO agent_heads (log_id, covers_size, leaf_index, agents, rows, payload, signature,
+        envelope_signature, signed_by) VALUES (2, 1, 1, 0, 'rows', '', '', '', '')`,
       [],
     );
     const values = { log: "2", path: "0/000.p/1", covers_size: "1" };

@@ -52,7 +52,7 @@ export interface RecordReport {
 }
 
 export interface ReadReceipt {
-  /** What it says about the record; null if it is older than records. */
+  /** What it says about the record; null if its content is not there. */
   signed: SignedEntry | null;
   /** Whose it is; empty if its content is not there. */
   slug: string;

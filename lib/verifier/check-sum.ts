@@ -1,10 +1,10 @@
 /**
- * The sum over a snapshot: every leaf below it is in some agent's row or is a statement that the service lists, or is
- * older than records (docs/wire.md, Record of an agent).
+ * The sum over a snapshot: every leaf below it is in some agent's row or is a statement that the service lists
+ * (docs/wire.md, Record of an agent).
  */
 
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { addsUp, buildHeadsTree, isOfStatement, parseHeadsStatement } from "#lib/core/record/agent-heads";
+import { addsUp, buildHeadsTree, isOfStatement } from "#lib/core/record/agent-heads";
 import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import {
   AGENT_HEADS_PREDICATE,
@@ -122,21 +122,19 @@ export function checkSum(
   const broken = findBroken(all, trust);
   if (broken >= 0) return fail("sum_statement_invalid", { number: broken + 1 });
   const below = statementsBelow(all, heads);
-  const first = all.find(({ kind }) => kind === "agent_heads");
-  const unrecorded = first === undefined ? null : parseHeadsStatement(first.payload)?.unrecorded;
   const found = {
     ...heads,
     statements: below.length,
     earlier_size: below.reduce((sum, one) => sum + heldBefore(one), 0),
   };
-  if (!addsUp(found) || !addsUp(heads) || unrecorded !== heads.unrecorded)
+  if (!addsUp(found) || !addsUp(heads))
     return fail("sum_mismatch", {
       leaves: found.earlier_size + heads.covers_size,
-      counted: heads.entries + below.length + heads.unrecorded,
+      counted: heads.entries + below.length,
     });
   if (rows === null) return skip("sum_not_run");
   return pass(
-    `${found.earlier_size + heads.covers_size} leaves: ${heads.entries} in ${heads.agents} records, ${below.length} statements of the service, ${heads.unrecorded} older than records`,
+    `${found.earlier_size + heads.covers_size} leaves: ${heads.entries} in ${heads.agents} records, ${below.length} statements of the service`,
   );
 }
 

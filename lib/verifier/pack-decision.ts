@@ -53,8 +53,7 @@ export async function checkDecisionFile(json: JsonObject, trust: VerifierTrust):
   const payload = utf8Encode(requireText(json, "payload"));
   if (!bytesEqual(sha256(payload), payloadHash)) return wrong("payload_hash is not that of the payload");
   const decision = parseDecisionStatement(payload);
-  if (decision === null || decision.record === null)
-    return wrong("the payload is not a decision of a record");
+  if (decision === null) return wrong("the payload is not a decision of a record");
   if (!isLogged(readLoggedStatement(json), trust))
     return wrong("the decision is not signed by a trusted key, or not in the log");
   if (decision.record.sequence !== json["sequence"]) return wrong("the payload has another number");

@@ -97,8 +97,8 @@ function readOptionalObject(object: JsonObject, name: string): JsonObject | null
 
 function readRecord(object: JsonObject): Receipt["record"] {
   const place = readOptionalObject(object, "record");
-  if (place === "absent") return "absent";
-  if (place !== null && !isRecordPlace(place)) throw new UnreadableError("record: not a place in a record");
+  if (place === "absent" || place === null) return "absent";
+  if (!isRecordPlace(place)) throw new UnreadableError("record: not a place in a record");
   const given = readOptionalObject(object, "record_neighbours");
   return { place, neighbours: given === "absent" || given === null ? "absent" : readNeighbours(given) };
 }

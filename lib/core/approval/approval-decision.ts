@@ -27,13 +27,11 @@ export interface Decision {
   key_id: string;
   /** Hex SHA-256 of the canonical signed object without `log`; null if nothing was approved. */
   authorization_hash: string | null;
-  /** Its place in the agent's record; null for decisions that are older than records. */
-  record: RecordPlace | null;
+  /** Its place in the agent's record. */
+  record: RecordPlace;
 }
 
-export function buildDecisionStatement(decision: Decision): Uint8Array {
-  const { request_hash, record, ...facts } = decision;
-  const predicate = record === null ? facts : { ...facts, record };
+export function buildDecisionStatement({ request_hash, ...predicate }: Decision): Uint8Array {
   return buildStatement(DECISION_PREDICATE, "authorization-request", request_hash, predicate);
 }
 
@@ -46,25 +44,26 @@ export function parseDecisionStatement(bytes: Uint8Array): Decision | null {
   const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
   const digest = isJsonObject(subject) ? subject["digest"] : null;
   if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
-  const { decision, decided_at, key_id, authorization_hash, record = null } = predicate;
+  const { decision, decided_at, key_id, authorization_hash, record } = predicate;
   const { sha256: request_hash } = digest;
-  if (!decisions.includes(decision) || (record !== null && !isRecordPlace(record))) return null;
+  if (!decisions.includes(decision) || !isRecordPlace(record)) return null;
   const texts = [request_hash, decided_at, key_id, authorization_hash ?? ""];
   if (!texts.every((text) => typeof text === "string")) return null;
   const read = { decision, request_hash, decided_at, key_id, authorization_hash, record } as Decision;
   return bytesEqual(buildDecisionStatement(read), bytes) ? read : null;
 }
 
-function decisionOf(authorization: HumanAuthorization): Decision {
+function decisionOf(authorization: HumanAuthorization): Decision | null {
   const { log, ...signed } = authorization;
   const record = log?.["record"];
+  if (!isRecordPlace(record)) return null;
   return {
     decision: "approved",
     request_hash: authorization.binding.request_hash,
     decided_at: authorization.approved_at,
     key_id: authorization.key_id,
     authorization_hash: hexEncode(sha256(canonicalBytes(signed as unknown as JsonObject))),
-    record: isRecordPlace(record) ? record : null,
+    record,
   };
 }
 
@@ -80,9 +79,11 @@ export function isEntryOfApproval(
   try {
     const entry = base64Decode(String(authorization.log?.["entry"]));
     const { signature } = parseLogLeaf(entry);
+    const decision = decisionOf(authorization);
+    if (decision === null) return false;
     const envelope = {
       payloadType: STATEMENT_MEDIA_TYPE,
-      payload: buildDecisionStatement(decisionOf(authorization)),
+      payload: buildDecisionStatement(decision),
       keyId: computeDsseKeyId(publicKey),
       signature,
     };

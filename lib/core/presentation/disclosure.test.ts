@@ -42,7 +42,7 @@ describe("BBS keys", () => {
     );
     expect(zkKeyId(keyPair.publicKey)).toBe("0MIxLxFYOKY-FJGu3PAAqYyBA8TSvrPJax220XglYvE");
     expect(hexEncode(sha256(signature))).toBe(
-      "b253609fbc63f9a541ecc3c2cee08367947d56aed003b51b9ead426b2292ef92",
+      "4c07fba79e999fcefca58204b50e968d69f0a962119713f4e3732437c5f18735",
     );
   });
 

@@ -134,7 +134,6 @@ describe("a snapshot of agents' heads", () => {
       log_origin: "example.com/log",
       covers_size: 9,
       statements: 3,
-      unrecorded: 0,
       earlier_size: 0,
       at: "2026-11-22T10:00:00.000Z",
       signed_by: "key",

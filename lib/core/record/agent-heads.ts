@@ -6,9 +6,9 @@
  *     row = tag(32) || u64be(sequence) || link(32)
  *     tag = SHA-256("countersign/agent-tag/v1\n" || salt(16) || agent_id)
  *
- * Every leaf below `covers_size` is counted: in an agent's row, as a statement of the service, or as older than records.
+ * Every leaf below `covers_size` is counted: in an agent's row, or as a statement of the service.
  *
- *     entries + statements + unrecorded = earlier_size + covers_size
+ *     entries + statements = earlier_size + covers_size
  */
 
 import {
@@ -199,8 +199,6 @@ export type AgentHeads = {
   entries: number;
   /** Statements of the service below it, in this log and the closed ones before. */
   statements: number;
-  /** Leaves that are older than records. */
-  unrecorded: number;
   /** Leaves of the closed logs together. */
   earlier_size: number;
   /** base64 */
@@ -212,8 +210,8 @@ export type AgentHeads = {
 
 const SUBJECT = "agent-heads";
 
-export const addsUp = ({ entries, statements, unrecorded, earlier_size, covers_size }: AgentHeads): boolean =>
-  entries + statements + unrecorded === earlier_size + covers_size;
+export const addsUp = ({ entries, statements, earlier_size, covers_size }: AgentHeads): boolean =>
+  entries + statements === earlier_size + covers_size;
 
 export function buildHeadsStatement(
   { agents, entries, root, digest }: HeadsSummary,
@@ -223,7 +221,7 @@ export function buildHeadsStatement(
   return buildStatement(AGENT_HEADS_PREDICATE, SUBJECT, hexEncode(digest), predicate);
 }
 
-const counts = ["covers_size", "agents", "entries", "statements", "unrecorded", "earlier_size"] as const;
+const counts = ["covers_size", "agents", "entries", "statements", "earlier_size"] as const;
 const texts = ["log_origin", "root", "at", "signed_by"] as const;
 
 /** Null for bytes that are not the canonical form of such a statement. */

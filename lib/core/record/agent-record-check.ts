@@ -25,7 +25,7 @@ export interface RecordNeighbours {
 }
 
 export interface ShownRecord {
-  place: RecordPlace | null;
+  place: RecordPlace;
   neighbours: RecordNeighbours | "absent";
 }
 
@@ -55,10 +55,9 @@ export function checkAgentRecord(subject: Subject): RecordOutcome {
   const { receipt, statement } = subject;
   const shown = receipt.record === "absent" ? null : receipt.record;
   const signed = statement?.predicate.record;
-  const isSame = signed && shown?.place ? isSamePlace(signed, shown.place) : !signed && !shown?.place;
-  if (statement !== null && shown !== null && !isSame) return fail("record_mismatch");
+  if (signed && shown !== null && !isSamePlace(signed, shown.place)) return fail("record_mismatch");
   const place = signed ?? shown?.place;
-  if (!place) return statement === null ? withoutPayload(subject) : skip("record_not_kept");
+  if (!place) return withoutPayload(subject);
   const neighbours = shown?.neighbours ?? "absent";
   if (neighbours === "absent") return statement === null ? withoutPayload(subject) : skip("record_not_shown");
   const { sequence } = place;

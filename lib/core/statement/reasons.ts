@@ -57,7 +57,6 @@ export const reasons = {
   log_root_mismatch: "the root of {size} entries is {root}, not the one claimed",
 
   // The agent's record
-  record_not_kept: "older than records",
   record_not_shown: "the entries beside it in the agent's record are not in this file",
   record_mismatch: "the payload has another place in the agent's record",
   record_broken: "it does not fit number {number} of the agent's record",
@@ -65,7 +64,7 @@ export const reasons = {
   record_out_of_order: "number {number} is earlier in the log than the number before it",
   record_entry_mismatch: "number {number} is another payload than the one that was signed with that number",
   record_entry_absent: "the record does not have number {number}, which a receipt has",
-  record_receipt_invalid: "a receipt does not verify, or is older than records",
+  record_receipt_invalid: "a receipt does not verify",
   record_nothing_public: "nothing in the record is public",
   record_no_receipts: "no receipts were given to compare with",
   record_of_another: "it is the record of another agent, {slug}",

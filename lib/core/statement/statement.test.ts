@@ -29,6 +29,7 @@ const predicate: ActionPredicate = {
   is_public: true,
   salt: "AAAAAAAAAAAAAAAAAAAAAA==",
   zk: { suite: "s", schema: "v1", kid: "k" },
+  record: { agent_id: "019a0000-0000-7000-8000-000000000003", sequence: 1, previous: "00".repeat(32) },
   request: {
     agent_slug: "bot",
     action: "Paid",

@@ -65,8 +65,8 @@ export interface ActionPredicate {
   /** base64 of 16 random bytes: it makes payload_hash hiding */
   salt: string;
   zk?: { suite: string; schema: string; kid: string };
-  /** Its place in the agent's record; absent from payloads that are older than records. */
-  record?: RecordPlace;
+  /** Its place in the agent's record. */
+  record: RecordPlace;
   request: JsonObject;
   agent_signature?: string;
   registered: RegisteredIdentity;
@@ -75,6 +75,9 @@ export interface ActionPredicate {
   /** Absent if nobody independent had vouched for the time lately. */
   not_before?: NotBefore;
 }
+
+/** What the agent asked for and what was found out about it; the batch adds the place in the agent's record. */
+export type UnplacedPredicate = Omit<ActionPredicate, "record">;
 
 export interface ActionStatement {
   _type: typeof STATEMENT_TYPE;
@@ -165,7 +168,7 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     ["agent_slug", "action", "inputs_hash"].every(
       (name) => isJsonObject(request) && typeof request[name] === "string",
     ) &&
-    (value["record"] === undefined || isRecordPlace(value["record"])) &&
+    isRecordPlace(value["record"]) &&
     (value["agent_signature"] === undefined || typeof value["agent_signature"] === "string") &&
     ["agent_public_key", "code_hash", "tool_manifest_hash"].every(
       (name) => isJsonObject(registered) && isTextOrNull(registered[name]),

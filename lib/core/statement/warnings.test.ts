@@ -32,6 +32,7 @@ const good: ActionPredicate = {
   organization: "organization",
   is_public: true,
   salt: "salt",
+  record: { agent_id: "019a0000-0000-7000-8000-000000000003", sequence: 1, previous: "00".repeat(32) },
   request: { agent_slug: "bot", action: "a", inputs_hash: "b", code_hash: "c", tools_used: ["fs.read"] },
   agent_signature: "signature",
   registered: {

@@ -5,7 +5,7 @@
  */
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { listUnregisteredTools } from "./identity-checks";
-import type { ActionPredicate } from "./statement";
+import type { UnplacedPredicate } from "./statement";
 
 export const warningCodes = [
   "agent_signature_invalid",
@@ -91,7 +91,7 @@ export function drawWarnings(facts: WarningFacts): Warning[] {
 
 /** What the signed statement alone shows, with the authorization and manifest if they are at hand. */
 export function factsOfStatement(
-  { verdicts, human_approval: approval, registered, request }: ActionPredicate,
+  { verdicts, human_approval: approval, registered, request }: UnplacedPredicate,
   authorization: JsonObject | null,
   manifest: Uint8Array | null,
 ): WarningFacts {

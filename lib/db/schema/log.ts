@@ -59,8 +59,7 @@ export const logLeaves = pgTable(
     kind: text({ enum: ["attestation", "decision", "key_event", "epoch", "agent_heads"] }).notNull(),
     leaf_hash: bytea().notNull(),
     data: bytea().notNull(),
-    /** Null in leaves that are older than records. */
-    payload_hash: bytea(),
+    payload_hash: bytea().notNull(),
     /** Its place in an agent's record; the service's own statements have none. */
     agent_id: uuid(),
     sequence: bigint({ mode: "number" }),
@@ -159,7 +158,6 @@ export const agentHeads = pgTable(
     covers_size: leafIndex("covers_size").notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),
     agents: integer().notNull(),
-    unrecorded: leafIndex("unrecorded").notNull(),
     /** Null when they are old enough to be dropped, and with them the hashes above them. */
     rows: bytea(),
     nodes: bytea(),

@@ -98,7 +98,6 @@ describe("snapshots of records", () => {
       agents: 2,
       entries: 3,
       statements: below.length,
-      unrecorded: 0,
       earlier_size: 0,
     });
     expect(addsUp(heads)).toBe(true);

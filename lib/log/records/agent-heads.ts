@@ -2,7 +2,7 @@
  * Snapshots of the heads of all agents' records (lib/core/record/agent-heads.ts): read at one moment, put in order by a
  * worker, and signed into the log only if every leaf is counted. From 100,000 agents on only what has changed is read.
  */
-import { and, desc, eq, isNotNull, isNull, lt, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, lt, type SQL, sql } from "drizzle-orm";
 import { concatBytes } from "#lib/core/encoding/bytes";
 import { type AgentHeads, addsUp, buildHeadsStatement, type mergeHeads } from "#lib/core/record/agent-heads";
 import { type Executor, rowsOf } from "#lib/db/client";
@@ -24,16 +24,16 @@ export interface SnapshotContext extends Pick<LogContext, "database" | "clock" |
 
 interface HeadsItem extends LogItem {
   logId: number;
-  heads: Pick<AgentHeads, "covers_size" | "agents" | "unrecorded">;
+  heads: Pick<AgentHeads, "covers_size" | "agents">;
   /** The snapshot that was the newest when this one was made. */
   last: Pick<LastSnapshot, "log_id" | "covers_size"> | null;
   merged: Merged;
 }
 
 async function readLast(executor: Executor) {
-  const { log_id, covers_size, agents, unrecorded, created_at } = agentHeads;
+  const { log_id, covers_size, agents, created_at } = agentHeads;
   const [last] = await executor
-    .select({ log_id, covers_size, agents, unrecorded, created_at, hasRows: isNotNull(agentHeads.rows) })
+    .select({ log_id, covers_size, agents, created_at, hasRows: isNotNull(agentHeads.rows) })
     .from(agentHeads)
     .orderBy(desc(log_id), desc(covers_size))
     .limit(1);
@@ -67,7 +67,6 @@ export const agentHeadsKind: LogItemKind<HeadsItem> = {
         covers_size: item.heads.covers_size,
         leaf_index: receipt.index,
         agents: item.heads.agents,
-        unrecorded: item.heads.unrecorded,
         rows: item.merged.rows,
         nodes: item.merged.nodes,
         payload: sealed.payload,
@@ -128,9 +127,6 @@ async function gather({ database }: SnapshotContext, incrementalFrom: number) {
         before: isIncremental ? await readRows(tx, last) : new Uint8Array(),
         given: await readHeads(tx, isIncremental ? last : null),
         statements: await tx.$count(logLeaves, isStatement),
-        unrecorded:
-          last?.unrecorded ??
-          (await tx.$count(logLeaves, and(isNull(logLeaves.agent_id), sql`NOT (${isStatement})`))),
         earlierSize: earlier?.size ?? 0,
       };
     },
@@ -150,7 +146,6 @@ async function makeItem(context: SnapshotContext, incrementalFrom: number): Prom
     log_origin: head.origin,
     covers_size: head.size,
     statements: counted.statements,
-    unrecorded: counted.unrecorded,
     earlier_size: counted.earlierSize,
     at,
     signed_by: signer.keyId,

@@ -30,7 +30,7 @@ function readEntriesAfter(executor: Executor, agentId: string, sequence: number)
 }
 
 function readLeaf({ sequence, payload_hash, log_id, leaf_index, agent_id, previous, data }: Leaf) {
-  if (sequence === null || payload_hash === null || agent_id === null || previous === null) return null;
+  if (sequence === null || agent_id === null || previous === null) return null;
   const isOfLeaf = bytesEqual(parseLogLeaf(data).payloadHash, payload_hash);
   if (!isOfLeaf) return null;
   return {

@@ -15,6 +15,12 @@ export interface Place {
   clientGap: boolean | null;
 }
 
+/** Of an item that belongs to an agent: its batch gives it one. */
+export function requirePlace(place: Place | null): Place {
+  if (place === null) throw new Error("an item of an agent has no place in its record");
+  return place;
+}
+
 export const isPlaceOf = (a: Place, b: Place) =>
   isSamePlace(a.record, b.record) && a.clientGap === b.clientGap;
 

@@ -302,11 +302,11 @@ def _check_record(subject: Subject) -> Check:
     receipt, action, neighbours = subject.receipt, subject.action, subject.receipt.neighbours
     shown = receipt.place
     signed = action and action.predicate.get("record")
-    if action is not None and shown != "absent" and (signed or None) != shown:
+    if action is not None and is_object(shown) and signed != shown:
         return fail("record_mismatch")
-    place = signed or (shown if is_object(shown) else None)
+    place = signed or shown
     if not is_object(place):
-        return subject.without_payload() if action is None else skip("record_not_kept")
+        return subject.without_payload()
     if neighbours is None:
         return subject.without_payload() if action is None else skip("record_not_shown")
     sequence, previous = cast("int", place["sequence"]), str(place["previous"])

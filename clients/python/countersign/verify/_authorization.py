@@ -326,9 +326,10 @@ def _is_entry_of(given: JsonObject, log: JsonObject, public_key: bytes) -> bool:
         "decided_at": given["approved_at"],
         "key_id": given["key_id"],
         "authorization_hash": canonical_hash(_without(given, "log")),
+        "record": log.get("record"),
     }
-    if is_place(log.get("record")):
-        predicate["record"] = log["record"]
+    if not is_place(log.get("record")):
+        return False
     statement = statement_of(DECISION, "authorization-request", str(binding["request_hash"]), predicate)
     try:
         entry = base64_decode(str(log.get("entry")))

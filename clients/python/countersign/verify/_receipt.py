@@ -184,7 +184,7 @@ def _read_place(given: JsonObject) -> JsonObject | None | Absent:
 
 
 def _read_neighbours(given: JsonObject) -> Neighbours | None:
-    shown = optional_object(given, "record_neighbours") if "record" in given else None
+    shown = optional_object(given, "record_neighbours") if is_object(given.get("record")) else None
     if shown is None:
         return None
     head = require_object(shown, "head")

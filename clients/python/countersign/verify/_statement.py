@@ -103,7 +103,7 @@ def _read_action(statement: JsonObject) -> Action:
     _require(all(isinstance(predicate.get(name), str) for name in texts))
     _require(isinstance(predicate.get("is_public"), bool))
     _require(all(isinstance(request.get(name), str) for name in ("agent_slug", "action", "inputs_hash")))
-    _require("record" not in predicate or is_place(predicate["record"]))
+    _require(is_place(predicate.get("record")))
     _require(isinstance(predicate.get("agent_signature", ""), str))
     names = ("agent_public_key", "code_hash", "tool_manifest_hash")
     _require(all(name in registered and is_text_or_none(registered[name]) for name in names))
