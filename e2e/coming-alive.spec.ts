@@ -17,6 +17,12 @@ async function openWithoutScripts(page: Page, path: string): Promise<() => Promi
   });
   await page.goto(path, { waitUntil: "commit" });
   await expect(page.getByRole("contentinfo")).toBeVisible();
+  // Its styles too: they may arrive after the HTML.
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll<HTMLLinkElement>("link[rel=stylesheet]")].every(
+      ({ sheet }) => sheet !== null,
+    ),
+  );
   await page.evaluate(() => document.fonts.ready.then(() => {}));
   return async () => {
     release();

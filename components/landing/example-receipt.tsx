@@ -77,8 +77,8 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
 export const goldenExample: ExampleAttestation = {
   agentSlug: "treasurer",
   action: "Pay 12,000 EUR to Example GmbH",
-  timestamp: "2026-11-21T09:15:22.285Z",
-  payloadHash: "55e3413157780df8a21be70881d08fb8a3c2dee2680d741f7ef664ae05426b80",
+  timestamp: "2026-11-24T04:56:54.994Z",
+  payloadHash: "ec58213a77e6556a614457f7923a1e09a217841df29fb47df3cccd578c8a6dcc",
   logIndex: 6,
   approvalMethod: "proof_of_personhood",
   approvalEnvironment: "local",

@@ -284,7 +284,6 @@ describe("whatever goes wrong blocks the call", () => {
     ["another agent", { agent_slug: "someone-else" }],
     ["another action", { action: "Use the tool Read" }],
     ["an attestation already", { attestation_id: "019a0000-0000-7000-8000-000000000000" }],
-    ["who knows which attestation", { attestation_id: undefined }],
     ["no proof", { human_authorization: undefined }],
   ])("a decision for %s", async (_, other) => {
     const body = JSON.stringify({ ...decision, ...other });

@@ -33,7 +33,10 @@ const job = { keyPair: { secretKey: new Uint8Array([1]) }, payload: new Uint8Arr
 /** A context that notes what it is asked, and what was forgotten. */
 function makeContext(submit: (item: AttestationItem) => Promise<Placed<AttestationItem>>) {
   const forgotten: string[] = [];
-  const memory = { forget: (name: string) => void forgotten.push(name) };
+  const memory = {
+    forget: (name: string) => void forgotten.push(name),
+    delete: (name: string) => forgotten.push(name) > 0,
+  };
   const asked: unknown[] = [];
   const log = { submit: (_: unknown, item: AttestationItem) => submit(item) } as unknown as LogSequencer;
   const run = (isRemembered: boolean) => async (name: string, input: unknown, by: unknown) => {
