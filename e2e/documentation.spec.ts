@@ -78,7 +78,8 @@ test("an operation is found, chosen in one's language, and copied as Markdown", 
   await nav.getByRole("link").first().click();
   await expect(page).toHaveURL(/\/docs\/api\/authorize$/);
   await expect(page.getByText("curl --fail-with-body")).toBeVisible();
-  await page.getByText("Python", { exact: true }).first().click();
+  const languages = page.getByRole("group", { name: "Language of the example" }).first();
+  await languages.getByText("Python", { exact: true }).first().click();
   const python = page.getByText("from countersign import").filter({ visible: true }).first();
   await expect(python).toBeVisible();
   await expect(page.getByText("curl --fail-with-body")).toBeHidden();
