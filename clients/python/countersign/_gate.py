@@ -132,16 +132,23 @@ def gate(
     if finish is not None:
         return cast("Gated[Any]", (yield from finish()))
     claimed, copy = yield from _wait_for_claim(service, f"{key}-{memory.client_id}", request, gating, inputs)
-    result: object = yield from call(run, copy, Approval(claimed["request_id"], key))
+    failure: Exception | None = None
+    result: object = None
+    try:
+        result = yield from call(run, copy, Approval(claimed["request_id"], key))
+    except Exception as error:  # noqa: BLE001
+        failure = error
 
-    def attest_result() -> Flow[Gated[Any]]:
-        attestation = yield from attest_run(service, gating, claimed, result)
+    def attest_end() -> Flow[Gated[Any]]:
+        attestation = yield from attest_run(service, gating, claimed, result, failure)
         memory.unattested.pop(key, None)
+        if failure is not None:
+            raise failure
         return Gated(result, attestation, claimed)
 
     # From here on a call with this key must not run the action, whatever becomes of the attestation.
-    memory.unattested[key] = attest_result
-    return (yield from attest_result())
+    memory.unattested[key] = attest_end
+    return (yield from attest_end())
 
 
 def _wait_for_claim(
@@ -219,10 +226,14 @@ def confirm_approval(
 
 
 def attest_run(
-    service: Service, gating: Gating, authorization: AuthorizationState, result: object
+    service: Service, gating: Gating, authorization: AuthorizationState, result: object, failure: Exception | None = None
 ) -> Flow[Attestation]:
+    """``failure``: what the action raised. It may have done half of it, so that is on record too."""
+    said = cast("JsonObject", gating.options.get("attestation") or {})
+    if failure is not None:
+        said = {**said, "metadata": {**cast("JsonObject", said.get("metadata") or {}), "outcome": "failed"}}
     body: JsonObject = {
-        **cast("JsonObject", gating.options.get("attestation") or {}),
+        **said,
         "agent_slug": authorization["agent_slug"],
         "action": authorization["action"],
         "inputs_hash": authorization["inputs_hash"],
@@ -237,7 +248,7 @@ def attest_run(
     try:
         return (yield from sending())
     except Exception as error:
-        raise NotAttestedError(request_id, result) from error
+        raise NotAttestedError(request_id, result, failure) from (failure or error)
     except GeneratorExit:
         raise
     except BaseException:

@@ -124,8 +124,10 @@ class NotAttestedError(CountersignError):
 
     retryable = True
 
-    def __init__(self, request_id: str, result: object) -> None:
+    def __init__(self, request_id: str, result: object, failure: Exception | None = None) -> None:
         super().__init__("The action ran, but its attestation could not be stored. Don't run the action again.")
         self.request_id = request_id
         self.result = result
         """What the action returned."""
+        self.failure = failure
+        """What it raised instead."""

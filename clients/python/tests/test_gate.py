@@ -277,7 +277,7 @@ def test_runs_once_in_clients_that_know_nothing_of_each_other(human: Human, coun
     assert count(agent) == Counted(1, 1)
 
 
-def test_lets_an_action_that_failed_run_again_in_its_client_and_nowhere_else(
+def test_attests_an_action_that_failed_and_runs_it_nowhere_again(
     client: Countersign, human: Human, count: Count, new_agent: Any
 ) -> None:
     agent, run = new_agent(), Action(errors=[RuntimeError("the bank is closed")])
@@ -287,11 +287,38 @@ def test_lets_an_action_that_failed_run_again_in_its_client_and_nowhere_else(
 
     with pytest.raises(RuntimeError, match="the bank is closed"):
         call(client)
-    with Countersign(BASE_URL, API_KEY) as other, pytest.raises(ApprovalClaimedError):
+    assert count(agent) == Counted(1, 1)
+    newest = client.call("GET", f"/v1/agent/{agent}")["attestations"][0]
+    found = client.call("GET", f"/v1/verify/{newest['attestation_id']}")
+    assert (found["valid"], found["metadata"], found["human_approved"]) == (True, {"outcome": "failed"}, True)
+    with pytest.raises(ApprovalUsedError):
+        call(client)
+    with Countersign(BASE_URL, API_KEY) as other, pytest.raises(ApprovalUsedError):
         call(other)
-    assert count(agent) == Counted(1, 0)
-    assert call(client).result == "paid"
-    assert run.calls[0][1].key == run.calls[1][1].key
+    assert len(run.calls) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+def test_keeps_the_failure_of_an_action_that_could_not_be_attested(
+    human: Human, count: Count, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    agent, failure = new_agent(), RuntimeError("the bank is closed")
+    run = Action(errors=[failure])
+    breaking = Breaking("before", lambda number: number >= STEPS.index("attest") + 1)
+    with Countersign(BASE_URL, API_KEY, http=httpx2.Client(transport=breaking)) as own:
+
+        def call() -> Any:
+            return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+        with pytest.raises(NotAttestedError) as caught:
+            call()
+        assert caught.value.failure is failure
+        assert caught.value.__cause__ is failure
+        breaking.is_broken = lambda _: False
+        with pytest.raises(RuntimeError, match="the bank is closed"):
+            call()
+    assert len(run.calls) == 1
     assert count(agent) == Counted(1, 1)
 
 
