@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from Crypto.Hash import keccak
+
 from .._json import Json, JsonObject, canonical_bytes, canonical_hash, is_list, is_object
 from ._bytes import base64_decode, parse_field_element, parse_word, sha256, word_hex
 from ._dsse import Envelope, dsse_key_id, key_id_of, leaf_of, parse_leaf
 from ._ed25519 import verify_strict
-from ._keccak import hash_to_field
 from ._logged import check_log_entry
 from ._outcome import Check, fail, passed, skip
 from ._reading import is_count
@@ -205,6 +206,11 @@ def check_authorization(
     return AuthorizationReport(grade, [*named, *_check_decision_log(given, trust)])
 
 
+def _hash_to_field(data: bytes) -> int:
+    """Keccak-256 without its last byte, so that it is below the field's order: the signal of World ID's proofs."""
+    return int.from_bytes(keccak.new(data=data, digest_bits=256).digest(), "big") >> 8
+
+
 def _bind(request: JsonObject) -> JsonObject:
     """request → request_hash → world_action and signal, so that a proof covers exactly what the human saw."""
     digest = sha256(canonical_bytes(request))
@@ -212,7 +218,7 @@ def _bind(request: JsonObject) -> JsonObject:
         "request_hash": digest.hex(),
         "world_action": f"authz-{base64.b32encode(digest).decode().lower()[:26]}",
         "signal": f"0x{digest.hex()}",
-        "signal_hash": word_hex(hash_to_field(digest)),
+        "signal_hash": word_hex(_hash_to_field(digest)),
     }
 
 
