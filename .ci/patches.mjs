@@ -1,6 +1,6 @@
 /**
- * Applies .ci/patches to the installed packages. A stamp says which patches were applied to which install, so whoever
- * pulls another patch gets it at the next `npm start` or `npm test`.
+ * Applies .ci/patches to the installed packages. A stamp says which patches were applied to which install, so the
+ * next `npm start` or `npm test` applies a patch that was pulled.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * Writes dist/countersign-<version>-py3-none-any.whl from clients/python, with nothing but Node: whoever builds the service
- * needs no Python. The bytes follow from the files alone: names are in order, nothing is compressed, and no time is written.
+ * Writes dist/countersign-<version>-py3-none-any.whl from clients/python, with nothing but Node: the service
+ * builds where there is no Python. The bytes follow from the files alone: names are in order, nothing is compressed, and no time is written.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -26,7 +26,7 @@ function Waiting({ count }: { readonly count: number }) {
   );
 }
 
-/** Moves the row alone. `scrollIntoView` would move the page too: away from whoever has begun to read or to press. */
+/** Moves the row alone: `scrollIntoView` would move the page too, from under a finger that has begun to press. */
 function scrollAcross(row: Element, link: Element): void {
   const middle = (element: Element) => {
     const { left, width } = element.getBoundingClientRect();
