@@ -2,7 +2,8 @@
 import type { Context } from "#lib/approvals/context";
 import type { AnchorsResponse } from "#lib/contract/time";
 import { base64Encode, hexEncode } from "#lib/core/encoding/bytes";
-import { describeAnchor, proveEntry, proveTime, readWithTime } from "./stored-receipt";
+import { describeAnchor, proveEntry, proveTime } from "./entry-proofs";
+import { readWithTime } from "./stored-receipt";
 
 export async function readAnchors(context: Context, id: string): Promise<AnchorsResponse> {
   const stored = await readWithTime(context, id);

@@ -11,14 +11,8 @@ import { encodeTlogProof } from "#lib/core/tlog/tlog-proof";
 import { AppError } from "#lib/errors";
 import type { Principal } from "#lib/http/principal";
 import { readCommitTime } from "#lib/log/publish/reader";
-import {
-  attestationNotFound,
-  maySee,
-  proveEntry,
-  readAttestation,
-  type StoredAttestation,
-  type StoredEntry,
-} from "./stored-receipt";
+import { proveEntry, type StoredEntry } from "./entry-proofs";
+import { attestationNotFound, maySee, readAttestation, type StoredAttestation } from "./stored-receipt";
 import { isErased } from "./view";
 
 export type ReceiptFileKind = "bundle" | "envelope" | "tlog-proof" | "payload" | "signature";

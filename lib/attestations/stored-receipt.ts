@@ -1,19 +1,13 @@
 /** An attestation as it is stored, with all that its receipt is made of: the one way to read one, in one statement. */
 import type { Context } from "#lib/approvals/context";
-import type { LogReceipt } from "#lib/contract/attest";
-import type { AnchorAnswer } from "#lib/contract/time";
-import { base64Encode } from "#lib/core/encoding/bytes";
 import { isUuid } from "#lib/core/encoding/uuid";
-import type { Anchor, TimeEvidence } from "#lib/core/statement/receipt";
 import { parseActionStatement } from "#lib/core/statement/statement";
-import { addNoteSignatures } from "#lib/core/tlog/checkpoint";
-import { parseSignatureLines } from "#lib/core/tlog/signed-note";
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { isOwnerOf, type Principal } from "#lib/http/principal";
-import { proveStored, selectTiles } from "#lib/log/publish/stored-proof";
-import { readAnchors, selectAnchors } from "#lib/log/time/anchors";
+import { selectTiles } from "#lib/log/publish/stored-proof";
+import { selectAnchors } from "#lib/log/time/anchors";
 import { selectCovering } from "#lib/log/witness/cosigned-checkpoints";
 
 export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
@@ -177,73 +171,6 @@ export async function readWithTime(context: TimeReader, id: string): Promise<Sto
 /** `viewer`: null for the public. */
 export function maySee(stored: StoredAttestation, viewer: Principal | null): boolean {
   return stored.is_public || isOwnerOf(viewer, stored);
-}
-
-export interface StoredEntry {
-  origin: string;
-  index: number;
-  treeSize: number;
-  entry: Uint8Array;
-  inclusionProof: Uint8Array[];
-  checkpoint: string;
-}
-
-/** The leaf and its proof. Throws RangeError if the log's rows do not give one: a leaf or a tile is gone. */
-export async function proveEntry(database: Database, stored: StoredAttestation): Promise<StoredEntry> {
-  const { log_id: logId, leaf_index: index, origin, leaf, size, note, cosignatures, tiles } = stored;
-  if (origin === null || size === null || note === null)
-    throw new RangeError(`the database has no log ${logId}`);
-  if (leaf === null) throw new RangeError(`leaf ${index} of log ${logId} is missing`);
-  const inclusionProof = await proveStored(database, logId, index, size, tiles);
-  const checkpoint =
-    cosignatures === null ? note : addNoteSignatures(note, parseSignatureLines(cosignatures));
-  return { origin, index, treeSize: size, entry: leaf, inclusionProof, checkpoint };
-}
-
-/** What others have said about when it was made; nothing of it that the log's rows do not give. */
-export async function proveTime(database: Database, stored: StoredAttestation): Promise<TimeEvidence> {
-  const named = stored.statement?.predicate.not_before;
-  const { log_id: logId, leaf_index: index, cosigned_note: note = null } = stored;
-  const anchors = readAnchors(stored.anchors).map(async ({ size, checkpoint, stamps, tiles }) => ({
-    treeSize: size,
-    inclusionProof: await proveStored(database, logId, index, size, tiles),
-    checkpoint,
-    timeStamps: stamps,
-  }));
-  return {
-    checkpoint: named?.type === "tlog-cosignature" ? note : null,
-    anchors: await Promise.all(anchors),
-  };
-}
-
-export const describeAnchor = ({
-  treeSize,
-  inclusionProof,
-  checkpoint,
-  timeStamps,
-}: Anchor): AnchorAnswer => ({
-  tree_size: treeSize,
-  inclusion_proof: inclusionProof.map(base64Encode),
-  checkpoint,
-  time_stamps: timeStamps.map(({ tsa, response }) => ({ tsa, response: base64Encode(response) })),
-});
-
-export function describeEntry({
-  origin,
-  index,
-  treeSize,
-  entry,
-  inclusionProof,
-  checkpoint,
-}: StoredEntry): LogReceipt {
-  return {
-    origin,
-    index,
-    tree_size: treeSize,
-    entry: base64Encode(entry),
-    inclusion_proof: inclusionProof.map(base64Encode),
-    checkpoint,
-  };
 }
 
 const manifestHashOf = (stored: StoredAttestation) =>

@@ -18,19 +18,10 @@ import type { Principal } from "#lib/http/principal";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { shareOf } from "#lib/workers/fair-share";
 import { createCostlyChecks } from "./costly-checks";
+import { describeAnchor, describeEntry, proveEntry, proveTime, type StoredEntry } from "./entry-proofs";
 import { rememberTimeStamps } from "./own-time-stamps";
 import { verifyAndRemember } from "./signature-verdicts";
-import {
-  describeAnchor,
-  describeEntry,
-  maySee,
-  proveEntry,
-  proveTime,
-  readManifest,
-  readWithTime,
-  type StoredAttestation,
-  type StoredEntry,
-} from "./stored-receipt";
+import { maySee, readManifest, readWithTime, type StoredAttestation } from "./stored-receipt";
 import { describeAttestation, isErased } from "./view";
 
 /** A changed row may hold anything; what is not JSON is for the check to refuse, not an error of ours. */

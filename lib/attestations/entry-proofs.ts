@@ -1,0 +1,78 @@
+/** What the log proves of a stored attestation: its leaf and, with anchors, its time; and how answers show both. */
+import type { LogReceipt } from "#lib/contract/attest";
+import type { AnchorAnswer } from "#lib/contract/time";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import type { Anchor, TimeEvidence } from "#lib/core/statement/receipt";
+import { addNoteSignatures } from "#lib/core/tlog/checkpoint";
+import { parseSignatureLines } from "#lib/core/tlog/signed-note";
+import type { Database } from "#lib/db/client";
+import { proveStored } from "#lib/log/publish/stored-proof";
+import { readAnchors } from "#lib/log/time/anchors";
+import type { StoredAttestation } from "./stored-receipt";
+
+export interface StoredEntry {
+  origin: string;
+  index: number;
+  treeSize: number;
+  entry: Uint8Array;
+  inclusionProof: Uint8Array[];
+  checkpoint: string;
+}
+
+/** The leaf and its proof. Throws RangeError if the log's rows do not give one: a leaf or a tile is gone. */
+export async function proveEntry(database: Database, stored: StoredAttestation): Promise<StoredEntry> {
+  const { log_id: logId, leaf_index: index, origin, leaf, size, note, cosignatures, tiles } = stored;
+  if (origin === null || size === null || note === null)
+    throw new RangeError(`the database has no log ${logId}`);
+  if (leaf === null) throw new RangeError(`leaf ${index} of log ${logId} is missing`);
+  const inclusionProof = await proveStored(database, logId, index, size, tiles);
+  const checkpoint =
+    cosignatures === null ? note : addNoteSignatures(note, parseSignatureLines(cosignatures));
+  return { origin, index, treeSize: size, entry: leaf, inclusionProof, checkpoint };
+}
+
+/** What others have said about when it was made; nothing of it that the log's rows do not give. */
+export async function proveTime(database: Database, stored: StoredAttestation): Promise<TimeEvidence> {
+  const named = stored.statement?.predicate.not_before;
+  const { log_id: logId, leaf_index: index, cosigned_note: note = null } = stored;
+  const anchors = readAnchors(stored.anchors).map(async ({ size, checkpoint, stamps, tiles }) => ({
+    treeSize: size,
+    inclusionProof: await proveStored(database, logId, index, size, tiles),
+    checkpoint,
+    timeStamps: stamps,
+  }));
+  return {
+    checkpoint: named?.type === "tlog-cosignature" ? note : null,
+    anchors: await Promise.all(anchors),
+  };
+}
+
+export const describeAnchor = ({
+  treeSize,
+  inclusionProof,
+  checkpoint,
+  timeStamps,
+}: Anchor): AnchorAnswer => ({
+  tree_size: treeSize,
+  inclusion_proof: inclusionProof.map(base64Encode),
+  checkpoint,
+  time_stamps: timeStamps.map(({ tsa, response }) => ({ tsa, response: base64Encode(response) })),
+});
+
+export function describeEntry({
+  origin,
+  index,
+  treeSize,
+  entry,
+  inclusionProof,
+  checkpoint,
+}: StoredEntry): LogReceipt {
+  return {
+    origin,
+    index,
+    tree_size: treeSize,
+    entry: base64Encode(entry),
+    inclusion_proof: inclusionProof.map(base64Encode),
+    checkpoint,
+  };
+}
