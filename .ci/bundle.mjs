@@ -42,6 +42,7 @@ const nextSubpaths = {
  */
 const external = [
   // They look for files of their own beside themselves.
+  "@cedar-policy/cedar-wasm",
   "@electric-sql/pglite",
   "@worldcoin/idkit-server",
   "next",
@@ -51,6 +52,7 @@ const external = [
   "react",
   // Large, and loaded only if a setting asks for them.
   "@aws-sdk/client-kms",
+  "@aws-sdk/client-s3",
   "@opentelemetry/*",
   "google-auth-library",
   "prom-client",

@@ -3,6 +3,7 @@ import type { Metadata, Viewport } from "next";
 import localFont from "next/font/local";
 import { cookies } from "next/headers";
 import type { ReactNode } from "react";
+import { SiteChrome } from "#components/site-chrome";
 import { SiteFooter } from "#components/site-footer";
 import { SiteHeader } from "#components/site-header";
 import { parseTheme, themeCookieName } from "#components/ui/theme";
@@ -75,11 +76,15 @@ export default async function RootLayout({ children }: { readonly children: Reac
         >
           Skip to content
         </a>
-        <SiteHeader theme={theme} />
+        <SiteChrome>
+          <SiteHeader theme={theme} />
+        </SiteChrome>
         <main id="main" tabIndex={-1} className="w-full flex-1 outline-none">
           {children}
         </main>
-        <SiteFooter />
+        <SiteChrome>
+          <SiteFooter />
+        </SiteChrome>
       </body>
     </html>
   );

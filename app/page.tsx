@@ -1,6 +1,7 @@
 import { type ExampleAttestation, goldenExample } from "#components/landing/example-receipt";
 import { Home } from "#components/landing/home";
 import { readExample } from "#lib/attestations/example";
+import { isBacked } from "#lib/core/statement/statement";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { demoOrganizationId } from "#lib/portal/demo";
 import { getApp } from "#lib/runtime/app";
@@ -19,7 +20,7 @@ async function findExample(): Promise<ExampleAttestation> {
       ...rest,
       agentSlug: slug,
       approvalMethod: approval.method,
-      ...(approval.method === "proof_of_personhood" ? { approvalEnvironment: approval.environment } : {}),
+      ...(isBacked(approval) ? { approvalEnvironment: approval.environment } : {}),
     };
   } catch (error) {
     context.logger.warn({ err: error }, "the landing page has no example");

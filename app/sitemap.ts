@@ -6,7 +6,7 @@ import { publicBaseUrl } from "#lib/http/public-base-url";
 
 export const dynamic = "force-dynamic";
 
-/** Our own pages. Agents and attestations are public to whoever has their address, and not listed for harvesters. */
+/** Our own pages. Agents and attestations are public to readers who have their address, and not listed for harvesters. */
 export default function sitemap(): MetadataRoute.Sitemap {
   const guides = guideGroups.flatMap(({ guides }) => guides.map(({ slug }) => `/docs/${slug}`));
   const operations = listEntries(readDocument(publicBaseUrl())).map(({ slug }) => `/docs/api/${slug}`);

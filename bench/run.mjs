@@ -19,6 +19,7 @@ import os from "node:os";
 import { parseArgs } from "node:util";
 import * as approvalFlood from "./case-approval-flood.mjs";
 import * as attest from "./case-attest.mjs";
+import * as batch from "./case-batch.mjs";
 import * as delay from "./case-delay.mjs";
 import * as longPolls from "./case-long-polls.mjs";
 import * as pages from "./case-pages.mjs";
@@ -34,6 +35,7 @@ import { openServers } from "./servers.mjs";
 
 const cases = [
   attest,
+  batch,
   reads,
   verifyPage,
   processes,

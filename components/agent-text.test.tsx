@@ -23,8 +23,18 @@ describe("agent-supplied text on a page", () => {
     expect(html).not.toMatch(/[\u202E\u202C\u200B\u00A0\0]/);
   });
 
-  it("keeps line breaks and says that they are there", () => {
-    expect(render("a\nb")).toMatch(/⟨U\+000A⟩<\/span>\nb<\/bdi>/);
+  it("makes a line break a line break, and marks so many that they would push text away", () => {
+    // React puts empty comments between texts.
+    const plain = (text: string) => render(text).replaceAll("<!-- -->", "");
+    expect(plain("a\nb")).toMatch(/>a\nb<\/bdi>/);
+    expect(plain("a\n\nb")).toMatch(/>a\n\nb<\/bdi>/);
+    expect(render(`a${"\n".repeat(40)}b`)).toContain("⟨U+000A⟩ × 40");
+    expect(plain("a\n\u200bb")).toMatch(/>a\n<span[^>]*>⟨U\+200B⟩/);
+    expect(render("a\rb")).toContain("⟨U+000D⟩");
+  });
+
+  it("marks a line break in a name, which has none", () => {
+    expect(renderToStaticMarkup(<AgentText value={"a\nb"} isName />)).toContain("⟨U+000A⟩");
   });
 
   it("warns in words, and shows hidden characters in the warning too", () => {

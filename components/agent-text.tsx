@@ -33,6 +33,10 @@ function explainMarks([first, ...others]: readonly HiddenMark[]): string {
   return "Invisible or confusable characters";
 }
 
+/** A line break, or an empty line; more of them would push what follows off the screen, and are marked. */
+const isPlainBreak = ({ marks }: DisplayRun & { kind: "hidden" }) =>
+  marks.length === 1 && marks[0]?.label === "U+000A" && marks[0].count <= 2;
+
 function HiddenCharacters({ run }: { readonly run: DisplayRun & { kind: "hidden" } }) {
   return (
     <>
@@ -47,7 +51,7 @@ function HiddenCharacters({ run }: { readonly run: DisplayRun & { kind: "hidden"
 /** A line break that is marked is also made. */
 const writePlainly = (run: DisplayRun) => `${runToText(run)}${run.value.endsWith("\n") ? "\n" : ""}`;
 
-function Segments({ value }: { readonly value: string }) {
+function Segments({ value, breaks }: { readonly value: string; readonly breaks: boolean }) {
   const runs = groupSegments(value);
   const lastChip = runs.filter(({ kind }) => kind === "hidden")[maxChips - 1];
   const end = lastChip === undefined ? runs.length : runs.indexOf(lastChip) + 1;
@@ -57,7 +61,8 @@ function Segments({ value }: { readonly value: string }) {
   const shown = runs.slice(0, end).map((run) => {
     const key = offset;
     offset += run.value.length;
-    return run.kind === "text" ? run.value : <HiddenCharacters key={key} run={run} />;
+    if (run.kind === "text" || (breaks && isPlainBreak(run))) return run.value;
+    return <HiddenCharacters key={key} run={run} />;
   });
   return rest === "" ? shown : [...shown, rest];
 }
@@ -86,7 +91,7 @@ function Warnings({ warnings }: { readonly warnings: readonly TextWarning[] }) {
               <>
                 {" "}
                 <bdi dir="ltr" className="agent-text font-mono">
-                  <Segments value={warning.word} />
+                  <Segments value={warning.word} breaks={false} />
                 </bdi>
               </>
             )}
@@ -106,7 +111,11 @@ export function AgentText({ value, isName = false, hideWarnings = false, classNa
   return (
     <>
       <bdi dir="ltr" className={`agent-text ${className}`}>
-        {value === "" ? <span className="text-muted italic">(empty)</span> : <Segments value={value} />}
+        {value === "" ? (
+          <span className="text-muted italic">(empty)</span>
+        ) : (
+          <Segments value={value} breaks={!isName} />
+        )}
       </bdi>
       {warnings.length > 0 ? <Warnings warnings={warnings} /> : null}
     </>

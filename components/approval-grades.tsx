@@ -1,18 +1,21 @@
-/** The three grades of human approval, each with one wording, so that no page can blur them. */
+/** The grades of human approval, each with one wording, so that no page can blur them. */
+import { type ApprovalMethod, approvalMethods } from "#lib/core/statement/statement";
 import { StatusPill, TestMark } from "./ui/status-pill";
-
-const approvalMethods = ["none", "hash", "proof_of_personhood"] as const;
-export type ApprovalMethod = (typeof approvalMethods)[number];
-
-export function isApprovalMethod(method: string | null): method is ApprovalMethod {
-  return approvalMethods.some((known) => known === method);
-}
 
 interface ApprovalPillProps {
   readonly method: ApprovalMethod;
-  /** Of a proof of personhood; anything but "production" is marked TEST. */
+  /** Of what an authorization backs; anything but "production" is marked TEST. */
   readonly environment?: string;
 }
+
+/** Marked as proven only where people approved this very request. */
+const pills = {
+  proof_of_personhood: { tone: "proven", text: "Proven by World ID" },
+  enrolled_proof_of_personhood: { tone: "proven", text: "Enrolled approvers, proven by World ID" },
+  enrolled_approver: { tone: "proven", text: "Approved by passkey" },
+  standing_approval: { tone: "neutral", text: "Covered by a standing approval" },
+  rule: { tone: "neutral", text: "Allowed by rule, no human asked" },
+} as const;
 
 /** The grade of one attestation, with its TEST mark if there is one. */
 export function ApprovalPill({ method, environment }: ApprovalPillProps) {
@@ -21,18 +24,32 @@ export function ApprovalPill({ method, environment }: ApprovalPillProps) {
       return <StatusPill tone="neutral">No human approval</StatusPill>;
     case "hash":
       return <StatusPill tone="warn">Asserted by the caller, not proven</StatusPill>;
-    case "proof_of_personhood":
+    default:
       return environment === "production" ? (
-        <StatusPill tone="pass">Proven by World ID</StatusPill>
+        <StatusPill tone={pills[method].tone}>{pills[method].text}</StatusPill>
       ) : (
         <TestMark />
       );
   }
 }
 
-/** Of an approval that was used after the agent's key had changed: proven once, and not for this agent. */
-export function OtherKeyPill() {
-  return <StatusPill tone="fail">Approved for another key</StatusPill>;
+const optionWords: Record<ApprovalMethod, string> = {
+  none: "None",
+  hash: "Asserted by the caller",
+  proof_of_personhood: "Proven by World ID, or TEST",
+  enrolled_proof_of_personhood: "Enrolled approvers with World ID, or TEST",
+  enrolled_approver: "Enrolled approvers by passkey, or TEST",
+  standing_approval: "Standing approval",
+  rule: "Allowed by rule",
+};
+
+/** Of a filter. */
+export function ApprovalOptions() {
+  return approvalMethods.map((method) => (
+    <option key={method} value={method}>
+      {optionWords[method]}
+    </option>
+  ));
 }
 
 /** What a record says that failed a check: in the words of a claim, and never in the colour of a proof. */
@@ -73,11 +90,18 @@ const grades = [
       "A key of a human enrolled with World ID approved exactly this agent, action and context. The zero-knowledge proof is part of the receipt and is checked again on every visit.",
     sent: "human_authorization, issued by this service after the approval.",
   },
+  {
+    method: "enrolled_approver",
+    title: "Enrolled",
+    means:
+      "A device that the organization enrolled for this person, unlocked by its user, signed exactly this request. Who the person is, is the organization's word.",
+    sent: "human_authorization, as above. required_approvers asks for it, with World ID or without.",
+  },
 ] as const;
 
 export function ApprovalGrades() {
   return (
-    <ul className="grid gap-4 md:grid-cols-3">
+    <ul className="grid gap-4 md:grid-cols-2">
       {grades.map((grade) => (
         <li key={grade.method} className="rounded-lg border border-line bg-surface p-5">
           <h3 className="font-semibold text-[17px]">{grade.title}</h3>

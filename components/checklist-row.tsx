@@ -3,12 +3,20 @@
  * repeat it. Put rows into a <ul>. A disagreement between the two is loud.
  */
 import type { ReactNode } from "react";
+import type { WarningCode } from "#lib/core/statement/warnings";
 import { Callout } from "./ui/callout";
 import { StatusPill, type Tone } from "./ui/status-pill";
+import { warningTone } from "./warning-tones";
 
 export type ServerStatus = "pass" | "fail" | "not_applicable";
 /** `waiting`: not begun or running. `unavailable`: this browser cannot run it; `detail` should say why. */
 export type BrowserStatus = ServerStatus | "waiting" | "unavailable";
+
+export interface RowWarning {
+  readonly code: WarningCode;
+  /** "no" */
+  readonly answer: string;
+}
 
 interface ChecklistRowProps {
   /** The check's name in the API: "log_inclusion". */
@@ -16,9 +24,9 @@ interface ChecklistRowProps {
   readonly title: string;
   readonly server: ServerStatus;
   readonly browser: BrowserStatus;
-  /** The answer if the check passes and what it found is bad news: "no". Undefined if it is a plain yes. */
-  readonly serverWarned?: string | undefined;
-  readonly browserWarned?: string | undefined;
+  /** If the check passes and what it found is bad news; undefined if it is a plain yes. */
+  readonly serverWarned?: RowWarning | undefined;
+  readonly browserWarned?: RowWarning | undefined;
   readonly detail: ReactNode;
   readonly howToRepeat?: ReactNode;
 }
@@ -35,11 +43,11 @@ const words: Record<BrowserStatus, { tone: Tone; text: string }> = {
 function Answer(props: {
   readonly who: string;
   readonly status: BrowserStatus;
-  readonly warned: string | undefined;
+  readonly warned: RowWarning | undefined;
 }) {
   const { who, status, warned } = props;
   const isWarned = warned !== undefined && (status === "pass" || status === "not_applicable");
-  const { tone, text } = isWarned ? { tone: "warn" as const, text: warned } : words[status];
+  const { tone, text } = isWarned ? { tone: warningTone(warned.code), text: warned.answer } : words[status];
   return (
     <StatusPill tone={tone}>
       {who}: {text}
@@ -55,7 +63,7 @@ export function ChecklistRow(props: ChecklistRowProps) {
   const { name, title, server, browser, serverWarned, browserWarned, detail, howToRepeat } = props;
   return (
     <li id={`check-${name}`} className="keep-together border-line border-b py-4 last:border-0">
-      <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
+      <div className="flex flex-col justify-between gap-x-4 gap-y-2 sm:flex-row sm:items-center">
         <h3 className="font-medium">{title}</h3>
         <div className="flex flex-wrap gap-2">
           <Answer who="Server" status={server} warned={serverWarned} />

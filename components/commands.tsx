@@ -15,7 +15,7 @@ export const placeholderEmail = "you@example.com";
 /** Stands in the second command; the visitor puts the code from the mail there. */
 export const placeholderCode = "000000";
 
-/** Nobody else has a name that ends in 32 random bits. */
+/** No other organization has a name that ends in 32 random bits. */
 const ownSlug = "invoice-bot-$(openssl rand -hex 4)";
 
 /** Says why it failed, and ends the shell's line with an error: `field` or the problem's `detail`. */

@@ -1,6 +1,7 @@
 "use client";
 /** The list of guides, with the current one marked. A client component only to know the current path. */
 import { usePathname } from "next/navigation";
+import type { ReactNode } from "react";
 import { PageLink } from "./ui/page-link";
 
 interface DocsNavProps {
@@ -35,14 +36,13 @@ function GuideList({ groups, path }: DocsNavProps & { readonly path: string }) {
   ));
 }
 
-export function DocsNav({ groups }: DocsNavProps) {
+/** `children`: above the list. */
+export function DocsNav({ groups, children }: DocsNavProps & { readonly children: ReactNode }) {
   const path = usePathname();
   return (
-    <>
-      <nav
-        aria-label="Guides"
-        className="no-print sticky top-8 hidden max-h-[calc(100dvh-4rem)] self-start overflow-y-auto lg:block"
-      >
+    <div className="no-print self-start lg:sticky lg:top-8 lg:max-h-[calc(100dvh-4rem)] lg:overflow-y-auto">
+      <div className="mb-4">{children}</div>
+      <nav aria-label="Guides" className="hidden lg:block">
         <GuideList groups={groups} path={path} />
       </nav>
       <details className="no-print rounded-md border border-line bg-surface lg:hidden">
@@ -51,6 +51,6 @@ export function DocsNav({ groups }: DocsNavProps) {
           <GuideList groups={groups} path={path} />
         </nav>
       </details>
-    </>
+    </div>
   );
 }

@@ -1,13 +1,14 @@
 /** Warnings in lists: what is authentic but bad news. Approval grades and erasures have marks of their own. */
 import type { WarningCode } from "#lib/core/statement/warnings";
 import { StatusPill } from "./ui/status-pill";
+import { warningTone } from "./warning-tones";
 
 const labels: Partial<Record<WarningCode, string>> = {
   agent_signature_invalid: "Agent's signature wrong",
   code_hash_mismatch: "Code not as registered",
   tools_not_registered: "Unregistered tool",
   client_gap: "Number skipped or repeated",
-  approval_key_changed: "Approved for another key",
+  agent_frozen: "Agent was frozen",
   signing_key_revoked: "Signing key revoked",
   zk_key_revoked: "Proof's key revoked",
 };
@@ -19,7 +20,7 @@ interface WarningPillsProps {
 export function WarningPills({ warnings }: WarningPillsProps) {
   return warnings.map(({ code }) =>
     labels[code] === undefined ? null : (
-      <StatusPill key={code} tone="fail">
+      <StatusPill key={code} tone={warningTone(code)}>
         {labels[code]}
       </StatusPill>
     ),

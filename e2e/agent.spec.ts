@@ -203,7 +203,7 @@ test("/verify takes an id or a link, and says so when it knows neither", async (
   await page.getByRole("button", { name: "Verify", exact: true }).click();
   await expect(page).toHaveURL(latest?.public_url ?? "");
   await page.goto("/verify?q=01990000-0000-7000-8000-000000000000");
-  await expect(page.getByText("This instance has no attestation")).toBeVisible();
+  await expect(page.getByText("This instance has no public attestation")).toBeVisible();
 });
 
 test("/verify checks pasted and dropped evidence in the browser", async ({ page, request }) => {

@@ -25,17 +25,14 @@ test("opens and completes from the overview and from the inbox", async ({ page, 
     agent_slug: newAddress("bot").split("@")[0],
     action: "Pay D",
   });
-  await page.getByRole("link", { name: "Portal" }).first().click();
-  await page.getByRole("link", { name: /^Inbox/ }).click();
+  // The approval page is bare: nothing on it leads elsewhere.
+  await page.goto("/portal/inbox");
   await page.getByRole("link", { name: "Pay D" }).click();
   await approveAs(await openWallet(page, context), "Grace", "Orb");
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
 });
 
-test("loads a new document on the way there and back, and none inside the portal", async ({
-  page,
-  request,
-}) => {
+test("loads a new document on the way there, and none inside the portal", async ({ page, request }) => {
   await signIn(page, newAddress("walker"));
   const key = await makeKey(page, "walks");
   await callApi(request, key, "/v1/authorize", {
@@ -48,10 +45,6 @@ test("loads a new document on the way there and back, and none inside the portal
   expect(await isMarked(page)).toBe(true);
   await page.getByRole("link", { name: "Pay E" }).click();
   await expect(page.getByRole("heading", { name: "An agent is requesting your approval" })).toBeVisible();
-  expect(await isMarked(page)).toBe(false);
-  await mark(page);
-  await page.getByRole("link", { name: "Portal" }).first().click();
-  await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
   expect(await isMarked(page)).toBe(false);
 });
 

@@ -67,6 +67,11 @@ export async function chooseApprove(page: Page): Promise<void> {
 /** Opens the wallet from the approval page, as a click on its link does. */
 export async function openWallet(page: Page, context: BrowserContext): Promise<Page> {
   await chooseApprove(page);
+  return followToWallet(page, context);
+}
+
+/** From the panel that is open already. */
+export async function followToWallet(page: Page, context: BrowserContext): Promise<Page> {
   const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link.first()).toBeVisible({ timeout: 20_000 });
   const [wallet] = await Promise.all([

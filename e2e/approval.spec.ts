@@ -45,7 +45,7 @@ test("a human approves in the browser, and the agent's receipt proves it", async
     "It chose this name and mark itself. They prove nothing.",
   ])
     await expect(page.getByText(shown, { exact: true })).toBeVisible();
-  await expect(page.getByText("TEST: this instance uses a stand-in for World ID")).toBeVisible();
+  await expect(page.getByText("TEST: a stand-in for World ID")).toBeVisible();
   const wallet = await openWallet(page, context);
   await expect(wallet.getByText(`${asked.agent_slug}: Pay invoice 1042`, { exact: true })).toBeVisible();
   await expectAccessibleInBothThemes(wallet);
@@ -76,7 +76,7 @@ test("a human approves in the browser, and the agent's receipt proves it", async
   expect(verified.human_approval).toMatchObject({ method: "proof_of_personhood", environment: "local" });
   const check = verified.checks.find(({ name }: { name: string }) => name === "human_authorization");
   expect(check.status).toBe("pass");
-  expect(check.detail).toContain("not a World ID proof");
+  expect(check.detail).toContain("nothing about a real person is proven");
 
   await page.reload();
   await expect(page.getByRole("link", { name: "see the receipt" })).toHaveAttribute(
@@ -91,7 +91,7 @@ test("refused in the wallet: said in words, still pending, and it can be tried a
   context,
   request,
 }) => {
-  const asked = await ask(request, key, { action: "Refused in the wallet" });
+  const asked = await ask(request, key, { action: "Refused by its reader" });
   await page.goto(asked.approval_url);
   const starts: string[] = [];
   page.on("response", async (response) => {
@@ -100,7 +100,7 @@ test("refused in the wallet: said in words, still pending, and it can be tried a
   const wallet = await openWallet(page, context);
   await wallet.getByRole("button", { name: "Refuse" }).click();
   await expect(wallet.getByText("user rejected")).toBeVisible();
-  await expect(page.getByText("Refused in the wallet", { exact: true }).last()).toBeVisible();
+  await expect(page.getByText("Refused in the wallet", { exact: true })).toBeVisible();
   expect((await poll(request, asked)).status).toBe("pending");
   await expectAccessibleInBothThemes(page);
 
@@ -232,4 +232,33 @@ test("a page opened late says cancelled in words", async ({ page, request }) => 
   await expect(page.getByText("Cancelled before you opened this page")).toBeVisible();
   await expect(page.getByRole("button", { name: "Approve with World ID" })).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
+});
+
+test("on a phone the first screen has the action, the amount, the payee and the decision, and nothing else around it", async ({
+  browser,
+  request,
+}) => {
+  const asked = await ask(request, key, {
+    action: "Pay invoice 2078\nfor the second quarter",
+    context: { memo: "as agreed", recipient: "Example Ltd", amount: "78.00 EUR" },
+  });
+  for (const javaScriptEnabled of [true, false]) {
+    const context = await browser.newContext({
+      viewport: { width: 390, height: 844 },
+      javaScriptEnabled,
+    });
+    const page = await context.newPage();
+    await page.goto(asked.approval_url);
+    await expect(page.getByText("for the second quarter").first()).toBeInViewport({ ratio: 1 });
+    await expect(page.locator("main")).not.toContainText("⟨U+000A⟩");
+    const details = page.locator("dl").first().locator("dd");
+    await expect(details.nth(0)).toHaveText("78.00 EUR");
+    for (const at of [0, 1]) await expect(details.nth(at)).toBeInViewport({ ratio: 1 });
+    const bar = page.getByRole("region", { name: "Decision, in short" });
+    await expect(bar.getByRole("button")).toHaveCount(2);
+    for (const one of await bar.getByRole("button").all()) await expect(one).toBeInViewport({ ratio: 1 });
+    await expect(page.getByRole("banner")).toHaveCount(0);
+    await expect(page.getByRole("contentinfo")).toHaveCount(0);
+    await context.close();
+  }
 });

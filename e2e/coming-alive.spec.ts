@@ -16,7 +16,7 @@ async function openWithoutScripts(page: Page, path: string): Promise<() => Promi
     await route.continue();
   });
   await page.goto(path, { waitUntil: "commit" });
-  await expect(page.getByRole("contentinfo")).toBeVisible();
+  await expect(page.locator("main h1")).toBeVisible();
   // Its styles too: they may arrive after the HTML.
   await page.waitForFunction(() =>
     [...document.querySelectorAll<HTMLLinkElement>("link[rel=stylesheet]")].every(

@@ -11,7 +11,8 @@ test("a visitor approves a test payment and gets its receipt", async ({ page, co
   await page.goto("/");
   await page.getByRole("button", { name: "Start a test payment" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Approve a test payment");
-  await expect(page.getByRole("img", { name: "QR code of the approval page" })).toBeVisible();
+  await expect(page.getByText("so a phone can't reach it")).toBeVisible();
+  await expect(page.getByRole("img", { name: "QR code of the approval page" })).toHaveCount(0);
   await expectGoodPage(page);
   await expectNoSidewaysScroll(page);
   const [approval] = await Promise.all([
@@ -58,7 +59,7 @@ test("a visitor breaks a receipt, and sees which checks notice", async ({ page }
   await page.getByRole("button", { name: "Break a receipt" }).click();
   const lab = page.locator("[data-lab=done]");
   await expect(lab.getByText("Every check passes.")).toBeAttached();
-  expect(asked.slice(before)).toContain("/vectors/0.1.0/human-approved.json");
+  expect(asked.slice(before)).toContain("/vectors/1.0.0/human-approved.json");
   await expect(
     lab
       .getByText("Valid record")
@@ -91,6 +92,6 @@ test("the example is the service's own, never a stranger's", async ({ page, requ
   const key = await getApiKey(request, "stranger");
   await attest(request, key, { agent_slug: `stranger-bot-${run}`, action: "The very latest action" });
   await page.goto("/");
-  await expect(page.locator("figure").first()).toContainText(/from our test vectors|made by this instance/);
+  await expect(page.locator("figure").first()).toContainText(/An example receipt|made by this instance/);
   await expect(page.getByText("The very latest action")).toHaveCount(0);
 });

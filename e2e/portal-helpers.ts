@@ -51,3 +51,11 @@ export async function callApi(
   expect(answer.ok(), `${path}: ${await answer.text()}`).toBe(true);
   return (await answer.json()) as Record<string, string>;
 }
+
+/** Gives the shown organization a name. */
+export async function nameOrganization(page: Page, name: string): Promise<void> {
+  await page.goto("/portal/settings");
+  await page.getByLabel("Organization name").fill(name);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Settings saved.")).toBeVisible();
+}

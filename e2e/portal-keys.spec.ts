@@ -126,7 +126,7 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await colleague.goto("/portal/settings");
   await expect(colleague.getByText("Only owners can change this.")).toBeVisible();
   await expect(colleague.getByText("Only owners can change domains.")).toBeVisible();
-  await expect(colleague.getByRole("button", { name: "Delete account" })).toHaveCount(0);
+  await expect(colleague.getByRole("button", { name: "Delete organization" })).toHaveCount(0);
 
   await page.reload();
   await page.getByRole("button", { name: `Remove ${colleagueAddress}` }).click();
@@ -184,7 +184,7 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await expect(page.getByText(/^sess_/).first()).toBeVisible();
   await expectGoodPage(page);
   await page.goto("/portal/settings");
-  await page.getByRole("button", { name: "Delete account" }).click();
+  await page.getByRole("button", { name: "Delete organization" }).click();
   await expectGoodPage(page);
   await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme");
   await page.getByRole("button", { name: "Delete permanently" }).click();
@@ -192,6 +192,7 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme Agents");
   await page.getByRole("button", { name: "Delete permanently" }).click();
   await expect(page.getByRole("heading", { name: "Sign in to the portal" })).toBeVisible();
+  await expect(page.getByText("The organization is deleted")).toBeVisible();
   const info = await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } });
   expect(info.status()).toBe(401);
 });

@@ -74,8 +74,9 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   await page.getByRole("link", { name: "Show all" }).click();
   await expect(page.getByRole("row")).toHaveCount(6);
   await expect(page.getByLabel("Action or id")).toHaveValue("");
+  await page.getByText("More filters").click();
   await page.getByLabel("Visibility").selectOption("private");
-  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByRole("button", { name: "Filter" }).click();
   await expect(page.getByRole("row")).toHaveCount(5);
 
   const [download] = await Promise.all([

@@ -65,7 +65,7 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   await page.goto(approved.public_url);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Not authentic");
   await expect(page.getByText("TEST approval, not a real person")).toHaveCount(2);
-  await expect(page.getByText("Claimed, not verified")).toBeVisible();
+  await expect(page.getByText("Claimed, not verified").first()).toBeVisible();
   await expect(page.getByText("Proven by World ID")).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
   await page.goto(`${server.base}/agent/${pageBot}`);

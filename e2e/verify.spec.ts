@@ -1,5 +1,6 @@
 /** An attestation's public page: what a stranger sees, and what the stranger's own browser finds. */
 
+import { createHash } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { attestationChecks } from "#lib/core/statement/verify";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
@@ -40,13 +41,26 @@ test("a stranger on a phone reads the verdict first, and the own browser repeats
   await expect(verdict(page)).toHaveText("Authentic record");
   await expect(verdict(page)).toBeInViewport();
   await expect(verdict(page)).toHaveCSS("text-decoration-line", "none");
-  await expect(page.getByText("No human approval is recorded.").first()).toBeInViewport();
-  await expect(agrees(page)).toBeInViewport();
+  for (const fact of ["what", "organization", "agent", "when", "approval"])
+    await expect(page.locator(`[data-fact=${fact}]`), fact).toBeInViewport({ ratio: 1 });
+  await expect(page.locator("[data-fact=approval]")).toContainText("No human approval");
+  await expect(page.locator("[data-fact=what]")).toContainText("Said by the agent");
+  await expect(page.locator("[data-fact=when]")).toContainText("Only Countersign says when this was made.");
+  await expect(page.getByText("It doesn't prove that the action happened")).toBeInViewport();
+  await expect(agrees(page)).toBeVisible();
   for (const name of ["payload_hash", "signature", "key_validity", "log_inclusion", "checkpoint_signature"]) {
     await expect(row(page, name)).toContainText("Server: yes");
     await expect(row(page, name)).toContainText("Your browser: yes");
   }
   await expect(page.locator("[id^=check-]")).toHaveCount(attestationChecks.length);
+  const unfolded = page.locator("[id^=check-]:visible");
+  const shown = await unfolded.count();
+  expect(shown).toBeLessThan(attestationChecks.length);
+  await expect(page.locator("[data-check-counts]")).toHaveText(
+    `${shown} passed · ${attestationChecks.length - shown} not applicable`,
+  );
+  await page.getByText(`${attestationChecks.length - shown} checks that don't apply`).click();
+  await expect(unfolded).toHaveCount(attestationChecks.length);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   expect(overflow).toBeLessThanOrEqual(0);
   await expectAccessibleInBothThemes(page);
@@ -86,7 +100,7 @@ test("the page says everything without JavaScript too", async ({ browser, reques
 test("hash-based approval is the caller's word, and says so", async ({ page, request }) => {
   const made = await attest(request, key, { human_approved: true, human_approver_hash: "sha256:9f86" });
   await openVerified(page, made.public_url);
-  await expect(page.getByText("Its human approval is asserted by the caller, not proven.")).toBeVisible();
+  await expect(page.locator("[data-fact=approval]")).toContainText("Asserted by the caller, not proven");
   await expect(page.getByText("Proven by World ID")).toHaveCount(0);
   await expect(agrees(page)).toBeVisible();
   await expectAccessibleInBothThemes(page);
@@ -130,7 +144,7 @@ test("a private attestation does not hide that its approval is only asserted", a
     const made = await attest(request, key, { ...fields, enable_zk });
     await openVerified(page, made.public_url);
     await expect(verdict(page)).toHaveText("Authentic record, private, 1 warning");
-    await expect(page.getByText("Its human approval is asserted by the caller, not proven.")).toBeVisible();
+    await expect(page.locator("[data-fact=approval]")).toContainText("Asserted by the caller, not proven");
     await expect(page.getByText("Asserted by the caller, not proven").first()).toBeVisible();
     await expect(page.getByText("only the owner can show")).toHaveCount(0);
     await expect(agrees(page)).toBeVisible();
@@ -251,10 +265,7 @@ test("a page that says something else than the signed bytes is caught", async ({
   const made = await attest(request, key, { action: "Paid invoice 1044" });
   for (const [from, to] of [
     ["Paid invoice 1044", "Paid invoice 9999"],
-    [
-      "No human approval is recorded.",
-      "A key of an enrolled human approved exactly this, proven by World ID, level Orb.",
-    ],
+    ["No human approval", "One person's World ID, verified with an Orb"],
   ] as const) {
     await page.route(made.public_url, async (route) => {
       const answer = await route.fetch();
@@ -274,4 +285,145 @@ test("where the checks cannot be repeated the page says whose word it is", async
   await openVerified(page, made.public_url);
   await expect(page.getByText("Your browser couldn't repeat the checks")).toBeVisible();
   await expect(row(page, "signature")).toContainText("Your browser: can't check this");
+});
+
+/** What moved by itself since the page began, as the browser scores it (layout-shift entries). */
+async function startCountingShifts(page: Page): Promise<() => Promise<number>> {
+  await page.addInitScript(() => {
+    const counted = window as unknown as { seenShifts: { sum: number } };
+    counted.seenShifts = { sum: 0 };
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as (PerformanceEntry & { value: number })[])
+        counted.seenShifts.sum += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  return () => page.evaluate(() => (window as unknown as { seenShifts: { sum: number } }).seenShifts.sum);
+}
+
+test("what the browser finds moves nothing that a person reads", async ({ page, request }) => {
+  const made = await attest(request, key, { human_approved: true, enable_zk: true });
+  const shifts = await startCountingShifts(page);
+  let release = () => {};
+  let held = Promise.resolve();
+  await page.route("**/v1/**", async (route) => {
+    await held;
+    await route.continue();
+  });
+  for (const size of [phone, { width: 1280, height: 800 }]) {
+    await page.setViewportSize(size);
+    for (const url of [made.public_url, new URL(`/agent/${pageBot}`, made.public_url).href]) {
+      held = new Promise((resolve) => {
+        release = resolve;
+      });
+      await page.goto(url);
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight / 2));
+      // What its fonts moved is not what the browser found.
+      await page.evaluate(() => document.fonts.ready.then(() => {}));
+      await page.waitForTimeout(500);
+      await page.evaluate(() => Object.assign(window, { seenShifts: { sum: 0 } }));
+      release();
+      await page.waitForLoadState("networkidle");
+      await expect(page.getByText("not checked yet")).toHaveCount(0);
+      expect(await shifts(), `${url} at ${size.width}`).toBeLessThan(0.03);
+    }
+  }
+});
+
+test("what is typed on /verify before the page's script runs is still there afterwards", async ({ page }) => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route("**/_next/static/**/*.js", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto("/verify", { waitUntil: "commit" });
+  const [field, pasted] = [page.locator("#q"), page.getByLabel("Paste it here, or drop a file")];
+  await field.fill("01990000-0000-7000-8000-000000000000");
+  await pasted.fill('{"not": "ours"}');
+  await expect(page.getByRole("button", { name: "Verify in this browser" })).toBeDisabled();
+  release();
+  await expect(page.getByRole("button", { name: "Verify in this browser" })).toBeEnabled();
+  await expect(field).toHaveValue("01990000-0000-7000-8000-000000000000");
+  await expect(pasted).toHaveValue('{"not": "ours"}');
+  await page.getByRole("button", { name: "Verify in this browser" }).click();
+  await expect(page.locator("[data-outcome=failed], [data-outcome=done]")).toBeVisible();
+});
+
+test("on paper a receipt is one page with its QR code, and the evidence on demand", async ({
+  page,
+  request,
+}) => {
+  const made = await attest(request, key);
+  await openVerified(page, made.public_url);
+  const countPages = async () => {
+    const pdf = await page.pdf({ format: "A4" });
+    return pdf.toString("latin1").match(/\/Type \/Page\b/g)?.length;
+  };
+  expect(await countPages()).toBe(1);
+  await page.emulateMedia({ media: "print" });
+  await expect(page.locator("[data-print-proof] svg")).toBeVisible();
+  await expect(page.locator("[data-print-proof]")).toContainText(made.public_url);
+  await expect(row(page, "signature")).toBeHidden();
+  await page.emulateMedia({ media: "screen" });
+  await page.getByLabel("Print the evidence too").check();
+  expect(await countPages()).toBeGreaterThan(1);
+  await page.emulateMedia({ media: "print" });
+  await expect(row(page, "signature")).toBeVisible();
+});
+
+test("a file is found by its hash, and compared on the receipt; the file itself is not sent", async ({
+  page,
+  request,
+}) => {
+  const content = `the contract of ${pageBot}`;
+  const hash = createHash("sha256").update(content).digest("hex");
+  const made = await attest(request, key, { action: "Read the contract", inputs_hash: `sha256:${hash}` });
+  const sent: string[] = [];
+  page.on("request", (one) => sent.push(one.url() + (one.postData() ?? "")));
+  const file = { name: "contract.txt", mimeType: "text/plain", buffer: Buffer.from(content) };
+  await page.goto("/verify");
+  await page.getByLabel("Choose any file, or drop it here").setInputFiles(file);
+  await expect(page.locator("[data-found=done]")).toContainText("this is its inputs hash");
+  expect(sent.filter((one) => one.includes(hash))).toHaveLength(1);
+  expect(sent.filter((one) => one.includes("contract of"))).toEqual([]);
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("link", { name: "Read the contract" }).click();
+  await expect(page).toHaveURL(made.public_url);
+  const compared = page.locator("[data-inputs=done]");
+  await page.getByLabel("Do you have the file?").setInputFiles(file);
+  await expect(compared).toContainText("This is the file");
+  await page.getByLabel("Do you have the file?").setInputFiles({ ...file, buffer: Buffer.from("another") });
+  await expect(compared).toContainText("This is another file");
+});
+
+test("the field of /verify takes a hash, a log index and what names nothing, without JavaScript too", async ({
+  browser,
+  request,
+}) => {
+  const inputs_hash = `sha256:${createHash("sha256").update(`twice ${pageBot}`).digest("hex")}`;
+  const [first, second] = [
+    await attest(request, key, { inputs_hash }),
+    await attest(request, key, { inputs_hash }),
+  ];
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  const search = async (text: string) => {
+    await page.goto("/verify");
+    await page.getByLabel("Attestation id or link, hash").fill(text);
+    await page.getByRole("button", { name: "Verify", exact: true }).click();
+  };
+  await search(String(first.log.index));
+  await expect(page).toHaveURL(first.public_url);
+  await search(inputs_hash);
+  await expect(page.getByRole("heading", { name: "2 public attestations" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Paid invoice 1042" })).toHaveCount(2);
+  await expect(page.getByRole("link", { name: "Paid invoice 1042" }).first()).toHaveAttribute(
+    "href",
+    new URL(second.public_url).pathname,
+  );
+  await search("sha256:nothing");
+  await expect(page.getByText("This instance has no public attestation for “sha256:nothing”")).toBeVisible();
+  await context.close();
 });

@@ -76,7 +76,7 @@ test("a record of three violations says so in headline, title, rows, picture, ba
     await expect(row.getByText(/: (yes|passes)$/)).toHaveCount(0);
   }
   await expect(page.locator("#check-tools")).toContainText(
-    "Server and your browser: Tools were used that are not in the registered manifest: shell.exec.",
+    "Tools were used that are not in the registered manifest: shell.exec.",
   );
   await expect(page.getByText("none failed, 3 warnings) and agrees.")).toBeVisible();
   await expect(page.locator("main").getByRole("alert")).toHaveCount(0);
@@ -113,7 +113,7 @@ test("a number that the agent skipped is a warning beside its place in the recor
   await expect(page.getByText("Number skipped or repeated")).toBeVisible();
 });
 
-test("the public feed marks it in red, and finds it by its filter", async ({ page, request }) => {
+test("the public feed marks it, and finds it by its filter", async ({ page, request }) => {
   const clean = await attest(request, key, { agent_slug: slug, action: "Read a file" });
   expect(clean.public_url).toContain(slug);
   await page.goto(`/agent/${slug}`);
@@ -156,7 +156,10 @@ test("a server that leaves a warning out of page and answer is caught by the bro
   );
 });
 
-test("the portal counts them, marks them in red and finds them by a filter", async ({ page, request }) => {
+test("the portal counts them, marks them as the public pages do and finds them by a filter", async ({
+  page,
+  request,
+}) => {
   test.setTimeout(120_000);
   await signIn(page, newAddress("warned"));
   await expect(page.getByText("No warnings in the last 30 days.")).toBeVisible();
@@ -176,7 +179,7 @@ test("the portal counts them, marks them in red and finds them by a filter", asy
   await expect(table.getByText("Ran a shell")).toBeVisible();
   await expect(table.getByText("Read a file")).toHaveCount(0);
   for (const mark of ["Agent's signature wrong", "Code not as registered", "Unregistered tool"])
-    await expect(table.getByText(mark)).toHaveClass(/text-fail/);
+    await expect(table.getByText(mark)).toHaveClass(/text-warn/);
   await expectGoodPage(page);
   const exported = await page.getByRole("link", { name: "Export CSV" }).getAttribute("href");
   const csv = await (await page.request.get(exported ?? "")).text();

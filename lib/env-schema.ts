@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
+import { parseStoreAddress } from "#lib/core/text/store-address";
 import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
 import { limitSettings } from "./env-limits";
 
@@ -61,6 +62,12 @@ export const settingsSchema = z.object({
     .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
     .optional(),
   LOG_LIST: text,
+  LOG_STORE: text.refine(
+    (value) => value === undefined || parseStoreAddress(value) !== null,
+    "must be s3://bucket/prefix or file:/path",
+  ),
+  LOG_STORE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  LOG_STORE_SECONDS: z.coerce.number().int().min(1).max(3_600).default(10),
   LOG_TILES_URL: z
     .url({ protocol: /^https?$/ })
     .refine(isBareAddress, "must be scheme, host and path alone")

@@ -23,7 +23,7 @@ export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   processCount: number;
 }
 
-/** Nobody sees the tests' logs; a wrong value is reported by parseEnv, not here. */
+/** Tests hide their logs; a wrong value is reported by parseEnv, not here. */
 export function logLevel(): string {
   return process.env["LOG_LEVEL"] ?? (process.env["VITEST"] ? "silent" : "info");
 }

@@ -1,6 +1,8 @@
 /** docs/wire.md lists what the code has: nothing is missing there, and nothing is made up. */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { splitWire } from "#components/guides/wire-pages";
 import { authorizationStatuses } from "#lib/contract/authorize";
 import {
   approvalRequestSchema,
@@ -82,6 +84,10 @@ const describedOf = (spec: OperationSpec) => {
 const sorted = (names: Iterable<string>) => [...names].sort();
 
 describe("docs/wire.md", () => {
+  it("has each of its parts on a page of the site, which is not built otherwise", () => {
+    expect(() => splitWire(text)).not.toThrow();
+  });
+
   it("lists every public operation with its access and limit", () => {
     const accessOf = ({ auth }: OperationSpec) => {
       if (auth.kind === "none") return "`public`";
@@ -165,18 +171,20 @@ describe("docs/wire.md", () => {
       sorted(Object.keys(humanAuthorizationSchema.shape)),
     );
     expect(sorted(fieldsOf("request"))).toEqual(sorted(Object.keys(approvalRequestSchema.shape)));
-    const approvals = approvalSchema.options.flatMap(({ shape }) => Object.keys(shape));
+    const [worldId, passkey] = approvalSchema.options;
+    const kinds = [...worldId.options, passkey];
+    const approvals = kinds.flatMap(({ shape }) => Object.keys(shape));
     expect(sorted(fieldsOf("approval"))).toEqual(sorted(new Set(approvals)));
   });
 
   it("lists the fields of the signed payload, as the published receipts and later ones have them", () => {
-    const folder = "public/vectors/0.1.0";
+    const folder = "public/vectors/1.0.0";
     const signed = readdirSync(folder)
       .filter((file) => file.endsWith(".json"))
       .map((file) => JSON.parse(readFileSync(`${folder}/${file}`, "utf8")) as { payload?: unknown })
       .flatMap(({ payload }) => (typeof payload === "string" ? [payload] : []))
       .map((payload) => JSON.parse(payload) as { predicate: Record<string, unknown> });
-    const later = ["not_before", "record"];
+    const later = ["not_before", "record", "agent_frozen_at"];
     const fields = new Set([...signed.flatMap(({ predicate }) => Object.keys(predicate)), ...later]);
     expect(sorted(fieldsOf("predicate"))).toEqual(sorted(fields));
   });

@@ -3,9 +3,14 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { redirect } from "next/navigation";
 import { VerifyStart } from "#components/verify/verify-start";
+import type { Context } from "#lib/approvals/context";
+import { searchPublicly } from "#lib/attestations/search";
 import { readAttestation } from "#lib/attestations/stored-receipt";
+import type { SearchResponse } from "#lib/contract/search";
+import { parseSearched } from "#lib/core/text/searched";
 import { AppError } from "#lib/errors";
 import { publicBaseUrl } from "#lib/http/public-base-url";
+import { readPublicly } from "#lib/http/read-publicly";
 import { getApp } from "#lib/runtime/app";
 import { countPage } from "#lib/runtime/server/page-limits";
 
@@ -18,21 +23,30 @@ export function generateMetadata(): Metadata {
   };
 }
 
-const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
-
-/** The address of the attestation that the text names; null if there is none here. */
-async function findAddress(text: string): Promise<string | null> {
-  const id = uuid.exec(text)?.[0].toLowerCase();
-  if (id === undefined) return null;
-  const { context } = await getApp();
+/** The page of the attestation with this id, private ones too; null if there is none here. */
+async function findPage(context: Context, id: string): Promise<string | null> {
   try {
-    await countPage(await headers(), "public_read");
     const { slug } = await readAttestation(context, id);
     return `/verify/${slug}/${id}`;
   } catch (error) {
     if (error instanceof AppError && error.errorName === "attestation_not_found") return null;
     throw error;
   }
+}
+
+type Found = { address: string } | { searched: { text: string; found: SearchResponse } };
+
+async function search(text: string): Promise<Found> {
+  const { context } = await getApp();
+  await countPage(await headers(), "public_read");
+  const named = parseSearched(text);
+  const page = named?.kind === "attestation_id" ? await findPage(context, named.id) : null;
+  if (page !== null) return { address: page };
+  const found = await readPublicly(context, (from) => searchPublicly(from, text));
+  const [only] = found.results;
+  return only !== undefined && found.results.length === 1
+    ? { address: new URL(only.public_url).pathname }
+    : { searched: { text, found } };
 }
 
 interface PageProps {
@@ -42,7 +56,7 @@ interface PageProps {
 export default async function VerifyPage({ searchParams }: PageProps) {
   const { q } = await searchParams;
   const asked = typeof q === "string" && q.trim() !== "" ? q.trim().slice(0, 500) : undefined;
-  const address = asked === undefined ? null : await findAddress(asked);
-  if (address !== null) redirect(address);
-  return <VerifyStart unknown={asked} />;
+  const found = asked === undefined ? null : await search(asked);
+  if (found !== null && "address" in found) redirect(found.address);
+  return <VerifyStart searched={found?.searched ?? null} />;
 }

@@ -13,7 +13,7 @@ export function KeyStatus({ status }: { readonly status: IdentityResponse["key_s
     case "unproven":
       return <StatusPill tone="warn">Key registered, not proven yet</StatusPill>;
     case "proven":
-      return <StatusPill tone="pass">Key proven by a signature</StatusPill>;
+      return <StatusPill tone="proven">Key proven by a signature</StatusPill>;
   }
 }
 

@@ -1,7 +1,9 @@
 /** The public page of one agent. */
 import { AgentText } from "#components/agent-text";
+import { Callout } from "#components/ui/callout";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
 import { Section } from "#components/verify/section";
 import type { FeedResponse } from "#lib/contract/identity";
 import { AgentFacts, KeyHistory, ToolManifest } from "./agent-profile";
@@ -50,6 +52,14 @@ export function AgentView({ agent, recordLength, query }: AgentViewProps) {
         <p className="mt-3 max-w-[68ch] text-lg text-muted">
           <AgentText value={agent.description} />
         </p>
+      )}
+      {agent.identity.frozen_at === null ? null : (
+        <div className="mt-5 max-w-[68ch]">
+          <Callout tone="warn" title="Frozen by its organization">
+            Since <Timestamp iso={agent.identity.frozen_at} />. No request of it can be approved, and no
+            approval of it can be used. What it attests all the same carries a warning.
+          </Callout>
+        </div>
       )}
       <div className="mt-6 grid items-start gap-x-12 gap-y-4 lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
         <AgentFacts agent={agent} />

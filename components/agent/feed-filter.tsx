@@ -1,4 +1,5 @@
 /** Filters as a plain GET form: they work without JavaScript and can be linked to. */
+import { ApprovalOptions } from "#components/approval-grades";
 import { Button } from "#components/ui/button";
 import { ButtonLink } from "#components/ui/button-link";
 import { Field, Input, Select } from "#components/ui/field";
@@ -23,9 +24,7 @@ export function FeedFilterForm({ path, approval, action, warnings }: FeedFilterP
         <Field id="filter-approval" label="Human approval">
           <Select id="filter-approval" name="approval" defaultValue={approval ?? ""}>
             <option value="">Any</option>
-            <option value="proof_of_personhood">Proven by World ID, or TEST</option>
-            <option value="hash">Asserted by the caller</option>
-            <option value="none">None</option>
+            <ApprovalOptions />
           </Select>
         </Field>
         <Field id="filter-warnings" label="Warnings">

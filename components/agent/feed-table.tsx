@@ -1,6 +1,6 @@
 /** An agent's public attestations, newest first. Rows are taken from the signed bytes. Opening one verifies it. */
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill, isApprovalMethod } from "#components/approval-grades";
+import { ApprovalPill } from "#components/approval-grades";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { EmptyState } from "#components/ui/empty-state";
 import { StatusPill } from "#components/ui/status-pill";
@@ -8,6 +8,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
 import type { FeedEntry } from "#lib/contract/identity";
+import { isApprovalMethod } from "#lib/core/statement/statement";
 
 function Approval({ entry }: { readonly entry: FeedEntry }) {
   const { human_approval_method: method, human_approval_environment: environment } = entry;
@@ -18,7 +19,7 @@ function Approval({ entry }: { readonly entry: FeedEntry }) {
 function AgentSigned({ entry }: { readonly entry: FeedEntry }) {
   if (entry.agent_authenticated === null)
     return <span className="text-muted">Not signed with a registered key</span>;
-  return entry.agent_authenticated ? "Agent's key" : <span className="text-fail">Wrong key</span>;
+  return entry.agent_authenticated ? "Agent's key" : <span className="text-warn">Wrong key</span>;
 }
 
 function Marks({ entry }: { readonly entry: FeedEntry }) {

@@ -7,6 +7,10 @@ const cells: Record<RecordMark, { label: string; look: string }> = {
   private: { label: "Private", look: "border border-accent bg-surface" },
   erased: { label: "Erased", look: "border border-line bg-line" },
   decision: { label: "Decision", look: "rounded-full bg-accent" },
+  agent_change: {
+    label: "Frozen, unfrozen or taken back",
+    look: "rounded-full border border-accent bg-surface",
+  },
 };
 const kinds = Object.keys(cells) as RecordMark[];
 
@@ -15,6 +19,29 @@ const shownAtMost = 240;
 
 function Cell({ look }: { readonly look: string }) {
   return <span className={`block size-3 shrink-0 ${look}`} />;
+}
+
+/** The same picture before anything is known of the entries. */
+export function ChainOutline({ length }: { readonly length: number }) {
+  return (
+    <figure aria-hidden="true" className="mt-5">
+      <div className="flex flex-wrap gap-1">
+        {Array.from({ length: Math.min(length, shownAtMost) }, (_, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: entries are never moved
+          <Cell key={i} look="border border-line bg-sunken" />
+        ))}
+      </div>
+      <figcaption className="mt-3 flex flex-wrap gap-x-5 gap-y-1 text-muted text-sm">
+        {kinds.map((kind) => (
+          <span key={kind} className="flex items-center gap-2">
+            <Cell look={cells[kind].look} />
+            {cells[kind].label}: …
+          </span>
+        ))}
+        {length > shownAtMost ? <span>The newest {shownAtMost} are shown.</span> : null}
+      </figcaption>
+    </figure>
+  );
 }
 
 const holeLook = "border border-fail border-dashed bg-transparent";

@@ -1,6 +1,6 @@
 "use client";
 /** The record of an agent, followed by the visitor's own browser, and what it found in words. */
-import { useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
@@ -9,7 +9,7 @@ import { toVisibleText } from "#lib/core/text/display-text";
 import { readableTime } from "#lib/core/time/time-words";
 import type { RecordReport } from "#lib/verifier/check-record";
 import { isMiscounted } from "#lib/verifier/record-words";
-import { RecordChain } from "./record-chain";
+import { ChainOutline, RecordChain } from "./record-chain";
 import { followRecord, type RecordMessage } from "./run-record-check";
 
 /** A longer record is fetched if the visitor asks for it. */
@@ -71,15 +71,17 @@ function Found({ report }: { readonly report: RecordReport }) {
   const shown = checks.filter(({ name }) => name !== "receipts");
   return (
     <>
-      <Callout
-        tone={verdictTones[verdict]}
-        title={titleOf(report)}
-        {...(verdict === "invalid" && { alert: true })}
-      >
-        {wordsOf(report)}
-      </Callout>
+      <div className={calloutRoom}>
+        <Callout
+          tone={verdictTones[verdict]}
+          title={titleOf(report)}
+          {...(verdict === "invalid" && { alert: true })}
+        >
+          {wordsOf(report)}
+        </Callout>
+      </div>
       <RecordChain report={report} />
-      <ul className="mt-5 rounded-lg border border-line bg-surface px-4 sm:px-5">
+      <Checks isOpen={verdict === "invalid"}>
         {shown.map(({ name, status, detail }) => (
           <li key={name} className="border-line border-b py-4 last:border-0">
             <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
@@ -92,10 +94,64 @@ function Found({ report }: { readonly report: RecordReport }) {
             <p className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">{toVisibleText(detail)}</p>
           </li>
         ))}
-      </ul>
+      </Checks>
     </>
   );
 }
+
+/** Of the same height before and after: what the browser finds must not move what a person reads below it. */
+const calloutRoom = "min-h-[11.5rem] sm:min-h-[6.75rem]";
+
+function Checks({ isOpen, children }: { readonly isOpen: boolean; readonly children: ReactNode }) {
+  return (
+    <details open={isOpen} className="mt-5">
+      <summary className="inline-flex min-h-9 items-center text-accent text-sm underline decoration-1 underline-offset-[3px]">
+        What your browser checks
+      </summary>
+      <ul className="mt-2 rounded-lg border border-line bg-surface px-4 sm:px-5">{children}</ul>
+    </details>
+  );
+}
+
+interface FollowingProps {
+  readonly length: number;
+  readonly progress: Extract<RecordMessage, { kind: "progress" }> | null;
+}
+
+/** While the browser follows the record, in the shape of what it will find. */
+function Following({ length, progress }: FollowingProps) {
+  return (
+    <>
+      <div className={calloutRoom} aria-live="polite">
+        <Callout tone="info" title={`The service shows ${countEntries(length)}`}>
+          <p>Your browser checks each of them against what was signed.</p>
+          {progress === null ? null : (
+            <progress
+              className="mt-2 w-full max-w-md"
+              aria-label="Checked entries"
+              max={progress.total}
+              value={progress.checked}
+            />
+          )}
+          <noscript>
+            This needs JavaScript. The offline verifier does it too: node verify.mjs record.
+          </noscript>
+        </Callout>
+      </div>
+      <ChainOutline length={length} />
+      <Checks isOpen={false}>
+        {Object.entries(checkWords).map(([name, words]) => (
+          <li key={name} className="border-line border-b py-4 last:border-0">
+            <h3 className="font-medium">{words}</h3>
+          </li>
+        ))}
+      </Checks>
+    </>
+  );
+}
+
+const countEntries = (length: number) =>
+  `${length.toLocaleString("en")} ${length === 1 ? "entry" : "entries"}`;
 
 interface RecordPanelProps {
   readonly slug: string;
@@ -111,7 +167,7 @@ export function RecordPanel({ slug, length }: RecordPanelProps) {
     if (isShort) end.current = followRecord({ slug, sumUpTo: summedByItself }, setMessage);
     return () => end.current();
   }, [slug, isShort]);
-  const entries = `${length.toLocaleString("en")} ${length === 1 ? "entry" : "entries"}`;
+  const entries = countEntries(length);
   if (message?.kind === "done") return <Found report={message.report} />;
   if (message?.kind === "failed")
     return (
@@ -119,24 +175,7 @@ export function RecordPanel({ slug, length }: RecordPanelProps) {
         {toVisibleText(message.problem)}
       </Callout>
     );
-  if (message?.kind === "progress" || isShort)
-    return (
-      <div aria-live="polite">
-        <p>The service shows {entries}.</p>
-        {message === null ? null : (
-          <progress
-            className="mt-3 w-full max-w-md"
-            aria-label="Checked entries"
-            max={message.total}
-            value={message.checked}
-          />
-        )}
-        <noscript>
-          With JavaScript your browser would check each of them. The offline verifier does it too: node
-          verify.mjs record.
-        </noscript>
-      </div>
-    );
+  if (message?.kind === "progress" || isShort) return <Following length={length} progress={message} />;
   return (
     <>
       <p>The service shows {entries}. Your browser can check each of them.</p>

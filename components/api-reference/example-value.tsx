@@ -22,6 +22,7 @@ const byName: Readonly<Record<string, string>> = {
   approval_url: "https://countersign.example/approve/…",
   payload: '{"_type":"https://in-toto.io/Statement/v1",…}',
   model_id: "example-model-1",
+  currency: "EUR",
   timestamp,
   created_at: timestamp,
 };
@@ -81,7 +82,7 @@ export function exampleOf(schema: Schema, document: OpenApiDocument, name = "", 
   const type = typeof schema.type === "string" ? schema.type : schema.type?.[0];
   if (type === "object" || schema.properties) return exampleObject(schema, document, depth);
   if (type === "array") {
-    const items = schema.items && depth > -2 ? [exampleOf(schema.items, document, name, depth - 1)] : [];
+    const items = schema.items && depth > -3 ? [exampleOf(schema.items, document, name, depth - 1)] : [];
     return schema.maxItems === 0
       ? []
       : Array.from({ length: Math.max(1, schema.minItems ?? 1) }, () => items[0]);

@@ -122,6 +122,10 @@ const pythonCalls: Readonly<Record<string, (body: string) => string>> = {
     `request = countersign.authorize(${body})\nprint(request["approval_url"], request["confirmation_code"])`,
   readAuthorization: () =>
     `approved = countersign.wait_for_decision("${examplePath("{request_id}")}")\nprint(approved["human_authorization"])`,
+  revokeAuthorization: () =>
+    `print(countersign.revoke("${examplePath("{request_id}")}", reason="The invoice is for another account")["revoked_at"])`,
+  freezeAgent: () => `countersign.freeze("${examplePath("{slug}")}", "It paid the same invoice twice")`,
+  unfreezeAgent: () => `countersign.unfreeze("${examplePath("{slug}")}", reason="Fixed in version 1.2")`,
   cancelAuthorization: () => `print(countersign.cancel("${examplePath("{request_id}")}")["status"])`,
   verify: () =>
     `# Repeats the checks here, without believing the service.\nreport = countersign.verify("${examplePath("{id}")}")\nprint(report.verdict)`,

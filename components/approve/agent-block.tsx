@@ -1,8 +1,10 @@
 /** Which agent asks, what is known about its key, and which organization it belongs to. */
+
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { StatusPill } from "#components/ui/status-pill";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { AgentPast } from "./agent-past";
 import { OrganizationBlock } from "./organization-block";
 
@@ -32,7 +34,7 @@ const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means:
   },
 };
 
-/** Requests before version 3 hash no more of the organization than its name. */
+/** After an erasure nothing but the name is left, if anything. */
 function Organization({ name, view }: { readonly name: string; readonly view: ApprovalView }) {
   const { requested_by: requestedBy, request } = view;
   if (requestedBy !== null)
@@ -74,7 +76,9 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
           )}
         </div>
         {requestedBy === null ? null : <AgentPast past={requestedBy.agent_past} />}
-        {organization.name === null ? null : <Organization name={organization.name} view={view} />}
+        {organization.name === null && requestedBy === null ? null : (
+          <Organization name={organizationTitle(organization.name)} view={view} />
+        )}
       </div>
     </Card>
   );

@@ -11,12 +11,18 @@ export function ApprovalNotices({ view }: { readonly view: ApprovalView }) {
           tone="test"
           title={
             view.environment === "staging"
-              ? "TEST: this instance uses World's staging network"
-              : "TEST: this instance uses a stand-in for World ID"
+              ? "TEST: World's staging network"
+              : view.required_level === "none"
+                ? "TEST: a loopback address"
+                : "TEST: a stand-in for World ID"
           }
         >
-          Approvals given here are permanently marked TEST. They aren't World ID proofs and say nothing about
-          a person.
+          Approvals here are permanently marked TEST and prove nothing about a person.
+        </Callout>
+      ) : null}
+      {view.request.requester_may_approve ? (
+        <Callout tone="warn" title="Who asks may be one of the approvers">
+          The organization allows the person whose key asks for this to approve it too.
         </Callout>
       ) : null}
       {view.previously_denied ? (

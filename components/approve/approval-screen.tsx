@@ -1,33 +1,30 @@
 "use client";
 /**
  * The approval page's body. One object, `view`, is rendered, hashed by the browser and approved,
- * in this order: who asks → what → context → conditions → confirmation code → decision. Rendered on the server too,
+ * in this order: what → context → who asks → conditions → confirmation code → decision. Rendered on the server too,
  * so that all of it can be read, and denied, without JavaScript.
  */
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
+import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { AgentBlock } from "./agent-block";
 import { ApprovalNotices } from "./approval-notices";
 import { CoverageDetails } from "./coverage-details";
 import { Decision } from "./decision";
+import { FrozenNotice } from "./frozen-notice";
+import { GrantBlock } from "./grant-block";
+import { headingOf } from "./heading";
 import { Outcome } from "./outcome";
 import { ActionBlock, ContextBlock } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
+import { TakeBack } from "./take-back";
 import { useApprovalWatch } from "./use-approval-watch";
 
 interface ApprovalScreenProps {
   readonly view: ApprovalView;
   readonly token: string;
 }
-
-const headings = {
-  pending: "An agent is requesting your approval",
-  approved: "This request was approved",
-  denied: "This request was denied",
-  expired: "This request has expired",
-  cancelled: "This request was cancelled",
-} as const;
 
 /** Takes a keyboard or screen-reader user to the news when the buttons under them are gone. */
 function useFocusOnChange(status: ApprovalView["status"]) {
@@ -44,27 +41,40 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
   const { statusAtOpening, refresh } = useApprovalWatch(view);
   const isPending = view.status === "pending";
   const heading = useFocusOnChange(view.status);
+  const isUnused =
+    isPending || (view.status === "approved" && view.revoked_at === null && view.attestation === null);
+  const [isOwn, setIsOwn] = useState(false);
   return (
-    <div className={`mx-auto max-w-2xl px-4 pt-6 sm:px-6 sm:pt-10 sm:pb-10 ${isPending ? "pb-40" : "pb-10"}`}>
+    <div className={`mx-auto max-w-2xl px-4 pt-5 sm:px-6 sm:pt-10 sm:pb-10 ${isPending ? "pb-40" : "pb-10"}`}>
       <h1 ref={heading} tabIndex={-1} className="outline-none font-semibold text-2xl sm:text-3xl">
-        {headings[view.status]}
+        {headingOf(view, isOwn)}
       </h1>
+      <p className="mt-1 text-[15px] text-muted">
+        Requested by <AgentText value={view.agent.slug} isName hideWarnings />
+      </p>
       <div className="mt-4 flex flex-col gap-4">
         <ApprovalNotices view={view} />
         {isPending ? null : <Outcome view={view} wasOpenedLate={statusAtOpening !== "pending"} />}
-        <AgentBlock view={view} />
+        {view.is_frozen && isUnused ? <FrozenNotice /> : null}
+        {isUnused && !isPending && view.request.required_approvers.length === 0 ? (
+          <TakeBack token={token} asksCode={view.code_tries_left !== null} onChange={refresh} />
+        ) : null}
         {view.is_erased ? (
           <Callout tone="info" title="The content of this request was erased">
             The organization erased the action and its details. The decision stays in the log.
           </Callout>
         ) : (
           <>
-            <ActionBlock action={view.request.action} />
+            <ActionBlock request={view.request} />
+            {view.request.grant === null ? null : <GrantBlock terms={view.request.grant} />}
             <ContextBlock context={view.context} inputsHash={view.request.inputs_hash} />
           </>
         )}
+        <AgentBlock view={view} />
         <RequestConditions view={view} onElapsed={refresh} />
-        {isPending ? <Decision view={view} token={token} onChange={refresh} /> : null}
+        {isPending ? (
+          <Decision view={view} token={token} onChange={refresh} onCounted={() => setIsOwn(true)} />
+        ) : null}
         {view.is_erased ? null : <CoverageDetails view={view} />}
       </div>
     </div>

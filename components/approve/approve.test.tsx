@@ -1,23 +1,31 @@
 /** The approval page's judgements: what its browser compares, what it shows large, and in which words. */
+import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared-runtime";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { type ApprovalView, proofStored, type WalletPreset } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode, contextHash } from "#lib/core/approval/approval";
+import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
+import type { DecidedBy } from "#lib/core/approval/decided-by";
+import { contextHash } from "#lib/core/approval/shown-content";
 import { alterations } from "#support/alterations";
 import { testRequestedBy, testShown } from "#support/human-authorization";
 import { AgentBlock } from "./agent-block";
+import { ApprovalScreen } from "./approval-screen";
 import { findDifferences } from "./check-shown";
 import { explainDenial, readReason } from "./deny-form";
 import { listDetails, rankOf } from "./details";
+import { GrantBlock } from "./grant-block";
+import { describeMissing } from "./groups-needed";
+import { headingOf } from "./heading";
 import { explainProof } from "./how-checked";
 import { Outcome } from "./outcome";
-import { ContextBlock } from "./request-blocks";
+import { ActionBlock, ContextBlock } from "./request-blocks";
 import { formatTimeLeft } from "./time-left";
+import { listShown } from "./unseen";
 import { explainProblem, explainWalletError } from "./world-id-words";
 
 function makeView(): ApprovalView {
   const context = { amount: "100.00 EUR", recipient: "Example Ltd" };
-  const names = { agent_name: "Bill", organization_name: "Example" };
+  const names = { agent_name: "Bill", organization_name: "Example", group_names: [] };
   const request: ApprovalView["request"] = {
     request_id: "areq_test",
     origin: "http://localhost:3000",
@@ -28,6 +36,9 @@ function makeView(): ApprovalView {
     context_hash: contextHash("c2FsdA==", context, names, testRequestedBy),
     required_level: "device",
     approvals_required: 1,
+    required_approvers: [],
+    requester_may_approve: false,
+    grant: null,
     created_at: "2026-11-21T08:00:00.000Z",
     expires_at: "2026-11-21T08:30:00.000Z",
     salt: "AAAAAAAAAAAAAAAAAAAAAA==",
@@ -36,21 +47,23 @@ function makeView(): ApprovalView {
   return {
     request_id: request.request_id,
     status: "pending",
-    version: 3,
     request,
     binding,
     context,
     context_salt: "c2FsdA==",
     agent: { slug: "invoice-bot", name: "Bill", public_key: null, key_status: "none" },
     organization: { id: "org", name: "Example" },
+    group_names: [],
     requested_by: structuredClone(testRequestedBy),
     required_level: "device",
     approvals: { required: 1, given: 0 },
+    groups: [],
     protocol_version: null,
     created_at: request.created_at,
     expires_at: request.expires_at,
     now: "2026-11-21T08:01:00.000Z",
     decided_at: null,
+    decided_by: null,
     confirmation_code: confirmationCode(binding.request_hash),
     code_tries_left: null,
     previously_denied: null,
@@ -58,6 +71,8 @@ function makeView(): ApprovalView {
     is_test: true,
     proofs: [],
     denial_reason: null,
+    revoked_at: null,
+    is_frozen: false,
     is_erased: false,
     attestation: null,
   };
@@ -138,7 +153,7 @@ describe("findDifferences", () => {
     [
       "hash of the details, the names and who asks",
       (view) => {
-        view.version = 1;
+        view.group_names = ["finance"];
       },
     ],
     [
@@ -197,25 +212,49 @@ describe("findDifferences", () => {
   });
 });
 
+describe("findDifferences, of who decides", () => {
+  const makeRequired = () => {
+    const view = makeView();
+    view.request.required_approvers = [{ group: "019a0000-0000-7000-8001-000000000000", count: 2 }];
+    view.request.approvals_required = 2;
+    view.group_names = ["finance"];
+    view.groups = [{ name: "finance", count: 2, given: 1 }];
+    view.approvals = { required: 2, given: 1 };
+    const names = { agent_name: "Bill", organization_name: "Example", group_names: ["finance"] };
+    view.request.context_hash = contextHash("c2FsdA==", view.context, names, testRequestedBy);
+    view.binding = bindRequest(view.request);
+    view.confirmation_code = confirmationCode(view.binding.request_hash);
+    return view;
+  };
+
+  it("finds a group that is shown by another name or with fewer people than hashed", () => {
+    expect(findDifferences(makeRequired())).toEqual([]);
+    for (const other of [{ name: "everyone" }, { count: 1 }]) {
+      const view = makeRequired();
+      view.groups = view.groups.map((group) => ({ ...group, ...other }));
+      expect(findDifferences(view)).toEqual(["required groups"]);
+    }
+    expect(findDifferences({ ...makeRequired(), groups: [] })).toEqual(["required groups"]);
+  });
+
+  it("says who is still needed, by group, until nobody is", () => {
+    const view = makeRequired();
+    expect(describeMissing(view)).toBe("One more person of finance is needed.");
+    view.groups = [
+      { name: "finance", count: 2, given: 0 },
+      { name: "legal", count: 1, given: 1 },
+      { name: "board", count: 1, given: 0 },
+    ];
+    expect(describeMissing(view)).toBe("Two people of finance are needed. One person of board is needed.");
+    view.groups = [{ name: "finance", count: 2, given: 2 }];
+    expect(describeMissing(view)).toBeNull();
+  });
+});
+
 describe("findDifferences, of who asks", () => {
   it.each(alterations(testShown.requested_by))("reports %s", (_what, other) => {
     const view = makeView();
     view.requested_by = other as unknown as ApprovalView["requested_by"];
-    expect(findDifferences(view)).toEqual(["hash of the details, the names and who asks"]);
-  });
-});
-
-describe("findDifferences, of a request made before names were bound", () => {
-  it("compares the details without the names", () => {
-    const view = makeView();
-    view.version = 1;
-    view.request.context_hash = contextHash(view.context_salt, view.context, null, null);
-    view.requested_by = null;
-    view.binding = bindRequest(view.request);
-    view.confirmation_code = confirmationCode(view.binding.request_hash);
-    view.agent.name = "Renamed since";
-    expect(findDifferences(view)).toEqual([]);
-    view.context["amount"] = "900.00 EUR";
     expect(findDifferences(view)).toEqual(["hash of the details, the names and who asks"]);
   });
 });
@@ -364,14 +403,25 @@ describe("blocks", () => {
     expect(html).toContain("⟨U+202E⟩");
   });
 
-  it("show for a request before version 3 no more than the organization's name", () => {
-    const view = { ...makeView(), version: 2 as const, requested_by: null };
-    const html = renderToStaticMarkup(<AgentBlock view={view} />);
+  it("show after an erasure no more than the organization's name", () => {
+    const html = renderToStaticMarkup(<AgentBlock view={{ ...makeView(), requested_by: null }} />);
     expect(html).toContain("(self-chosen name)");
     expect(html).not.toMatch(/erified domain|Known since/);
     const whole = renderToStaticMarkup(<AgentBlock view={makeView()} />);
     for (const shown of ["Verified domain", "Known since", "Accounts payable"])
       expect(whole).toContain(shown);
+  });
+
+  it("show how much before anything else that is wanted, and the tool that would run", () => {
+    const request = {
+      ...makeView().request,
+      amount: { value: "12000.5", currency: "EUR" },
+      tool: "bank.pay",
+    };
+    const html = renderToStaticMarkup(<ActionBlock request={request} />);
+    expect(html.indexOf("12000.5 EUR")).toBeGreaterThan(0);
+    expect(html.indexOf("12000.5 EUR")).toBeLessThan(html.indexOf(request.action));
+    expect(html).toContain("bank.pay");
   });
 
   it("say that an unproven or missing key is no identity", () => {
@@ -380,6 +430,30 @@ describe("blocks", () => {
       view.agent.key_status = key_status;
       expect(renderToStaticMarkup(<AgentBlock view={view} />)).toContain("Identity not verified");
     }
+  });
+
+  it("say that an approval was taken back, offer it until it is used, and that an agent is frozen", () => {
+    const draw = (more: Partial<ApprovalView>) =>
+      renderToStaticMarkup(
+        <AppRouterContext.Provider value={{ refresh: () => {} } as never}>
+          <ApprovalScreen view={{ ...makeView(), ...more }} token="t" />
+        </AppRouterContext.Provider>,
+      );
+    const approved = { status: "approved" as const };
+    const attestation = { id: "a", public_url: "http://localhost/verify/a/b", is_public: true };
+    expect(draw(approved)).toMatch(/action="\/approve\/t\/revoke"/);
+    expect(draw({ ...approved, code_tries_left: 5 })).toContain("take-back-code");
+    expect(draw({ ...approved, attestation })).not.toContain("/revoke");
+    expect(draw({})).not.toContain("/revoke");
+    const required_approvers = [{ group: "019a0000-0000-7000-8001-000000000000", count: 1 }];
+    const byGroup = { ...approved, request: { ...makeView().request, required_approvers } };
+    expect(draw(byGroup), "a found link decides nothing there").not.toContain("/revoke");
+    const back = draw({ ...approved, revoked_at: "2026-11-24T12:00:00.000Z" });
+    expect(back).toContain("This approval was taken back");
+    expect(back).not.toContain("/revoke");
+    expect(back).not.toContain("may then perform");
+    expect(draw({ is_frozen: true })).toContain("has frozen this agent");
+    expect(draw({ ...approved, is_frozen: true, attestation })).not.toContain("has frozen this agent");
   });
 
   it("show a denial's free text as text, and TEST on every approval that is not World's own", () => {
@@ -391,5 +465,80 @@ describe("blocks", () => {
     );
     const real = { ...approved, is_test: false, environment: "production" as const };
     expect(renderToStaticMarkup(<Outcome view={real} wasOpenedLate={false} />)).not.toContain("TEST");
+  });
+});
+
+describe("the heading", () => {
+  const between = (given: number, required: number, isOwn = false) =>
+    headingOf({ ...makeView(), approvals: { given, required } }, isOwn);
+
+  it("says after a first approval that somebody else is needed, and to whom it says so", () => {
+    expect(between(0, 2)).toBe("An agent is requesting your approval");
+    expect(between(1, 2, true)).toBe("You approved. One more person is needed.");
+    expect(between(1, 2)).toBe("One person approved. One more person is needed.");
+    expect(between(1, 3, true)).toBe("You approved. 2 more people are needed.");
+    expect(between(2, 3)).toBe("2 people approved. One more person is needed.");
+  });
+
+  it("is the state once it is decided", () => {
+    const denied = { ...makeView(), status: "denied", approvals: { given: 1, required: 2 } } as const;
+    expect(headingOf(denied, true)).toBe("This request was denied");
+  });
+});
+
+describe("a standing approval's page", () => {
+  const grant = {
+    tools: ["pay", "pаy"], // the second with a Cyrillic а
+    actions: ["Pay invoice *"],
+    max_calls: 20,
+    max_amount: "50",
+    max_budget: "500",
+    currency: "EUR",
+    expires_at: "2026-12-01T00:00:00.000Z",
+    context: { payee: "Example Ltd" },
+  };
+  const html = renderToStaticMarkup(<GrantBlock terms={grant} />);
+  const text = html.replaceAll(/<[^>]*>/g, "");
+
+  it("shows every limit, and shows a look-alike for what it is", () => {
+    for (const limit of ["Up to 500 EUR in all, 20 uses", "At most 50 EUR each", "payee = Example Ltd"])
+      expect(text).toContain(limit);
+    expect(text).toContain("actions like Pay invoice *, whatever stands in place of *");
+    expect(html).toMatch(/Cyrillic|mixes|U\+0430/);
+    expect(text).toContain("more than 50 EUR at once, another currency, or no amount");
+  });
+
+  it("has to be seen before it is approved", () => {
+    const view = makeView();
+    expect(listShown(view).map(({ id }) => id)).not.toContain("grant");
+    expect(listShown({ ...view, request: { ...view.request, grant } }).map(({ id }) => id)).toContain(
+      "grant",
+    );
+    expect(html).toContain('data-end-of="grant"');
+  });
+});
+
+describe("what nobody was asked about", () => {
+  const render = (change: Partial<ApprovalView>) =>
+    renderToStaticMarkup(<Outcome view={{ ...makeView(), ...change }} wasOpenedLate={false} />);
+
+  it("is never called a human's approval", () => {
+    const rule = {
+      kind: "rule" as const,
+      ruleset_hash: "a",
+      policy_ids: ["small"],
+      context_hash: "b",
+    } satisfies DecidedBy;
+    const allowed = render({ status: "approved", decided_by: rule });
+    expect(allowed).toContain("Allowed by rule: small. No human was asked.");
+    expect(allowed).not.toMatch(/World ID|stand-in|You.re done/);
+    expect(render({ status: "denied", decided_by: rule })).toContain("Denied by rule: small.");
+    const use = { kind: "grant", request_hash: "a", authorization_hash: "b", use: 3, of: 20 } as const;
+    const covered = render({
+      status: "approved",
+      decided_by: { ...use, spent: "30", budget: "500", currency: "EUR" },
+    });
+    expect(covered).toContain("Covered by a standing approval: use 3 of 20, 30 of 500 EUR.");
+    expect(covered).not.toContain("stand-in");
   });
 });

@@ -3,18 +3,27 @@
  * what this page shows. Nothing that the server says about the hashes is trusted.
  */
 import type { ApprovalView } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode, isShownContent } from "#lib/core/approval/approval";
+import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
+import { isShownContent } from "#lib/core/approval/shown-content";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
+
+const groupsOf = (groups: readonly { name: string | null; count: number }[]) =>
+  JSON.stringify(groups.map(({ name, count }) => [name, count]));
+
+/** The groups as hashed: the request has their counts, the hidden content their names. */
+const withNames = ({ request, group_names }: ApprovalView) =>
+  request.required_approvers.map(({ count }, index) => ({ count, name: group_names[index] ?? null }));
 
 /** The differences in words; empty if the page and the hash are one. */
 export function findDifferences(view: ApprovalView): string[] {
   const { request } = view;
   const computed = bindRequest(request);
-  const isCovered = isShownContent(view, {
+  const isCovered = isShownContent(request, {
     context: view.context,
     context_salt: view.context_salt,
     agent_name: view.agent.name,
     organization_name: view.organization.name,
+    group_names: view.group_names,
     requested_by: view.requested_by as JsonObject | null,
   });
   const pairs: (readonly [string, unknown, unknown])[] = [
@@ -32,6 +41,7 @@ export function findDifferences(view: ApprovalView): string[] {
     ["agent's key", view.agent.public_key, request.agent_public_key],
     ["organization", view.organization.id, request.organization],
     ["proof level", view.required_level, request.required_level],
+    ["required groups", groupsOf(view.groups), groupsOf(withNames(view))],
     ["number of approvals", view.approvals.required, request.approvals_required],
     ["time of expiry", view.expires_at, request.expires_at],
   ];

@@ -6,7 +6,6 @@ import { CopyButton } from "#components/ui/copy-button";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
 import type { ApprovalView } from "#lib/contract/approval-view";
-import type { AuthorizationVersion } from "#lib/core/approval/approval";
 import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { DifferenceAlert } from "./difference-alert";
 
@@ -47,12 +46,6 @@ function Exact({ text, label }: { readonly text: string; readonly label: string 
   );
 }
 
-const alsoHashed: Record<AuthorizationVersion, string> = {
-  1: "",
-  2: " and of the two names above",
-  3: ", of the two names and of everything else about who asks",
-};
-
 export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
   const differences = useDifferences(view);
   const { binding } = view;
@@ -85,8 +78,8 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
         <div className="px-4 pb-4 sm:px-5">
           <p className="text-[15px] text-muted">
             The World ID proof covers the signal below, which is the SHA-256 of the request. The request
-            contains the agent, its key, the action and a salted hash of the details
-            {alsoHashed[view.version]}, so a proof for this page fits no other request.
+            contains the agent, its key, the action and a salted hash of the details, of the names and of
+            everything else about who asks, so a proof for this page fits no other request.
           </p>
           <div className="mt-2">
             <DefinitionList

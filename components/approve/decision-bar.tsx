@@ -8,15 +8,20 @@ import { TimeLeft } from "./time-left";
 
 interface DecisionBarProps {
   readonly view: ApprovalView;
+  readonly isReady: boolean;
+  /** While the decision itself is on the screen. */
+  readonly isHidden: boolean;
   readonly onChoose: (choice: "deny" | "approve") => void;
 }
 
-export function DecisionBar({ view, onChoose }: DecisionBarProps) {
-  const amount = listDetails(view.context).find(({ name }) => rankOf(name) === 0);
+export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarProps) {
+  const { amount } = view.request;
+  const detail = listDetails(view.context).find(({ name }) => rankOf(name) === 0)?.value;
+  const shown = amount === undefined ? detail : `${amount.value} ${amount.currency}`;
   return (
     <section
       aria-label="Decision, in short"
-      className="fixed inset-x-0 bottom-0 z-20 flex flex-col gap-2 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:hidden"
+      className={`${isHidden ? "invisible" : ""} fixed inset-x-0 bottom-0 z-20 flex flex-col gap-2 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:hidden`}
     >
       <div className="flex items-baseline justify-between gap-3 text-sm">
         <p className="line-clamp-2 min-w-0 font-medium">
@@ -26,19 +31,33 @@ export function DecisionBar({ view, onChoose }: DecisionBarProps) {
           <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
         </p>
       </div>
-      {amount === undefined ? null : (
+      {shown === undefined ? null : (
         <p className="line-clamp-1 font-semibold text-lg leading-tight">
-          <AgentText value={amount.value} hideWarnings />
+          <AgentText value={shown} hideWarnings />
         </p>
       )}
       <div className="grid grid-cols-2 gap-3">
-        <Button variant="neutral" aria-label="Deny: go to the form" onClick={() => onChoose("deny")}>
+        <Button
+          variant="neutral"
+          disabled={!isReady}
+          aria-label="Deny: go to the form"
+          onClick={() => onChoose("deny")}
+        >
           Deny
         </Button>
-        <Button aria-label="Approve: go to World ID" onClick={() => onChoose("approve")}>
+        <Button
+          disabled={!isReady}
+          aria-label={view.groups.length > 0 ? "Approve: go to the passkey" : "Approve: go to World ID"}
+          onClick={() => onChoose("approve")}
+        >
           Approve
         </Button>
       </div>
+      <noscript>
+        <a href="#decision" className="text-accent text-sm underline">
+          Go to the decision
+        </a>
+      </noscript>
     </section>
   );
 }

@@ -1,6 +1,6 @@
 "use client";
 /** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
-import { CircleX, ScanFace } from "lucide-react";
+import { CircleX, KeyRound, ScanFace } from "lucide-react";
 import dynamic from "next/dynamic";
 import { useState } from "react";
 import { Button } from "#components/ui/button";
@@ -10,6 +10,8 @@ import type { ApprovalView } from "#lib/contract/approval-view";
 import { CodeField, WrongCodes } from "./code-field";
 import { DecisionBar } from "./decision-bar";
 import { DenyForm, DenyFormPlain } from "./deny-form";
+import { GroupsNeeded } from "./groups-needed";
+import { PasskeyPanel } from "./passkey-panel";
 import { listShown, Unseen } from "./unseen";
 import { useIsOnScreen, useUnseen } from "./use-seen";
 
@@ -28,17 +30,25 @@ interface DecisionProps {
   readonly view: ApprovalView;
   readonly token: string;
   readonly onChange: () => void;
+  /** This visitor's own approval was counted. */
+  readonly onCounted: () => void;
 }
 
-function WithoutScript({ token, asksCode }: { readonly token: string; readonly asksCode: boolean }) {
+interface WithoutScriptProps {
+  readonly token: string;
+  readonly asksCode: boolean;
+  readonly isByPasskey: boolean;
+}
+
+function WithoutScript({ token, asksCode, isByPasskey }: WithoutScriptProps) {
   return (
     <noscript>
       <div className="flex flex-col gap-4">
         <Callout tone="info" title="Approving needs JavaScript">
-          Your browser computes this page's hash and talks to your wallet, which needs JavaScript. You can
-          deny without it.
+          Your browser computes this page's hash and talks to your wallet or passkey, which needs JavaScript.
+          {isByPasskey ? " So does denying: your passkey signs it." : " You can deny without it."}
         </Callout>
-        <DenyFormPlain token={token} asksCode={asksCode} />
+        {isByPasskey ? null : <DenyFormPlain token={token} asksCode={asksCode} />}
       </div>
     </noscript>
   );
@@ -63,10 +73,11 @@ type Choice = "none" | "deny" | "approve";
 interface ChoicesProps {
   readonly choice: Choice;
   readonly isDisabled: boolean;
+  readonly isByPasskey: boolean;
   readonly onChoose: (choice: Choice) => void;
 }
 
-function Choices({ choice, isDisabled, onChoose }: ChoicesProps) {
+function Choices({ choice, isDisabled, isByPasskey, onChoose }: ChoicesProps) {
   const describe = (one: Choice) => ({
     size: "large" as const,
     className: buttonShape,
@@ -81,14 +92,18 @@ function Choices({ choice, isDisabled, onChoose }: ChoicesProps) {
         Deny
       </Button>
       <Button variant="primary" {...describe("approve")}>
-        <ScanFace aria-hidden="true" className="size-5 shrink-0" />
-        Approve with World ID
+        {isByPasskey ? (
+          <KeyRound aria-hidden="true" className="size-5 shrink-0" />
+        ) : (
+          <ScanFace aria-hidden="true" className="size-5 shrink-0" />
+        )}
+        Approve with {isByPasskey ? "passkey" : "World ID"}
       </Button>
     </div>
   );
 }
 
-export function Decision({ view, token, onChange }: DecisionProps) {
+export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
   const [choice, setChoice] = useState<Choice>("none");
   const [turn, setTurn] = useState(0);
   const [code, setCode] = useState("");
@@ -99,6 +114,8 @@ export function Decision({ view, token, onChange }: DecisionProps) {
   const isOnScreen = useIsOnScreen(section);
   const unseen = useUnseen(listShown(view));
   const [isInformed, setIsInformed] = useState(false);
+  const isByPasskey = view.groups.length > 0;
+  const Panel = isByPasskey ? PasskeyPanel : WorldIdPanel;
 
   function choose(chosen: Choice): void {
     setIsCodeMissed(lacksCode);
@@ -108,7 +125,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
     }
     setChoice(chosen);
     setTurn((before) => before + 1);
-    // Whoever has seen all when they choose is not asked again.
+    // A person who has seen all when they choose is not asked again.
     if (chosen === "approve" && unseen.length === 0) setIsInformed(true);
   }
   return (
@@ -116,7 +133,7 @@ export function Decision({ view, token, onChange }: DecisionProps) {
       <h2 id="decision" className="mt-2 font-semibold text-xl">
         Your decision
       </h2>
-      <MoreNeeded approvals={view.approvals} />
+      {isByPasskey ? <GroupsNeeded view={view} /> : <MoreNeeded approvals={view.approvals} />}
       {view.code_tries_left === null ? null : (
         <>
           <WrongCodes triesLeft={view.code_tries_left} />
@@ -125,24 +142,30 @@ export function Decision({ view, token, onChange }: DecisionProps) {
           </div>
         </>
       )}
-      <Choices choice={choice} isDisabled={!isReady} onChoose={choose} />
-      {choice === "deny" ? <DenyForm token={token} code={code} turn={turn} onChange={onChange} /> : null}
+      <Choices choice={choice} isDisabled={!isReady} isByPasskey={isByPasskey} onChoose={choose} />
+      {choice === "deny" ? (
+        <DenyForm view={view} token={token} code={code} turn={turn} onChange={onChange} />
+      ) : null}
       {choice === "approve" && !isInformed ? (
-        <Unseen details={unseen} onContinue={() => setIsInformed(true)} />
-      ) : null}
-      {choice === "approve" && isInformed ? (
-        <WorldIdPanel view={view} token={token} code={code} turn={turn} onChange={onChange} />
-      ) : null}
-      {isReady && !isOnScreen ? (
-        <DecisionBar
-          view={view}
-          onChoose={(chosen) => {
-            choose(chosen);
-            section?.scrollIntoView({ block: "start" });
-          }}
+        <Unseen
+          details={unseen}
+          to={isByPasskey ? "your passkey" : "World ID"}
+          onContinue={() => setIsInformed(true)}
         />
       ) : null}
-      <WithoutScript token={token} asksCode={view.code_tries_left !== null} />
+      {choice === "approve" && isInformed ? (
+        <Panel view={view} token={token} code={code} turn={turn} onChange={onChange} onCounted={onCounted} />
+      ) : null}
+      <DecisionBar
+        view={view}
+        isReady={isReady}
+        isHidden={isOnScreen}
+        onChoose={(chosen) => {
+          choose(chosen);
+          section?.scrollIntoView({ block: "start" });
+        }}
+      />
+      <WithoutScript token={token} asksCode={view.code_tries_left !== null} isByPasskey={isByPasskey} />
     </section>
   );
 }

@@ -4,8 +4,10 @@ import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Textarea } from "#components/ui/field";
+import type { ApprovalView } from "#lib/contract/approval-view";
 import { CodeField } from "./code-field";
 import { type Problem, postJson } from "./post-json";
+import { signByPasskey } from "./sign-by-passkey";
 
 const reasons = [
   "I did not expect this request",
@@ -100,7 +102,13 @@ export function explainDenial({ status, detail }: Problem): { title: string; tex
   return { title: "The denial was not accepted", text: `Nothing was decided. ${reason}.` };
 }
 
+const notThisPage = {
+  title: "This page doesn't match its hash",
+  text: "Nothing was decided. Reload the page, and report it if this stays.",
+};
+
 interface DenyFormProps {
+  readonly view: ApprovalView;
   readonly token: string;
   /** What was typed; empty if none is asked for. */
   readonly code: string;
@@ -110,9 +118,9 @@ interface DenyFormProps {
   readonly onChange: () => void;
 }
 
-export function DenyForm({ token, code, turn, onChange }: DenyFormProps) {
+export function DenyForm({ view, token, code, turn, onChange }: DenyFormProps) {
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<{ title: string; text: string } | null>(null);
   const start = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (turn > 0) start.current?.focus();
@@ -122,15 +130,22 @@ export function DenyForm({ token, code, turn, onChange }: DenyFormProps) {
     setBusy(true);
     setProblem(null);
     const reason = readReason(form);
+    const signed = view.groups.length === 0 ? null : await signByPasskey(view, "deny");
+    if (signed !== null && signed.kind !== "signed") {
+      setBusy(false);
+      setProblem(signed.kind === "failed" ? signed : notThisPage);
+      return;
+    }
     const answer = await postJson(`/approve/${token}/deny`, {
       ...(reason === "" ? {} : { reason }),
       ...(code === "" ? {} : { code }),
+      ...(signed === null ? {} : { passkey: signed.passkey }),
     });
     onChange();
     // 409: somebody else was faster, and the page shows what they decided.
     if (answer.ok || answer.problem.status === 409) return;
     setBusy(false);
-    setProblem(answer.problem);
+    setProblem(explainDenial(answer.problem));
   }
 
   return (
@@ -145,8 +160,8 @@ export function DenyForm({ token, code, turn, onChange }: DenyFormProps) {
         }}
       >
         {problem === null ? null : (
-          <Callout tone="fail" title={explainDenial(problem).title} alert>
-            {explainDenial(problem).text}
+          <Callout tone="fail" title={problem.title} alert>
+            {problem.text}
           </Callout>
         )}
       </Frame>

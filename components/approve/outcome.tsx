@@ -5,6 +5,7 @@ import { TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { describeUnasked } from "#lib/core/approval/decided-words";
 import { HowChecked } from "./how-checked";
 
 interface OutcomeProps {
@@ -37,8 +38,10 @@ function Approved({ view }: { readonly view: ApprovalView }) {
     <>
       <p>
         {view.is_test ? "The stand-in" : humans} approved it
-        <Decided view={view} />. The agent will see this when it next checks, and may then perform the action
-        below once.
+        <Decided view={view} />.{" "}
+        {view.request.grant === null
+          ? "The agent will see this when it next checks, and may then perform the action below once."
+          : "What is within these limits is approved from now on, without asking again."}
       </p>
       {view.is_test ? (
         <p className="mt-2">
@@ -48,7 +51,7 @@ function Approved({ view }: { readonly view: ApprovalView }) {
       <HowChecked proofs={view.proofs} environment={view.environment} />
       {view.attestation === null ? (
         <p className="mt-2">
-          You're done. When the agent records what it did, a link to the receipt appears here.
+          You're done. A link to the receipt appears here if the agent reports what it did.
         </p>
       ) : (
         <p className="mt-2">
@@ -80,10 +83,31 @@ function Denied({ view }: { readonly view: ApprovalView }) {
   );
 }
 
+function TakenBack({ at }: { readonly at: string }) {
+  return (
+    <p>
+      The approval was taken back at <Timestamp iso={at} />. Nothing can use it anymore. The agent is
+      instructed to stop and report.
+    </p>
+  );
+}
+
+/** By a rule or a standing approval. */
+function Unasked({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
+  return (
+    <p>
+      <AgentText value={words} hideWarnings />
+      {view.status === "approved" ? " The agent may perform the action below once." : ""}
+    </p>
+  );
+}
+
 function Explanation({ view }: { readonly view: ApprovalView }) {
+  const unasked = describeUnasked(view.decided_by, view.status);
+  if (unasked !== null && view.revoked_at === null) return <Unasked view={view} words={unasked} />;
   switch (view.status) {
     case "approved":
-      return <Approved view={view} />;
+      return view.revoked_at === null ? <Approved view={view} /> : <TakenBack at={view.revoked_at} />;
     case "denied":
       return <Denied view={view} />;
     case "expired":
@@ -117,11 +141,13 @@ const titles: Record<ApprovalView["status"], string> = {
 };
 
 export function Outcome({ view, wasOpenedLate }: OutcomeProps) {
+  const isTakenBack = view.revoked_at !== null;
+  const title = isTakenBack ? "Taken back" : titles[view.status];
   return (
     <div role="status">
       <Callout
-        tone={tones[view.status]}
-        title={wasOpenedLate ? `${titles[view.status]} before you opened this page` : titles[view.status]}
+        tone={isTakenBack ? "info" : tones[view.status]}
+        title={wasOpenedLate ? `${title} before you opened this page` : title}
       >
         <Explanation view={view} />
       </Callout>

@@ -1,19 +1,36 @@
 /** What is asked: the action and its context, whole, with amounts and recipients first and in large type. */
+
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { largeLength, listDetails } from "./details";
 import { EndOf } from "./use-seen";
 
 export const actionId = "action";
 
-export function ActionBlock({ action }: { readonly action: string }) {
+/** How much comes before everything else: it is what a wrong approval costs. */
+export function ActionBlock({ request }: { readonly request: ApprovalRequest }) {
+  const { action, amount, tool } = request;
   return (
     <Card title="What it wants to do">
+      {amount === undefined ? null : (
+        <p className="mb-3 font-semibold text-3xl tabular-nums" data-amount>
+          <AgentText value={`${amount.value} ${amount.currency}`} hideWarnings />
+        </p>
+      )}
       <p className={`font-medium leading-snug ${action.length > largeLength ? "text-base" : "text-xl"}`}>
         <AgentText value={action} />
         <EndOf id={actionId} />
       </p>
+      {tool === undefined ? null : (
+        <p className="mt-3 text-[15px] text-muted">
+          With the tool{" "}
+          <span className="break-all font-mono text-ink">
+            <AgentText value={tool} isName />
+          </span>
+        </p>
+      )}
     </Card>
   );
 }

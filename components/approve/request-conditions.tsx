@@ -4,11 +4,26 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { LocalTime } from "#components/ui/local-time";
 import { Timestamp } from "#components/ui/timestamp";
 import { type ApprovalView, levelWords } from "#lib/contract/approval-view";
+import { describeUnasked } from "#lib/core/approval/decided-words";
+import { RequiredGroups } from "./groups-needed";
 import { TimeLeft } from "./time-left";
 
 interface RequestConditionsProps {
   readonly view: ApprovalView;
   readonly onElapsed: () => void;
+}
+
+/** In whole units, the largest that fits. */
+function durationWords(seconds: number): string {
+  const [count, unit] =
+    seconds % 86_400 === 0
+      ? [seconds / 86_400, "day"]
+      : seconds % 3600 === 0
+        ? [seconds / 3600, "hour"]
+        : seconds % 60 === 0
+          ? [seconds / 60, "minute"]
+          : [seconds, "second"];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
 function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
@@ -25,16 +40,32 @@ function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
   );
 }
 
-function listConditions({ view, onElapsed }: RequestConditionsProps): Definition[] {
+function listDemands(view: ApprovalView): Definition[] {
   const { required, given } = view.approvals;
-  const conditions: Definition[] = [
+  return [
     { id: "level", name: "Required proof", value: <Level level={view.required_level} /> },
+    ...(view.groups.length === 0
+      ? []
+      : [{ id: "groups", name: "Who decides", value: <RequiredGroups view={view} /> }]),
     {
       id: "approvals",
       name: "Approvals",
       value: `${given} of ${required}${required > 1 ? ", each from a different person" : ""}`,
     },
   ];
+}
+
+function listConditions({ view, onElapsed }: RequestConditionsProps): Definition[] {
+  // What a rule or a standing approval decided asked nobody for a proof.
+  const isUnasked = describeUnasked(view.decided_by, view.status) !== null;
+  const conditions: Definition[] = isUnasked ? [] : listDemands(view);
+  const { usable_for_seconds: usableFor } = view.request;
+  if (usableFor !== undefined)
+    conditions.push({
+      id: "usable",
+      name: "Once approved",
+      value: `the agent can use it for ${durationWords(usableFor)}`,
+    });
   const expiry = <Timestamp iso={view.expires_at} relative={false} />;
   if (view.status === "pending") {
     conditions.push({

@@ -1,29 +1,33 @@
-/** Said to whoever wants to approve before every detail has been on the screen. */
+/** Said to a person who wants to approve before every detail has been on the screen. */
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { listDetails } from "./details";
+import { grantId } from "./grant-block";
 import { actionId } from "./request-blocks";
 import { type Shown, scrollToEndOf } from "./use-seen";
 
-export const listShown = ({ context }: ApprovalView): Shown[] => [
+export const listShown = ({ context, request }: Pick<ApprovalView, "context" | "request">): Shown[] => [
   { id: actionId, name: "What it wants to do" },
+  ...(request.grant === null ? [] : [{ id: grantId, name: "The limits" }]),
   ...listDetails(context).map(({ id, name }) => ({ id, name: <AgentText value={name} isName /> })),
 ];
 
 interface UnseenProps {
   readonly details: readonly Shown[];
+  /** Where the way goes on. */
+  readonly to: "World ID" | "your passkey";
   readonly onContinue: () => void;
 }
 
-export function Unseen({ details, onContinue }: UnseenProps) {
+export function Unseen({ details, to, onContinue }: UnseenProps) {
   const [first] = details;
   if (first === undefined)
     return (
       <Callout tone="info" title="You've seen everything now">
         <Button size="small" className="mt-2" onClick={onContinue}>
-          Continue to World ID
+          Continue to {to}
         </Button>
       </Callout>
     );

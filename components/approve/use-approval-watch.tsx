@@ -41,7 +41,7 @@ export function useApprovalWatch(view: ApprovalView): {
   }, [view]);
 
   const { status } = view;
-  const awaitsReceipt = status === "approved" && view.attestation === null;
+  const awaitsReceipt = status === "approved" && view.attestation === null && view.revoked_at === null;
   useEffect(() => {
     if (status !== "pending" && !awaitsReceipt) return;
     const look = async () => {

@@ -4,7 +4,7 @@
  * proof. Every open and every retry starts at the top; a received proof is kept until the service has it.
  */
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { ApprovalView, WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
+import type { ApprovalView, SentAssertion, WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
 import { bindRequest } from "#lib/core/approval/approval";
 import { findDifferences } from "./check-shown";
 import { postJson } from "./post-json";
@@ -22,8 +22,11 @@ interface WorldIdProps {
   readonly view: ApprovalView;
   readonly token: string;
   readonly code: string;
+  readonly passkey?: SentAssertion;
   /** The request's state is another now. */
   readonly onChange: () => void;
+  /** The server has counted this visitor's proof. */
+  readonly onCounted: () => void;
 }
 
 /** What the server wants signed must be what this browser computed; the names of what is not. */
@@ -76,10 +79,15 @@ export function useWorldId(props: WorldIdProps) {
 
   const send = useCallback(async () => {
     setPhase({ kind: "sending" });
-    const answer = await postJson(`/approve/${latest.current.token}/proof`, proof.current);
+    const { token, passkey } = latest.current;
+    const answer =
+      passkey === undefined
+        ? await postJson(`/approve/${token}/proof`, proof.current)
+        : await postJson(`/approve/${token}/passkey`, { passkey, result: proof.current });
     setPhase(
       answer.ok ? { kind: "counted" } : { kind: "failed", words: explainProblem(answer.problem, true) },
     );
+    if (answer.ok) latest.current.onCounted();
     latest.current.onChange();
   }, []);
 

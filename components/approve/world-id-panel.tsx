@@ -4,9 +4,10 @@ import { useEffect, useRef } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
-import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
+import type { ApprovalView, SentAssertion, WalletPreset } from "#lib/contract/approval-view";
 import { groupSegments, runToText } from "#lib/core/text/display-text";
 import { DifferenceAlert } from "./difference-alert";
+import { describeMissing } from "./groups-needed";
 import { useWorldId } from "./use-world-id";
 import { WalletRequest } from "./wallet-request";
 import type { Words } from "./world-id-words";
@@ -16,9 +17,12 @@ interface WorldIdPanelProps {
   readonly token: string;
   /** What was typed; empty if none is asked for. */
   readonly code: string;
+  /** What an enrolled approver has signed in this visit. */
+  readonly passkey?: SentAssertion;
   /** How often the way here has been chosen: each time it takes the focus, and goes on from a failure. */
   readonly turn: number;
   readonly onChange: () => void;
+  readonly onCounted: () => void;
 }
 
 const walletTextLength = 500;
@@ -136,9 +140,11 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
       {phase.kind === "sending" ? <p role="status">Checking your proof. This takes a few seconds …</p> : null}
       {phase.kind === "counted" ? (
         <Callout tone="pass" title="Your approval was counted" alert>
-          {view.approvals.given < view.approvals.required
-            ? "More people need to approve. Send them this page's link. The decision will appear here."
-            : "The decision will appear here shortly."}
+          {view.groups.length > 0
+            ? `You approved. ${describeMissing(view) ?? "The decision will appear here shortly."}`
+            : view.approvals.given < view.approvals.required
+              ? "More people need to approve. Send them this page's link. The decision will appear here."
+              : "The decision will appear here shortly."}
         </Callout>
       ) : null}
       {phase.kind === "failed" ? (

@@ -56,21 +56,24 @@ function Stage({
 
 function Decide({ approvalUrl, confirmationCode, isLoopback }: DemoViewProps) {
   return (
-    <div className="grid items-center gap-5 sm:grid-cols-[auto_minmax(0,1fr)]">
-      <QRCodeSVG
-        value={approvalUrl}
-        size={176}
-        marginSize={3}
-        level="M"
-        title="QR code of the approval page"
-        className="rounded-md border border-line"
-      />
+    <div className={`grid items-center gap-5 ${isLoopback ? "" : "sm:grid-cols-[auto_minmax(0,1fr)]"}`}>
+      {isLoopback ? null : (
+        <QRCodeSVG
+          value={approvalUrl}
+          size={176}
+          marginSize={3}
+          level="M"
+          title="QR code of the approval page"
+          className="rounded-md border border-line"
+        />
+      )}
       <div className="grid justify-items-start gap-3">
-        <p>Scan the code with your phone, or open the page here. It must show this code:</p>
+        <p>
+          {isLoopback ? "Open the page." : "Scan the code with your phone, or open the page here."} It must
+          show this code:
+        </p>
         <p className="font-mono font-semibold text-ink text-xl">{confirmationCode}</p>
-        {isLoopback ? (
-          <p>This instance answers on this machine only, so a phone can't reach it. Open the page here.</p>
-        ) : null}
+        {isLoopback ? <p>This instance answers on this machine only, so a phone can't reach it.</p> : null}
         <ButtonLink href={approvalUrl} target="_blank">
           Open the approval page
         </ButtonLink>

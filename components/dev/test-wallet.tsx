@@ -1,7 +1,7 @@
 "use client";
 /**
  * The stand-in's wallet: shows what was asked over the bridge and answers it as a test human, with a real proof or a
- * refusal. World's real wallet is an app on a person's phone; this page belongs to nobody.
+ * refusal. World's real wallet is an app on a person's phone; this page belongs to no person.
  */
 import { useEffect, useState } from "react";
 import { AgentText } from "#components/agent-text";

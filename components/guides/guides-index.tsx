@@ -7,8 +7,18 @@ export type GuideSlug =
   | "attest"
   | "approve"
   | "approvers"
+  | "rules"
+  | "stop"
+  | "two-of-finance"
   | "client"
   | "python"
+  | "python-pydantic-ai"
+  | "python-openai-agents"
+  | "python-langchain"
+  | "python-crewai"
+  | "python-agent-framework"
+  | "python-google-adk"
+  | "python-claude-agent-sdk"
   | "command-line"
   | "mcp"
   | "hook"
@@ -66,6 +76,21 @@ export const guideGroups: readonly GuideGroup[] = [
         title: "Approvers",
         description: "Notify the right people by e-mail and in the portal that a decision waits.",
       },
+      {
+        slug: "two-of-finance",
+        title: "Two people of finance",
+        description: "Require approvals of enrolled people, by passkey, with World ID or without.",
+      },
+      {
+        slug: "rules",
+        title: "Rules and standing approvals",
+        description: "Ask people only when it matters: from forty questions to three rules.",
+      },
+      {
+        slug: "stop",
+        title: "Stop an agent",
+        description: "Freeze an agent at once, and take back an approval that nothing has used.",
+      },
     ],
   },
   {
@@ -75,11 +100,6 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "client",
         title: "Client library",
         description: "Attest, ask and verify from TypeScript, and run only what a human approved.",
-      },
-      {
-        slug: "python",
-        title: "Python",
-        description: "The same from Python, with tools for Pydantic AI, OpenAI Agents and LangChain.",
       },
       {
         slug: "command-line",
@@ -134,6 +154,51 @@ export const guideGroups: readonly GuideGroup[] = [
     ],
   },
   {
+    title: "Python",
+    guides: [
+      {
+        slug: "python",
+        title: "Python",
+        description: "Attest, ask and verify from Python, and run only what a human approved.",
+      },
+      {
+        slug: "python-pydantic-ai",
+        title: "Pydantic AI",
+        description: "A decorated tool that runs only after a human approved exactly its arguments.",
+      },
+      {
+        slug: "python-openai-agents",
+        title: "OpenAI Agents SDK for Python",
+        description: "A decorated tool whose approval is a human's, not the run state's.",
+      },
+      {
+        slug: "python-langchain",
+        title: "LangChain and LangGraph for Python",
+        description: "A middleware that gates an agent's tools, across runs and processes.",
+      },
+      {
+        slug: "python-crewai",
+        title: "CrewAI",
+        description: "A gate around a tool, where the framework's hooks fail open.",
+      },
+      {
+        slug: "python-agent-framework",
+        title: "Microsoft Agent Framework",
+        description: "A function middleware that asks a human, whatever the messages say.",
+      },
+      {
+        slug: "python-google-adk",
+        title: "Google Agent Development Kit",
+        description: "A tool whose confirmation is a human's, not the session's.",
+      },
+      {
+        slug: "python-claude-agent-sdk",
+        title: "Claude Agent SDK",
+        description: "Hooks that ask a human before Bash or any other tool runs.",
+      },
+    ],
+  },
+  {
     title: "Check",
     guides: [
       {
@@ -169,23 +234,32 @@ export const guideGroups: readonly GuideGroup[] = [
       {
         slug: "wire",
         title: "Wire format",
-        description: "The rules behind the API: errors, operations, authentication, limits, versions.",
+        description: "The rules behind the API: errors, operations, authentication, limits.",
       },
       {
         slug: "wire-attestations",
         title: "Wire: attestations",
-        description:
-          "What is signed, what a check says, lists, receipts as files, erasure, zero-knowledge disclosure.",
+        description: "What is signed, what a check says, lists, search, batches, receipts as files, erasure.",
       },
       {
         slug: "wire-approvals",
         title: "Wire: approvals",
-        description: "Authorization requests, what an approval covers, and webhooks.",
+        description: "Authorization requests, what an approval covers, and enrolled approvers.",
+      },
+      {
+        slug: "wire-rules",
+        title: "Wire: rules and webhooks",
+        description: "When a person is asked, and the messages that tell you.",
       },
       {
         slug: "wire-log",
         title: "Wire: agents and log",
-        description: "Agents and their records, API keys, the service, the log, evidence packs.",
+        description: "Agents and their records, API keys, the service, the log, versions.",
+      },
+      {
+        slug: "wire-disclosure",
+        title: "Wire: disclosure and packs",
+        description: "Zero-knowledge proofs of selected fields, and evidence packs.",
       },
       {
         slug: "limits",

@@ -20,11 +20,21 @@ import mcp from "./content/mcp.md";
 import openaiAgents from "./content/openai-agents.md";
 import plainHttp from "./content/plain-http.md";
 import python from "./content/python.md";
+import pythonAgentFramework from "./content/python-agent-framework.md";
+import pythonClaudeAgentSdk from "./content/python-claude-agent-sdk.md";
+import pythonCrewai from "./content/python-crewai.md";
+import pythonGoogleAdk from "./content/python-google-adk.md";
+import pythonLangchain from "./content/python-langchain.md";
+import pythonOpenaiAgents from "./content/python-openai-agents.md";
+import pythonPydanticAi from "./content/python-pydantic-ai.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
 import record from "./content/record.md";
+import rules from "./content/rules.md";
 import runYourOwn from "./content/run-your-own.md";
 import security from "./content/security.md";
+import stop from "./content/stop.md";
+import twoOfFinance from "./content/two-of-finance.md";
 import verifyOffline from "./content/verify-offline.md";
 import webhooks from "./content/webhooks.md";
 import zeroKnowledge from "./content/zero-knowledge.md";
@@ -37,8 +47,18 @@ const texts: Record<GuideSlug, string> = {
   attest,
   approve,
   approvers,
+  rules,
+  stop,
+  "two-of-finance": twoOfFinance,
   client,
   python,
+  "python-pydantic-ai": pythonPydanticAi,
+  "python-openai-agents": pythonOpenaiAgents,
+  "python-langchain": pythonLangchain,
+  "python-crewai": pythonCrewai,
+  "python-agent-framework": pythonAgentFramework,
+  "python-google-adk": pythonGoogleAdk,
+  "python-claude-agent-sdk": pythonClaudeAgentSdk,
   "command-line": commandLine,
   mcp,
   hook,

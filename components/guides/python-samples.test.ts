@@ -36,11 +36,21 @@ describe.skipIf(python.missing)(
         body: JSON.stringify({ agent_slug: agent }),
       });
 
-    async function readGuide(): Promise<string[]> {
-      const text = await readFile("components/guides/content/python.md", "utf8");
+    async function readGuide(slug = "python"): Promise<string[]> {
+      const text = await readFile(`components/guides/content/${slug}.md`, "utf8");
       const fences = text.replaceAll("{base}", service.base).matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm);
       return [...fences].filter(([, language]) => language === "python").map(([, , code = ""]) => code);
     }
+
+    it("does what the quick start prints", async () => {
+      const [program = "", ...more] = await readGuide("quick-start");
+      expect(more).toEqual([]);
+      const done = await run(program);
+      expect(done).toEqual({
+        code: 0,
+        out: expect.stringMatching(/^http\S+\/verify\/invoice-bot-\S+\nvalid\n$/),
+      });
+    });
 
     it("does what the guide prints", async () => {
       const pubkey = await (await fetch(`${service.base}/v1/pubkey`)).text();

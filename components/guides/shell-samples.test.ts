@@ -6,11 +6,19 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readDocument } from "#components/api-reference/document";
 import { listEntries } from "#components/api-reference/entries";
 import { writeSamples } from "#components/api-reference/samples";
+import { saveGroup } from "#lib/accounts/approver-groups";
+import { readApprovalToken } from "#lib/approvals/link";
+import { approveByPasskey } from "#lib/approvals/submissions";
+import { readApprovalView } from "#lib/approvals/view";
+import { usualScopes } from "#lib/contract/primitives";
+import { approvalChallenge } from "#lib/core/passkey/challenge";
 import { startTestApp, type TestApp } from "#support/app";
-import { approveUnproven, openNext } from "#support/authorizations";
+import { enrolApprover } from "#support/approvers";
+import { approveUnproven, ask, openNext } from "#support/authorizations";
 import { type CommandRun, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
+import { signInPerson } from "#support/portal";
 import { guideEntries } from "./guides-index";
 
 let test: TestApp;
@@ -48,6 +56,9 @@ const runIn = (key: string, script: string): Promise<CommandRun> =>
 describe("the guides' commands", () => {
   it.each(guideEntries)("$slug: set what they use, but for the key", async ({ slug }) => {
     const known = new Set(["COUNTERSIGN_API_KEY"]);
+    // What somebody who stops an agent has at hand.
+    if (slug === "stop")
+      for (const name of ["AGENT", "REQUEST_ID", "COUNTERSIGN_FREEZE_KEY"]) known.add(name);
     for (const line of (await readGuide(slug)).join("\n").split("\n")) {
       for (const [, name = ""] of line.matchAll(/(?:^|\s)([A-Z][A-Z_]*)=/g)) known.add(name);
       for (const [, name = ""] of line.matchAll(/\$\{?([A-Z][A-Z_]*)/g))
@@ -79,6 +90,53 @@ describe("the guides' commands", () => {
     expect(refused.code).not.toBe(0);
     expect(refused.out).toMatch(/API key/);
     expect(refused.out).not.toContain("null");
+  });
+
+  it("two-of-finance: from the request to the decision of two", async () => {
+    const { context } = test.app;
+    const [request = "", wait = ""] = await readGuide("two-of-finance");
+    const { key, organizationId } = await test.createKey("asker@example.com");
+    const owner = await signInPerson(context, "asker@example.com", organizationId);
+    expect((await runIn(key, `set +e\n${request}`)).out).toContain("is not a group of your organization");
+    const people = [];
+    for (const name of ["Carol", "Dave"]) people.push(await enrolApprover(test, owner, name));
+    await saveGroup(context, owner, { id: null, name: "finance", memberIds: people.map(({ id }) => id) });
+    const asked = await runIn(key, request);
+    expect(asked.out).toMatch(/^http\S+\/approve\/\S+\n2\n$/);
+    const token = asked.out.split("\n")[0]?.split("/").at(-1) ?? "";
+    const waiting = runIn(key, wait);
+    for (const { passkey } of people) {
+      const hash = (await readApprovalView(context, token))?.binding.request_hash ?? "";
+      const { public_key: _key, ...sent } = passkey.assert(approvalChallenge(hash, "approve"));
+      await approveByPasskey(
+        context,
+        readApprovalToken(context, token) ?? "",
+        { passkey: sent },
+        "192.0.2.7",
+      );
+    }
+    expect((await waiting).out).toBe("approved\n2\n");
+  });
+
+  it("stop: an agent, until it may go on, and an approval", async () => {
+    const [freeze = "", unfreeze = "", revoke = ""] = await readGuide("stop");
+    const [key = ""] = keys;
+    const { key: usual } = await test.createKey("first@example.com", usualScopes);
+    const { made } = await ask(test, key, { agent_slug: "invoice-bot-stopped" });
+    await approveUnproven(test, made.request_id);
+    const given = `AGENT=invoice-bot-stopped\nREQUEST_ID=${made.request_id}`;
+    const asAgent = `${given}\nCOUNTERSIGN_FREEZE_KEY=${usual}`;
+    expect(await runIn(usual, `${given}\n${freeze}`)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^\d{4}-/),
+    });
+    expect((await runIn(usual, `${asAgent}\n${unfreeze}`)).out).toContain("403");
+    const asOwner = `${given}\nCOUNTERSIGN_FREEZE_KEY=${key}`;
+    expect(await runIn(usual, `${asOwner}\n${unfreeze}`)).toEqual({ code: 0, out: "invoice-bot-stopped\n" });
+    expect(await runIn(usual, `${given}\n${revoke}`)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^\d{4}-/),
+    });
   });
 
   it("zero-knowledge: for two organizations", async () => {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { goldenExample } from "./example-receipt";
 
 it("the example of an empty instance says what the golden receipt says", () => {
-  const golden = JSON.parse(readFileSync("public/vectors/0.1.0/human-approved.json", "utf8"));
+  const golden = JSON.parse(readFileSync("public/vectors/1.0.0/human-approved.json", "utf8"));
   expect(goldenExample).toMatchObject({
     agentSlug: golden.agent_slug,
     action: golden.action,

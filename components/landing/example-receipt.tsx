@@ -1,12 +1,13 @@
 /** One real attestation in short, for the landing page. */
 
 import { AgentText } from "#components/agent-text";
-import { type ApprovalMethod, ApprovalPill } from "#components/approval-grades";
+import { ApprovalPill } from "#components/approval-grades";
 import { HashText } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
+import type { ApprovalMethod } from "#lib/core/statement/statement";
 import type { Warning } from "#lib/core/statement/warnings";
 
 export interface ExampleAttestation {
@@ -27,9 +28,7 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
   return (
     <figure className="rounded-lg border border-line bg-surface shadow-[var(--shadow-card)]">
       <figcaption className="border-line border-b px-5 py-3 text-muted text-sm">
-        {attestation.publicUrl === null
-          ? "A receipt, from our test vectors"
-          : "A receipt, made by this instance"}
+        {attestation.publicUrl === null ? "An example receipt" : "A receipt, made by this instance"}
       </figcaption>
       <div className="px-5 py-2">
         <DefinitionList
@@ -73,12 +72,12 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
   );
 }
 
-/** public/vectors/0.1.0/human-approved.json, for an instance that has nothing of its own to show. */
+/** public/vectors/1.0.0/human-approved.json, for an instance that has nothing of its own to show. */
 export const goldenExample: ExampleAttestation = {
   agentSlug: "treasurer",
   action: "Pay 12,000 EUR to Example GmbH",
-  timestamp: "2026-11-24T04:56:54.994Z",
-  payloadHash: "ec58213a77e6556a614457f7923a1e09a217841df29fb47df3cccd578c8a6dcc",
+  timestamp: "2026-11-24T14:12:57.700Z",
+  payloadHash: "a0a3a404ddb59995ed917f7156b2f730761cb519ccdf4b40a27057b5606af8b6",
   logIndex: 6,
   approvalMethod: "proof_of_personhood",
   approvalEnvironment: "local",

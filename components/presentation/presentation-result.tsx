@@ -1,4 +1,5 @@
 /** The outcome of a check: values only if every check has passed, so that nothing unproven looks proven. */
+
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
@@ -6,11 +7,13 @@ import { HashText } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
+import { approvalWords } from "#lib/core/approval/approval-words";
 import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
 import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
 import type { PresentationReport } from "#lib/core/presentation/presentation-verify";
 import { countWarnings } from "#lib/core/statement/count-warnings";
+import { isApprovalMethod } from "#lib/core/statement/statement";
 import { drawWarnings } from "#lib/core/statement/warnings";
 import type { CheckedPresentation } from "./check-presentation";
 
@@ -60,12 +63,12 @@ function isTest(report: PresentationReport): boolean {
 function describeApproval(report: PresentationReport): string {
   const method = findValue(report, "human_approval_method");
   if (method === "hash") return "yes: asserted by the caller, not proven";
-  if (method !== "proof_of_personhood")
+  if (!isApprovalMethod(method) || method === "none")
     return "yes, but the method is hidden, so it may only be asserted by the caller";
   if (isTest(report)) return "yes: a TEST approval, not a real person";
   return findValue(report, "human_approval_environment") === "production"
-    ? "yes: proven by World ID"
-    : "yes: by World ID, but the environment is hidden, so it may be a TEST";
+    ? `yes: ${approvalWords[method]}`
+    : `yes: ${approvalWords[method]}, but the environment is hidden, so it may be a TEST`;
 }
 
 function Shown({ checked }: { readonly checked: CheckedPresentation }) {

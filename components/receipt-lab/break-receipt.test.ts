@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { breakages, joinReceipt, type ReceiptParts, splitReceipt } from "./break-receipt";
 
-const read = (file: string) => readFileSync(`public/vectors/0.1.0/${file}`, "utf8");
+const read = (file: string) => readFileSync(`public/vectors/1.0.0/${file}`, "utf8");
 const whole = splitReceipt(read("human-approved.json"));
 const failuresOf = async (parts: ReceiptParts) => {
   const { checks } = await verifyInBrowser(joinReceipt(parts), read("keys.json"));

@@ -15,7 +15,7 @@ const ReportView = lazy(async () => ({
   default: (await import("#components/verify/report-view")).ReportView,
 }));
 
-const folder = "/vectors/0.1.0";
+const folder = "/vectors/1.0.0";
 const pauseMs = 250;
 
 async function fetchText(file: string): Promise<string> {

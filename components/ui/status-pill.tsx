@@ -1,5 +1,6 @@
 /** A state in an icon and words, never by colour alone. */
 import {
+  BadgeCheck,
   Ban,
   CircleCheck,
   CircleHelp,
@@ -15,6 +16,7 @@ import type { ReactNode } from "react";
 
 export type Tone =
   | "pass"
+  | "proven"
   | "fail"
   | "warn"
   | "neutral"
@@ -27,6 +29,8 @@ export type Tone =
 
 const tones = {
   pass: { Icon: CircleCheck, className: "bg-pass-soft text-pass" },
+  /** Green says that a record is authentic, and nothing else; what else is proven has this. */
+  proven: { Icon: BadgeCheck, className: "bg-accent-soft text-accent" },
   fail: { Icon: CircleX, className: "bg-fail-soft text-fail" },
   warn: { Icon: TriangleAlert, className: "bg-warn-soft text-warn" },
   neutral: { Icon: CircleMinus, className: "bg-sunken text-muted" },

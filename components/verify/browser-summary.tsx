@@ -5,6 +5,7 @@ import { Callout } from "#components/ui/callout";
 import { countWarnings } from "#lib/core/statement/count-warnings";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
+import { checkTitles } from "./check-titles";
 
 type Done = Extract<BrowserCheck, { phase: "done" }>;
 
@@ -12,7 +13,7 @@ function agreement({ report }: Done): string {
   const { checks, missing, verdict, warnings, statedWarnings } = report;
   if (verdict === "invalid") return "Your browser repeated the checks and also found it not authentic.";
   const passed = checks.filter(
-    ({ name, status }) => status === "pass" && findRowWarning(name, warnings) === undefined,
+    ({ name, status }) => name in checkTitles && status === "pass" && !findRowWarning(name, warnings),
   );
   const count = warnings.length + statedWarnings.length;
   const warned = count === 0 || verdict === "erased" ? "" : `, ${countWarnings(count)}`;
@@ -37,11 +38,12 @@ export function BrowserSummary() {
   const disagrees = check.phase === "done" && check.disagreements.length > 0;
   return (
     <div
-      className="mt-4 border-current/15 border-t pt-3 text-[15px] data-disagrees:order-first data-disagrees:mt-0 data-disagrees:mb-5 data-disagrees:border-t-0 data-disagrees:pt-0"
+      className="mt-3 border-line border-t px-4 py-3 text-[15px] data-disagrees:order-first data-disagrees:mt-0 data-disagrees:border-t-0 sm:px-7"
       data-browser-check={check.phase}
       data-disagrees={disagrees || undefined}
     >
-      <div role="status">
+      {/* As tall as the longest of its sentences: the result must not move what a person reads below it. */}
+      <div role="status" className={disagrees ? "" : "min-h-[4.25rem] sm:min-h-12 lg:min-h-6"}>
         {check.phase === "done" && check.disagreements.length === 0 ? (
           <p className="flex items-start gap-2">
             <Mark report={check.report} />

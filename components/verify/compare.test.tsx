@@ -152,6 +152,19 @@ describe("this server against this browser", () => {
     expect(compareWithServer(makePage(answer, { isTest: true }), answer, report)).toEqual([]);
     expect(compareWithServer(makePage(answer), answer, report)).toEqual([
       expect.stringMatching(/^Your browser would say: Authentic record \(TEST approval\)/),
+      expect.stringMatching(/^Your browser would say: Agent not proven .*TEST approval, not a real person/),
+    ]);
+  });
+
+  it("catches findings about agent and approval that are not those of the signed bytes", () => {
+    const payload = JSON.stringify({ predicate: { registered: { agent_public_key: "AAAA" } } });
+    const answer = makeAnswer({ payload, agent_authenticated: null });
+    const page = makePage(answer);
+    expect(compareWithServer(page, answer, makeReport("valid"))).toEqual([]);
+    const lie = { ...page, findings: page.findings.replace("but did not sign", "and signed") };
+    expect(lie.findings).not.toBe(page.findings);
+    expect(compareWithServer(lie, answer, makeReport("valid"))).toEqual([
+      expect.stringContaining("This agent has a key but did not sign this report"),
     ]);
   });
 

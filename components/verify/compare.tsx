@@ -2,14 +2,17 @@
  * Where this server and the visitor's browser differ, in sentences. The server has spoken twice: in the page that it
  * made and in the answer of its API; each must agree with the other and with what the browser found.
  */
+
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
 import type { VerifyResponse } from "#lib/contract/verify";
 import type { Reason } from "#lib/core/statement/reasons";
+import { isApprovalMethod } from "#lib/core/statement/statement";
 import type { AttestationCheckName } from "#lib/core/statement/verify";
 import type { Warning } from "#lib/core/statement/warnings";
 import type { VerifierReport } from "#lib/verifier/report";
 import { checkTitles } from "./check-titles";
 import { type Verification, verdictOf } from "./facts";
+import { findingsOf } from "./findings";
 
 /** What a person reads on the page before the checks, each to be found again in the API's answer. */
 const shownFields = [
@@ -35,6 +38,8 @@ export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest">
   readonly valid: boolean | null;
   readonly title: string;
   readonly sentence: string;
+  /** About agent and approval, as one text. */
+  readonly findings: string;
   readonly shown: Readonly<Record<(typeof shownFields)[number], unknown>>;
   readonly checks: readonly Result[];
   /** Codes. */
@@ -48,10 +53,16 @@ export function claimsOf(verification: Verification): ServedClaims {
   const shown = Object.fromEntries(shownFields.map((name) => [name, answer[name]])) as ServedClaims["shown"];
   const checks = answer.checks.map(({ detail: _words, ...result }) => result);
   const warnings = listCodes(answer.warnings);
-  return { valid: answer.valid, title, sentence, keyStatus, isTest, shown, checks, warnings };
+  const findings = listFindings(verification);
+  return { valid: answer.valid, title, sentence, findings, keyStatus, isTest, shown, checks, warnings };
 }
 
 const listCodes = (warnings: readonly Warning[]) => warnings.map(({ code }) => code).join(", ");
+
+const listFindings = (verification: Verification) =>
+  Object.values(findingsOf(verification))
+    .map(({ text, by }) => `${text} (${by})`)
+    .join(". ");
 
 const words = (valid: unknown) =>
   valid === true ? "authentic" : valid === false ? "not authentic" : valid === null ? "erased" : "nothing";
@@ -110,7 +121,7 @@ function ownApprovalMethod(
   if (answer.human_approval !== null) return answer.human_approval.method;
   if (warnings.some(({ code }) => code === "approval_asserted_only")) return "hash";
   const shown = report.disclosed.find(({ name }) => name === "human_approval_method")?.value;
-  return shown === "none" || shown === "hash" || shown === "proof_of_personhood" ? shown : null;
+  return isApprovalMethod(shown) ? shown : null;
 }
 
 /** What the browser has drawn by itself, and what it cannot draw of hidden content; in the answer's order. */
@@ -126,12 +137,14 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
   if (listCodes(answer.warnings) !== page.warnings) differing.push("warnings");
   const isHidden = answer.payload === null;
   const all = ownWarnings(answer, report);
-  const own = verdictOf({
+  const verification: Verification = {
     answer: { ...answer, warnings: all },
     keyStatus: page.keyStatus,
     isTest: report.isTest || (isHidden && page.isTest),
     approvalMethod: ownApprovalMethod(answer, report, all),
-  });
+  };
+  const own = verdictOf(verification);
+  const findings = listFindings(verification);
   return [
     ...(differing.length === 0
       ? []
@@ -142,6 +155,7 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
     ...(own.title === page.title && own.sentence === page.sentence
       ? []
       : [`Your browser would say: ${own.title}. ${own.sentence}`]),
+    ...(findings === page.findings ? [] : [`Your browser would say: ${findings}.`]),
   ];
 }
 

@@ -6,6 +6,8 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { subjectDigest } from "#lib/core/statement/statement";
+import { InputsFile } from "./inputs-file";
 import { JsonTable } from "./json-text";
 
 /** A verdict of three values in words. */
@@ -125,7 +127,9 @@ function recordItems(answer: VerifyResponse): Definition[] {
         </TextLink>
       ),
     },
-    ...(recorded === null ? [] : [{ id: "time", name: "Recorded", value: <Timestamp iso={recorded} /> }]),
+    ...(recorded === null
+      ? []
+      : [{ id: "time", name: "Recorded", value: <Timestamp iso={recorded} relative={false} /> }]),
     {
       id: "payload_hash",
       name: "Payload hash",
@@ -143,9 +147,13 @@ function recordItems(answer: VerifyResponse): Definition[] {
 
 export function DecodedFields({ answer }: { readonly answer: VerifyResponse }) {
   const isHidden = answer.status === "erased";
+  const inputs = answer.inputs_hash === null ? undefined : subjectDigest(answer.inputs_hash)["sha256"];
   return (
-    <DefinitionList
-      items={[...recordItems(answer), ...contentItems(answer), ...(isHidden ? [] : identityItems(answer))]}
-    />
+    <>
+      <DefinitionList
+        items={[...recordItems(answer), ...contentItems(answer), ...(isHidden ? [] : identityItems(answer))]}
+      />
+      {inputs === undefined ? null : <InputsFile expected={inputs} />}
+    </>
   );
 }

@@ -1,6 +1,6 @@
 /** From the API's answer to the facts of a verdict: the one place where the two are joined. */
-import type { ApprovalMethod } from "#components/approval-grades";
 import type { VerifyResponse } from "#lib/contract/verify";
+import type { ApprovalMethod } from "#lib/core/statement/statement";
 import { warningRows } from "#lib/core/statement/warning-rows";
 import type { WarningCode } from "#lib/core/statement/warnings";
 import { checkTitles } from "./check-titles";

@@ -1,9 +1,19 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { warningOf } from "#lib/core/statement/warnings";
 import { HumanApprovalPart } from "./human-approval";
-import { SubjectSummary } from "./subject-summary";
+import { ReceiptFacts } from "./receipt-facts";
+
+const proven = {
+  method: "proof_of_personhood",
+  level: "orb",
+  request_hash: "r",
+  authorization_hash: "a",
+  nullifier_hashes: ["0x1"],
+  approver_ids: [] as string[],
+  environment: "production",
+  inputs_bound: true,
+};
 
 function render(fields: object, isTest = false): string {
   const answer = {
@@ -12,27 +22,20 @@ function render(fields: object, isTest = false): string {
     is_public: true,
     agent_slug: "bot",
     action: "Paid",
-    timestamp: null,
+    timestamp: "2026-11-22T12:00:00.000Z",
     human_approved: true,
     human_authorization: null,
     warnings: [],
     time_bounds: { made_after: null, made_before: null, checkpoint: null, anchors: [] },
-    human_approval: {
-      method: "proof_of_personhood",
-      level: "orb",
-      request_hash: "r",
-      authorization_hash: "a",
-      nullifier_hashes: ["0x1"],
-      environment: "production",
-      inputs_bound: true,
-    },
+    human_approval: proven,
     ...fields,
   } as unknown as VerifyResponse;
   const approvalMethod = answer.human_approval?.method ?? null;
   const props = { answer, isTest, approvalMethod };
+  const verification = { ...props, keyStatus: "active" as const };
   return renderToStaticMarkup(
     <>
-      <SubjectSummary {...props} />
+      <ReceiptFacts verification={verification} surroundings={null} />
       <HumanApprovalPart {...props} />
     </>,
   );
@@ -48,15 +51,22 @@ describe("the grade of an approval", () => {
     expect(changed).toContain("Claimed, not verified");
   });
 
-  it("is not that of a proof where the approval was for another key of the agent", () => {
-    const shown = render({ warnings: [warningOf("approval_key_changed")] });
-    expect(shown).not.toContain("Proven by World ID");
-    expect(shown).not.toContain("text-pass");
-    expect(shown.match(/Approved for another key/g)).toHaveLength(2);
-    const test = render({ warnings: [warningOf("approval_key_changed")] }, true);
-    expect(test).toContain("TEST approval, not a real person");
-    expect(test).toContain("Approved for another key");
+  it.each(["standing_approval", "rule"])("never looks like a human's for %s", (method) => {
+    const shown = render({
+      human_approved: false,
+      human_approval: { ...proven, method, level: "none", nullifier_hashes: [] },
+    });
+    expect(shown).not.toMatch(/Proven by World ID|text-pass|by a human/);
+    expect(shown).toMatch(/standing approval|by rule/);
   });
+
+  it.each(["enrolled_approver", "enrolled_proof_of_personhood"])(
+    "tells for %s whose word the name is",
+    (method) => {
+      const shown = render({ human_approval: { ...proven, method, approver_ids: ["a"] } });
+      expect(shown).toContain("is the organization&#x27;s word");
+    },
+  );
 
   it("keeps its TEST mark in an invalid record, whatever the payload says by now", () => {
     const changed = render({ valid: false }, true);
@@ -83,7 +93,9 @@ describe("the time of a record", () => {
   const bounds = { made_after: { at, by: ["witness.example/w"] }, made_before: null };
 
   it("is shown with who vouches for it, and without a bound where nobody does", () => {
-    expect(render({})).toContain("No independent lower bound");
+    expect(render({})).toContain(
+      "Only Countersign says when this was made. Nobody else has confirmed the time.",
+    );
     expect(render({ time_bounds: bounds })).toContain(
       `Made after 2026-11-22 12:00:00 UTC (witness.example/w)`,
     );

@@ -1,16 +1,20 @@
 /** An attestation's human approval by its grade. No grade may look like another. */
 import { AgentText } from "#components/agent-text";
+import { ApprovalPill } from "#components/approval-grades";
 import { Callout } from "#components/ui/callout";
 import { CodeBlock, HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
-import { StatusPill, TestMark } from "#components/ui/status-pill";
+import { TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { approvalWords, describeLevel } from "#lib/core/approval/approval-words";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import type { HumanApproval } from "#lib/core/statement/statement";
+import {
+  type ApprovalMethod,
+  type BackedApproval,
+  type BackedMethod,
+  isBacked,
+} from "#lib/core/statement/statement";
 import type { Verification } from "./facts";
-import { describeLevel } from "./verdict";
-
-type Proven = Extract<HumanApproval, { method: "proof_of_personhood" }>;
 
 type HumanApprovalProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
 
@@ -26,7 +30,31 @@ function textOf(object: JsonObject, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
+/** What the passkey's entry in the roster is named by. */
+function passkeyItems(approval: JsonObject, index: number): Definition[] {
+  const { roster, groups } = approval;
+  const head = isJsonObject(roster) && isJsonObject(roster["head"]) ? roster["head"] : {};
+  const count = Array.isArray(groups) ? groups.length : 0;
+  return [
+    {
+      id: `approver-${index}`,
+      name: `Enrolled approver ${index + 1}`,
+      value: <HashText value={textOf(approval, "approver_id")} label={`approver ${index + 1}`} />,
+    },
+    {
+      id: `passkey-${index}`,
+      name: "Passkey",
+      value: (
+        <AgentText
+          value={`signed at ${textOf(approval, "verified_at")}; in roster ${String(head["number"])} of the organization, in ${count} required ${count === 1 ? "group" : "groups"}`}
+        />
+      ),
+    },
+  ];
+}
+
 function approvalItems(approval: JsonObject, index: number): Definition[] {
+  if (approval["type"] === "passkey") return passkeyItems(approval, index);
   const verifiedBy = Array.isArray(approval["verified_by"]) ? approval["verified_by"] : [];
   const standIn = approval["environment"] === "local" ? " (here its local stand-in)" : "";
   const names = verifiedBy.map((name) =>
@@ -51,12 +79,14 @@ function approvalItems(approval: JsonObject, index: number): Definition[] {
   ];
 }
 
-function provenItems(approval: Proven, authorization: JsonObject | null): Definition[] {
+function provenItems(approval: BackedApproval, authorization: JsonObject | null): Definition[] {
   const given = authorization?.["approvals"];
   const approvals = Array.isArray(given) ? given.filter(isJsonObject) : [];
   const approvedAt = authorization === null ? "" : textOf(authorization, "approved_at");
   return [
-    { id: "level", name: "Level", value: <AgentText value={describeLevel(approval.level)} /> },
+    ...(approval.level === "none"
+      ? []
+      : [{ id: "level", name: "Level", value: <AgentText value={describeLevel(approval.level)} /> }]),
     { id: "environment", name: "Environment", value: <AgentText value={approval.environment} /> },
     ...(approvedAt === "" ? [] : [{ id: "at", name: "Approved", value: <AgentText value={approvedAt} /> }]),
     {
@@ -90,42 +120,39 @@ function TestCallout() {
   );
 }
 
-interface ProvenProps {
+interface BackedProps {
   readonly answer: VerifyResponse;
-  readonly approval: Proven;
+  readonly approval: BackedApproval;
 }
 
-/** The grade of it, and whether it was this agent's. */
-function ProvenMark({ answer, isTest }: Pick<Verification, "answer" | "isTest">) {
-  const isForOtherKey = answer.warnings.some(({ code }) => code === "approval_key_changed");
-  if (isTest && !isForOtherKey) return <TestCallout />;
-  if (!isForOtherKey) return <StatusPill tone="pass">Proven by World ID</StatusPill>;
-  return (
-    <>
-      {isTest ? <TestCallout /> : null}
-      <Callout tone="fail" title="Approved for another key">
-        When it was approved, the agent had another registered key, or none. Whoever replaced the key may have
-        used an approval that wasn't meant for them.
-      </Callout>
-    </>
-  );
-}
+/** What the evidence is, and what it is not. */
+const limits: Record<BackedMethod, string> = {
+  proof_of_personhood:
+    "A nullifier is one enrolled human's identifier for this request only: the same human can't count twice, and it can't link two requests. It doesn't reveal who the human is, or whether they read the page.",
+  enrolled_proof_of_personhood:
+    "Each approver signed exactly this request with a device that the organization enrolled for them, unlocked by its user, and proved with World ID that they are different humans. Who they are is the organization's word.",
+  enrolled_approver:
+    "Each approver signed exactly this request with a device that the organization enrolled for them, unlocked by its user. Who they are, and that they are different humans, is the organization's word.",
+  standing_approval:
+    "People approved the limits before. This use was counted against them; nobody was asked about it.",
+  rule: "A rule of the organization allowed it. Nobody was asked.",
+};
 
-function ProvenApproval({ answer, approval, isTest }: ProvenProps & { readonly isTest: boolean }) {
+function BackedPart({ answer, approval, isTest }: BackedProps & { readonly isTest: boolean }) {
   return (
     <>
-      <ProvenMark answer={answer} isTest={isTest} />
+      {isTest ? <TestCallout /> : <ApprovalPill method={approval.method} environment="production" />}
       <p className="mt-3 max-w-[68ch]">
-        A nullifier is one {isTest ? "test wallet's" : "enrolled human's"} identifier for this request only:
-        the same {isTest ? "wallet" : "human"} can't count twice, and it can't link two requests.
-        {isTest ? "" : " It doesn't reveal who the human is, or whether they read the page."}
+        {isTest && approval.method === "proof_of_personhood"
+          ? "A nullifier is one test wallet's identifier for this request only: the same wallet can't count twice, and it can't link two requests."
+          : limits[approval.method]}
       </p>
       <ProofFacts answer={answer} approval={approval} />
     </>
   );
 }
 
-function ProofFacts({ answer, approval }: ProvenProps) {
+function ProofFacts({ answer, approval }: BackedProps) {
   return (
     <>
       <div className="mt-3">
@@ -149,11 +176,15 @@ function ProofFacts({ answer, approval }: ProvenProps) {
   );
 }
 
-const claims = {
+const claims: Record<ApprovalMethod, string> = {
   none: "It says that no human approved.",
   hash: "It says that a human approved, asserted by the caller.",
   proof_of_personhood: "It says that a human approved by World ID.",
-} as const;
+  enrolled_proof_of_personhood: "It says that enrolled approvers approved by passkey and World ID.",
+  enrolled_approver: "It says that enrolled approvers approved by passkey.",
+  standing_approval: "It says that a standing approval covered it.",
+  rule: "It says that a rule allowed it.",
+};
 
 /** Of a record that failed a check: what it says is shown, and nothing of it as a fact. */
 function ClaimedApproval({ answer, isTest }: Pick<Verification, "answer" | "isTest">) {
@@ -170,7 +201,7 @@ function ClaimedApproval({ answer, isTest }: Pick<Verification, "answer" | "isTe
         {approval === null ? unknown : claims[approval.method]} Approval status can't be trusted: this record
         failed verification.
       </Callout>
-      {approval?.method === "proof_of_personhood" ? <ProofFacts answer={answer} approval={approval} /> : null}
+      {approval !== null && isBacked(approval) ? <ProofFacts answer={answer} approval={approval} /> : null}
     </>
   );
 }
@@ -201,8 +232,8 @@ function AssertedApproval({ approverHash }: { readonly approverHash: string | nu
 export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanApprovalProps) {
   const approval = answer.human_approval;
   if (answer.valid === false) return <ClaimedApproval answer={answer} isTest={isTest} />;
-  if (approval?.method === "proof_of_personhood")
-    return <ProvenApproval answer={answer} approval={approval} isTest={isTest} />;
+  if (approval !== null && isBacked(approval))
+    return <BackedPart answer={answer} approval={approval} isTest={isTest} />;
   if (approval?.method === "hash") return <AssertedApproval approverHash={approval.approver_hash} />;
   if (approval?.method === "none")
     return <p>None recorded. Nobody claims that a human was asked. The record is the agent's report.</p>;
@@ -212,8 +243,8 @@ export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanAppro
     <>
       {isTest ? <TestMark /> : null}
       <p className={isTest ? "mt-3" : ""}>
-        {approvalMethod === "proof_of_personhood"
-          ? "A key of a human enrolled with World ID approved it, as the zero-knowledge proof below shows. Only the owner can show what was approved."
+        {approvalMethod !== null && approvalMethod !== "none"
+          ? `The zero-knowledge proof below shows the grade: ${approvalWords[approvalMethod]}. Only the owner can show what was approved.`
           : answer.human_approved
             ? "An approval is recorded. Only the owner can show what was approved, and how strong the evidence is."
             : "None recorded."}

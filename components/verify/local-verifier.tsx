@@ -45,11 +45,12 @@ async function readFile(file: File | undefined): Promise<string | null> {
 }
 
 export function LocalVerifier() {
-  const [text, setText] = useState("");
   const [pinned, setPinned] = useState<string | null>(null);
   const [outcome, setOutcome] = useState<Outcome>({ phase: "idle" });
   const [isOver, setIsOver] = useState(false);
   const isReady = useIsReady();
+  /** Not React's to hold: what was typed before the page was ready would be lost. */
+  const field = useRef<HTMLTextAreaElement>(null);
   const run = useRef(0);
   const result = useRef<HTMLDivElement>(null);
 
@@ -74,7 +75,7 @@ export function LocalVerifier() {
       const read = await readFile(file);
       if (read === null) return;
       forget();
-      setText(read);
+      if (field.current) field.current.value = read;
       await verify(read);
     } catch (error) {
       setOutcome({
@@ -100,7 +101,7 @@ export function LocalVerifier() {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void verify(text);
+          void verify(field.current?.value ?? "");
         }}
         onDragOver={(event) => {
           event.preventDefault();
@@ -121,11 +122,8 @@ export function LocalVerifier() {
             required
             spellCheck={false}
             className="font-mono text-sm"
-            value={text}
-            onChange={(event) => {
-              forget();
-              setText(event.target.value);
-            }}
+            ref={field}
+            onChange={forget}
           />
         </Field>
         <div className="mt-4 grid gap-4 sm:grid-cols-2">

@@ -1,11 +1,14 @@
 /** A report of this browser's own verification of a file; there is no server's word beside it. */
+
 import { AgentText } from "#components/agent-text";
 import { ApprovalPill } from "#components/approval-grades";
 import { Callout, type CalloutTone } from "#components/ui/callout";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
+import { warningTone } from "#components/warning-tones";
 import type { ActionStatement } from "#lib/core/statement/statement";
+import { isBacked } from "#lib/core/statement/statement";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
 import { toVisibleText } from "#lib/core/text/display-text";
 import {
@@ -43,7 +46,7 @@ interface StatementSummaryProps {
 /** Only fields of signed bytes that this browser has verified. */
 function StatementSummary({ statement, isOurs }: StatementSummaryProps) {
   const { request, timestamp, attestation_id: id, human_approval: approval } = statement.predicate;
-  const environment = approval.method === "proof_of_personhood" ? approval.environment : undefined;
+  const environment = isBacked(approval) ? approval.environment : undefined;
   const slug = String(request["agent_slug"]);
   return (
     <DefinitionList
@@ -82,8 +85,8 @@ function CheckAnswer({ report, check }: { readonly report: VerifierReport; reado
   const { name, status } = check;
   if (report.missing.includes(name))
     return <StatusPill tone="unknown">can't be checked from this file</StatusPill>;
-  const warned = status === "fail" ? undefined : findRowWarning(name, report.warnings)?.answer;
-  if (warned !== undefined) return <StatusPill tone="warn">{warned}</StatusPill>;
+  const warned = status === "fail" ? undefined : findRowWarning(name, report.warnings);
+  if (warned !== undefined) return <StatusPill tone={warningTone(warned.code)}>{warned.answer}</StatusPill>;
   return <StatusPill tone={statuses[status].tone}>{statuses[status].text}</StatusPill>;
 }
 

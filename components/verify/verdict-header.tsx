@@ -5,13 +5,13 @@ import { AgentText } from "#components/agent-text";
 import type { Verdict, VerdictKind } from "./verdict";
 
 const looks = {
-  authentic: { Icon: CircleCheck, className: "border-pass bg-pass-soft", ink: "text-pass" },
-  warned: { Icon: TriangleAlert, className: "border-warn bg-warn-soft", ink: "text-warn" },
-  test: { Icon: FlaskConical, className: "border-test bg-test-soft", ink: "text-test" },
-  private: { Icon: Lock, className: "border-line-strong bg-surface", ink: "text-ink" },
-  invalid: { Icon: CircleX, className: "border-fail bg-fail-soft", ink: "text-fail" },
-  erased: { Icon: Eraser, className: "border-line-strong bg-surface", ink: "text-ink" },
-  unknown: { Icon: CircleHelp, className: "border-line-strong bg-surface", ink: "text-ink" },
+  authentic: { Icon: CircleCheck, frame: "border-pass", part: "bg-pass-soft", ink: "text-pass" },
+  warned: { Icon: TriangleAlert, frame: "border-warn", part: "bg-warn-soft", ink: "text-warn" },
+  test: { Icon: FlaskConical, frame: "border-test", part: "bg-test-soft", ink: "text-test" },
+  private: { Icon: Lock, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
+  invalid: { Icon: CircleX, frame: "border-fail", part: "bg-fail-soft", ink: "text-fail" },
+  erased: { Icon: Eraser, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
+  unknown: { Icon: CircleHelp, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
 } as const satisfies Record<VerdictKind | "unknown", object>;
 
 /**
@@ -19,24 +19,28 @@ const looks = {
  * failure, the disagreement comes first, and the server's verdict is struck out.
  */
 const disputed = {
-  frame:
-    "group/verdict has-data-disagrees:flex has-data-disagrees:flex-col has-data-disagrees:border-fail has-data-disagrees:bg-fail-soft",
+  frame: "group/verdict has-data-disagrees:border-fail",
+  part: "group-has-data-disagrees/verdict:bg-surface",
   word: "group-has-data-disagrees/verdict:text-muted group-has-data-disagrees/verdict:line-through",
 };
 
 interface VerdictHeaderProps {
-  readonly verdict: Pick<Verdict, "title" | "sentence" | "notes" | "warnings"> & {
+  readonly verdict: Pick<Verdict, "title" | "record" | "notes" | "warnings"> & {
     readonly kind: VerdictKind | "unknown";
   };
-  /** What the visitor's browser found, below the verdict and in its frame. */
+  /** What it is about, below the verdict and in its frame; without the verdict's colour. */
   readonly children?: ReactNode;
+  /** What the visitor's browser found: below that, or first if it disagrees. */
+  readonly browser?: ReactNode;
 }
 
-export function VerdictHeader({ verdict, children }: VerdictHeaderProps) {
-  const { Icon, className, ink } = looks[verdict.kind];
+export function VerdictHeader({ verdict, children, browser }: VerdictHeaderProps) {
+  const { Icon, frame, part, ink } = looks[verdict.kind];
   return (
-    <header className={`rounded-lg border-2 px-4 py-5 sm:px-7 sm:py-7 ${className} ${disputed.frame}`}>
-      <div className="flex items-start gap-3 sm:gap-5">
+    <header
+      className={`flex flex-col overflow-hidden rounded-lg border-2 bg-surface ${frame} ${disputed.frame}`}
+    >
+      <div className={`flex items-start gap-3 px-4 py-4 sm:gap-5 sm:px-7 sm:py-6 ${part} ${disputed.part}`}>
         <Icon aria-hidden="true" className={`mt-0.5 size-9 shrink-0 sm:size-12 ${ink} ${disputed.word}`} />
         <div className="min-w-0">
           <h1
@@ -44,7 +48,7 @@ export function VerdictHeader({ verdict, children }: VerdictHeaderProps) {
           >
             {verdict.title}
           </h1>
-          <p className={`mt-2 max-w-[62ch] text-[17px] sm:text-lg ${disputed.word}`}>{verdict.sentence}</p>
+          <p className={`mt-2 max-w-[62ch] text-[17px] sm:text-lg ${disputed.word}`}>{verdict.record}</p>
           {verdict.warnings.length === 0 ? null : (
             <ul className="mt-3 max-w-[62ch] list-disc pl-5 font-medium [overflow-wrap:anywhere]">
               {verdict.warnings.map(({ code, message }) => (
@@ -61,7 +65,8 @@ export function VerdictHeader({ verdict, children }: VerdictHeaderProps) {
           ))}
         </div>
       </div>
-      {children}
+      {children === undefined ? null : <div className="px-4 sm:px-7">{children}</div>}
+      {browser}
     </header>
   );
 }

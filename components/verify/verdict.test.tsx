@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { HumanApproval } from "#lib/core/statement/statement";
+import type { BackedApproval, HumanApproval } from "#lib/core/statement/statement";
 import { type WarningCode, warningCodes, warningOf } from "#lib/core/statement/warnings";
 import { decideVerdict, type VerdictFacts } from "./verdict";
 
-const proven: HumanApproval = {
+const proven: BackedApproval = {
   method: "proof_of_personhood",
   level: "orb",
   request_hash: "r",
   authorization_hash: "a",
   nullifier_hashes: ["0x1"],
+  approver_ids: [],
   environment: "production",
   inputs_bound: true,
 };
@@ -79,10 +80,31 @@ describe("the verdict in words", () => {
     expect(proof.short).not.toContain("approved by a human");
   });
 
-  it("does not call an approval for another key a proof", () => {
-    const verdict = decide({ approval: proven, isApproved: true, ...warned("approval_key_changed") });
-    expect(verdict.sentence).not.toContain("A person approved it");
-    expect(verdict.sentence).toContain("given for a different agent key");
+  it("never calls a standing approval or a rule a human's approval", () => {
+    for (const method of ["standing_approval", "rule"] as const)
+      for (const isPublic of [true, false]) {
+        const approval = isPublic ? { ...proven, method, nullifier_hashes: [] } : null;
+        const { sentence, short } = decide({ approval, isPublic, isApproved: false, approvalMethod: method });
+        expect(sentence).toContain("No human was asked");
+        expect(`${sentence} ${short}`).not.toMatch(/World ID|human approved|by a human|enrolled/);
+      }
+  });
+
+  it("counts enrolled approvers, and says how each of them approved", () => {
+    const approver_ids = ["a", "b"];
+    const byPasskey = decide({
+      approval: { ...proven, method: "enrolled_approver", approver_ids },
+      isApproved: true,
+    });
+    expect(byPasskey.sentence).toContain(
+      "2 enrolled approvers of the organization approved exactly this, by passkey.",
+    );
+    expect(byPasskey.sentence).not.toContain("World ID");
+    const both = decide({
+      approval: { ...proven, method: "enrolled_proof_of_personhood", approver_ids },
+      isApproved: true,
+    });
+    expect(both.sentence).toContain("by passkey and World ID, level Orb");
   });
 
   it("says invalid before anything else, with the checks that failed", () => {

@@ -2,8 +2,9 @@
  * One sentence for the public: the result of a verification, in words that an expert accepts and a stranger
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
+import { describeBacked } from "#lib/core/approval/approval-words";
 import { countWarnings } from "#lib/core/statement/count-warnings";
-import type { HumanApproval } from "#lib/core/statement/statement";
+import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/core/statement/statement";
 import type { Warning } from "#lib/core/statement/warnings";
 
 export type VerdictKind = "authentic" | "warned" | "test" | "private" | "invalid" | "erased";
@@ -17,7 +18,7 @@ export interface VerdictFacts {
   /** Known of private attestations too. */
   readonly isApproved: boolean | null;
   /** For a private attestation, known only if a zero-knowledge proof shows it. */
-  readonly approvalMethod: HumanApproval["method"] | null;
+  readonly approvalMethod: ApprovalMethod | null;
   /** The approval came from the stand-in or from World's staging network. */
   readonly isTest: boolean;
   readonly keyStatus: "active" | "retired" | "revoked" | "unknown";
@@ -33,6 +34,8 @@ export interface Verdict {
   /** A few words: "Authentic record", "Authentic record, 2 warnings". */
   readonly title: string;
   readonly sentence: string;
+  /** The part of it about the record's authenticity alone; a page says the rest as findings of their own. */
+  readonly record: string;
   /** For a badge: lower case, no full stop. */
   readonly short: string;
   /** What a careful reader must know besides. */
@@ -52,17 +55,8 @@ function keyNotes(status: VerdictFacts["keyStatus"]): string[] {
   return [];
 }
 
-const levels: Record<string, string> = { orb: "Orb", device: "device" };
-
-/** "World ID, level Orb". The level is the service's word inside the signed bytes. */
-export function describeLevel(level: string): string {
-  return `World ID, level ${levels[level] ?? level}`;
-}
-
-/** What World ID proves of an approval: whose key it was made with, not that anybody looked at a page. */
-function describeHumans(count: number): string {
-  return count === 1 ? "A key of an enrolled human" : `Keys of ${count} different enrolled humans`;
-}
+/** A verdict that says nothing beside the record's authenticity. */
+const alone = (sentence: string) => ({ sentence, record: sentence });
 
 function invalidVerdict({ failed }: VerdictFacts): Verdict {
   const which = failed.length === 0 ? "" : ` (${failed.join(", ")})`;
@@ -70,7 +64,7 @@ function invalidVerdict({ failed }: VerdictFacts): Verdict {
   return {
     kind: "invalid",
     title: "Not authentic",
-    sentence: `${count} failed${which}. Don't rely on what this record says.`,
+    ...alone(`${count} failed${which}. Don't rely on what this record says.`),
     short: "NOT AUTHENTIC",
     notes: [],
     warnings: [],
@@ -82,7 +76,9 @@ function erasedVerdict({ erasedAt, warnings }: VerdictFacts): Verdict {
   return {
     kind: "erased",
     title: "Erased",
-    sentence: `The owner had the content removed${when}. What it said can no longer be checked, but the log still shows that a signed record with this hash existed.`,
+    ...alone(
+      `The owner had the content removed${when}. What it said can no longer be checked, but the log still shows that a signed record with this hash existed.`,
+    ),
     short: "content erased",
     notes: [],
     // The verdict itself says what this warning would.
@@ -90,24 +86,31 @@ function erasedVerdict({ erasedAt, warnings }: VerdictFacts): Verdict {
   };
 }
 
+const privateWords: Record<Exclude<ApprovalMethod, "none">, string> = {
+  hash: "Its human approval is asserted by the caller, not proven.",
+  proof_of_personhood:
+    "A key of a human enrolled with World ID approved it. Only the owner can show what was approved.",
+  enrolled_proof_of_personhood:
+    "Enrolled approvers approved it, each with a key enrolled with World ID. Only the owner can show what was approved.",
+  enrolled_approver: "Enrolled approvers approved it by passkey. Only the owner can show what was approved.",
+  standing_approval: "It was covered by a standing approval. No human was asked about this one.",
+  rule: "A rule allowed it. No human was asked.",
+};
+
 /** Never better than what a stranger can be shown. */
 function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): string {
   if (isTest) return " Its approval is a TEST approval, not a real person's.";
-  if (approvalMethod === "hash") return " Its human approval is asserted by the caller, not proven.";
-  if (approvalMethod === "proof_of_personhood")
-    return " A key of a human enrolled with World ID approved it. Only the owner can show what was approved.";
+  if (approvalMethod !== null && approvalMethod !== "none") return ` ${privateWords[approvalMethod]}`;
   return isApproved === true
     ? " It records a human approval. Only the owner can show how strong the evidence is."
     : "";
 }
 
 function approvalGrade(facts: VerdictFacts): string {
-  if (facts.warnings.some(({ code }) => code === "approval_key_changed"))
-    return " Its approval was given for a different agent key.";
   if (!facts.isPublic) return privateApproval(facts);
   return facts.isTest
-    ? " Its approval was made with a test wallet, so no real person is proven to have approved it."
-    : ` ${approvalWords(facts.approval)}`;
+    ? " Its approval is a TEST, so no real person is proven to have approved it."
+    : ` ${approvalSentence(facts.approval)}`;
 }
 
 /** Which rows to read, in words; the messages themselves are listed below it. */
@@ -121,32 +124,40 @@ function authenticVerdict(facts: VerdictFacts): Verdict {
   const isOnlyTest = warnings.every(({ code }) => code === "approval_test");
   const count = warnings.length === 0 ? "" : `, ${countWarnings(warnings.length)}`;
   const more = `${isPublic ? "" : ", private"}${count}`;
+  const record = `${intact}${isPublic ? "" : " Its content is private."}`;
   return {
     kind: !isOnlyTest ? "warned" : isTest ? "test" : isPublic ? "authentic" : "private",
     title: `Authentic record${more}${isTest ? " (TEST approval)" : ""}`,
-    sentence: `${intact}${isPublic ? "" : " Its content is private."}${approvalGrade(facts)}${findingsWords(facts)}`,
+    sentence: `${record}${approvalGrade(facts)}${findingsWords(facts)}`,
+    record,
     short: `authentic${more}${isTest ? ", TEST approval" : shortApproval(facts)}`,
     notes: keyNotes(facts.keyStatus),
     warnings,
   };
 }
 
-function approvalWords(approval: HumanApproval | null): string {
-  switch (approval?.method) {
-    case "proof_of_personhood":
-      return `${describeHumans(approval.nullifier_hashes.length)} approved exactly this, proven by ${describeLevel(approval.level)}.`;
-    case "hash":
-      return "Its human approval is asserted by the caller, not proven.";
-    default:
-      return "No human approval is recorded.";
-  }
+function approvalSentence(approval: HumanApproval | null): string {
+  if (approval === null || approval.method === "none") return "No human approval is recorded.";
+  return isBacked(approval)
+    ? describeBacked(approval)
+    : "Its human approval is asserted by the caller, not proven.";
 }
+
+const shortWords: Record<ApprovalMethod, string> = {
+  none: "no human approval",
+  hash: "approval asserted, not proven",
+  proof_of_personhood: "approved by a human",
+  enrolled_proof_of_personhood: "approved by enrolled humans",
+  enrolled_approver: "approved by passkey",
+  standing_approval: "standing approval",
+  rule: "allowed by rule",
+};
 
 /** Nothing good of it beside a warning. */
 function shortApproval({ isPublic, approval, warnings }: VerdictFacts): string {
   if (approval?.method === "hash") return ", approval asserted, not proven";
   if (!isPublic || warnings.length > 0) return "";
-  return approval?.method === "proof_of_personhood" ? ", approved by a human" : ", no human approval";
+  return `, ${shortWords[approval?.method ?? "none"]}`;
 }
 
 export function decideVerdict(facts: VerdictFacts): Verdict {

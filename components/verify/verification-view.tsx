@@ -10,14 +10,16 @@ import { DecodedFields } from "./decoded-fields";
 import { DisclosedValues } from "./disclosed-values";
 import { type Verification, verdictOf } from "./facts";
 import { HumanApprovalPart } from "./human-approval";
+import { PrintProof } from "./print-proof";
+import { NotProvenLine, ReceiptFacts } from "./receipt-facts";
 import { Section } from "./section";
 import { SignedBytes } from "./signed-bytes";
-import { SubjectSummary } from "./subject-summary";
+import type { Surroundings } from "./surroundings";
 import { Downloads, RepeatCommands, ShareLinks } from "./take-along";
 import { VerdictHeader } from "./verdict-header";
 
 interface VerificationViewProps {
-  readonly verification: Verification;
+  readonly verification: Verification & { readonly surroundings: Surroundings | null };
   readonly base: string;
 }
 
@@ -78,51 +80,53 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
   return (
     <BrowserCheckProvider id={answer.attestation_id} page={claimsOf(verification)}>
       <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6 sm:pt-10">
-        <VerdictHeader verdict={verdictOf(verification)}>
-          <SubjectSummary answer={answer} isTest={isTest} approvalMethod={approvalMethod} />
-          <BrowserSummary />
+        <VerdictHeader verdict={verdictOf(verification)} browser={<BrowserSummary />}>
+          <ReceiptFacts verification={verification} surroundings={verification.surroundings} />
+          <NotProvenLine answer={answer} />
         </VerdictHeader>
-        <p className="mt-4 hidden text-sm [overflow-wrap:anywhere] print:block">
-          Address: {answer.public_url}
-          <br />
-          Payload hash (SHA-256): <code className="font-mono">{answer.payload_hash}</code>
-        </p>
-        <Section id="approval" title="Human approval">
-          <HumanApprovalPart answer={answer} isTest={isTest} approvalMethod={approvalMethod} />
-        </Section>
-        <Section
-          id="checks"
-          title="The checks"
-          lead="Each is run by the server on every visit, from the stored bytes, and again by your own browser with the offline verifier's code."
-        >
-          <Checklist
-            checks={answer.checks.map((check) => ({ ...check, ...checkTexts[check.name] }))}
-            warnings={answer.warnings}
-          />
-        </Section>
-        <Content answer={answer} />
-        {answer.zk_proof === null ? null : (
-          <Section id="zero-knowledge" title="Zero-knowledge proof">
-            <DisclosedValues proof={answer.zk_proof} status={proofStatus} />
+        <PrintProof answer={answer} />
+        <div className="print-raw">
+          <Section id="approval" title="Human approval">
+            <HumanApprovalPart answer={answer} isTest={isTest} approvalMethod={approvalMethod} />
           </Section>
-        )}
-        <Section id="not-proven" title="What this doesn't prove">
-          <NotProven />
-        </Section>
-        <Section
-          id="repeat"
-          title="Verify it without this page"
-          lead="The commands work as shown. Keep the files, and you can always verify them without us."
-        >
-          <div className="grid items-start gap-8 lg:grid-cols-[minmax(0,20rem)_minmax(0,1fr)]">
-            <Downloads answer={answer} />
-            <RepeatCommands answer={answer} />
-          </div>
-        </Section>
-        <LogPart answer={answer} />
-        <Section id="share" title="Share">
-          <ShareLinks answer={answer} base={base} />
-        </Section>
+          <Section
+            id="checks"
+            title="The checks"
+            lead="Each is run by the server on every visit, from the stored bytes, and again by your own browser with the offline verifier's code."
+          >
+            <Checklist
+              checks={answer.checks.map((check) => ({ ...check, ...checkTexts[check.name] }))}
+              warnings={answer.warnings}
+            />
+          </Section>
+          <Content answer={answer} />
+          {answer.zk_proof === null ? null : (
+            <Section id="zero-knowledge" title="Zero-knowledge proof">
+              <DisclosedValues proof={answer.zk_proof} status={proofStatus} />
+            </Section>
+          )}
+          <Section id="not-proven" title="What this doesn't prove">
+            <NotProven />
+          </Section>
+          <Section
+            id="repeat"
+            title="Verify it without this page"
+            lead="The commands work as shown. Keep the files, and you can always verify them without us."
+          >
+            <div className="grid items-start gap-8 lg:grid-cols-[minmax(0,20rem)_minmax(0,1fr)]">
+              <Downloads answer={answer} />
+              <RepeatCommands answer={answer} />
+            </div>
+          </Section>
+          <LogPart answer={answer} />
+          <Section id="share" title="Share">
+            <ShareLinks answer={answer} base={base} />
+          </Section>
+        </div>
+        <label className="no-print mt-8 flex min-h-11 items-center gap-3 text-[15px]">
+          <input type="checkbox" id="print-all" className="size-5 accent-[var(--accent-fill)]" />
+          Print the evidence too: checks, signed bytes and log proof
+        </label>
       </div>
     </BrowserCheckProvider>
   );

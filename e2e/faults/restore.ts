@@ -1,12 +1,15 @@
 /** A backup is put back that is older than what was signed: the service refuses, and goes on in a new log. */
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import type { Cluster } from "#ci/postgres";
 import { startServer } from "#e2e/http/server-process";
 import { expectExit, runProgram } from "#support/commands";
 import type { KeptReceipt } from "#support/load";
+import { startS3 } from "#support/s3";
 import { openProbes } from "./probes";
 import { type Outcome, type Scenario, seconds } from "./scenario";
 import { openStage, type Stage } from "./stage";
+import { settingsOf } from "./store-fails";
 
 async function runTool({ binaries }: Cluster, name: string, args: string[]): Promise<void> {
   expectExit(await runProgram(path.join(binaries, name), args, { env: {} }), 0);
@@ -65,7 +68,7 @@ async function goOn(stage: Stage, before: readonly KeptReceipt[], problems: stri
   }
 }
 
-async function tryRestore(stage: Stage): Promise<Outcome> {
+async function tryRestore(stage: Stage, forget: () => Promise<void> = async () => {}): Promise<Outcome> {
   const problems: string[] = [];
   await stage.ledger.reach(60);
   const { before, restore } = await backUp(stage);
@@ -73,6 +76,7 @@ async function tryRestore(stage: Stage): Promise<Outcome> {
   await stage.endLoad();
   await Promise.all(stage.instances.map((one) => one.stop()));
   await restore();
+  await forget();
   const text = await goOn(stage, before, problems);
   const after = stage.ledger.receipts.length - before.length;
   return {
@@ -86,5 +90,19 @@ export const oldBackup: Scenario = {
   run: async (chance) => {
     const stage = await openStage({ instances: [1], clients: 3, withApprovals: false, chance });
     return tryRestore(stage).finally(stage.close);
+  },
+};
+
+/** As a standby that stayed behind, promoted for a machine that has signed nothing: only the store's lock knows. */
+export const lostCommits: Scenario = {
+  name: "lost commits",
+  run: async (chance) => {
+    const s3 = await startS3();
+    const settings = async () => settingsOf(s3);
+    const stage = await openStage({ instances: [1], clients: 3, withApprovals: false, chance, settings });
+    const forget = () => rm(path.join(stage.settings["DATA_DIR"] ?? "", "log-guard"), { recursive: true });
+    return tryRestore(stage, forget)
+      .finally(stage.close)
+      .finally(() => s3.kill());
   },
 };

@@ -3,9 +3,10 @@ import { fullDisk } from "./full-disk";
 import { fullPool, lockedTables } from "./full-pool";
 import { movedClock } from "./moved-clock";
 import { receiversAway } from "./receivers-away";
-import { oldBackup } from "./restore";
+import { lostCommits, oldBackup } from "./restore";
 import type { Scenario } from "./scenario";
 import { slowDatabase, stoppedAnswer } from "./slow-database";
+import { storeFails } from "./store-fails";
 import { vanishedHost } from "./vanished-host";
 import { worldAway } from "./world-away";
 
@@ -19,5 +20,7 @@ export const scenarios: readonly Scenario[] = [
   receiversAway,
   fullDisk,
   movedClock,
+  storeFails,
   oldBackup,
+  lostCommits,
 ];

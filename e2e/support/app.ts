@@ -12,7 +12,7 @@ import { rememberPeer } from "#lib/http/client-ip";
 import { createApiKey } from "#lib/keys/api-keys";
 import { type App, buildApp, zkWorkerFile } from "#lib/runtime/app";
 import { dispatch } from "#lib/runtime/operations";
-import { appSlot } from "#lib/runtime/singleton";
+import { appSymbol } from "#lib/runtime/singleton";
 import { openThreads } from "#lib/workers/zk-worker-pool";
 import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
 
@@ -59,7 +59,7 @@ export async function startTestApp(
   if (kind === "embedded") await copyEmbeddedTemplate(env.DATA_DIR);
   const app = await buildApp(parseEnv(env), { proofThreads });
   const use = () => {
-    (globalThis as { [appSlot]?: Promise<App> })[appSlot] = Promise.resolve(app);
+    (globalThis as { [appSymbol]?: Promise<App> })[appSymbol] = Promise.resolve(app);
   };
   use();
   return {

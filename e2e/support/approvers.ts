@@ -1,11 +1,27 @@
 /** For tests only: approvers who have accepted, and what they were mailed. */
 import { expect } from "vitest";
 import { acceptApproverLink } from "#lib/accounts/approver-links";
-import { addApprover } from "#lib/accounts/approvers";
+import { addApprover, listApprovers } from "#lib/accounts/approvers";
+import { beginEnrolment, finishEnrolment } from "#lib/accounts/passkeys";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import { createNotices } from "#lib/notifications/send";
 import type { TestApp } from "./app";
+import { createPasskey } from "./authenticator";
+
+/** An approver with a passkey on a device of software. */
+export async function enrolApprover(test: TestApp, owner: MemberPrincipal, name: string) {
+  const { context } = test.app;
+  const email = `${name.toLowerCase()}@example.com`;
+  await addConfirmed(test, owner, name, email);
+  const found = (await listApprovers(context, owner)).people.find((one) => one.name === name);
+  const approver = { id: found?.id ?? "", organizationId: owner.organizationId, email, name };
+  const passkey = createPasskey({ origin: context.settings.baseUrl });
+  const { challenge } = await beginEnrolment(context, approver);
+  const actor = { kind: "user", id: "test", ip: null } as const;
+  await finishEnrolment(context, approver, { name: "Phone", response: passkey.register(challenge) }, actor);
+  return { ...approver, approver, passkey };
+}
 
 /** Newest first. */
 export async function mailsTo({ app }: TestApp, email: string) {

@@ -36,6 +36,7 @@ export async function makeResult(start: WorldIdStart, human: string, level: Loca
 /** As if every check of a proof had passed, for tests that are about what follows: a real one costs a second. */
 export function provenBy(human: number, nonce: bigint): ProvenApproval {
   return {
+    type: "world_id",
     protocol_version: "3.0",
     environment: "local",
     app_id: "app_test",
@@ -54,7 +55,7 @@ let lastNonce = 0n;
 /** Approved, without a proof that anybody could verify. */
 export async function approveUnproven({ app }: TestApp, requestId: string): Promise<void> {
   lastNonce += 1n;
-  await acceptApproval(app.context, requestId, provenBy(1, lastNonce), null);
+  await acceptApproval(app.context, requestId, { proof: provenBy(1, lastNonce), approver: null }, null);
 }
 
 export interface AskedRequest {
@@ -114,6 +115,7 @@ export async function openNext(
   test: TestApp,
   key: string,
   agentSlug?: string,
+  pauseMs = 50,
 ): Promise<Omit<AskedRequest, "made"> & { requestId: string; context: Record<string, string> }> {
   const query = agentSlug === undefined ? "" : `&agent_slug=${agentSlug}`;
   for (;;) {
@@ -125,7 +127,7 @@ export async function openNext(
       const opened = openRequest(test, { request_id, approval_url, confirmation_code });
       return { ...opened, requestId: request_id, context };
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

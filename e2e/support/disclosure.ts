@@ -36,6 +36,7 @@ export function testPayload(publicKey: Uint8Array, changes: Partial<ActionPredic
       request_hash: "hidden-request-hash",
       authorization_hash: "hidden-authorization-hash",
       nullifier_hashes: ["hidden-nullifier"],
+      approver_ids: [],
       environment: "production",
       inputs_bound: true,
     },

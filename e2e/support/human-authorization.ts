@@ -1,19 +1,19 @@
 /** For tests only: a complete `human_authorization` whose v4 proofs verify under a key with known exponents. */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import {
-  type Approval,
   type ApprovalRequest,
   assembleAuthorization,
   authorizationSigningBytes,
   bindRequest,
   buildAuthorization,
-  contextHash,
   type HumanAuthorization,
   type UnsignedAuthorization,
+  type WorldIdApproval,
 } from "#lib/core/approval/approval";
 import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
 import type { AuthorizationVerifyOptions } from "#lib/core/approval/authorization-checks";
 import type { RequestedBy } from "#lib/core/approval/requested-by";
+import { contextHash } from "#lib/core/approval/shown-content";
 import { base64Encode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
@@ -49,6 +49,7 @@ export const testShown = {
   context_salt: "c2FsdA==",
   agent_name: "Treasurer",
   organization_name: null,
+  group_names: [],
   requested_by: testRequestedBy as unknown as JsonObject,
 };
 
@@ -60,15 +61,21 @@ const testPlace = {
 
 export const testRequest: ApprovalRequest = {
   request_id: "areq_test",
-  origin: "http://localhost:3000",
+  origin: "https://countersign.example",
   organization: "0198c0de-0000-7000-8000-000000000001",
   agent_slug: "treasurer",
   agent_public_key: null,
   action: "Pay 12,000 EUR to Example GmbH",
+  tool: "bank.transfer",
+  amount: { value: "12000", currency: "EUR" },
   context_hash: contextHash(testShown.context_salt, testShown.context, testShown, testRequestedBy),
   inputs_hash: "sha256:aa",
   required_level: "orb",
   approvals_required: 2,
+  required_approvers: [],
+  requester_may_approve: false,
+  grant: null,
+  usable_for_seconds: 3600,
   created_at: "2026-11-21T08:00:00.000Z",
   expires_at: "2026-11-21T08:30:00.000Z",
   salt: "AAAAAAAAAAAAAAAAAAAAAA==",
@@ -80,7 +87,7 @@ export const testVerifyOptions: AuthorizationVerifyOptions = {
   v4Key: trapdoor.key,
 };
 
-export function makeTestApproval(request: ApprovalRequest, nullifier: bigint): Approval {
+export function makeTestApproval(request: ApprovalRequest, nullifier: bigint): WorldIdApproval {
   const { world_action, signal_hash } = bindRequest(request);
   const keys = {
     issuer_public_key: [wordHex(3n), wordHex(4n)] as [string, string],
@@ -100,6 +107,7 @@ export function makeTestApproval(request: ApprovalRequest, nullifier: bigint): A
   };
   const inputs = publicInputsV4(world, world_action, BigInt(signal_hash), keys) ?? [];
   return {
+    type: "world_id",
     ...world,
     proof: [...compressProof(trapdoor.prove(inputs)).map(wordHex), world.merkle_root],
     environment: "production",
@@ -121,9 +129,17 @@ export function signForTest(unsigned: UnsignedAuthorization): HumanAuthorization
   return assembleAuthorization(unsigned, base64Encode(signature));
 }
 
+/** Of an approval by people, in World's production environment. */
+export const testFacts = {
+  decided_by: { kind: "people" },
+  environment: "production",
+  approved_at: "2026-11-21T08:06:00.000Z",
+  key_id: testKeyId,
+} as const;
+
 export function makeTestAuthorization(): HumanAuthorization {
   const approvals = [makeTestApproval(testRequest, 21n), makeTestApproval(testRequest, 22n)];
-  return signForTest(buildAuthorization(testRequest, approvals, "2026-11-21T08:06:00.000Z", testKeyId, 3));
+  return signForTest(buildAuthorization(testRequest, { ...testFacts, approvals }));
 }
 
 /** With the log entry of the approval, as the service hands it out; the rest of the receipt is left away. */

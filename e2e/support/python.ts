@@ -18,23 +18,37 @@ export const pythonFolder = path.resolve("clients/python");
 /** The path of the environment's Python, or why there is none. */
 export type FoundPython = { path: string; missing?: never } | { path?: never; missing: string };
 
-const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], PIP_DISABLE_PIP_VERSION_CHECK: "1" };
+const usual = {
+  env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PIP_DISABLE_PIP_VERSION_CHECK: "1" },
+  cache: path.resolve("node_modules/.cache/countersign-python"),
+};
 
 /** `names`: of files in clients/python/tests/requirements. Made once, also by several at once. */
-export async function findPython(...names: string[]): Promise<FoundPython> {
+export const findPython = (...names: string[]): Promise<FoundPython> => findPythonIn(usual, ...names);
+
+export async function requirePython(...names: string[]): Promise<string> {
+  const found = await findPython(...names);
+  if (found.missing) throw new Error(found.missing);
+  return found.path ?? "";
+}
+
+/** `cache`: the folder that keeps the environments. */
+export async function findPythonIn(
+  { env, cache }: { env: Record<string, string | undefined>; cache: string },
+  ...names: string[]
+): Promise<FoundPython> {
   const files = names.map((name) => path.join(pythonFolder, "tests/requirements", `${name}.txt`));
   const texts = await Promise.all(files.map((file) => readFile(file)));
   const script = "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 10))";
   const asked = await runProgram("python3", ["-c", script], { env }).catch(() => null);
   if (asked?.code !== 0) return { missing: "no Python 3.10 or newer with venv" };
   const hash = createHash("sha256").update(asked.out).update(Buffer.concat(texts)).digest("hex").slice(0, 16);
-  const cache = path.resolve("node_modules/.cache/countersign-python");
   const kept = path.join(cache, hash);
   const python = path.join(kept, "bin/python");
   if (!existsSync(python)) {
     await mkdir(cache, { recursive: true });
     const fresh = await mkdtemp(path.join(cache, "new-"));
-    const failed = await install(fresh, files);
+    const failed = await install(env, fresh, files);
     // Another run may have been faster.
     if (failed === null) await rename(fresh, kept).catch(() => undefined);
     await rm(fresh, { recursive: true, force: true });
@@ -43,11 +57,26 @@ export async function findPython(...names: string[]): Promise<FoundPython> {
   return { path: python };
 }
 
-async function install(folder: string, files: string[]): Promise<string | null> {
+async function install(
+  env: Record<string, string | undefined>,
+  folder: string,
+  files: string[],
+): Promise<string | null> {
   const made = await runProgram("python3", ["-m", "venv", folder], { env });
   if (made.code !== 0) return `no virtual environment: ${made.out}`;
   const wanted = files.flatMap((file) => ["-r", file]);
-  const pip = ["-m", "pip", "install", "-q", "--require-hashes", "--only-binary", ":all:", "--retries", "1"];
+  const pip = [
+    "-m",
+    "pip",
+    "install",
+    "-q",
+    "--require-hashes",
+    "--no-deps",
+    "--only-binary",
+    ":all:",
+    "--retries",
+    "1",
+  ];
   const installed = await runProgram(path.join(folder, "bin/python"), [...pip, ...wanted], { env });
   return installed.code === 0
     ? null
@@ -77,13 +106,14 @@ export async function startPythonService(): Promise<PythonService> {
   const { key } = await test.createKey();
   const asked = (body: Record<string, string>) =>
     openRequest(test, body as { request_id: string; approval_url: string; confirmation_code: string });
+  // Programs take seconds to start, several at once: asked more often, the service's limit would answer.
+  const next = (slug: string | undefined) => openNext(test, key, slug, 1_000);
   const actions: Record<string, (body: Record<string, string>) => Promise<unknown>> = {
     approve: ({ request_id = "" }) => approveUnproven(test, request_id),
     deny: async (body) => void (await asked(body).deny("no")),
     expire: ({ request_id = "" }) => expireRequest(test, request_id),
-    "approve-next": async ({ agent_slug }) =>
-      approveUnproven(test, (await openNext(test, key, agent_slug)).requestId),
-    "deny-next": async ({ agent_slug }) => void (await (await openNext(test, key, agent_slug)).deny("no")),
+    "approve-next": async ({ agent_slug }) => approveUnproven(test, (await next(agent_slug)).requestId),
+    "deny-next": async ({ agent_slug }) => void (await (await next(agent_slug)).deny("no")),
     key: async (body) => test.createKey("dev@example.com", body["scopes"] as never),
   };
   const control = await listen(async (incoming, outgoing) => {

@@ -8,10 +8,10 @@ import type { AddressInfo } from "node:net";
 import { parseEnv } from "#lib/env";
 import { type App, buildApp } from "#lib/runtime/app";
 import { serveDirectly } from "#lib/runtime/server/node-http";
-import { appSlot } from "#lib/runtime/singleton";
+import { appSymbol } from "#lib/runtime/singleton";
 
-const slots = globalThis as { [appSlot]?: Promise<App> };
-slots[appSlot] = Promise.resolve(await buildApp(parseEnv(JSON.parse(process.argv[2] ?? "{}"))));
+const slots = globalThis as { [appSymbol]?: Promise<App> };
+slots[appSymbol] = Promise.resolve(await buildApp(parseEnv(JSON.parse(process.argv[2] ?? "{}"))));
 const server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
 // A busy test comes back to its connections later than the usual five seconds.
 server.keepAliveTimeout = 120_000;

@@ -1,16 +1,17 @@
 /** Groups of approvers, and the one that is notified if a request names nobody. */
 
-import { and, eq, inArray, isNotNull, isNull, ne } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, isNull, ne, notInArray } from "drizzle-orm";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { requireFreeName } from "./approvers";
-import { recordAudit } from "./audit";
+import { type AuditEvent, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { personNotFound, requireRole } from "./members";
 import { lockOrganization } from "./organizations";
+import { updateRoster } from "./roster";
 
 export interface WantedGroup {
   /** Null for a new one. */
@@ -26,7 +27,7 @@ const isGroup = (organizationId: string, id: string) =>
 async function change(
   context: AccountsContext,
   person: MemberPrincipal,
-  work: (tx: Executor) => Promise<{ action: string; subject: string }>,
+  work: (tx: Executor) => Promise<Pick<AuditEvent, "action" | "subject" | "detail">>,
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
@@ -34,6 +35,7 @@ async function change(
     await requireRole(tx, person, "owner");
     await recordAudit(context, tx, { organizationId, actor: actorOf(person), ...(await work(tx)) });
   });
+  await updateRoster(context, organizationId);
 }
 
 /** Of the organization, and no groups. */
@@ -68,11 +70,29 @@ export async function saveGroup(
     const row = { id, organization_id: organizationId, name: wanted.name, status: "confirmed" } as const;
     if (wanted.id === null) await tx.insert(approvers).values(row);
     else await renameGroup(tx, organizationId, id, wanted.name);
-    await tx.delete(approverGroups).where(eq(approverGroups.group_id, id));
-    const places = [...new Set(wanted.memberIds)].map((approver_id) => ({ group_id: id, approver_id }));
-    if (places.length > 0) await tx.insert(approverGroups).values(places);
-    return { action: "approver_group.saved", subject: wanted.name };
+    const detail = await setMembers(tx, id, wanted.memberIds);
+    return { action: "approver_group.saved", subject: wanted.name, detail };
   });
+}
+
+/** Places that stay are not touched: a decision may hold one. */
+async function setMembers(tx: Executor, groupId: string, memberIds: string[]) {
+  const isOfGroup = eq(approverGroups.group_id, groupId);
+  const isGone = memberIds.length === 0 ? undefined : notInArray(approverGroups.approver_id, memberIds);
+  const gone = await tx
+    .delete(approverGroups)
+    .where(and(isOfGroup, isGone))
+    .returning({ id: approverGroups.approver_id });
+  const places = [...new Set(memberIds)].map((approver_id) => ({ group_id: groupId, approver_id }));
+  const added =
+    places.length === 0
+      ? []
+      : await tx
+          .insert(approverGroups)
+          .values(places)
+          .onConflictDoNothing()
+          .returning({ id: approverGroups.approver_id });
+  return { added: added.map(({ id }) => id), removed: gone.map(({ id }) => id) };
 }
 
 async function renameGroup(tx: Executor, organizationId: string, id: string, name: string): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * The link in an approver's mails: to accept, to decline, to unsubscribe and to come back. It belongs to one address
- * and one organization, and needs no account: whoever reads the mail has the address.
+ * and one organization, and needs no account: a reader of the mail has the address.
  */
 
 import { and, eq, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
@@ -10,6 +10,7 @@ import { makeToken, readToken } from "#lib/http/link-token";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { personNotFound } from "./members";
+import { updateRoster } from "./roster";
 
 /** For which a link that asks can be accepted, and in which an address is asked once. */
 export const confirmationDays = 7;
@@ -23,11 +24,23 @@ const isFresh = sql`${approvers.invited_at} > now() - make_interval(days => ${co
 /** Someone who left comes back whenever they want; someone who was asked has some days. */
 const mayConfirm = or(eq(approvers.status, "left"), and(eq(approvers.status, "invited"), isFresh));
 
-function idOf({ secrets }: AccountsContext, token: string): string {
-  const id = readToken(secrets.approverLink, token);
-  if (id === null || !isUuid(id)) throw personNotFound();
-  return id;
+/** A link for passkeys has its end in it: the reader of an old mail must not become an approver by it. */
+const freshMinutes = 30;
+
+export function passkeyUrl({ secrets, settings, clock }: AccountsContext, approverId: string): string {
+  const until = Math.floor(clock().getTime() / 1000) + freshMinutes * 60;
+  return `${settings.baseUrl}/notices/${makeToken(secrets.approverLink, `${approverId}_${until}`)}`;
 }
+
+/** `freshUntil`: seconds since 1970; null for the link in every mail, which stays good. */
+export function readApproverToken({ secrets }: AccountsContext, token: string) {
+  const [, id = "", until] =
+    /^([0-9a-f-]{36})(?:_(\d{1,12}))?$/.exec(readToken(secrets.approverLink, token) ?? "") ?? [];
+  if (!isUuid(id)) throw personNotFound();
+  return { id, freshUntil: until === undefined ? null : Number(until) };
+}
+
+const idOf = (context: AccountsContext, token: string) => readApproverToken(context, token).id;
 
 /** Changes nothing: mail scanners open links. */
 export async function readApproverLink(context: AccountsContext, token: string) {
@@ -58,13 +71,13 @@ async function changeStatus(
   wanted: { from: SQL | undefined; to: "confirmed" | "left"; ip: string },
 ): Promise<void> {
   const id = idOf(context, token);
-  await context.database.db.transaction(async (tx) => {
+  const organizationId = await context.database.db.transaction(async (tx) => {
     const [changed] = await tx
       .update(approvers)
       .set({ status: wanted.to })
       .where(and(eq(approvers.id, id), isNotNull(approvers.email), wanted.from))
       .returning({ organizationId: approvers.organization_id, email: approvers.email });
-    if (!changed) return;
+    if (!changed) return null;
     const email = changed.email ?? "";
     await recordAudit(context, tx, {
       organizationId: changed.organizationId,
@@ -72,7 +85,9 @@ async function changeStatus(
       action: `approver.${wanted.to}`,
       subject: email,
     });
+    return changed.organizationId;
   });
+  if (organizationId !== null) await updateRoster(context, organizationId);
 }
 
 export const acceptApproverLink = (context: AccountsContext, token: string, ip: string) =>

@@ -1,12 +1,12 @@
 /**
  * The people who are notified of an organization's requests. Being one gives no power: an approval needs World ID, and
- * whoever has a link can decide. An address gets one mail that asks, and nothing else until its owner accepts.
+ * a holder of the link can decide. An address gets one mail that asks, and nothing else until its owner accepts.
  */
 
-import { and, asc, count, eq, isNotNull, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, isNotNull, isNull, ne, sql } from "drizzle-orm";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
-import { approverGroups, approvers, requestApprovers } from "#lib/db/schema";
+import { approverGroups, approvers, passkeys, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { approverUrl, confirmationDays } from "./approver-links";
@@ -15,6 +15,7 @@ import type { AccountsContext } from "./context";
 import { approverMail } from "./mails";
 import { personNotFound, requireRole } from "./members";
 import { lockOrganization } from "./organizations";
+import { updateRoster } from "./roster";
 
 const maxApprovers = 100;
 
@@ -34,8 +35,9 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
     .from(approverGroups)
     .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
     .where(isOf(person.organizationId));
+  const enrolled = await listEnrolled(db, person.organizationId);
   const people = rows.flatMap(({ id, name, email, status }) =>
-    email === null ? [] : [{ id, name: name ?? "", email, status }],
+    email === null ? [] : [{ id, name: name ?? "", email, status, passkeys: enrolled.get(id) ?? [] }],
   );
   /** As request_audience has them. */
   const notified = new Set(
@@ -45,13 +47,43 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
     if (email !== null) return [];
     const members = membersOf(id);
     const reached = members.filter((one) => notified.has(one.id)).length;
-    return [{ id, name: name ?? "", isDefault, members, reached }];
+    const enrolledCount = members.filter((one) => enrolled.has(one.id)).length;
+    return [{ id, name: name ?? "", isDefault, members, reached, enrolled: enrolledCount }];
   });
   function membersOf(groupId: string) {
     const ids = new Set(places.filter((place) => place.groupId === groupId).map(({ id }) => id));
     return people.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
   }
   return { people, groups };
+}
+
+/** The passkeys of each person who has some. */
+async function listEnrolled(executor: Executor, organizationId: string) {
+  const rows = await executor
+    .select({
+      approverId: passkeys.approver_id,
+      id: passkeys.id,
+      name: passkeys.name,
+      createdAt: passkeys.created_at,
+      lastUsedAt: passkeys.last_used_at,
+    })
+    .from(passkeys)
+    .where(and(eq(passkeys.organization_id, organizationId), isNull(passkeys.removed_at)))
+    .orderBy(asc(passkeys.created_at));
+  const byPerson = new Map<
+    string,
+    { id: string; name: string; createdAt: string; lastUsedAt: string | null }[]
+  >();
+  for (const { approverId, id, name, createdAt, lastUsedAt } of rows) {
+    const one = {
+      id,
+      name,
+      createdAt: createdAt.toISOString(),
+      lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    };
+    byPerson.set(approverId, [...(byPerson.get(approverId) ?? []), one]);
+  }
+  return byPerson;
 }
 
 /** People and groups share their names, and are listed whole. Under the organization's lock. */
@@ -192,4 +224,5 @@ export async function removeApprover(
       subject: found.email,
     });
   });
+  await updateRoster(context, organizationId);
 }

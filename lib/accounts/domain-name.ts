@@ -9,7 +9,7 @@ const maxLength = 240;
 
 /**
  * In lower case, IDNs in Punycode (UTS 46, as `URL` writes hosts). Null for anything but a domain: addresses, ports and
- * paths, names of no registry, and public suffixes (publicsuffix.org), which nobody has alone.
+ * paths, names of no registry, and public suffixes (publicsuffix.org), which no organization has alone.
  */
 export function parseDomainName(text: string): string | null {
   const host = text.trim().replace(/\.$/, "");

@@ -1,6 +1,7 @@
 /** Guarantee: owners prove domains, daily checks keep or take them, and a request shows what is proven when it is made. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { memberships } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
@@ -195,7 +196,7 @@ describe("the domains of an organization", () => {
     await prove("kept.example.org");
     await removeDomain(context, owner, proven.id);
     expect((await shownOn(owner.email))?.map(({ domain }) => domain)).toEqual(["kept.example.org"]);
-    await deleteOrganization(context, owner, `owner${counter}`);
+    await deleteOrganization(context, owner, organizationTitle(null));
     await nextDay();
     const { rows } = await context.database.query(
       "SELECT 1 FROM organization_domains WHERE organization_id = $1",

@@ -171,7 +171,7 @@ export async function checkDomain(
 
 const service: Actor = { kind: "system", id: "domain check", ip: null };
 
-/** The daily check. Owners learn by mail that a domain is lost; whoever presses the button sees it. */
+/** The daily check. Owners learn by mail that a domain is lost; the person who presses the button sees it. */
 async function checkDaily(context: AccountsContext, row: Row): Promise<void> {
   const checked = await check(context, row, service);
   if (checked?.isLost !== true) return;

@@ -118,7 +118,12 @@ export async function inviteMember(
     });
   });
   const link = `${context.settings.baseUrl}/portal/invitations/${token}`;
-  await context.mailer.send(invitationMail(invited.email, link, { invitedBy: person.email, lifetimeDays }));
+  const [organization] = await context.database.db
+    .select({ name: organizations.name })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId));
+  const facts = { invitedBy: person.email, organizationName: organization?.name ?? null, lifetimeDays };
+  await context.mailer.send(invitationMail(invited.email, link, facts));
 }
 
 export async function withdrawInvitation(

@@ -8,17 +8,14 @@ export async function mailOwners(
   { database, mailer, logger }: AccountsContext,
   organizationId: string,
   write: (to: string) => Mail,
-): Promise<void> {
+): Promise<{ sent: number; failed: number }> {
   const owners = await database.db
     .select({ email: users.email })
     .from(memberships)
     .innerJoin(users, eq(users.id, memberships.user_id))
     .where(and(eq(memberships.organization_id, organizationId), eq(memberships.role, "owner")));
-  await Promise.all(
-    owners.map(({ email }) =>
-      mailer
-        .send(write(email))
-        .catch((error: unknown) => logger.warn({ err: error }, "a mail to an owner could not be sent")),
-    ),
-  );
+  const results = await Promise.allSettled(owners.map(async ({ email }) => mailer.send(write(email))));
+  const failures = results.filter((result) => result.status === "rejected");
+  for (const { reason } of failures) logger.warn({ err: reason }, "a mail to an owner could not be sent");
+  return { sent: results.length - failures.length, failed: failures.length };
 }

@@ -2,6 +2,7 @@
 import { escapeHtml } from "#lib/core/text/escape-html";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import type { Mail } from "#lib/mail/mailer";
+import type { RosterChange } from "./roster-state";
 
 /** Words that aren't ours, below a line that says whose. */
 interface Quotation {
@@ -60,20 +61,32 @@ export function signInMail(to: string, link: string, lifetimeMinutes: number): M
   });
 }
 
-/** Without the organization's name: it is free text of the sender's, and this mail goes out in our name. */
+interface InvitationFacts {
+  readonly invitedBy: string;
+  /** Null until an owner has given one. */
+  readonly organizationName: string | null;
+  readonly lifetimeDays: number;
+}
+
+/** The organization's name is free text of the sender's, and this mail goes out in our name: it is quoted, as theirs. */
 export function invitationMail(
   to: string,
   link: string,
-  { invitedBy, lifetimeDays }: { invitedBy: string; lifetimeDays: number },
+  { invitedBy, organizationName, lifetimeDays }: InvitationFacts,
 ): Mail {
-  return linkMail(to, "An invitation to an organization on Countersign", {
-    lead: `${invitedBy} invited you to join their organization on Countersign. The link works once and expires in ${lifetimeDays} days.`,
+  return linkMail(to, "You are invited to an organization on Countersign", {
+    lead: `${invitedBy} invited you to join an organization. The link works once and expires in ${lifetimeDays} days.`,
     link,
-    foot: ["If you don't know the sender, ignore this e-mail. Nothing happens until you accept."],
+    foot: [
+      ...(organizationName === null
+        ? []
+        : [{ whose: "Its name, in its owner's words:", words: organizationName }]),
+      "If you don't know the sender, ignore this e-mail. Nothing happens until you accept.",
+    ],
   });
 }
 
-/** Without the names of the organization and of the approver, for the same reason. */
+/** Without the names of the organization and of the approver: they are free text of the sender's. */
 export function approverMail(
   to: string,
   link: string,
@@ -102,5 +115,83 @@ export function domainLostMail(to: string, link: string, domain: string): Mail {
     lead: `The proof that ${domain} belongs to your organization is gone. New approval requests no longer show the domain. Publish the proof again and check it here:`,
     link,
     foot: ["Requests that were made before stay as they are."],
+  });
+}
+
+/** `version`: null while a second owner must confirm the change. */
+export function rulesChangedMail(
+  to: string,
+  link: string,
+  { author, version }: { author: string; version: number | null },
+): Mail {
+  return version === null
+    ? linkMail(to, "A change of your rules waits for a second owner on Countersign", {
+        lead: `${author} proposed a change of the rules that decide which agents may act without asking. Another owner must confirm it:`,
+        link,
+        foot: ["Until then the rules stay as they are."],
+      })
+    : linkMail(to, `Your rules on Countersign were changed: version ${version}`, {
+        lead: `${author} changed the rules that decide which agents may act without asking. See what changed:`,
+        link,
+        foot: ["Every owner gets this e-mail. The change is in your audit log and in the public log."],
+      });
+}
+
+export function passkeyMail(to: string, link: string): Mail {
+  return linkMail(to, "Your link for passkeys on Countersign", {
+    lead: "Open this link to add or remove your passkeys as an approver. It expires in 30 minutes.",
+    link,
+    foot: [
+      "If you didn't request it, ignore this e-mail. Nothing happens until you press a button on the page.",
+    ],
+  });
+}
+
+const passkeyEvents = {
+  enrolled: {
+    subject: "A passkey was added to your approver identity",
+    lead: "A new passkey can approve requests in your name.",
+  },
+  removed: {
+    subject: "A passkey was removed from your approver identity",
+    lead: "One of your passkeys no longer approves requests.",
+  },
+} as const;
+
+/** To the person whose passkey it is. `link`: the one of their mails, which stays good. */
+export function passkeyEventMail(to: string, link: string, event: keyof typeof passkeyEvents): Mail {
+  const { subject, lead } = passkeyEvents[event];
+  return linkMail(to, `${subject} on Countersign`, {
+    lead: `${lead} If this wasn't you, open this page and request a link to remove it, and tell the organization:`,
+    link,
+    foot: [],
+  });
+}
+
+function describeRosterChange(change: RosterChange): string {
+  switch (change.kind) {
+    case "passkey_added": {
+      const groups = change.groups.length === 0 ? "in no group" : `in ${change.groups.join(", ")}`;
+      return `${change.person}, ${groups}: passkey "${change.passkey}" added`;
+    }
+    case "passkey_removed":
+      return `${change.person}: passkey "${change.passkey}" removed`;
+    case "joined":
+      return `${change.person} joined ${change.group}`;
+    case "left":
+      return `${change.person} left ${change.group}`;
+  }
+}
+
+/** To every owner, so that nobody becomes an approver unseen. */
+export function rosterMail(to: string, link: string, number: number, changes: readonly RosterChange[]): Mail {
+  const words = changes.map(describeRosterChange).join("; ");
+  return linkMail(to, "Who can approve has changed on Countersign", {
+    lead: `Your organization's roster of approvers has changed; it is now number ${number}. The audit log says who did it. Approvers:`,
+    link,
+    foot: [
+      { whose: "What changed:", words },
+      "If you don't expect this, remove the passkey or the person there.",
+    ],
   });
 }

@@ -8,7 +8,8 @@ import { organizationDomains, organizations } from "#lib/db/schema";
 import { toUnicode } from "./domain-name";
 
 export interface OrganizationIdentity {
-  name: string;
+  /** Null until an owner has given one. */
+  name: string | null;
   mark: OrganizationMark;
   /** Those that are proven now, longest first. */
   domains: VerifiedDomain[];
@@ -16,9 +17,9 @@ export interface OrganizationIdentity {
 
 type Marked = Pick<typeof organizations.$inferSelect, "name" | "mark_text" | "mark_color">;
 
-/** What nobody chose follows from the name. */
+/** The default follows from the name. */
 export function markOf({ name, mark_text, mark_color }: Marked): OrganizationMark {
-  const derived = deriveMark(name);
+  const derived = deriveMark(name ?? "");
   return { text: mark_text ?? derived.text, color: mark_color ?? derived.color };
 }
 

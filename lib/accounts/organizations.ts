@@ -7,7 +7,7 @@ import { memberships, organizations, users } from "#lib/db/schema";
 import type { AccountsContext } from "./context";
 
 /**
- * For counts and roles that must still hold at the commit: whoever changes them waits here. NO KEY UPDATE, so that
+ * For counts and roles that must still hold at the commit: transactions that change them wait here. NO KEY UPDATE, so that
  * rows which only refer to the organization (attestations above all) do not wait.
  */
 export async function lockOrganization(tx: Executor, organizationId: string): Promise<void> {
@@ -43,7 +43,7 @@ export async function findOrCreateOrganization(
     .limit(1);
   if (membership) return { organizationId: membership.organizationId, userId };
   const organizationId = uuidV7(context.clock().getTime(), context.random(16));
-  await tx.insert(organizations).values({ id: organizationId, name: email.split("@")[0] ?? email });
+  await tx.insert(organizations).values({ id: organizationId });
   await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "owner" });
   return { organizationId, userId };
 }

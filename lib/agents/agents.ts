@@ -25,7 +25,7 @@ export function slugTaken(field = "agent_slug"): AppError {
   return fieldError("agent_slug_taken", field, "belongs to another account");
 }
 
-/** With the tool manifest that is registered at this moment; null for a slug that nobody has claimed. */
+/** With the tool manifest that is registered at this moment; null for an unclaimed slug. */
 export async function findAgent(executor: Executor, slug: string) {
   if (!isSlug(slug)) return null;
   const [row] = await executor
@@ -77,7 +77,7 @@ export interface SlugClaim {
 }
 
 /**
- * Claims the slugs that nobody has, and answers the agent of each claim in its order, null if another
+ * Claims the slugs that are free, and answers the agent of each claim in its order, null if another
  * organization owns it.
  */
 export async function claimAgents(context: AccountsContext, tx: Executor, claims: SlugClaim[]) {

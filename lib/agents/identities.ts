@@ -143,12 +143,13 @@ export function describeIdentity(agent: FoundAgent, newestKeys: NewestKeys): Ide
     tool_manifest_hash: agent.tool_manifest_hash,
     tools: agent.manifest ? toolsOfManifest(agent.manifest) : null,
     tool_descriptions: (descriptions as Record<string, string> | undefined) ?? null,
+    frozen_at: agent.frozen_at?.toISOString() ?? null,
     created_at: agent.created_at.toISOString(),
     updated_at: agent.updated_at.toISOString(),
   };
 }
 
-/** Claims the slug, or updates the caller's agent. `isNew`: nobody had claimed it. */
+/** Claims the slug, or updates the caller's agent. `isNew`: it was unclaimed. */
 export async function registerIdentity(
   context: AccountsContext,
   principal: Principal,

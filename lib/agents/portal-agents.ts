@@ -1,15 +1,17 @@
 /** An organization's own agents, as the portal lists and changes them. */
 
-import { and, count, desc, eq, lt } from "drizzle-orm";
+import { and, count, desc, eq, lt, ne } from "drizzle-orm";
 import type { z } from "zod";
 import type { AccountsContext } from "#lib/accounts/context";
 import { requireRole } from "#lib/accounts/members";
 import type { registerBody, updateIdentityBody } from "#lib/contract/identity";
 import { toolsOfManifest } from "#lib/core/statement/identity-checks";
-import { agents, attestations } from "#lib/db/schema";
+import type { Executor } from "#lib/db/client";
+import { agentChanges, agents, attestations } from "#lib/db/schema";
 import { cutPage, type PageQuery } from "#lib/http/cursor";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { agentNotFound, type FoundAgent, findAgent, keyStatusOf } from "./agents";
+import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
 /** Newest first. */
@@ -48,6 +50,7 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
     name: agent.name,
     isTest: agent.is_test,
     keyStatus: keyStatusOf(agent),
+    frozenAt: agent.frozen_at?.toISOString() ?? null,
     hasCodeHash: agent.code_hash !== null,
     tools: agent.manifest === null ? null : (toolsOfManifest(agent.manifest)?.length ?? null),
     attestations: total?.count ?? 0,
@@ -68,8 +71,47 @@ export async function requireOwnAgent(
 }
 
 export async function readOwnAgent(context: AccountsContext, person: MemberPrincipal, slug: string) {
-  const { is_test: isTest } = await requireOwnAgent(context, person, slug);
-  return { ...(await readIdentity(context.database.db, slug)), isTest };
+  const { id, is_test: isTest } = await requireOwnAgent(context, person, slug);
+  const { db } = context.database;
+  return { ...(await readIdentity(db, slug)), isTest, stops: await readStops(db, id) };
+}
+
+const stopsShown = 10;
+
+/** When it was frozen and unfrozen, newest first, with the organization's own reasons. */
+async function readStops(executor: Executor, agentId: string) {
+  const { change, changed_at, reason, leaf_index } = agentChanges;
+  const rows = await executor
+    .select({ change, changed_at, reason })
+    .from(agentChanges)
+    .where(and(eq(agentChanges.agent_id, agentId), ne(change, "authorization_revoked")))
+    .orderBy(desc(changed_at), desc(leaf_index))
+    .limit(stopsShown);
+  return rows.map((row) => ({
+    isFrozen: row.change === "frozen",
+    at: row.changed_at.toISOString(),
+    reason: row.reason,
+  }));
+}
+
+export async function freezeOwnAgent(
+  context: FreezeContext,
+  person: MemberPrincipal,
+  slug: string,
+  reason: string,
+): Promise<void> {
+  await requireOwnAgent(context, person, slug);
+  await freezeAgent(context, person, slug, reason);
+}
+
+export async function unfreezeOwnAgent(
+  context: FreezeContext,
+  person: MemberPrincipal,
+  slug: string,
+  reason: string | null,
+): Promise<void> {
+  await requireOwnAgent(context, person, slug);
+  await unfreezeAgent(context, person, slug, reason);
 }
 
 export async function registerOwnAgent(

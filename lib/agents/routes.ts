@@ -1,15 +1,15 @@
 /** Runs the operations of lib/contract/operations-agents.ts. */
-import type { AccountsContext } from "#lib/accounts/context";
 import type { agentsOperations as specs } from "#lib/contract/operations-agents";
-import { type Params, type Runs, requirePrincipal } from "#lib/http/route";
+import type { Handlers, Params } from "#lib/http/route";
 import { listAgentKeys } from "./agent-keys";
+import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
 const slugOf = (params: Params) => params["slug"] ?? "";
 
-export const agentsRuns: Runs<Omit<typeof specs, "agentFeed" | "agentRecord">, AccountsContext> = {
+export const agentsHandlers: Handlers<Omit<typeof specs, "agentFeed" | "agentRecord">, FreezeContext> = {
   registerIdentity: async (call) => {
-    const { isNew, identity } = await registerIdentity(call.context, requirePrincipal(call), call.body);
+    const { isNew, identity } = await registerIdentity(call.context, call.principal, call.body);
     return { status: isNew ? 201 : 200, body: identity };
   },
   readIdentity: async ({ context, params }) => ({
@@ -19,9 +19,15 @@ export const agentsRuns: Runs<Omit<typeof specs, "agentFeed" | "agentRecord">, A
     body: await listAgentKeys(context.database.db, slugOf(params), query),
   }),
   updateIdentity: async (call) => ({
-    body: await updateIdentity(call.context, requirePrincipal(call), slugOf(call.params), call.body),
+    body: await updateIdentity(call.context, call.principal, slugOf(call.params), call.body),
   }),
   putTools: async (call) => ({
-    body: await putTools(call.context, requirePrincipal(call), slugOf(call.params), call.body),
+    body: await putTools(call.context, call.principal, slugOf(call.params), call.body),
+  }),
+  freezeAgent: async (call) => ({
+    body: await freezeAgent(call.context, call.principal, slugOf(call.params), call.body.reason),
+  }),
+  unfreezeAgent: async (call) => ({
+    body: await unfreezeAgent(call.context, call.principal, slugOf(call.params), call.body.reason ?? null),
   }),
 };

@@ -4,11 +4,19 @@ import { and, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import {
   type Approval,
+  type ApprovalRequest,
   assembleAuthorization,
   authorizationSigningBytes,
   bindRequest,
   buildAuthorization,
+  type DecisionFacts,
+  isPasskeyApproval,
+  isWorldIdApproval,
+  type WorldIdApproval,
 } from "#lib/core/approval/approval";
+import { fillPlaces } from "#lib/core/approval/assign-groups";
+import { findEnvironment } from "#lib/core/approval/environment";
+import type { PasskeyApproval } from "#lib/core/approval/passkey-approval";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { uuidV7 } from "#lib/core/encoding/ids";
@@ -16,7 +24,8 @@ import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
 import type { Context } from "./context";
-import { decide, findOpen } from "./decide";
+import { decide, findApprovable } from "./decide";
+import { countApprover, type ProvenApprover } from "./enrolled";
 import { wakeupName } from "./read";
 import { type AuthorizationRow, isOpen, parseRequest, readDatabaseTime } from "./rows";
 import {
@@ -25,6 +34,7 @@ import {
   lockOpen,
   type NewApproval,
   notPending,
+  protocolVersionOf,
   readApprovals,
   standsBeside,
 } from "./store";
@@ -39,24 +49,35 @@ export function requireSameVersion({ protocol_version: fixed }: AuthorizationRow
   );
 }
 
+const alreadyApproved = () =>
+  new AppError("already_approved", "this person has already approved this request; nothing was changed");
+
 /** Throws the exact reason why this human may not approve beside those who have. */
-function checkBeside(row: AuthorizationRow, present: Approval[], record: Approval): void {
+function checkHuman(row: AuthorizationRow, present: WorldIdApproval[], record: WorldIdApproval): void {
   const isSameHuman = present.some(
     ({ environment, nullifier_hash }) =>
       environment === record.environment && nullifier_hash === record.nullifier_hash,
   );
-  if (isSameHuman) {
-    throw new AppError(
-      "already_approved",
-      "this person has already approved this request; nothing was changed",
-    );
-  }
+  if (isSameHuman) throw alreadyApproved();
   requireSameVersion(row, record.protocol_version);
   const isSamePlace = present.every(
     ({ environment, app_id, rp_id }) =>
       environment === record.environment && app_id === record.app_id && rp_id === record.rp_id,
   );
   if (!isSamePlace) throw refused("the first approval came from another World ID environment or app");
+}
+
+/** The same for an enrolled approver: each once, and only while a place of their groups is free. */
+function checkApprover(
+  { required_approvers: required }: ApprovalRequest,
+  present: PasskeyApproval[],
+  record: PasskeyApproval,
+): void {
+  if (present.some(({ approver_id }) => approver_id === record.approver_id)) throw alreadyApproved();
+  const people = [...present, record].map(({ groups }) => groups.map(({ group }) => group));
+  const filled = fillPlaces(required, people).reduce((sum, count) => sum + count, 0);
+  if (filled < people.length)
+    throw refused("others of your groups have approved already; somebody else is needed");
 }
 
 async function storeOneOfMany(
@@ -68,9 +89,12 @@ async function storeOneOfMany(
   await context.database.db.transaction(async (tx) => {
     if (!(await lockOpen(tx, approval.requestId))) throw notPending();
     if (!(await standsBeside(tx, approval))) throw new ApprovalsMoved();
+    const { enrolled } = approval;
+    const refusal = enrolled && (await countApprover(tx, enrolled));
+    if (refusal !== null) throw refusal;
     const changed = await tx
       .update(authorizationRequests)
-      .set({ protocol_version: approval.record.protocol_version })
+      .set({ protocol_version: protocolVersionOf(approval) })
       .where(and(eq(authorizationRequests.id, approval.requestId), isOpen))
       .returning({ id: authorizationRequests.id });
     if (changed.length !== 1) throw notPending();
@@ -88,55 +112,81 @@ async function storeOneOfMany(
 function signAuthorization(
   context: Context,
   row: AuthorizationRow,
-  all: Approval[],
-  approvedAt: Date,
-): Uint8Array {
+  facts: Omit<DecisionFacts, "key_id">,
+): { object: Uint8Array; usableUntil: string | null } {
   const { signer } = context.keys;
-  const unsigned = buildAuthorization(
-    parseRequest(row),
-    all,
-    approvedAt.toISOString(),
-    signer.keyId,
-    row.version,
-  );
+  const unsigned = buildAuthorization(parseRequest(row), { ...facts, key_id: signer.keyId });
   const signature = base64Encode(signer.sign(authorizationSigningBytes(unsigned)));
-  return canonicalBytes(assembleAuthorization(unsigned, signature) as unknown as JsonObject);
+  const object = canonicalBytes(assembleAuthorization(unsigned, signature) as unknown as JsonObject);
+  return { object, usableUntil: unsigned.usable_until };
 }
+
+/** The person's records, as they go into the object. */
+function recordsOf({ proof, approver }: ProvenPerson, verified_at: string): Approval[] {
+  const worldId: WorldIdApproval[] = proof === null ? [] : [{ ...proof, verified_at }];
+  const pair = proof === null ? {} : { nullifier_hash: proof.nullifier_hash };
+  return approver === null ? worldId : [...worldId, { ...approver.record, ...pair, verified_at }];
+}
+
+function checkBeside(row: AuthorizationRow, present: Approval[], records: Approval[]): void {
+  const request = parseRequest(row);
+  for (const record of records)
+    if (isWorldIdApproval(record)) checkHuman(row, present.filter(isWorldIdApproval), record);
+    else checkApprover(request, present.filter(isPasskeyApproval), record);
+}
+
+const actorOf = ({ proof, approver }: ProvenPerson, ip: string | null): Actor => ({
+  kind: "human",
+  id: approver === null ? `nullifier ${proof?.nullifier_hash}` : `approver ${approver.record.approver_id}`,
+  ip,
+});
 
 async function tryAccept(
   context: Context,
   requestId: string,
-  proven: ProvenApproval,
+  person: ProvenPerson,
   ip: string | null,
 ): Promise<void> {
   const { db } = context.database;
-  const row = await findOpen(context, requestId);
-  const now = await readDatabaseTime(db);
+  const row = await findApprovable(context, requestId);
+  const request = parseRequest(row);
+  const time = await readDatabaseTime(db);
+  // The process that logged the roster has a clock of its own.
+  const now = new Date(Math.max(time.getTime(), Date.parse(person.approver?.since ?? "") || 0));
   const present = await readApprovals(db, requestId);
-  const record: Approval = { ...proven, verified_at: now.toISOString() };
-  const records = present.map((one) => one.record);
-  checkBeside(row, records, record);
+  const before = present.flatMap((one) => one.records);
+  const records = recordsOf(person, now.toISOString());
+  checkBeside(row, before, records);
+  const approvals = [...before, ...records];
+  const environment = findEnvironment(request.origin, approvals);
   const approval: NewApproval = {
     id: uuidV7(now.getTime(), context.random(16)),
     requestId,
-    worldAction: bindRequest(parseRequest(row)).world_action,
-    record,
+    worldAction: bindRequest(request).world_action,
+    environment,
+    records,
+    enrolled: person.approver?.enrolled ?? null,
     besides: present.map(({ id }) => id),
   };
-  const actor: Actor = { kind: "human", id: `nullifier ${record.nullifier_hash}`, ip };
+  const actor = actorOf(person, ip);
   if (present.length + 1 < row.approvals_required) return storeOneOfMany(context, row, approval, actor);
+  const decidedBy = { kind: "people" } as const;
+  const facts = { decided_by: decidedBy, approvals, environment, approved_at: now.toISOString() };
   await decide(context, row, () => ({
-    actor,
-    decision: "approved",
-    decidedAt: now,
-    denialReason: null,
-    approved: { approval, object: signAuthorization(context, row, [...records, record], now) },
+    ...{ actor, decision: "approved", decidedAt: now, decidedBy, deniedBy: null, denialReason: null },
+    approved: { approval, ...signAuthorization(context, row, facts) },
   }));
 }
 
+/** What one person gave in one visit. Who is required gives a passkey's answer; who proves a level, a World ID proof. */
+export interface ProvenPerson {
+  proof: ProvenApproval | null;
+  approver: ProvenApprover | null;
+}
+
 /** A proof that every check has passed, not yet counted. */
-export type ProvenApproval = Approval extends infer One
-  ? One extends Approval
+export type ProvenApproval = WorldIdApproval extends infer One
+  ? One extends WorldIdApproval
     ? Omit<One, "verified_at">
     : never
   : never;
@@ -147,12 +197,12 @@ const maxAttempts = 10;
 export async function acceptApproval(
   context: Context,
   requestId: string,
-  proven: ProvenApproval,
+  person: ProvenPerson,
   ip: string | null,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await tryAccept(context, requestId, proven, ip);
+      return await tryAccept(context, requestId, person, ip);
     } catch (error) {
       if (!(error instanceof ApprovalsMoved) || attempt === maxAttempts) throw error;
     }

@@ -2,18 +2,21 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { Executor } from "#lib/db/client";
-import { authorizationRequests } from "#lib/db/schema";
+import { agents, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type Principal } from "#lib/http/principal";
 import type { Context } from "./context";
 import { findOwn } from "./decide";
 import { describeClaim } from "./read";
 import { authorizationNotFound, databaseNow, isUsable } from "./rows";
+import { unclaimable, whyUnusable } from "./unusable";
 
-const { id, status, attestation_id, run: runColumn, claimed_at } = authorizationRequests;
+const { id, status, run: runColumn, claimed_at } = authorizationRequests;
 
 /** Null if it can't be claimed, or has been. */
-async function claimOnce(tx: Executor, requestId: string, run: string) {
+async function claimOnce(tx: Executor, requestId: string, agentId: string, run: string) {
+  // A freeze comes before the claim, or after its commit.
+  await tx.select({ id: agents.id }).from(agents).where(eq(agents.id, agentId)).for("share");
   const [claimed] = await tx
     .update(authorizationRequests)
     .set({ claimed_at: databaseNow, run })
@@ -25,13 +28,13 @@ async function claimOnce(tx: Executor, requestId: string, run: string) {
 /** The claim that this very run has already, or why it gets none. */
 async function explain(tx: Executor, requestId: string, run: string) {
   const [row] = await tx
-    .select({ status, attestation_id, claimed_at, run: runColumn, isUsable })
+    .select({ status, claimed_at, run: runColumn, why: whyUnusable })
     .from(authorizationRequests)
     .where(eq(id, requestId));
   if (row === undefined) throw authorizationNotFound();
-  if (row.isUsable && row.run === run) return row;
-  if (row.attestation_id !== null)
-    throw new AppError("authorization_already_used", "this approval backs an attestation already");
+  if (row.why === null && row.run === run) return row;
+  const unfit = unclaimable(row.why);
+  if (unfit !== null) throw unfit;
   if (row.claimed_at !== null)
     throw new AppError(
       "already_claimed",
@@ -49,9 +52,9 @@ export async function claimAuthorization(
   principal: Principal,
   run: string,
 ) {
-  const { organization_id } = await findOwn(context, requestId, principal, "claims");
+  const { organization_id, agent_id } = await findOwn(context, requestId, principal, "claims");
   return context.database.db.transaction(async (tx) => {
-    const claimed = await claimOnce(tx, requestId, run);
+    const claimed = await claimOnce(tx, requestId, agent_id, run);
     if (claimed === null) return describeClaim(await explain(tx, requestId, run));
     await recordAudit(context, tx, {
       organizationId: organization_id,

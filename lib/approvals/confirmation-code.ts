@@ -3,7 +3,7 @@
  * which the approval page asks for and never shows, so that a link that leaks decides nothing.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { maxWrongCodes } from "#lib/contract/approval-view";
 import { confirmationCode, formatConfirmationCode } from "#lib/core/approval/approval";
@@ -12,8 +12,8 @@ import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
 import type { Context } from "./context";
-import { type AuthorizationRow, isOpen } from "./rows";
-import { lockOpen, notPending } from "./store";
+import { type AuthorizationRow, isOpen, isRevocable } from "./rows";
+import { notPending } from "./store";
 
 /** Never stored: derived again wherever the agent's side may see it. */
 export function secretCode(context: Context, requestId: string): string {
@@ -36,26 +36,31 @@ function isSameCode(expected: string, given: string): boolean {
   );
 }
 
-/** How many wrong codes there are now, this one included; null if it is right. One at a time, under the row's lock. */
+/**
+ * How many wrong codes there are now, this one included; null if it is right. One at a time, under the row's lock.
+ * `isStill`: what the request must still be.
+ */
 async function judgeCode(
   context: Context,
   row: AuthorizationRow,
   given: string,
   actor: Actor,
+  isStill: SQL | undefined,
 ): Promise<number | null> {
   return context.database.db.transaction(async (tx) => {
-    if (!(await lockOpen(tx, row.id))) throw notPending();
     const { id, wrong_codes } = authorizationRequests;
     const [before] = await tx
       .select({ count: wrong_codes })
       .from(authorizationRequests)
-      .where(eq(id, row.id));
-    if (before === undefined || before.count >= maxWrongCodes) return maxWrongCodes;
+      .where(and(eq(id, row.id), isStill))
+      .for("update");
+    if (before === undefined) throw notPending();
+    if (before.count >= maxWrongCodes) return maxWrongCodes;
     if (isSameCode(codeOf(context, row), given)) return null;
     await tx
       .update(authorizationRequests)
       .set({ wrong_codes: sql`${wrong_codes} + 1` })
-      .where(and(eq(id, row.id), isOpen));
+      .where(eq(id, row.id));
     await recordAudit(context, tx, {
       organizationId: row.organization_id,
       actor,
@@ -66,6 +71,22 @@ async function judgeCode(
   });
 }
 
+function requireTyped(given: string | null | undefined): string {
+  if (given?.trim()) return given;
+  throw new AppError(
+    "validation_error",
+    "code: enter the confirmation code that the agent showed its operator",
+  );
+}
+
+function wrongCode(count: number): AppError {
+  const left = maxWrongCodes - count;
+  return new AppError(
+    "confirmation_code_wrong",
+    `this is not the confirmation code; ${left === 1 ? "one try is" : `${left} tries are`} left`,
+  );
+}
+
 /** Throws unless the code is right, or none is asked for. `cancel` ends the request after too many wrong ones. */
 export async function requireCode(
   context: Context,
@@ -74,20 +95,21 @@ export async function requireCode(
   { actor, cancel }: { actor: Actor; cancel: () => Promise<void> },
 ): Promise<void> {
   if (!row.require_code) return;
-  if (!given?.trim())
-    throw new AppError(
-      "validation_error",
-      "code: enter the confirmation code that the agent showed its operator",
-    );
-  const wrong = await judgeCode(context, row, given, actor);
+  const wrong = await judgeCode(context, row, requireTyped(given), actor, isOpen);
   if (wrong === null) return;
-  if (wrong < maxWrongCodes) {
-    const left = maxWrongCodes - wrong;
-    throw new AppError(
-      "confirmation_code_wrong",
-      `this is not the confirmation code; ${left === 1 ? "one try is" : `${left} tries are`} left`,
-    );
-  }
+  if (wrong < maxWrongCodes) throw wrongCode(wrong);
   await cancel();
   throw notPending("was cancelled after five wrong confirmation codes");
+}
+
+/** The same once it is approved. Its wrong codes go on counting, and after the last one the link takes nothing back. */
+export async function requireCodeToRevoke(
+  context: Context,
+  row: AuthorizationRow,
+  given: string | null | undefined,
+  actor: Actor,
+): Promise<void> {
+  if (!row.require_code) return;
+  const wrong = await judgeCode(context, row, requireTyped(given), actor, isRevocable);
+  if (wrong !== null) throw wrongCode(wrong);
 }

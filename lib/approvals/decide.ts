@@ -1,6 +1,9 @@
 /** Decisions: each is one atomic change of state, a signed statement and a leaf of the log. */
 
+import { agentFrozen } from "#lib/agents/freeze";
+import type { SentAssertion } from "#lib/contract/approval-view";
 import { buildDecisionStatement, type Decision } from "#lib/core/approval/approval-decision";
+import type { DecidedBy } from "#lib/core/approval/decided-by";
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
 import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
@@ -9,11 +12,21 @@ import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
 import { requireCode } from "./confirmation-code";
 import type { Context } from "./context";
+import { type Enrolled, needsPasskey, proveApprover } from "./enrolled";
 import { wakeupName } from "./read";
-import { type AuthorizationRow, authorizationNotFound, findAuthorization, readDatabaseTime } from "./rows";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  parseRequest,
+  readDatabaseTime,
+} from "./rows";
 import { type DecisionItem, decisionKind, notPending } from "./store";
 
-type Facts = Pick<DecisionItem, "actor" | "decision" | "decidedAt" | "denialReason" | "approved">;
+type Facts = Pick<
+  DecisionItem,
+  "actor" | "decision" | "decidedAt" | "decidedBy" | "deniedBy" | "denialReason" | "approved"
+>;
 
 function makeItem(context: Context, row: AuthorizationRow, facts: Facts): DecisionItem {
   const { signer } = context.keys;
@@ -54,15 +67,25 @@ export async function findOpen(context: Context, requestId: string): Promise<Aut
   return requirePending(row);
 }
 
+/** The same for an approval, which a frozen agent doesn't get. */
+export async function findApprovable(context: Context, requestId: string): Promise<AuthorizationRow> {
+  const row = await findOpen(context, requestId);
+  if (row.agentFrozenAt !== null) throw agentFrozen();
+  return row;
+}
+
 async function decideWithoutProof(
   context: Context,
   row: AuthorizationRow,
   decision: "denied" | "cancelled",
   actor: Actor,
   denialReason: string | null,
+  deniedBy: Enrolled | null = null,
 ): Promise<void> {
   const decidedAt = await readDatabaseTime(context.database.db);
-  await decide(context, row, () => ({ actor, decision, decidedAt, denialReason, approved: null }));
+  const decidedBy: DecidedBy | null = decision === "denied" ? { kind: "people" } : null;
+  const facts = { actor, decision, decidedAt, decidedBy, deniedBy, denialReason, approved: null };
+  await decide(context, row, () => facts);
 }
 
 /** The request that somebody with the link may decide; throws if the page must ask for a code and this is not it. */
@@ -78,13 +101,26 @@ export async function findDecidable(
   return { row, actor };
 }
 
+export interface Denial {
+  reason: string | null;
+  code: string | null | undefined;
+  passkey: SentAssertion | null | undefined;
+  ip: string;
+}
+
 export async function denyAuthorization(
   context: Context,
   requestId: string,
-  { reason, ...tried }: { reason: string | null; code: string | null | undefined; ip: string },
+  { reason, passkey, ...tried }: Denial,
 ): Promise<void> {
   const { row, actor } = await findDecidable(context, requestId, tried);
-  await decideWithoutProof(context, row, "denied", actor, reason);
+  if (parseRequest(row).required_approvers.length === 0)
+    return decideWithoutProof(context, row, "denied", actor, reason);
+  // A link that leaks neither approves nor blocks.
+  if (!passkey) throw needsPasskey();
+  const { record, enrolled } = await proveApprover(context, row, passkey, "deny");
+  const approver: Actor = { ...actor, id: `approver ${record.approver_id}` };
+  await decideWithoutProof(context, row, "denied", approver, reason, enrolled);
 }
 
 /** Only its own organization's: any other id is one that does not exist. */
@@ -92,7 +128,7 @@ export async function findOwn(
   context: Context,
   requestId: string,
   principal: Principal,
-  verb: "cancels" | "claims",
+  verb: "cancels" | "claims" | "revokes",
 ): Promise<AuthorizationRow> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();

@@ -1,26 +1,25 @@
 /**
- * The grade of an attestation's human approval (docs/wire.md, Attest): none, the caller's claim, or a proof of
- * personhood, for which the embedded object must be one that this service issued, unchanged and for this use.
+ * The grade of an attestation's human approval (docs/wire.md, Attest): none, the caller's claim, or what an embedded
+ * object proves, which must be one that this service issued, unchanged and for this use.
  */
 
 import { eq } from "drizzle-orm";
 import type { AttestBody } from "#lib/contract/attest";
 import { isSameAgentKey } from "#lib/core/approval/approval-key";
+import { describeBacking } from "#lib/core/approval/backing";
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import {
   canonicalBytes,
-  canonicalHash,
   canonicalJson,
   isJsonObject,
   type JsonObject,
 } from "#lib/core/encoding/canonical-json";
-import { weakestLevel } from "#lib/core/statement/claim-checks";
 import type { HumanApproval } from "#lib/core/statement/statement";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { type KeyPrincipal, mayReach } from "#lib/http/principal";
 import type { Context } from "./context";
-import { isUsable } from "./rows";
+import { unusable, whyUnusable } from "./unusable";
 
 export interface PreparedApproval {
   approval: HumanApproval;
@@ -44,12 +43,12 @@ async function findIssued(context: Context, principal: KeyPrincipal, requestId: 
       object: authorizationRequests.human_authorization,
       log: authorizationRequests.decision_log,
       attestationId: authorizationRequests.attestation_id,
-      isUsable,
+      why: whyUnusable,
     })
     .from(authorizationRequests)
     .where(eq(authorizationRequests.id, requestId));
   if (row?.object) return { ...row, object: row.object };
-  if (row?.attestationId && row.organizationId === principal.organizationId) throw authorizationAlreadyUsed();
+  if (row?.attestationId && row.organizationId === principal.organizationId) throw unusable("used");
   return null;
 }
 
@@ -102,21 +101,11 @@ async function prepareProof(
   const request = object["request"] as JsonObject;
   checkFit(body, principal, registeredKey, issued.organizationId, request);
   if (!mayReach(principal, "attest", issued)) throw notApprovedForHook();
-  if (!issued.isUsable) throw authorizationAlreadyUsed();
-  const binding = object["binding"] as JsonObject;
-  const approvals = object["approvals"] as JsonObject[];
-  const [first] = approvals;
-  if (!first) throw new Error("an issued authorization without approvals");
+  if (issued.why !== null) throw unusable(issued.why);
+  const approval = describeBacking(object);
+  if (approval === null) throw new Error("an issued authorization is none");
   return {
-    approval: {
-      method: "proof_of_personhood",
-      level: weakestLevel(approvals),
-      request_hash: text(binding, "request_hash"),
-      authorization_hash: canonicalHash(object),
-      nullifier_hashes: approvals.map((approval) => text(approval, "nullifier_hash")),
-      environment: text(first, "environment"),
-      inputs_bound: request["inputs_hash"] !== undefined,
-    },
+    approval,
     authorization: { requestId: text(request, "request_id"), object: canonicalBytes(object) },
   };
 }
@@ -126,14 +115,6 @@ const notApprovedForHook = () =>
     "insufficient_scope",
     "a key with the scope hook attests only what was approved at its own request: send that human_authorization",
   );
-
-export function authorizationAlreadyUsed() {
-  return fieldError(
-    "authorization_already_used",
-    field,
-    "already backs another attestation; ask for a new authorization",
-  );
-}
 
 /** `registeredKey`: the agent's, in base64; null if none is registered. */
 export async function prepareApproval(
@@ -152,9 +133,4 @@ export async function prepareApproval(
     };
   }
   return { approval: { method: "none" }, authorization: null };
-}
-
-/** What `human_approved` answers: true only if someone asserts or proves it. */
-export function isHumanApproved(approval: HumanApproval): boolean {
-  return approval.method !== "none";
 }

@@ -76,6 +76,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       expires_at,
       decided_at: row.decided_at?.toISOString() ?? null,
       denial_reason: row.denial_reason,
+      revoked_at: row.revoked_at?.toISOString() ?? null,
       expires_soon: row.status === "pending" && row.millisecondsLeft <= soonMs,
       approval_url: approvalUrl(context, row.id),
     };

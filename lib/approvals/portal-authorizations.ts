@@ -3,13 +3,14 @@
 import { and, eq, inArray } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { AuthorizationState } from "#lib/contract/authorize";
-import { apiKeys, authorizationRequests } from "#lib/db/schema";
+import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { isOwnerOf, type MemberPrincipal } from "#lib/http/principal";
 import { isTestKey } from "#lib/keys/test-keys";
 import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";
 import { approvalUrl } from "./link";
 import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
+import { revokeAuthorization } from "./revoke";
 import { authorizationNotFound, findAuthorization } from "./rows";
 
 function withLink(context: Context, state: AuthorizationState, isTest: boolean) {
@@ -50,7 +51,27 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(person, row)) throw authorizationNotFound();
   const tests = await findTestRequests(context, [requestId]);
-  return withLink(context, await readAuthorization(context, requestId, person), tests.has(requestId));
+  const state = await readAuthorization(context, requestId, person);
+  const reason = state.revoked_at === null ? null : await readRevocationReason(context, requestId);
+  return { ...withLink(context, state, tests.has(requestId)), revocation_reason: reason };
+}
+
+async function readRevocationReason(context: Context, requestId: string): Promise<string | null> {
+  const [row] = await context.database.db
+    .select({ reason: agentChanges.reason })
+    .from(agentChanges)
+    .where(eq(agentChanges.request_id, requestId));
+  return row?.reason ?? null;
+}
+
+export async function revokeOwnAuthorization(
+  context: Context,
+  person: MemberPrincipal,
+  requestId: string,
+  reason: string | null,
+): Promise<void> {
+  await requireRole(context.database.db, person, "member");
+  await revokeAuthorization(context, requestId, person, reason);
 }
 
 export async function cancelOwnAuthorization(

@@ -11,16 +11,23 @@ import {
   type Anchor,
   type ApprovalBinding,
   type ApprovalCheckName,
+  type ApprovalRequest,
   bindRequest,
 } from "#lib/core/approval/approval";
 import { reasons } from "#lib/core/statement/reasons";
-import { isCredentialCurrent, type WorldProof } from "#lib/core/world-id/world-id-proof";
+import { isCredentialCurrent, type RequiredLevel, type WorldProof } from "#lib/core/world-id/world-id-proof";
 import { AppError } from "#lib/errors";
 import { type Share, shareOf } from "#lib/workers/fair-share";
 import { type ProvenApproval, refused, requireSameVersion } from "./accept";
 import type { Context } from "./context";
 import { type AuthorizationRow, parseRequest } from "./rows";
 import { isResultOfRequest } from "./world-id/provider";
+
+/** The level of World ID that a request asks for; refuses a request that asks for none. */
+export function requireWorldLevel({ required_level: level }: ApprovalRequest): RequiredLevel {
+  if (level === "none") throw refused("this request asks for no World ID");
+  return level;
+}
 
 /**
  * The result must name what IDKit was configured with. Nothing else in it is trusted. All of it is cheap,
@@ -43,7 +50,8 @@ export async function pickNamedProof(
   );
   if (!isSameSignal)
     throw refused("the proof is for another signal, so it does not cover what this page shows");
-  const { required_level: required, created_at } = request;
+  const required = requireWorldLevel(request);
+  const { created_at } = request;
   const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
   if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
   if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
@@ -118,5 +126,11 @@ export async function proveApproval(
     ...(anchor === undefined ? [] : (["world-chain"] as const)),
   ];
   const { environment } = context.worldId;
-  return { ...proof, environment, verified_by, ...(anchor === undefined ? {} : { anchor }) };
+  return {
+    type: "world_id",
+    ...proof,
+    environment,
+    verified_by,
+    ...(anchor === undefined ? {} : { anchor }),
+  };
 }

@@ -59,7 +59,7 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
     const id = asked.made.request_id;
     if (what === "approve") {
       nonce += 1n;
-      return acceptApproval(context, id, provenBy(human, nonce), null).then(
+      return acceptApproval(context, id, { proof: provenBy(human, nonce), approver: null }, null).then(
         () => "approval counted",
         (error: { errorName?: string }) => error.errorName ?? String(error),
       );
@@ -140,9 +140,12 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
       (asked: AskedRequest) => test.call("DELETE", `/v1/authorize/${asked.made.request_id}`, { key }),
       (asked: AskedRequest) => {
         nonce += 1n;
-        return acceptApproval(context, asked.made.request_id, provenBy(1, nonce), null).catch(
-          ({ errorName }: { errorName: string }) => ({ status: 409, body: { code: errorName } }),
-        );
+        return acceptApproval(
+          context,
+          asked.made.request_id,
+          { proof: provenBy(1, nonce), approver: null },
+          null,
+        ).catch(({ errorName }: { errorName: string }) => ({ status: 409, body: { code: errorName } }));
       },
     ];
     for (const end of ends) {
@@ -167,7 +170,7 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
     const results = await Promise.allSettled(
       [0, 1, 2, 3, 4, 4].map((human) => {
         nonce += 1n;
-        return acceptApproval(test.app.context, id, provenBy(human, nonce), null);
+        return acceptApproval(test.app.context, id, { proof: provenBy(human, nonce), approver: null }, null);
       }),
     );
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
@@ -179,7 +182,12 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
 
   it("is used once among a hundred attestations made at once", async () => {
     const asked = await ask(test, key);
-    await acceptApproval(test.app.context, asked.made.request_id, provenBy(1, 7_777n), null);
+    await acceptApproval(
+      test.app.context,
+      asked.made.request_id,
+      { proof: provenBy(1, 7_777n), approver: null },
+      null,
+    );
     const { human_authorization } = (await asked.read()).body;
     const answers = await Promise.all(Array.from({ length: 100 }, () => embed(asked, human_authorization)));
     const made = answers.filter(({ status }) => status === 201);
@@ -194,7 +202,7 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
   it("fixes the protocol version with the first approval, so that nobody counts twice", async () => {
     const asked = await ask(test, key, { approvals_required: 2 });
     const id = asked.made.request_id;
-    await acceptApproval(test.app.context, id, provenBy(1, 8_001n), null);
+    await acceptApproval(test.app.context, id, { proof: provenBy(1, 8_001n), approver: null }, null);
     const v4 = {
       ...provenBy(2, 8_002n),
       protocol_version: "4.0",
@@ -203,11 +211,15 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
       expires_at_min: 1,
       proof: [1n, 2n, 3n, 4n, 5n].map(wordHex),
     } as ProvenApproval;
-    await expect(acceptApproval(test.app.context, id, v4, null)).rejects.toMatchObject({
+    await expect(
+      acceptApproval(test.app.context, id, { proof: v4, approver: null }, null),
+    ).rejects.toMatchObject({
       errorName: "approval_refused",
     });
     const elsewhere: ProvenApproval = { ...provenBy(2, 8_003n), environment: "production" };
-    await expect(acceptApproval(test.app.context, id, elsewhere, null)).rejects.toMatchObject({
+    await expect(
+      acceptApproval(test.app.context, id, { proof: elsewhere, approver: null }, null),
+    ).rejects.toMatchObject({
       errorName: "approval_refused",
     });
     expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 1 } });
@@ -224,8 +236,20 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
     const acts = [
       () => asked.deny(),
       () => second.call("DELETE", `/v1/authorize/${asked.made.request_id}`, { key }),
-      () => acceptApproval(second.app.context, asked.made.request_id, provenBy(1, 9_001n), null),
-      () => acceptApproval(test.app.context, asked.made.request_id, provenBy(2, 9_002n), null),
+      () =>
+        acceptApproval(
+          second.app.context,
+          asked.made.request_id,
+          { proof: provenBy(1, 9_001n), approver: null },
+          null,
+        ),
+      () =>
+        acceptApproval(
+          test.app.context,
+          asked.made.request_id,
+          { proof: provenBy(2, 9_002n), approver: null },
+          null,
+        ),
     ];
     const ends = await Promise.allSettled(acts.map((run) => run()));
     const { status } = (await waiting).body;

@@ -8,10 +8,15 @@ import {
   type AuthorizationStatus,
   denialReasonNote,
   erasedGuidance,
+  frozenDenialGuidance,
+  frozenGuidance,
   guidanceTexts,
+  revokedGuidance,
   wrongCodesGuidance,
 } from "#lib/contract/authorize";
 import { isCalendarTime } from "#lib/contract/primitives";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
+import { findEnvironment } from "#lib/core/approval/environment";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
@@ -23,21 +28,33 @@ import {
   type AuthorizationRow,
   authorizationNotFound,
   describeDenied,
+  describeRequired,
   type FoundAuthorization,
   findAuthorization,
   listRows,
   markExpired,
   parseContext,
+  parseDecidedBy,
+  parseGroupNames,
   parseRequest,
   parseRequestedBy,
+  parseRuleDecision,
 } from "./rows";
+
+/** Where approvals of this request would come from. */
+export function expectedEnvironment(
+  { worldId }: Context,
+  { required_level: level, origin }: ApprovalRequest,
+): WorldEnvironment {
+  return level === "none" ? findEnvironment(origin, []) : worldId.environment;
+}
 
 /** Where the approvals came from; before the first, where they would come from. */
 export function environmentOf(context: Context, row: AuthorizationRow): WorldEnvironment {
-  return row.approvedIn ?? context.worldId.environment;
+  return row.approvedIn ?? expectedEnvironment(context, parseRequest(row));
 }
 
-/** Shown to the owner, and to whoever has just claimed. */
+/** Shown to the owner, and to the run that has just claimed. */
 export const describeClaim = (row: Pick<AuthorizationRow, "claimed_at" | "run">) => ({
   claimed_at: row.claimed_at?.toISOString() ?? null,
   run: row.run,
@@ -49,6 +66,8 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
     attestation_id: row.attestation_id,
     ...describeClaim(row),
     unattested_at: row.attestation_id === null ? (row.unattested_at?.toISOString() ?? null) : null,
+    rules: parseRuleDecision(row),
+    required_approvers: describeRequired(parseRequest(row), parseGroupNames(row)),
     context: parseContext(row),
     context_salt: row.context_salt ?? "",
     agent_name: row.agent_name,
@@ -58,17 +77,26 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
   };
 }
 
+function guidanceOf(row: AuthorizationRow): string | null {
+  const { status, agentFrozenAt, attestation_id } = row;
+  if (status === "approved" && row.human_authorization === null) return erasedGuidance;
+  if (row.revoked_at !== null) return revokedGuidance;
+  const isWaiting = status === "pending" || (status === "approved" && attestation_id === null);
+  if (isWaiting && agentFrozenAt !== null) return frozenGuidance;
+  if (status === "denied" && parseDecidedBy(row)?.kind === "freeze") return frozenDenialGuidance;
+  if (status === "cancelled" && row.wrong_codes >= maxWrongCodes) return wrongCodesGuidance;
+  return guidanceTexts[status];
+}
+
 function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
   const request = parseRequest(row);
-  const isErased = row.status === "approved" && row.human_authorization === null;
-  const isGuessed = row.status === "cancelled" && row.wrong_codes >= maxWrongCodes;
-  const special = isErased ? erasedGuidance : isGuessed ? wrongCodesGuidance : null;
-  const guidance = special ?? guidanceTexts[row.status];
+  const guidance = guidanceOf(row);
+  const decidedBy = parseDecidedBy(row);
   const denial =
     row.status === "denied"
       ? {
           denial_reason: row.denial_reason,
-          ...(row.denial_reason && { denial_reason_note: denialReasonNote }),
+          ...(row.denial_reason && decidedBy?.kind === "people" && { denial_reason_note: denialReasonNote }),
         }
       : {};
   return {
@@ -76,6 +104,9 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
     status: row.status,
     agent_slug: request.agent_slug,
     action: request.action,
+    tool: request.tool ?? null,
+    amount: request.amount ?? null,
+    grant: request.grant,
     inputs_hash: request.inputs_hash ?? null,
     required_level: request.required_level,
     require_code: row.require_code,
@@ -83,6 +114,10 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
     expires_at: request.expires_at,
     environment: environmentOf(context, row),
     decided_at: row.decided_at?.toISOString() ?? null,
+    revoked_at: row.revoked_at?.toISOString() ?? null,
+    decided_by: decidedBy,
+    usable_until: row.usable_until?.toISOString() ?? null,
+    used_at: row.used_at?.toISOString() ?? null,
     approvals: { required: row.approvals_required, given: row.given },
     ...denial,
     ...(guidance === null ? {} : { guidance }),
@@ -92,7 +127,7 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
   };
 }
 
-/** `viewer`: null for whoever only knows the id. */
+/** `viewer`: null for a client that only knows the id. */
 function describeFor(
   context: Context,
   row: FoundAuthorization,
@@ -131,7 +166,7 @@ function readTogether(context: Context, requestId: string): Promise<FoundAuthori
   return read;
 }
 
-/** In a process that is about to stop, whoever waits is answered at once; whoever comes back to it all the same, soon. */
+/** A process that is about to stop answers waiting clients at once, and those that come back to it soon. */
 const longestWhileLeaving = 1;
 
 /** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */

@@ -18,6 +18,7 @@ describe("who asks", () => {
     test = await startTestApp(kind);
     owner = await signInPerson(test.app.context, "dev@example.com");
     ({ key } = await test.createKey("dev@example.com"));
+    await setMark(null, null);
   });
   afterAll(() => test.close());
 
@@ -31,9 +32,8 @@ describe("who asks", () => {
   const setMark = (markText: string | null, markColor: "teal" | null) =>
     updateOrganization(test.app.context, owner, { name: "dev", defaultPublic: true, markText, markColor });
 
-  it("is the caller's label, the mark, the domains and the agent's past, under version 3", async () => {
+  it("is the caller's label, the mark, the domains and the agent's past", async () => {
     const { view, asker, made, read } = await askAs("new-bot", { requester: "Accounts payable" });
-    expect(view.version).toBe(3);
     expect(asker).toEqual({
       requester: "Accounts payable",
       organization_mark: { text: "D", color: expect.any(String) },
@@ -75,9 +75,9 @@ describe("who asks", () => {
     await askAs("endless-bot");
     await test.app.context.database.query(
       `INSERT INTO authorization_requests (id, organization_id, agent_id, api_key_id, request, request_hash,
-           fingerprint, status, approvals_required, created_at, expires_at)
+           fingerprint, status, decided_by, approvals_required, created_at, expires_at)
          SELECT r.id || i, r.organization_id, r.agent_id, r.api_key_id, r.request, sha256((r.id || i)::bytea),
-           sha256(i::text::bytea), 'denied', 1, r.created_at, r.expires_at
+           sha256(i::text::bytea), 'denied', '{"kind":"people"}', 1, r.created_at, r.expires_at
          FROM authorization_requests r JOIN agents a ON a.id = r.agent_id, generate_series(1, 1000) AS i
          WHERE a.slug = 'endless-bot'`,
       [],

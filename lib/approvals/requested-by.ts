@@ -3,10 +3,11 @@
 import { sql } from "drizzle-orm";
 import { readIdentity } from "#lib/accounts/organization-identity";
 import type { FoundAgent } from "#lib/agents/agents";
-import type { ShownNames } from "#lib/core/approval/approval";
 import { type AgentPast, countedUpTo, type RequestedBy } from "#lib/core/approval/requested-by";
+import type { ShownNames } from "#lib/core/approval/shown-content";
 import { type Executor, rowsOf } from "#lib/db/client";
 import type { KeyPrincipal } from "#lib/http/principal";
+import { byPeople } from "./rows";
 
 /** Each count walks one index and ends at the bound, however long the agent's record is. */
 const countAtMost = (rows: ReturnType<typeof sql>) =>
@@ -21,13 +22,13 @@ async function readPast(tx: Executor, agent: FoundAgent | null): Promise<AgentPa
     tx,
     sql`SELECT ${countAtMost(sql`SELECT FROM attestations WHERE agent_id = ${id}`)} AS attestations,
       ${countAtMost(requests)} AS requests,
-      ${countAtMost(sql`${requests} AND status = 'denied'`)} AS denied`,
+      ${countAtMost(sql`${requests} AND status = 'denied' AND ${sql.raw(byPeople("decided_by"))}`)} AS denied`,
   );
   return { ...nothing, ...counts, known_since: created_at.toISOString() };
 }
 
 export interface Asker {
-  names: ShownNames;
+  names: Omit<ShownNames, "group_names">;
   requestedBy: RequestedBy;
 }
 

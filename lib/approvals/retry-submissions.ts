@@ -1,11 +1,11 @@
 /**
  * Tries stored proofs again that could not be decided, for instance while World was out of reach. Few at once, shared
- * between organizations, requests and clients: whoever has many waiting does not keep others waiting.
+ * between organizations, requests and clients: one with many waiting does not keep others waiting.
  */
 
 import { AppError } from "#lib/errors";
 import { createDueWork, type DueWork } from "#lib/jobs/due-work";
-import { startRounds } from "#lib/jobs/interval";
+import { startInterval } from "#lib/jobs/interval";
 import { shareOf } from "#lib/workers/fair-share";
 import type { Context } from "./context";
 import { claimSubmission, type DueSubmission, findDue } from "./store-submissions";
@@ -41,6 +41,6 @@ export const createRetries = (context: Context): DueWork =>
 
 /** Returns the function that ends the rounds. */
 export const startRetryLoop = (context: Context): (() => Promise<void>) =>
-  startRounds(roundMs, createRetries(context).run, (error) =>
+  startInterval(roundMs, createRetries(context).run, (error) =>
     context.logger.error({ err: error }, "the approvals' retry round failed"),
   );

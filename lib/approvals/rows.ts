@@ -3,16 +3,19 @@
  * written down at that moment: the update waits for a decision that is just being made, so that no reader sees
  * "expired" of a request that ends approved.
  */
-import { and, desc, eq, getTableColumns, gt, lte, sql } from "drizzle-orm";
-import type { PreviouslyDenied } from "#lib/contract/authorize";
+import { and, desc, eq, getTableColumns, gt, isNull, lte, sql } from "drizzle-orm";
+import type { AuthorizationState, PreviouslyDenied } from "#lib/contract/authorize";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
+import type { Decider } from "#lib/core/approval/decided-by";
 import type { RequestedBy } from "#lib/core/approval/requested-by";
 import { utf8Decode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { authorizationRequestIdPattern } from "#lib/core/encoding/ids";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { type Database, type Executor, rowsOf } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import type { RuleRecord } from "./judge";
 
 export const authorizationNotFound = () =>
   new AppError("authorization_not_found", "no authorization request has this id");
@@ -27,6 +30,12 @@ export const isOpen = and(
 );
 /** Only such an approval can still be claimed and used: the database's function, which every place asks. */
 export const isUsable = sql<boolean>`is_usable(${authorizationRequests})`;
+/** Only such an approval can be taken back: also one that can't be used for another reason. */
+export const isRevocable = and(
+  eq(authorizationRequests.status, "approved"),
+  isNull(authorizationRequests.attestation_id),
+  isNull(authorizationRequests.revoked_at),
+);
 const isOverdue = and(
   eq(authorizationRequests.status, "pending"),
   lte(authorizationRequests.expires_at, databaseNow),
@@ -58,6 +67,7 @@ function selectRows(executor: Executor) {
         ),
       organizationName: organizations.name,
       agentName: agents.name,
+      agentFrozenAt: agents.frozen_at,
     })
     .from(authorizationRequests)
     .innerJoin(organizations, eq(organizations.id, authorizationRequests.organization_id))
@@ -80,6 +90,9 @@ export interface FoundAuthorization extends AuthorizationRow {
   deniedAt: Date | null;
 }
 
+/** SQL: a denial by a rule or a freeze says nothing of what a human thinks of the request. */
+export const byPeople = (column: string) => `${column}::jsonb ->> 'kind' = 'people'`;
+
 /** What selectRows selects, of one request, and the equal one before it: agents ask for it again and again. */
 const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
   .map((name) => `r.${name}`)
@@ -87,13 +100,14 @@ const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
     (SELECT count(*)::int FROM approvals WHERE request_id = r.id) AS given,
     (SELECT min(environment) FROM approvals WHERE request_id = r.id) AS "approvedIn",
     floor(extract(epoch FROM r.expires_at - clock_timestamp()) * 1000)::bigint AS "millisecondsLeft",
-    o.name AS "organizationName", g.name AS "agentName", denied.id AS "deniedId", denied.decided_at AS "deniedAt"
+    o.name AS "organizationName", g.name AS "agentName",
+    g.frozen_at AS "agentFrozenAt", denied.id AS "deniedId", denied.decided_at AS "deniedAt"
   FROM authorization_requests r
   JOIN organizations o ON o.id = r.organization_id
   JOIN agents g ON g.id = r.agent_id
   LEFT JOIN LATERAL (
     SELECT d.id, d.decided_at FROM authorization_requests d
-    WHERE d.fingerprint = r.fingerprint AND d.status = 'denied'
+    WHERE d.fingerprint = r.fingerprint AND d.status = 'denied' AND ${byPeople("d.decided_by")}
       AND d.decided_at > r.created_at - interval '24 hours' AND d.decided_at <= r.created_at
     ORDER BY d.decided_at DESC LIMIT 1
   ) AS denied ON true
@@ -150,6 +164,7 @@ export async function findPreviouslyDenied(
       and(
         eq(authorizationRequests.fingerprint, fingerprint),
         eq(authorizationRequests.status, "denied"),
+        sql`${sql.raw(byPeople("decided_by"))}`,
         gt(authorizationRequests.decided_at, dayBefore),
         lte(authorizationRequests.decided_at, createdAt),
       ),
@@ -164,9 +179,34 @@ export function parseRequest(row: { request: Uint8Array }): ApprovalRequest {
   return JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
 }
 
-/** As it was hashed; null before version 3, and after erasure. */
+/** Null while nobody has decided, and where the request ended without a decision. */
+export function parseDecidedBy(row: { decided_by: string | null }): Decider | null {
+  return row.decided_by === null ? null : (JSON.parse(row.decided_by) as Decider);
+}
+
+/** Null without rules; what they were evaluated over goes with an erasure. */
+export function parseRuleDecision(row: {
+  rule_outcome: string | null;
+  rule_context: string | null;
+}): NonNullable<AuthorizationState["rules"]> | null {
+  if (row.rule_outcome === null) return null;
+  const context = row.rule_context === null ? null : (JSON.parse(row.rule_context) as JsonObject);
+  return { ...(JSON.parse(row.rule_outcome) as RuleRecord), context };
+}
+
+/** As it was hashed; null after erasure. */
 export function parseRequestedBy(row: { requested_by: string | null }): RequestedBy | null {
   return row.requested_by === null ? null : (JSON.parse(row.requested_by) as RequestedBy);
+}
+
+/** Of the required groups, in the request's order; empty after erasure. */
+export function parseGroupNames(row: { group_names: string | null }): string[] {
+  return row.group_names === null ? [] : (JSON.parse(row.group_names) as string[]);
+}
+
+/** The required groups by their names, which an erasure takes. */
+export function describeRequired({ required_approvers }: ApprovalRequest, names: readonly string[]) {
+  return required_approvers.map((group, index) => ({ ...group, name: names[index] ?? null }));
 }
 
 /** Empty after erasure, which takes the context away. */

@@ -252,7 +252,7 @@ describe("shares of approvals", () => {
         mine.made.request_id,
       ])
     ).rows;
-    const strangersNullifier = JSON.parse(String(row?.["body"])).responses[0].nullifier;
+    const strangersNullifier = JSON.parse(String(row?.["body"])).result.responses[0].nullifier;
     const asked: string[] = [];
     let release = () => {};
     const held = new Promise<void>((resolve) => {

@@ -1,25 +1,34 @@
 /**
  * What a decision does in the sequencer's transaction: the one atomic statement that changes the state, under the
- * request's row lock, then its leaf's place. Whoever comes second finds the request not open.
+ * request's row lock, then its leaf's place. The second of two finds the request not open.
  */
 
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, eq, isNotNull } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
-import type { Approval } from "#lib/core/approval/approval";
+import { agentFrozen } from "#lib/agents/freeze";
+import { type Approval, isPasskeyApproval, isWorldIdApproval } from "#lib/core/approval/approval";
 import type { Decision } from "#lib/core/approval/approval-decision";
+import type { DecidedBy } from "#lib/core/approval/decided-by";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import type { Executor } from "#lib/db/client";
-import { approvals, authorizationRequests } from "#lib/db/schema";
+import { agents, approvals, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
 import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
 import type { Context } from "./context";
+import { countApprover, type Enrolled } from "./enrolled";
+import { openGrant } from "./grants";
 import { isOpen } from "./rows";
 
+/** One person's: a World ID proof, an enrolled approver's passkey, or both. */
 export interface NewApproval {
   id: string;
   requestId: string;
   worldAction: string;
-  record: Approval;
+  environment: WorldEnvironment;
+  records: Approval[];
+  /** Null without a passkey. */
+  enrolled: Enrolled | null;
   /** The approvals that were there when this one was judged; any other set means judging again. */
   besides: readonly string[];
 }
@@ -28,12 +37,17 @@ export interface DecisionItem extends LogItem {
   context: Context;
   requestId: string;
   organizationId: string;
+  agentId: string;
   actor: Actor;
   decision: Decision["decision"];
   decidedAt: Date;
   denialReason: string | null;
-  /** The last approval and the signed object's canonical bytes. */
-  approved: { approval: NewApproval; object: Uint8Array } | null;
+  /** Of who denies by passkey. */
+  deniedBy: Enrolled | null;
+  /** Null if nobody decided. */
+  decidedBy: DecidedBy | null;
+  /** The last approval and the signed object's canonical bytes, and until when it can be used. */
+  approved: { approval: NewApproval; object: Uint8Array; usableUntil: string | null } | null;
 }
 
 /** Another approval came in between. */
@@ -52,7 +66,7 @@ export async function readApprovals(executor: Executor, requestId: string) {
     .from(approvals)
     .where(eq(approvals.request_id, requestId))
     .orderBy(asc(approvals.created_at), asc(approvals.id));
-  return rows.map((row) => ({ id: row.id, record: JSON.parse(row.record) as Approval }));
+  return rows.map((row) => ({ id: row.id, records: JSON.parse(row.records) as Approval[] }));
 }
 
 /** Locks the request if it can still be decided. */
@@ -71,41 +85,63 @@ export async function standsBeside(tx: Executor, approval: NewApproval): Promise
   return present.map(({ id }) => id).join() === approval.besides.join();
 }
 
-/** The unique index on environment, action and nullifier is the last word on "each human once". */
+/** The unique indexes on environment, action and nullifier, and on the approver, are the last word on "each human once". */
 export async function insertApproval(tx: Executor, approval: NewApproval): Promise<void> {
-  const { record } = approval;
+  const { records } = approval;
+  const [first] = records;
+  if (first === undefined) throw new Error("an approval of nobody");
   await tx.insert(approvals).values({
     id: approval.id,
     request_id: approval.requestId,
-    environment: record.environment,
+    environment: approval.environment,
     world_action: approval.worldAction,
-    nullifier_hash: record.nullifier_hash,
-    record: JSON.stringify(record),
-    created_at: new Date(record.verified_at),
+    nullifier_hash: records.find(isWorldIdApproval)?.nullifier_hash ?? null,
+    approver_id: records.find(isPasskeyApproval)?.approver_id ?? null,
+    records: JSON.stringify(records),
+    created_at: new Date(first.verified_at),
   });
 }
 
+/** Under the log head's lock, which a freeze takes too. */
+async function isFrozen(tx: Executor, agentId: string): Promise<boolean> {
+  const isIt = and(eq(agents.id, agentId), isNotNull(agents.frozen_at));
+  return (await tx.select({ id: agents.id }).from(agents).where(isIt)).length === 1;
+}
+
+/** Fixed by the first World ID proof. */
+export const protocolVersionOf = ({ records }: NewApproval) =>
+  records.find(isWorldIdApproval)?.protocol_version ?? null;
+
 async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | null> {
   if (!(await lockOpen(tx, item.requestId))) return notPending();
+  if (item.approved !== null && (await isFrozen(tx, item.agentId))) return agentFrozen();
   if (item.approved !== null && !(await standsBeside(tx, item.approved.approval)))
     return new ApprovalsMoved();
+  const enrolled = item.approved?.approval.enrolled ?? item.deniedBy;
+  const refusal = enrolled && (await countApprover(tx, enrolled));
+  if (refusal !== null) return refusal;
   const changed = await tx
     .update(authorizationRequests)
     .set({
       status: item.decision,
       decided_at: item.decidedAt,
+      decided_by: item.decidedBy && JSON.stringify(item.decidedBy),
       denial_reason: item.denialReason,
       ...(item.approved === null
         ? {}
         : {
             human_authorization: item.approved.object,
-            protocol_version: item.approved.approval.record.protocol_version,
+            usable_until: item.approved.usableUntil === null ? null : new Date(item.approved.usableUntil),
+            protocol_version: protocolVersionOf(item.approved.approval),
           }),
     })
     .where(and(eq(authorizationRequests.id, item.requestId), isOpen))
     .returning({ id: authorizationRequests.id });
   if (changed.length !== 1) return notPending();
-  if (item.approved !== null) await insertApproval(tx, item.approved.approval);
+  if (item.approved !== null) {
+    await insertApproval(tx, item.approved.approval);
+    await openGrant(tx, item.agentId, item.approved.object);
+  }
   return null;
 }
 

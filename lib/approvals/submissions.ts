@@ -3,16 +3,25 @@
  * until it is accepted, refused, or its request ends (./retry-submissions.ts).
  */
 
-import { proofStored } from "#lib/contract/approval-view";
-import { type IdkitResult, idkitResultSchema } from "#lib/contract/world-id";
+import type { z } from "zod";
+import { agentFrozen } from "#lib/agents/freeze";
+import {
+  type passkeyBody,
+  proofStored,
+  type SentAssertion,
+  submissionBody,
+} from "#lib/contract/approval-view";
+import { isPasskeyApproval, isWorldIdApproval } from "#lib/core/approval/approval";
 import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { toAppError } from "#lib/http/problem";
-import { acceptApproval } from "./accept";
+import { acceptApproval, refused } from "./accept";
 import type { Context } from "./context";
-import { findOpen } from "./decide";
+import { findApprovable, findDecidable } from "./decide";
+import { needsPasskey, proveApprover } from "./enrolled";
 import { pickNamedProof, proveApproval } from "./prove";
+import { type AuthorizationRow, parseRequest } from "./rows";
 import { readApprovals } from "./store";
 import {
   claimSubmission,
@@ -28,18 +37,20 @@ const refusals = approvalSubmissions.code.enumValues;
 
 async function isCounted(context: Context, requestId: string, nonce: string): Promise<boolean> {
   const present = await readApprovals(context.database.db, requestId);
-  return present.some(({ record }) => record.nonce === nonce);
+  return present.some(({ records }) => records.filter(isWorldIdApproval).some((one) => one.nonce === nonce));
 }
 
 /** One attempt at a claimed submission; throws why it is no approval, or not yet. */
 export async function attemptSubmission(context: Context, submission: Submission): Promise<void> {
   const { id, request_id, client } = submission;
   try {
-    const result = idkitResultSchema.parse(JSON.parse(submission.body));
+    const { result, passkey } = submissionBody.parse(JSON.parse(submission.body));
     // A process that died after the decision left its submission pending.
     if (!(await isCounted(context, request_id, result.nonce))) {
-      const row = await findOpen(context, request_id);
-      await acceptApproval(context, request_id, await proveApproval(context, row, result, client), client);
+      const row = await findApprovable(context, request_id);
+      const proof = await proveApproval(context, row, result, client);
+      const approver = passkey && (await proveApprover(context, row, passkey, "approve"));
+      await acceptApproval(context, request_id, { proof, approver }, client);
     }
     await settleSubmission(context, id, null);
   } catch (error) {
@@ -50,7 +61,7 @@ export async function attemptSubmission(context: Context, submission: Submission
   }
 }
 
-/** The same proof again: what has become of it, or another attempt if nobody is at it. */
+/** The same proof again: what has become of it, or another attempt if no process is at it. */
 async function answerKnown(context: Context, known: Submission): Promise<void> {
   if (known.status === "accepted") return;
   if (known.status === "refused") throw new AppError(known.code ?? "approval_refused", known.detail ?? "");
@@ -63,19 +74,28 @@ async function answerKnown(context: Context, known: Submission): Promise<void> {
   await attemptSubmission(context, claimed);
 }
 
+/** Who is required comes with a passkey, and nobody else does. */
+function requireKind(row: AuthorizationRow, passkey: SentAssertion | null): void {
+  const isRequired = parseRequest(row).required_approvers.length > 0;
+  if (isRequired && passkey === null) throw needsPasskey();
+  if (!isRequired && passkey !== null) throw refused("this request asks for no enrolled approver");
+}
+
 /** POST /approve/{token}/proof: returns when the approval is counted. `client`: the address, as limits count it. */
 export async function submitApproval(
   context: Context,
   requestId: string,
-  result: IdkitResult,
+  { result, passkey }: z.infer<typeof submissionBody>,
   client: string,
 ): Promise<void> {
-  const body = canonicalJson(JSON.parse(JSON.stringify(result)) as JsonObject);
+  const body = canonicalJson(JSON.parse(JSON.stringify({ result, passkey })) as JsonObject);
   const { nonce } = result;
   const find = () => findSubmission(context, requestId, nonce, body);
   const known = await find();
   if (known !== undefined) return answerKnown(context, known);
-  await pickNamedProof(context, await findOpen(context, requestId), result);
+  const row = await findApprovable(context, requestId);
+  requireKind(row, passkey);
+  await pickNamedProof(context, row, result);
   let stored: Submission;
   try {
     stored = await storeSubmission(context, { requestId, nonce, body, client });
@@ -90,4 +110,30 @@ export async function submitApproval(
     if (errorName !== "service_unavailable") throw error;
     throw new AppError(errorName, `${detail}; ${proofStored}`, { headers, cause });
   });
+}
+
+/** POST /approve/{token}/passkey: an enrolled approver, with World ID in the same visit if the request asks for a level. */
+export async function approveByPasskey(
+  context: Context,
+  requestId: string,
+  { result, passkey, code }: z.infer<typeof passkeyBody>,
+  ip: string,
+): Promise<void> {
+  // The nonce of World ID's answer was given out for the code already.
+  if (result) return submitApproval(context, requestId, { result, passkey }, ip);
+  const { row } = await findDecidable(context, requestId, { code, ip });
+  if (row.agentFrozenAt !== null) throw agentFrozen();
+  requireKind(row, passkey);
+  if (parseRequest(row).required_level !== "none") throw refused("World ID is asked for too");
+  if (await isCountedPasskey(context, requestId, passkey)) return;
+  const approver = await proveApprover(context, row, passkey, "approve");
+  await acceptApproval(context, requestId, { proof: null, approver }, ip);
+}
+
+/** The same answer sent again, for instance because ours was lost. */
+async function isCountedPasskey(context: Context, requestId: string, { signature }: SentAssertion) {
+  const present = await readApprovals(context.database.db, requestId);
+  return present.some(({ records }) =>
+    records.filter(isPasskeyApproval).some((one) => one.signature === signature),
+  );
 }

@@ -1,8 +1,15 @@
-/** What the approval page shows of a request: everything that whoever has the link may see. */
+/** What the approval page shows of a request: everything that a holder of the link may see. */
 
 import { and, desc, eq } from "drizzle-orm";
 import { type ApprovalView, maxWrongCodes } from "#lib/contract/approval-view";
-import { type ApprovalRequest, bindRequest, type HumanAuthorization } from "#lib/core/approval/approval";
+import {
+  type ApprovalRequest,
+  bindRequest,
+  type HumanAuthorization,
+  isPasskeyApproval,
+  isWorldIdApproval,
+} from "#lib/core/approval/approval";
+import { fillPlaces } from "#lib/core/approval/assign-groups";
 import { base64Decode, utf8Decode } from "#lib/core/encoding/bytes";
 import { publicUrl } from "#lib/core/statement/addresses";
 import type { ProtocolVersion } from "#lib/core/world-id/world-id-proof";
@@ -18,10 +25,13 @@ import {
   type FoundAuthorization,
   findAuthorization,
   parseContext,
+  parseDecidedBy,
+  parseGroupNames,
   parseRequest,
   parseRequestedBy,
   readDatabaseTime,
 } from "./rows";
+import { readApprovals } from "./store";
 
 /** The current state of the key that the request names. */
 async function readKeyStatus(
@@ -60,17 +70,29 @@ async function readUse(
 function readProofs(row: AuthorizationRow): ApprovalView["proofs"] {
   if (row.human_authorization === null) return [];
   const { approvals } = JSON.parse(utf8Decode(row.human_authorization)) as HumanAuthorization;
-  return approvals.map(({ level, verified_by, anchor }) => ({
+  return approvals.filter(isWorldIdApproval).map(({ level, verified_by, anchor }) => ({
     level,
     verified_by,
     is_anchored: anchor !== undefined,
   }));
 }
 
-/** Those that the request binds. Version 1 bound none: the page showed, and shows, today's. */
-function namesOf(row: AuthorizationRow) {
-  if (row.version === 1) return { agentName: row.agentName, organizationName: row.organizationName };
-  return { agentName: row.agent_name, organizationName: row.organization_name };
+/** Who has approved, by the groups that they count for. */
+async function readGroups(
+  executor: Executor,
+  row: AuthorizationRow,
+  { required_approvers: required }: ApprovalRequest,
+): Promise<ApprovalView["groups"]> {
+  if (required.length === 0) return [];
+  const given = (await readApprovals(executor, row.id)).flatMap(({ records }) => records);
+  const people = given.filter(isPasskeyApproval).map(({ groups }) => groups.map(({ group }) => group));
+  const filled = fillPlaces(required, people);
+  const names = parseGroupNames(row);
+  return required.map(({ count }, index) => ({
+    name: names[index] ?? null,
+    count,
+    given: filled[index] ?? 0,
+  }));
 }
 
 async function describeApproval(context: Context, row: FoundAuthorization): Promise<ApprovalView> {
@@ -78,30 +100,31 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
   const request = parseRequest(row);
   const binding = bindRequest(request);
   const environment = environmentOf(context, row);
-  const { agentName, organizationName } = namesOf(row);
   return {
     request_id: row.id,
     status: row.status,
-    version: row.version,
     request,
     binding,
     context: parseContext(row),
     context_salt: row.context_salt ?? "",
     agent: {
       slug: request.agent_slug,
-      name: agentName,
+      name: row.agent_name,
       public_key: request.agent_public_key,
       key_status: await readKeyStatus(db, row.agent_id, request.agent_public_key),
     },
-    organization: { id: row.organization_id, name: organizationName },
+    organization: { id: row.organization_id, name: row.organization_name },
+    group_names: parseGroupNames(row),
     requested_by: parseRequestedBy(row),
     required_level: request.required_level,
+    groups: await readGroups(db, row, request),
     approvals: { required: row.approvals_required, given: row.given },
     protocol_version: row.protocol_version as ProtocolVersion | null,
     created_at: request.created_at,
     expires_at: request.expires_at,
     now: (await readDatabaseTime(db)).toISOString(),
     decided_at: row.decided_at?.toISOString() ?? null,
+    decided_by: parseDecidedBy(row),
     confirmation_code: row.require_code ? null : codeOf(context, row),
     code_tries_left: row.require_code ? maxWrongCodes - row.wrong_codes : null,
     previously_denied: describeDenied(row.deniedId, row.deniedAt),
@@ -109,6 +132,8 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     is_test: environment !== "production",
     proofs: readProofs(row),
     denial_reason: row.denial_reason,
+    revoked_at: row.revoked_at?.toISOString() ?? null,
+    is_frozen: row.agentFrozenAt !== null,
     is_erased: row.context === null,
     attestation: await readUse(context, row, request),
   };

@@ -5,6 +5,7 @@
  */
 
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import { agentFrozen } from "#lib/agents/freeze";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import { bindRequest } from "#lib/core/approval/approval";
 import type { ProtocolVersion, RequiredLevel } from "#lib/core/world-id/world-id-proof";
@@ -12,6 +13,7 @@ import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
 import type { Context } from "./context";
 import { findDecidable } from "./decide";
+import { requireWorldLevel } from "./prove";
 import { parseRequest } from "./rows";
 
 /** How long World's bridge keeps an answer for the page. */
@@ -37,6 +39,7 @@ export async function startWorldId(
   tried: { code: string | null | undefined; ip: string },
 ): Promise<WorldIdStart> {
   const { row } = await findDecidable(context, requestId, tried);
+  if (row.agentFrozenAt !== null) throw agentFrozen();
   const request = parseRequest(row);
   const version = row.protocol_version as ProtocolVersion | null;
   const { world_action, signal } = bindRequest(request);
@@ -61,14 +64,14 @@ export async function startWorldId(
     ...context.worldId.idkitConfig,
     action: world_action,
     signal,
-    ...choosePresets(request.required_level, version),
+    ...choosePresets(requireWorldLevel(request), version),
     protocol_version: version,
     allow_legacy_proofs: version !== "4.0",
     rp_context,
   };
 }
 
-/** False for a nonce of another request, of nobody, used or expired. */
+/** False for a nonce of another request or of none, used or expired. */
 export async function spendNonce(tx: Executor, requestId: string, nonce: string): Promise<boolean> {
   const used = await tx
     .update(worldNonces)

@@ -7,7 +7,7 @@ import { readWithTime } from "./stored-receipt";
 
 export async function readAnchors(context: Context, id: string): Promise<AnchorsResponse> {
   const stored = await readWithTime(context, id);
-  const { origin, index, entry } = await proveEntry(context.database, stored);
+  const { origin, index, entry } = await proveEntry(context, stored);
   const { anchors } = await proveTime(context.database, stored);
   return {
     attestation_id: stored.id,

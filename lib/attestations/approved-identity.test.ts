@@ -5,12 +5,10 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { findDifferences } from "#components/approve/check-shown";
 import { readApprovalView } from "#lib/approvals/view";
-import { bindRequest, contextHash, isShownContent } from "#lib/core/approval/approval";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import { isShownContent } from "#lib/core/approval/shown-content";
 import { base64Encode } from "#lib/core/encoding/bytes";
-import { canonicalBytes } from "#lib/core/encoding/canonical-json";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -47,7 +45,7 @@ describe("the approved identity", () => {
       const changed = await ask(test, key, { agent_slug: slug, action: "Pay once" });
       await approveUnproven(test, changed.made.request_id);
       const { human_authorization } = (await changed.read()).body;
-      expect(human_authorization).toMatchObject({ version: 3, request: { agent_public_key: approvedKey } });
+      expect(human_authorization).toMatchObject({ version: 1, request: { agent_public_key: approvedKey } });
       await register(slug, { public_key: laterKey });
       const refused = await spend(slug, "Pay once", human_authorization);
       expect([slug, refused.status, refused.body.code]).toEqual([slug, 422, "authorization_mismatch"]);
@@ -132,50 +130,14 @@ describe("the approved identity", () => {
     const authorization = parseHumanAuthorization(owned.human_authorization);
     if (authorization === null) throw new Error("no authorization");
     const { context, context_salt, agent_name, organization_name, requested_by } = owned;
-    const shown = { context, context_salt, agent_name, organization_name, requested_by };
-    expect(isShownContent(authorization, shown)).toBe(true);
+    const shown = { context, context_salt, agent_name, organization_name, group_names: [], requested_by };
+    expect(isShownContent(authorization.request, shown)).toBe(true);
     for (const other of [{ agent_name: "Somebody else" }, { organization_name: "Somebody else Ltd" }])
-      expect(isShownContent(authorization, { ...shown, ...other })).toBe(false);
+      expect(isShownContent(authorization.request, { ...shown, ...other })).toBe(false);
     const made = await spend("named-bot", "Pay by name", owned.human_authorization);
     expect(made.status).toBe(201);
     expect(
       JSON.stringify((await test.call("GET", `/v1/verify/${made.body.attestation_id}`)).body),
     ).not.toContain("Trusted Treasurer");
-  });
-
-  it("takes a request from before names were bound to its end, as version 1", async () => {
-    const old = await ask(test, key, { agent_slug: "old-bot", action: "Pay as before", context: { a: "1" } });
-    const view = await readApprovalView(test.app.context, old.token);
-    if (!view) throw new Error("no view");
-    const request = {
-      ...view.request,
-      context_hash: contextHash(old.made.context_salt, { a: "1" }, null, null),
-    };
-    const { query } = test.app.context.database;
-    await query(
-      `UPDATE authorization_requests SET version = DEFAULT, agent_name = NULL, organization_name = NULL, requested_by = NULL,
-         request = decode($2, 'hex'), request_hash = decode($3, 'hex') WHERE id = $1`,
-      [
-        old.made.request_id,
-        Buffer.from(canonicalBytes({ ...request })).toString("hex"),
-        bindRequest(request).request_hash,
-      ],
-    );
-    const page = await readApprovalView(test.app.context, old.token);
-    expect(page && findDifferences(page)).toEqual([]);
-    expect((await old.approve("ada")).status).toBe(200);
-    const owned = (await old.read(key)).body;
-    expect([owned.human_authorization.version, owned.agent_name, owned.organization_name]).toEqual([
-      1,
-      null,
-      null,
-    ]);
-    await register("old-bot", { public_key: makeAgentKey() });
-    const refused = await spend("old-bot", "Pay as before", owned.human_authorization);
-    expect([refused.status, refused.body.code]).toEqual([422, "authorization_mismatch"]);
-    await register("old-bot", { public_key: null });
-    const made = await spend("old-bot", "Pay as before", owned.human_authorization);
-    expect(made.status).toBe(201);
-    expect((await test.call("GET", `/v1/verify/${made.body.attestation_id}`)).body.valid).toBe(true);
   });
 });

@@ -18,7 +18,7 @@ import { numberedRandom } from "#lib/core/tlog/log-list";
 import type { IdempotencyHold } from "#lib/http/idempotency-leases";
 import type { KeyPrincipal } from "#lib/http/principal";
 import { readPrincipalAgain } from "#lib/keys/key-principals";
-import { submitSigned } from "#lib/log/sequencer/submit-signed";
+import { submitAllSigned, submitSigned } from "#lib/log/sequencer/submit-signed";
 import { answerOf } from "./answer";
 import { type AttestationItem, toItem } from "./item";
 import { verifyAndRemember } from "./signature-verdicts";
@@ -58,6 +58,7 @@ async function buildPredicate(
     request,
     ...(agentSignature === undefined ? {} : { agent_signature: agentSignature }),
     registered,
+    ...(agent?.frozen_at && { agent_frozen_at: agent.frozen_at.toISOString() }),
     verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyAndRemember),
     human_approval: prepared.approval,
     ...context.notBefore.fieldAt(now),
@@ -100,11 +101,54 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
   });
 }
 
-export async function attest(context: Context, input: AttestInput): Promise<AttestResponse> {
-  const placed = await submitSigned(context, attestationKind, async (attempt) => {
-    if (attempt > 1) context.agents.delete(slugKey(input.body.agent_slug));
-    const caller = attempt === 1 ? input.caller : await readPrincipalAgain(context, input.caller);
-    return makeItem(context, { ...input, caller });
-  });
+/** After something that the item was made from has changed. */
+async function makeItemAgain(context: Context, input: AttestInput): Promise<AttestationItem> {
+  context.agents.delete(slugKey(input.body.agent_slug));
+  return makeItem(context, { ...input, caller: await readPrincipalAgain(context, input.caller) });
+}
+
+export async function attest(
+  context: Context,
+  input: AttestInput,
+  first = makeItem(context, input),
+): Promise<AttestResponse> {
+  const placed = await submitSigned(context, attestationKind, (attempt) =>
+    attempt === 1 ? first : makeItemAgain(context, input),
+  );
   return answerOf(placed);
+}
+
+/** What is to be recorded, or why it is refused already. */
+type Wanted = PromiseSettledResult<AttestInput>;
+export type Attested = PromiseSettledResult<AttestResponse>;
+
+const makeEach = (wanted: readonly Wanted[], make: (input: AttestInput) => Promise<AttestationItem>) =>
+  Promise.allSettled(
+    wanted.map(async (one) => {
+      if (one.status === "rejected") throw one.reason;
+      return make(one.value);
+    }),
+  );
+
+/** Each as if alone. They go into the log in this order: all are made before the first is submitted. */
+export async function attestEach(context: Context, wanted: readonly Wanted[]): Promise<Attested[]> {
+  const made = await makeEach(wanted, (input) => makeItem(context, input));
+  return Promise.allSettled(
+    wanted.map(async (one, i) => {
+      const first = made[i];
+      if (one.status === "rejected") throw one.reason;
+      if (first?.status !== "fulfilled") throw first?.reason;
+      return attest(context, one.value, Promise.resolve(first.value));
+    }),
+  );
+}
+
+/** All of them or none. Each has the reason why it is refused, or that another one is. */
+export async function attestAll(context: Context, wanted: readonly Wanted[]): Promise<Attested[]> {
+  const settled = await submitAllSigned(context, attestationKind, (attempt) =>
+    makeEach(wanted, (input) => (attempt === 1 ? makeItem(context, input) : makeItemAgain(context, input))),
+  );
+  return settled.map((one) =>
+    one.status === "fulfilled" ? { status: "fulfilled", value: answerOf(one.value) } : one,
+  );
 }

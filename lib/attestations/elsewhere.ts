@@ -1,13 +1,13 @@
-/** Attestations of another log of the list: whoever asks here is sent to the service whose number the id has. */
+/** Attestations of another log of the list: the client is redirected to the service whose number the id has. */
 import type { Context } from "#lib/approvals/context";
 import { AppError } from "#lib/errors";
 import type { Call, Reply } from "#lib/http/route";
 
 /**
  * `read`, or a redirect where this service has no such attestation and the id names another one. There the number is its
- * own, so nobody is sent on twice.
+ * own, so no client is redirected twice.
  */
-export const orElsewhere =
+export const redirectToOwningLog =
   <Query>(read: (call: Call<null, Query, Context>) => Promise<Reply | Response>) =>
   async (call: Call<null, Query, Context>): Promise<Reply | Response> => {
     try {

@@ -6,6 +6,8 @@ import type { Anchor, TimeEvidence } from "#lib/core/statement/receipt";
 import { addNoteSignatures } from "#lib/core/tlog/checkpoint";
 import { parseSignatureLines } from "#lib/core/tlog/signed-note";
 import type { Database } from "#lib/db/client";
+import type { LogContext } from "#lib/log/context";
+import { readOldEntry } from "#lib/log/publish/reader";
 import { proveStored } from "#lib/log/publish/stored-proof";
 import { readAnchors } from "#lib/log/time/anchors";
 import type { StoredAttestation } from "./stored-receipt";
@@ -20,15 +22,20 @@ export interface StoredEntry {
 }
 
 /** The leaf and its proof. Throws RangeError if the log's rows do not give one: a leaf or a tile is gone. */
-export async function proveEntry(database: Database, stored: StoredAttestation): Promise<StoredEntry> {
+export async function proveEntry(
+  { database, oldEntries }: Pick<LogContext, "database" | "oldEntries">,
+  stored: StoredAttestation,
+): Promise<StoredEntry> {
   const { log_id: logId, leaf_index: index, origin, leaf, size, note, cosignatures, tiles } = stored;
   if (origin === null || size === null || note === null)
     throw new RangeError(`the database has no log ${logId}`);
-  if (leaf === null) throw new RangeError(`leaf ${index} of log ${logId} is missing`);
+  if (leaf === null && stored.record_agent === null)
+    throw new RangeError(`leaf ${index} of log ${logId} is missing`);
+  const entry = leaf ?? (await readOldEntry(database.db, oldEntries, logId, index, stored.payload_hash));
   const inclusionProof = await proveStored(database, logId, index, size, tiles);
   const checkpoint =
     cosignatures === null ? note : addNoteSignatures(note, parseSignatureLines(cosignatures));
-  return { origin, index, treeSize: size, entry: leaf, inclusionProof, checkpoint };
+  return { origin, index, treeSize: size, entry, inclusionProof, checkpoint };
 }
 
 /** What others have said about when it was made; nothing of it that the log's rows do not give. */

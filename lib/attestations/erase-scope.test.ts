@@ -23,6 +23,7 @@ let counter = 0;
  */
 const needed: Record<string, Scope[]> = {
   attest: ["attest", "hook"],
+  attestBatch: ["attest", "hook"],
   authorize: ["authorize", "hook"],
   cancelAuthorization: ["authorize", "hook"],
   claimAuthorization: ["authorize", "hook"],
@@ -35,6 +36,11 @@ const needed: Record<string, Scope[]> = {
   rotateWebhook: ["identity"],
   testWebhook: ["identity"],
   replayWebhookDelivery: ["identity"],
+  revokeAuthorization: ["authorize", "hook"],
+  freezeAgent: [],
+  unfreezeAgent: ["freeze"],
+  putRules: ["rules"],
+  simulateRules: ["rules"],
   createPresentation: ["read"],
   eraseContent: ["erase"],
   deleteKey: [],

@@ -57,7 +57,7 @@ export async function eraseContent(
       message: "The content is erased. The log entry, which contains only hashes and a signature, stays.",
     } as const;
   });
-  // Whoever hears that it is erased must not find it.
+  // A process that hears that it is erased must not find it.
   if (context.replica !== null) {
     await context.replica.caughtUp();
     await announceErased(context.database.db, id);
@@ -126,15 +126,17 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
       fingerprint: sql`${authorizationRequests.request_hash}`,
       context: null,
       context_salt: null,
+      rule_context: null,
       agent_name: null,
       organization_name: null,
+      group_names: null,
       requested_by: null,
       human_authorization: null,
       decision_payload: null,
       run: null,
     })
     .where(eq(authorizationRequests.id, requestId));
-  await tx.update(approvals).set({ record: "{}" }).where(eq(approvals.request_id, requestId));
+  await tx.update(approvals).set({ records: "[]" }).where(eq(approvals.request_id, requestId));
   await tx.delete(approvalSubmissions).where(eq(approvalSubmissions.request_id, requestId));
   await tx.delete(webhookMessages).where(eq(webhookMessages.subject, requestId));
   // Mails name the request in their link. Those that have left this service cannot be called back.

@@ -87,7 +87,7 @@ const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
   payload === null || statement === null ? null : utf8Decode(payload);
 
 /**
- * Each line also has `payload`, the exact signed bytes as text; null after erasure, or if nobody signed what is there.
+ * Each line also has `payload`, the exact signed bytes as text; null after erasure, or if what is there isn't signed.
  */
 async function* encodeNdjson(context: Context, organizationId: string, filters: AttestationFilters) {
   for await (const rows of readAll(context, organizationId, filters)) {

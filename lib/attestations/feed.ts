@@ -75,7 +75,7 @@ async function readRow(
   return row;
 }
 
-/** Pages without a filter: whoever filters may ask for anything. */
+/** Pages without a filter: there are too many filters to remember pages of each. */
 function nameOf(slug: string, { limit, cursor, ...filter }: FeedQuery): string | null {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return isFiltered ? null : `${slugKey(slug)} ${limit} ${cursor ?? ""}`;
@@ -110,7 +110,7 @@ export async function writeAgentFeed(context: Context, slug: string, query: Feed
   return written;
 }
 
-/** For whoever makes something else of it. */
+/** For other formats. */
 export async function readAgentFeed(context: Context, slug: string, query: FeedQuery): Promise<FeedResponse> {
   return JSON.parse((await writeAgentFeed(context, slug, query)).text) as FeedResponse;
 }

@@ -34,7 +34,7 @@ export interface AttestationFacts {
   /** The agent's, or the one that it makes by being the first to use the slug. */
   agentId: string;
   authorization: { requestId: string; object: Uint8Array } | null;
-  /** Whose it is, as it was looked up; null for a slug that nobody has claimed. */
+  /** Whose it is, as it was looked up; null for an unclaimed slug. */
   agent: { id: string; version: string } | null;
   /** The agent's registered key has not verified anything before. */
   isKeyUnproven: boolean;

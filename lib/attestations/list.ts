@@ -6,13 +6,17 @@
 import { and, count, eq, gte, ilike, lt, type SQL, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
-import { isHumanApproved } from "#lib/approvals/embed";
 import type { FeedEntry } from "#lib/contract/identity";
 import type { OwnAttestation } from "#lib/contract/receipts";
 import { hexEncode } from "#lib/core/encoding/bytes";
 import { isUuid } from "#lib/core/encoding/uuid";
 import { publicUrl } from "#lib/core/statement/addresses";
-import type { ActionStatement, HumanApproval } from "#lib/core/statement/statement";
+import {
+  type ActionStatement,
+  type HumanApproval,
+  isBacked,
+  isHumanApproved,
+} from "#lib/core/statement/statement";
 import type { Warning } from "#lib/core/statement/warnings";
 import { agents, attestations } from "#lib/db/schema";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
@@ -173,7 +177,7 @@ export function describeListed(
     client_gap: predicate?.verdicts.client_gap ?? null,
     human_approved: approval ? isHumanApproved(approval) : null,
     human_approval_method: approval?.method ?? null,
-    human_approval_environment: approval?.method === "proof_of_personhood" ? approval.environment : null,
+    human_approval_environment: approval && isBacked(approval) ? approval.environment : null,
     warnings,
     public_url: publicUrl(baseUrl, slug, row.id),
   };

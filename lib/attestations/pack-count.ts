@@ -53,7 +53,7 @@ export async function countRecord(
   return (await makeCount(context, owner)) ? readHead(context, slug) : { head, counted: null };
 }
 
-/** Without an entry after it, a period ends with the count at the latest: nobody can sign what is still to come. */
+/** Without an entry after it, a period ends with the count at the latest: what is still to come can't be signed. */
 export function endWithCount({ from, to }: PackPeriod, counted: Counted): PackPeriod {
   if (counted === null || counted.at >= to) return { from, to };
   if (counted.at <= from) throw fieldError("validation_error", "from", "must not be in the future");

@@ -10,7 +10,7 @@ import { readCheckpoint } from "#lib/log/publish/public-log";
 import { tileReader } from "#lib/log/publish/reader";
 import { readLogs } from "#lib/signing/log-keys";
 
-/** Null for what a changed row may hold instead; whoever checks the pack finds it. */
+/** Null for what a changed row may hold instead: checking the pack finds it. */
 function readPlace(note: string) {
   try {
     return parseCheckpoint(parseNote(note).text);

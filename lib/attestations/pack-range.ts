@@ -1,6 +1,7 @@
 /** Which entries of an agent's record a period has: numbers without a gap, and the entries just outside that show it. */
 
 import type { PackPeriod } from "#lib/core/pack/pack-manifest";
+import type { AgentChangeKind } from "#lib/core/record/agent-change";
 import type { Database } from "#lib/db/client";
 
 export interface PackRange {
@@ -15,15 +16,17 @@ export interface PackRange {
 const joined = `FROM log_leaves leaf
   LEFT JOIN attestations a ON a.log_id = leaf.log_id AND a.leaf_index = leaf.leaf_index
   LEFT JOIN authorization_requests r ON leaf.kind = 'decision' AND r.organization_id = $2
-    AND r.log_id = leaf.log_id AND r.leaf_index = leaf.leaf_index`;
+    AND r.log_id = leaf.log_id AND r.leaf_index = leaf.leaf_index
+  LEFT JOIN agent_changes c ON leaf.kind = 'agent_change' AND c.organization_id = $2
+    AND c.log_id = leaf.log_id AND c.leaf_index = leaf.leaf_index`;
 
 /**
  * $1: agent. $2: its organization. $3: the last number to look at. $4, $5: the period. What was erased has no signed time,
  * so it belongs to the period if it lies beside it: else nothing would show that it does not.
  */
 const rangeText = `WITH entry AS MATERIALIZED (
-    SELECT leaf.sequence, coalesce(a.created_at, r.decided_at) AS at,
-      a.payload IS NOT NULL OR r.decision_payload IS NOT NULL AS is_timed
+    SELECT leaf.sequence, coalesce(a.created_at, r.decided_at, c.changed_at) AS at,
+      num_nonnulls(a.payload, r.decision_payload, c.payload) > 0 AS is_timed
     ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence <= $3
   ), inside AS (
     SELECT coalesce(min(sequence) FILTER (WHERE at >= $4), $3 + 1) AS first,
@@ -50,11 +53,14 @@ export async function findPackRange(
   return { before, after, first: (before ?? 0) + 1, last: after === null ? head : after - 1 };
 }
 
-/** One of the two ids is null. */
+/** An attestation if it has the id of one, a change if it has one, else a decision. */
 export interface EntryRow {
   sequence: number;
   payload_hash: Uint8Array;
   attestation_id: string | null;
+  change: AgentChangeKind | null;
+  reason: string | null;
+  reason_salt: string | null;
   request_id: string | null;
   request: Uint8Array | null;
   decision_payload: Uint8Array | null;
@@ -65,8 +71,11 @@ export interface EntryRow {
   human_authorization: Uint8Array | null;
 }
 
-const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_id, r.id AS request_id, r.request,
-    r.decision_payload, r.decision_signature, r.decision_envelope_signature, r.decision_key_id, r.decision_log,
+const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_id, c.change, c.reason, c.reason_salt,
+    coalesce(r.id, c.request_id) AS request_id, r.request, coalesce(r.decision_payload, c.payload) AS decision_payload,
+    coalesce(r.decision_signature, c.signature) AS decision_signature,
+    coalesce(r.decision_envelope_signature, c.envelope_signature) AS decision_envelope_signature,
+    coalesce(r.decision_key_id, c.signed_by) AS decision_key_id, coalesce(r.decision_log, c.log) AS decision_log,
     r.human_authorization
   ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence BETWEEN $3 AND $4 ORDER BY leaf.sequence`;
 

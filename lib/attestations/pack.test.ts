@@ -123,7 +123,7 @@ describe("an evidence pack", () => {
       counts: {
         entries: 5,
         attestations: { total: 4, public: 2, private: 1, withheld: 0, erased: 1 },
-        approvals: { none: 2, asserted: 1, proven: [] },
+        approvals: { none: 2, asserted: 1, backed: [] },
         decisions: { total: 1, approved: 0, denied: 1, cancelled: 0, erased: 0 },
         warnings: [{ code: "approval_asserted_only", count: 1 }],
       },
@@ -271,7 +271,11 @@ describe("an evidence pack", () => {
     const { verdict, facts } = await check(approved);
     expect(verdict).toBe("valid");
     expect(facts?.counts).toMatchObject({
-      approvals: { none: 0, asserted: 0, proven: [{ level: "orb", environment: "local", count: 1 }] },
+      approvals: {
+        none: 0,
+        asserted: 0,
+        backed: [{ method: "proof_of_personhood", level: "orb", environment: "local", count: 1 }],
+      },
       decisions: { total: 1, approved: 1 },
       warnings: [{ code: "approval_test", count: 1 }],
     });

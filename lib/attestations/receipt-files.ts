@@ -44,7 +44,7 @@ const writers: Record<ReceiptFileKind, Writer> = {
   }),
   "tlog-proof": async (context, stored) => ({
     mediaType: "text/plain; charset=utf-8",
-    content: makeTlogProof(await proveEntry(context.database, stored)),
+    content: makeTlogProof(await proveEntry(context, stored)),
   }),
   payload: async (_context, stored) => ({ mediaType: STATEMENT_MEDIA_TYPE, content: requirePayload(stored) }),
   signature: async (_context, stored) => ({
@@ -73,7 +73,7 @@ async function makeEnvelope(context: Context, stored: StoredAttestation): Promis
 
 async function makeBundle(context: Context, stored: StoredAttestation): Promise<string> {
   const envelope = await makeEnvelope(context, stored);
-  const log = await proveEntry(context.database, stored);
+  const log = await proveEntry(context, stored);
   const integratedAt = await readCommitTime(context.database.db, stored.log_id, stored.leaf_index);
   return encodeBundle({
     envelope,

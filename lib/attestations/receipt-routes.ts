@@ -4,16 +4,17 @@ import type { receiptsOperations as specs } from "#lib/contract/operations-recei
 import { PYTHON_WHEEL } from "#lib/core/statement/product";
 import { AppError } from "#lib/errors";
 import { readFor, readPublicly } from "#lib/http/read-publicly";
-import { type Runs, requirePrincipal } from "#lib/http/route";
+import type { Handlers } from "#lib/http/route";
 import { readAnchors } from "./anchors";
-import { orElsewhere } from "./elsewhere";
+import { redirectToOwningLog } from "./elsewhere";
 import { eraseContent } from "./erase";
 import { listAttestations } from "./own";
 import { type ProgramName, readProgramFile } from "./program-files";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
+import { searchPublicly } from "./search";
 
 const download = (kind: ReceiptFileKind) =>
-  orElsewhere(async ({ context, params, principal }) => {
+  redirectToOwningLog(async ({ context, params, principal }) => {
     const { name, mediaType, content } = await readFor(principal, context, (from) =>
       readReceiptFile(from, params["id"] ?? "", principal, kind),
     );
@@ -51,20 +52,23 @@ const checksum = (name: ProgramName) => async () => {
 
 const javaScript = "text/javascript; charset=utf-8";
 
-export const receiptsRuns: Runs<typeof specs, Context> = {
+export const receiptsHandlers: Handlers<typeof specs, Context> = {
   downloadBundle: download("bundle"),
   downloadEnvelope: download("envelope"),
   downloadTlogProof: download("tlog-proof"),
   downloadPayload: download("payload"),
   downloadSignature: download("signature"),
-  readAnchors: orElsewhere(async ({ context, params }) => ({
+  readAnchors: redirectToOwningLog(async ({ context, params }) => ({
     body: await readPublicly(context, (from) => readAnchors(from, params["id"] ?? "")),
   })),
+  search: async ({ context, query }) => ({
+    body: await readPublicly(context, (from) => searchPublicly(from, query.q)),
+  }),
   listAttestations: async (call) => ({
-    body: await listAttestations(call.context, requirePrincipal(call), call.query),
+    body: await listAttestations(call.context, call.principal, call.query),
   }),
   eraseContent: async (call) => ({
-    body: await eraseContent(call.context, requirePrincipal(call), call.params["id"] ?? ""),
+    body: await eraseContent(call.context, call.principal, call.params["id"] ?? ""),
   }),
   verifierProgram: program("verify.mjs", javaScript),
   verifierChecksum: checksum("verify.mjs"),

@@ -12,7 +12,7 @@ interface Row {
   head_sequence: number;
   head_link: Uint8Array | null;
   sequence: number | null;
-  kind: "attestation" | "decision";
+  kind: RecordEntry["kind"];
   payload_hash: Uint8Array;
   log_origin: string;
   log_index: number;
@@ -57,7 +57,7 @@ const lengthText = `SELECT record.sequence FROM agents
   JOIN agent_records record ON record.agent_id = agents.id
   WHERE agents.slug_key = $1`;
 
-/** How many entries it has; 0 for a slug that nobody has claimed. */
+/** How many entries it has; 0 for an unclaimed slug. */
 export async function readRecordLength({ database }: Context, slug: string): Promise<number> {
   if (!isSlug(slug)) return 0;
   const [row] = await database.statement<{ sequence: number }>(lengthText)(slugKey(slug));

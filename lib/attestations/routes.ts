@@ -4,9 +4,10 @@ import type { Context } from "#lib/approvals/context";
 import type { agentsOperations as agentsSpecs } from "#lib/contract/operations-agents";
 import type { attestationsOperations as specs } from "#lib/contract/operations-attestations";
 import { readFor, readPublicly } from "#lib/http/read-publicly";
-import { type Runs, requirePrincipal } from "#lib/http/route";
+import type { Handlers } from "#lib/http/route";
 import { attest } from "./attest";
-import { orElsewhere } from "./elsewhere";
+import { attestBatch } from "./attest-batch";
+import { redirectToOwningLog } from "./elsewhere";
 import { readAgentFeed, writeAgentFeed } from "./feed";
 import { readAgentRecord } from "./record";
 import { writeJsonFeed } from "./syndication";
@@ -15,20 +16,27 @@ import { writeVerification } from "./write-verification";
 /** Asked for by Accept, the same attestations come as a JSON Feed. */
 const feedMediaType = "application/feed+json";
 
-export const attestationsRuns: Runs<
+export const attestationsHandlers: Handlers<
   typeof specs & Pick<typeof agentsSpecs, "agentFeed" | "agentRecord">,
   Context
 > = {
-  attest: async (call) => ({
-    status: 201,
-    body: await attest(call.context, {
-      caller: requirePrincipal(call),
+  attest: async (call) => {
+    const body = await attest(call.context, {
+      caller: call.principal,
       body: call.body,
       raw: call.raw,
       hold: call.hold,
-    }),
-  }),
-  verify: orElsewhere(async ({ context, params, principal, ip }) => ({
+    });
+    return { status: 201, body, attested: [body.agent_slug] };
+  },
+  attestBatch: async ({ context, principal, body, raw, requestId, idempotencyKey }) => {
+    const { results, recorded, attested } = await attestBatch(context, {
+      ...{ caller: principal, body, raw, requestId, idempotencyKey },
+    });
+    const status = recorded === results.length ? 201 : 207;
+    return { status, body: { recorded, results }, attested };
+  },
+  verify: redirectToOwningLog(async ({ context, params, principal, ip }) => ({
     body: await readFor(principal, context, (from) =>
       writeVerification(from, params["id"] ?? "", principal, ip),
     ),

@@ -1,4 +1,4 @@
-/** For lists and examples, which run no checklist: what a stored row says, or nothing if nobody signed it. */
+/** For lists and examples, which run no checklist: what a stored row says, or nothing if it isn't signed. */
 
 import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
 import { type ActionStatement, parseActionStatement } from "#lib/core/statement/statement";

@@ -58,7 +58,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect((await attest()).status).toBe(201);
   });
   afterAll(async () => {
-    const [log] = await checkStoredLogs(test.app.context.database.db);
+    const [log] = await checkStoredLogs(test.app.context.database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
     const [row] = await query(
       "SELECT (SELECT count(*) FROM log_leaves WHERE kind = 'attestation') - count(*) AS more FROM attestations",
@@ -304,7 +304,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect(calls).toBeGreaterThanOrEqual(reasons.length);
     const indexes = answers.map(({ body: answer }) => answer.log.index).sort((x, y) => x - y);
     expect(indexes).toEqual(indexes.map((_, i) => (indexes[0] as number) + i));
-    const [log] = await checkStoredLogs(database.db);
+    const [log] = await checkStoredLogs(database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
     await other.close();
     test.use();
@@ -325,7 +325,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("storing batches of two pro
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
     const indexes = answers.map(({ body: answer }) => answer.log.index).sort((a, b) => a - b);
     expect(indexes).toEqual(indexes.map((_, i) => (indexes[0] as number) + i));
-    const [log] = await checkStoredLogs(apps[0]!.app.context.database.db);
+    const [log] = await checkStoredLogs(apps[0]!.app.context.database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
     for (const app of apps) await app.close();
     await database.drop();

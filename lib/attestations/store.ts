@@ -1,10 +1,9 @@
 /**
  * What is stored of a batch's attestations, as parameters of the database's function `store_attestations`
- * (drizzle/0018_judge_attestations.sql), which checks everything that they were made from.
+ * (drizzle/0001_functions.sql), which checks everything that they were made from.
  */
 import { slugKey } from "#lib/agents/agents";
-import { base64Decode, base64UrlDecode, utf8Decode } from "#lib/core/encoding/bytes";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { base64Decode, base64UrlDecode } from "#lib/core/encoding/bytes";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/core/statement/warnings";
 import { type ArrayElement, arrayLiteral } from "#lib/db/array-literal";
 import type { FunctionCall } from "#lib/log/sequencer/append";
@@ -16,9 +15,7 @@ import { judgementOf } from "./verdicts";
 type PlacedItem = Placed<AttestationItem>;
 
 function warningCodesOf({ item, place }: PlacedItem): WarningCode[] {
-  const { authorization } = item;
-  const object = authorization && (JSON.parse(utf8Decode(authorization.object)) as JsonObject);
-  return findWarnings(factsOfStatement(predicateJudgedAt(item, place), object, null));
+  return findWarnings(factsOfStatement(predicateJudgedAt(item, place), null));
 }
 
 /** One parameter for each column. */
@@ -63,7 +60,7 @@ function provenKeyOf({ agent, isKeyUnproven, predicate }: AttestationItem): Uint
   return isProven && key !== null ? base64Decode(key) : null;
 }
 
-/** Whoever has a webhook for it gets a message. */
+/** Organizations with a webhook for it get a message. */
 function announcedBy(items: readonly AttestationItem[]): FunctionCall {
   const organizations = new Set(items.map(({ caller }) => caller.organizationId));
   const ids = items.map(({ predicate }) => predicate.attestation_id);

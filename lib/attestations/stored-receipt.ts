@@ -32,8 +32,9 @@ interface Row {
   /** The agent's registered tools of today: nearly always those of the statement. */
   manifest_hash: string | null;
   manifest: Uint8Array | null;
-  /** Null where the log or its leaf is gone. */
+  /** Null where the log is gone. */
   origin: string | null;
+  /** Null where it is gone, or the store has it (`npm run log -- compact`). */
   leaf: Uint8Array | null;
   size: number | null;
   note: string | null;
@@ -64,7 +65,7 @@ const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
 const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
 
 /**
- * With the digest of all columns, and without the columns if `known` is that digest: whoever knows what the row leads to
+ * With the digest of all columns, and without the columns if `known` is that digest: a reader that knows what the row leads to
  * has no use for them. `record_send` writes each column's length before its bytes, so two rows are never the same bytes.
  */
 export const selectUnless = (known: string, row: string) => `WITH stored AS MATERIALIZED (${row}),

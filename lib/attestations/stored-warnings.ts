@@ -4,10 +4,9 @@ import type { ActionStatement } from "#lib/core/statement/statement";
 import { drawWarnings, factsOfStatement, type Warning } from "#lib/core/statement/warnings";
 import { attestations } from "#lib/db/schema";
 import type { PublishedKey } from "#lib/signing/signing-keys";
-import { parseObject } from "./verify";
 import { isErased } from "./view";
 
-type Row = Pick<typeof attestations.$inferSelect, "payload" | "erased_at" | "key_id" | "human_authorization">;
+type Row = Pick<typeof attestations.$inferSelect, "payload" | "erased_at" | "key_id">;
 
 type Keys = readonly Pick<PublishedKey, "keyId" | "status">[];
 
@@ -18,7 +17,7 @@ export const revokedIds = (keys: Keys) =>
 export function describeWarnings(row: Row, statement: ActionStatement | null, keys: Keys): Warning[] {
   if (isErased(row)) return drawWarnings({ isErased: true });
   if (statement === null) return [];
-  const facts = factsOfStatement(statement.predicate, parseObject(row.human_authorization), null);
+  const facts = factsOfStatement(statement.predicate, null);
   facts.isSigningKeyRevoked = keys.some(({ status, keyId }) => status === "revoked" && keyId === row.key_id);
   return drawWarnings(facts);
 }

@@ -5,27 +5,20 @@
  */
 import { Feed } from "feed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
+import { approvalWords } from "#lib/core/approval/approval-words";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { countWarnings } from "#lib/core/statement/count-warnings";
+import { isApprovalMethod } from "#lib/core/statement/statement";
 import { escapeHtml } from "#lib/core/text/escape-html";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 
-function approvalWords({
+function describeApproval({
   human_approval_method: method,
   human_approval_environment: environment,
 }: FeedEntry) {
-  switch (method) {
-    case "proof_of_personhood":
-      return environment === "production"
-        ? "Human approval: proven by World ID."
-        : "Human approval: TEST, not a real person.";
-    case "hash":
-      return "Human approval: asserted by the caller, not proven.";
-    case "none":
-      return "Human approval: none recorded.";
-    default:
-      return "Human approval: cannot be read.";
-  }
+  if (!isApprovalMethod(method)) return "Human approval: cannot be read.";
+  const isTest = environment !== null && environment !== "production";
+  return `Human approval: ${isTest ? "TEST, not a real person" : approvalWords[method]}.`;
 }
 
 /** A reader that only shows titles must see that something is wrong, so it comes first. */
@@ -56,7 +49,7 @@ function buildFeed(baseUrl: string, agent: FeedResponse, { plain, title }: Texts
   });
   for (const entry of agent.attestations) {
     const warnings = entry.warnings.map(({ message }) => `Warning: ${message}`);
-    const text = `${[approvalWords(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to verify it.`;
+    const text = `${[describeApproval(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to verify it.`;
     feed.addItem({
       id: entry.public_url,
       link: entry.public_url,

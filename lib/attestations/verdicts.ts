@@ -1,13 +1,13 @@
 /**
- * What the verdicts of the database's function `store_attestations` (drizzle/0018_judge_attestations.sql) mean. The
+ * What the verdicts of the database's function `store_attestations` (drizzle/0001_functions.sql) mean. The
  * rules are there; here is what the caller reads.
  */
 import { slugTaken } from "#lib/agents/agents";
-import { authorizationAlreadyUsed } from "#lib/approvals/embed";
+import { unusable } from "#lib/approvals/unusable";
 import { AppError, fieldError } from "#lib/errors";
 import { takenOver } from "#lib/http/idempotency";
 import { invalidApiKey, keyLookUpFailed, secondsToMidnight } from "#lib/keys/api-keys";
-import { type Judgement, Outdated, type Verdict } from "#lib/log/sequencer/item";
+import { type Judgement, StaleInputs, type Verdict } from "#lib/log/sequencer/item";
 import type { AttestationItem } from "./item";
 
 function dailyLimitExceeded(item: AttestationItem, who: string, limit: unknown): AppError {
@@ -38,7 +38,7 @@ export function judgementOf(item: AttestationItem, verdict: Verdict): Judgement 
     case "ended_key":
       return invalidApiKey();
     case "outdated":
-      return new Outdated();
+      return new StaleInputs();
     case "taken_over":
       return takenOver();
     case "signature_replayed":
@@ -48,7 +48,7 @@ export function judgementOf(item: AttestationItem, verdict: Verdict): Judgement 
     case "slug_claimed":
       return putWithClaimed(item, verdict);
     case "unusable_authorization":
-      return authorizationAlreadyUsed();
+      return unusable(verdict["why"]);
     case "organization_limit":
       return dailyLimitExceeded(item, "the organization", verdict["per_day"]);
     case "key_limit":

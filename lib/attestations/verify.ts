@@ -56,7 +56,7 @@ async function proveTimeAsStored(context: Context, stored: StoredAttestation): P
 /** Where the log's rows do not give a receipt (a leaf or tile is gone), one that proves nothing. */
 async function proveAsStored(context: Context, stored: StoredAttestation): Promise<StoredEntry> {
   try {
-    return await proveEntry(context.database, stored);
+    return await proveEntry(context, stored);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     context.logger.error({ err: error, attestation: stored.id }, "the log has no receipt for an attestation");

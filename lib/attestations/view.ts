@@ -1,13 +1,12 @@
 /** An attestation as the API returns it, taken from its signed bytes alone. */
 
-import { isHumanApproved } from "#lib/approvals/embed";
 import type { AttestResponse, LogReceipt } from "#lib/contract/attest";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import type { RecordPlace } from "#lib/core/record/agent-record";
 import { publicUrl } from "#lib/core/statement/addresses";
 import { clientNumberOf } from "#lib/core/statement/client-number";
-import type { UnplacedPredicate } from "#lib/core/statement/statement";
+import { isHumanApproved, type UnplacedPredicate } from "#lib/core/statement/statement";
 
 export interface AttestationFacts {
   id: string;

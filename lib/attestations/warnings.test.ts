@@ -1,6 +1,5 @@
 /** What is authentic and yet bad news, over the API on both databases: each cause by its code, and nothing else. */
 import { generateKeyPairSync } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { verdictOf } from "#components/verify/facts";
 import { verifyForPage } from "#lib/pages/public-verification";
@@ -153,31 +152,10 @@ describe("warnings", () => {
     ]);
   });
 
-  it("are drawn from the bytes: a changed search aid changes no answer, and the migration fills it again", async () => {
-    const { database } = test.app.context;
+  it("are drawn from the bytes: a changed search aid changes no answer", async () => {
     const before = await list("/v1/attestations?limit=100");
-    const aids = "SELECT id, warnings FROM attestations WHERE cardinality(warnings) > 0 ORDER BY id";
-    const filled = (await database.query(aids, [])).rows;
-    expect(filled.length).toBeGreaterThan(5);
-    const [last] = before;
-    await database.query("ALTER TABLE attestations DROP COLUMN warnings", []);
-    const broken = await database.query("SELECT payload FROM attestations WHERE id = $1", [
-      last?.attestation_id,
-    ]);
-    await database.query("UPDATE attestations SET payload = '\\xff7b'::bytea WHERE id = $1", [
-      last?.attestation_id,
-    ]);
-    const file = readdirSync("drizzle").find((name) => name.endsWith("_find_warnings.sql"));
-    for (const statement of readFileSync(`drizzle/${file}`, "utf8").split("--> statement-breakpoint"))
-      await database.query(statement, []);
-    await database.query("UPDATE attestations SET payload = $2 WHERE id = $1", [
-      last?.attestation_id,
-      broken.rows[0]?.["payload"],
-    ]);
-    // No row was older than the migration and had a number of its agent's own.
-    const isFilled = ({ id, warnings }: Record<string, unknown>) =>
-      id !== last?.attestation_id && String(warnings) !== "client_gap";
-    expect((await database.query(aids, [])).rows).toEqual(filled.filter(isFilled));
+    expect(before.some(({ warnings }) => warnings.length > 0)).toBe(true);
+    await test.app.context.database.query("UPDATE attestations SET warnings = '{}'", []);
     expect(await list("/v1/attestations?limit=100")).toEqual(before);
   });
 });

@@ -63,8 +63,8 @@ async function findNextKey(
 }
 
 async function openKeyContext(context: CommandContext): Promise<KeyContext> {
-  const { database, source, clock, found, guard } = context;
-  await requireOwnHistory(database.db, guard);
+  const { database, source, clock, found, guard, lock } = context;
+  await requireOwnHistory(database.db, guard, lock);
   if (!found.logSigner) throw new Error(`The log's key is missing (${source.describe("log")}).`);
   return { database, source, clock, log: context.openSequencer(found.logSigner) };
 }

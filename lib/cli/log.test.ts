@@ -144,7 +144,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))(
       // What somebody with the database's rights can still do.
       const second = (await attest(test, key)).body;
       await sql.unsafe(`ALTER TABLE log_leaves DROP CONSTRAINT log_leaves_place;
-      ALTER TABLE log_leaves DISABLE TRIGGER log_leaves_append_only;
+      ALTER TABLE log_leaves DISABLE TRIGGER USER;
       UPDATE agent_records SET sequence = 1, link = (SELECT previous FROM log_leaves WHERE sequence = 2);
       UPDATE log_leaves SET agent_id = NULL, sequence = NULL, previous = NULL WHERE sequence = 2`);
       const damaged = await run("log", ["check"], home);

@@ -2,23 +2,29 @@
  *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs, and their sum
  *   npm run log -- snapshot                         sign the heads of all agents' records into the log
  *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
- *   npm run log -- export-tiles FOLDER [--repair | --new-only]   write the logs as static files, or what is new of them
+ *   npm run log -- export-tiles [STORE] [--repair | --new-only]   write the logs as static files, or what is new of them
+ *   npm run log -- compact [--older-than DAYS]      drop old entries here that LOG_STORE has, byte by byte
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
  */
 import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
 import { mergeHeads } from "#lib/core/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
+import { compactLogs } from "#lib/log/publish/compact";
 import { type ExistingFiles, exportTiles } from "#lib/log/publish/export-tiles";
 import { checkStoredLogs, requireOwnHistory } from "#lib/log/publish/history";
 import { makeLogList } from "#lib/log/publish/make-log-list";
+import { createOldEntries } from "#lib/log/publish/old-entries";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { checkStoredRecords } from "#lib/log/records/check-records";
 import { checkStoredSnapshots } from "#lib/log/records/check-snapshots";
 import { checkSum } from "#lib/log/records/unrecorded";
+import { openFolderStore } from "#lib/log/store/folder-store";
+import { openStore } from "#lib/log/store/open-store";
 import { logger } from "#lib/logger";
 import { reloadSigners } from "#lib/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
@@ -28,10 +34,11 @@ import { runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 
 const usage =
-  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key] |\n                         export-tiles FOLDER [--repair | --new-only] | list FOLDER --key-file FILE URL...";
+  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key] |\n                         export-tiles [STORE] [--repair | --new-only] | compact [--older-than DAYS] |\n                         list FOLDER --key-file FILE URL...";
 
-async function check({ database }: CommandContext): Promise<number> {
-  const logs = await checkStoredLogs(database.db, (origin, checked, size) => {
+async function check({ database, store }: CommandContext): Promise<number> {
+  const old = store === null ? null : createOldEntries(store);
+  const logs = await checkStoredLogs(database.db, old, (origin, checked, size) => {
     if (process.stderr.isTTY) process.stderr.write(`\r${origin}: ${checked} of ${size} leaves`);
   });
   if (process.stderr.isTTY) process.stderr.write("\n");
@@ -50,8 +57,8 @@ async function check({ database }: CommandContext): Promise<number> {
 }
 
 async function snapshot(context: CommandContext): Promise<number> {
-  const { database, source, clock, guard } = context;
-  await requireOwnHistory(database.db, guard);
+  const { database, source, clock, guard, lock } = context;
+  await requireOwnHistory(database.db, guard, lock);
   const { signer, logSigner } = await reloadSigners(database, source);
   const keys = {
     signer,
@@ -111,17 +118,39 @@ async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<n
 }
 
 async function exportTo(
-  { database, env }: CommandContext,
-  folder: string,
+  { database, env, store: own }: CommandContext,
+  place: string | undefined,
   existing: ExistingFiles,
 ): Promise<number> {
-  const exported = await exportTiles(database.db, env.WITNESSES, folder, existing);
+  const isAddress = place === undefined || /^(s3|file):/.test(place);
+  const store = isAddress
+    ? await openStore(place ?? env.LOG_STORE, env)
+    : openFolderStore(path.resolve(place));
+  if (store === null)
+    throw new UsageError("a folder, s3://bucket/prefix or file:/path is missing, here or in LOG_STORE");
+  const old = own === null ? null : createOldEntries(own);
+  const exported = await exportTiles({ db: database.db, old }, env.WITNESSES, store, existing);
+  store.close();
   for (const { origin, from, size, files, repaired } of exported) {
     say(`${origin}: ${size} entries, ${size - from} of them new; ${files} files written.`);
     if (repaired > 0) say(`${origin}: ${repaired} wrong files repaired.`);
   }
   return 0;
 }
+
+async function compact({ database, store, clock }: CommandContext, days: number): Promise<number> {
+  if (store === null) throw new UsageError("LOG_STORE is not set");
+  const before = new Date(clock().getTime() - days * 86_400_000);
+  for (const { origin, leaves, reached } of await compactLogs(database, store, before))
+    say(`${origin}: ${leaves} entries dropped here; the store answers for those below ${reached}.`);
+  return 0;
+}
+
+const parseDays = (text: string | undefined) => {
+  const days = text === undefined ? 30 : Number(text);
+  if (!(Number.isFinite(days) && days >= 0)) throw new UsageError("--older-than takes a number of days");
+  return days;
+};
 
 /** Asks the services by HTTP, so it needs no database. */
 async function list(folder: string, urls: readonly string[], keyFile: string): Promise<number> {
@@ -140,10 +169,15 @@ const flagsOf: Record<string, readonly string[]> = {
 };
 
 runCommand(usage, async (argv) => {
-  const line = readCommandLine(argv, { valued: ["key-file"], flags: ["new-log-key", "repair", "new-only"] });
+  const line = readCommandLine(argv, {
+    valued: ["key-file", "older-than"],
+    flags: ["new-log-key", "repair", "new-only"],
+  });
   const { words, flags } = line;
   const [name, ...rest] = words;
   const keyFile = single(line, "key-file");
+  const olderThan = single(line, "older-than");
+  if (olderThan !== undefined && name !== "compact") throw new UsageError(`${name} takes no --older-than`);
   for (const flag of flags)
     if (flagsOf[name ?? ""]?.includes(flag) !== true) throw new UsageError(`${name} takes no --${flag}`);
   if (name === "list") {
@@ -154,19 +188,19 @@ runCommand(usage, async (argv) => {
   }
   if (keyFile !== undefined) throw new UsageError(`${name} takes no --key-file`);
   if (name === "export-tiles") {
-    const [folder, ...more] = rest;
-    if (folder === undefined) throw new UsageError("FOLDER is missing");
+    const [place, ...more] = rest;
     if (more.length > 0) throw unexpectedWords(rest, 1);
     if (flags.size > 1) throw new UsageError("--repair reads every file, --new-only none");
     const existing = flags.has("repair") ? "repair" : flags.has("new-only") ? "trust" : "check";
-    return withCommandContext((context) => exportTo(context, folder, existing));
+    return withCommandContext((context) => exportTo(context, place, existing));
   }
   if (rest.length > 0) throw unexpectedWords(rest, 0);
   if (name === "check") return withCommandContext(check);
+  if (name === "compact") return withCommandContext((context) => compact(context, parseDays(olderThan)));
   if (name === "snapshot") return withCommandContext(snapshot);
   if (name === "new-epoch")
     return withCommandContext((context) => newEpoch(context, flags.has("new-log-key")));
   throw new UsageError(
-    `check, snapshot, new-epoch, export-tiles or list is expected, not ${argv.join(" ") || "nothing"}`,
+    `check, snapshot, new-epoch, export-tiles, compact or list is expected, not ${argv.join(" ") || "nothing"}`,
   );
 });

@@ -1,6 +1,12 @@
-/** Asking for an approval, taking the question back, and claiming the approval for one run. */
+/** Asking for an approval, taking back the question or the approval, and claiming it for one run. */
 import type { WriteOptions } from "./attest";
-import { ApiError, ApprovalClaimedError, ApprovalUsedError } from "./errors";
+import {
+  AgentFrozenError,
+  ApiError,
+  ApprovalClaimedError,
+  ApprovalRevokedError,
+  ApprovalUsedError,
+} from "./errors";
 import { type Service, send, sendForText } from "./transport";
 import type {
   AuthorizationRequest,
@@ -40,6 +46,20 @@ export async function cancel(
   return send(service, { method: "DELETE", path: pathOf(requestId), signal });
 }
 
+export interface ReasonOptions extends RequestOptions {
+  /** For your organization; only a salted hash of it is signed and logged. */
+  reason?: string | undefined;
+}
+
+export async function revoke(
+  service: Service,
+  requestId: string,
+  { reason, signal }: ReasonOptions = {},
+): Promise<AuthorizationState> {
+  const path = `/v1/authorizations/${encodeURIComponent(requestId)}/revoke`;
+  return send(service, { method: "POST", path, body: { reason }, isRepeatable: true, signal });
+}
+
 export async function claim(
   service: Service,
   requestId: string,
@@ -53,6 +73,8 @@ export async function claim(
     const code = error instanceof ApiError ? error.code : null;
     if (code === "already_claimed") throw new ApprovalClaimedError();
     if (code === "authorization_already_used") throw new ApprovalUsedError(null);
+    if (code === "authorization_revoked") throw new ApprovalRevokedError();
+    if (code === "agent_frozen") throw new AgentFrozenError();
     throw error;
   }
 }

@@ -17,7 +17,7 @@ describe("the client", () => {
   let client: Countersign;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
+    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
     ({ key } = await test.createKey());
     client = clientOf(test, key);
   });
@@ -30,6 +30,29 @@ describe("the client", () => {
     expect(await client.attest({ ...request, metadata: { n: 1 } }, options)).toEqual(made);
     expect((await client.attest(request)).attestation_id).not.toBe(made.attestation_id);
     await expect(client.attest(request, options)).rejects.toMatchObject({ code: "idempotency_key_reused" });
+  });
+
+  it("attests many, a result for each in their order, and under one key only once", async () => {
+    const requests = Array.from({ length: 103 }, (_, n) => ({
+      ...{ ...request, agent_slug: "many-bot", action: n === 101 ? "" : `step ${n}` },
+    }));
+    const options = { idempotencyKey: "many" };
+    const results = await client.attestMany(requests, options);
+    const made = results.map((one) => (one.status === "fulfilled" ? one.value.record?.sequence : null));
+    expect(made).toEqual([...Array.from({ length: 101 }, (_, n) => n + 1), null, 102]);
+    expect(results[101]).toMatchObject({ reason: { code: "validation_error", status: 422 } });
+    expect(await client.attestMany(requests, options)).toEqual([
+      ...results.slice(0, 101),
+      { status: "rejected", reason: expect.anything() },
+      results[102],
+    ]);
+    await expect(client.attestMany(requests, { allOrNothing: true })).rejects.toThrow(/at most 100/);
+    const none = await client.attestMany(requests.slice(100), { allOrNothing: true });
+    expect(none.map((one) => one.status === "rejected" && one.reason.code)).toEqual([
+      "batch_refused",
+      "validation_error",
+      "batch_refused",
+    ]);
   });
 
   it("counts what it attests, so that what never arrived shows in the next", async () => {

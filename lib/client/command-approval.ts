@@ -1,7 +1,8 @@
-/** `countersign claim` and `countersign cancel`: of a request that was made before. */
-import { single } from "#lib/core/text/command-words";
-import { cancel, claim } from "./authorize";
+/** `countersign claim`, `cancel` and `revoke`, of a request that was made before; `freeze` and `unfreeze`, of an agent. */
+import { single, UsageError } from "#lib/core/text/command-words";
+import { cancel, claim, revoke } from "./authorize";
 import { type Command, connect, printResult, requireKey, requireWords } from "./command-io";
+import { freeze, unfreeze } from "./freeze";
 
 export async function runClaim(command: Command): Promise<void> {
   const [requestId = ""] = requireWords(command, "request id");
@@ -24,4 +25,37 @@ export async function runCancel(command: Command): Promise<void> {
     ["request", cancelled.request_id],
     ["action", cancelled.action],
   ]);
+}
+
+const reasonOf = ({ line }: Command) => ({ reason: single(line, "reason") });
+
+export async function runRevoke(command: Command): Promise<void> {
+  const [requestId = ""] = requireWords(command, "request id");
+  requireKey(command);
+  const revoked = await revoke(connect(command), requestId, reasonOf(command));
+  printResult(command, revoked, "Taken back. Nothing can use this approval any more.", [
+    ["request", revoked.request_id],
+    ["action", revoked.action],
+    ["taken back", revoked.revoked_at],
+    ["note", revoked.claimed_at && `run ${revoked.run} claimed it before: its action may have begun`],
+  ]);
+}
+
+export async function runFreeze(command: Command): Promise<void> {
+  const [slug = ""] = requireWords(command, "agent");
+  const { reason } = reasonOf(command);
+  if (reason === undefined) throw new UsageError("why? Give --reason");
+  requireKey(command);
+  const frozen = await freeze(connect(command), slug, reason);
+  printResult(command, frozen, "Frozen. Nothing of this agent can be approved or used.", [
+    ["agent", frozen.slug],
+    ["frozen", frozen.frozen_at],
+  ]);
+}
+
+export async function runUnfreeze(command: Command): Promise<void> {
+  const [slug = ""] = requireWords(command, "agent");
+  requireKey(command);
+  const agent = await unfreeze(connect(command), slug, reasonOf(command));
+  printResult(command, agent, "Unfrozen. The agent may go on.", [["agent", agent.slug]]);
 }

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json
 import { single, UsageError } from "#lib/core/text/command-words";
 import { attest } from "./attest";
 import { authorize } from "./authorize";
+import { runAttestMany } from "./command-attest-many";
 import {
   type Command,
   connect,
@@ -21,6 +22,7 @@ import { NotApprovedError } from "./errors";
 import type { AttestRequest, AuthorizationRequest, AuthorizeRequest, Verdict } from "./wire";
 
 export async function runAttest(command: Command): Promise<void> {
+  if (command.line.flags.has("ndjson")) return runAttestMany(command);
   const [agent_slug = "", action = ""] = requireWords(command, "agent", "action");
   requireKey(command);
   const { line } = command;

@@ -14,14 +14,15 @@ import {
   type ValuedOption,
 } from "./command-io";
 import type { ApprovedAuthorization } from "./decision";
-import { ApprovalUsedError, CountersignError } from "./errors";
-import { attestRun, confirmApproval } from "./gate";
+import { ApprovalRevokedError, ApprovalUsedError, CountersignError } from "./errors";
+import { attestRun, attestStopped, confirmApproval } from "./gate";
 import { decide } from "./hook-before";
-import { askForCall, cancel, describeCall, type Hook, readTimeout } from "./hook-call";
+import { type Asked, askForCall, cancel, describeCall, type Hook, readTimeout } from "./hook-call";
 import { answerCheck, checkHook, findCheck } from "./hook-check";
 import { findDialect, readDialectName, readEvent, type ToolCall } from "./hook-dialects";
 import { installHook } from "./hook-install";
 import { needsHuman, readPattern } from "./hook-match";
+import { sealInputs } from "./inputs";
 import type { Service } from "./transport";
 
 export const hookOptions = [
@@ -98,6 +99,7 @@ async function attestCall(hook: Hook): Promise<void> {
   } catch (error) {
     // The same hook is registered twice, or the agent repeats the event.
     if (error instanceof ApprovalUsedError) return;
+    if (error instanceof ApprovalRevokedError) return attestRevoked(hook, asked);
     await cancel(hook, asked);
     const why = error instanceof Error ? error.message : String(error);
     throw new CountersignError(`${call.tool} ran, but this call has no approval to attest: ${why}`);
@@ -105,4 +107,17 @@ async function attestCall(hook: Hook): Promise<void> {
   const { public_url } = await attestRun(service, asked.action, authorization, null);
   command.io.tell(`Attested: ${public_url}\n`);
   print(command, dialect.writeNote(`Attested: ${public_url}`));
+}
+
+/** The tool was allowed before the approval was taken back: that it ran is what must not get lost. */
+async function attestRevoked({ service, call, command }: Hook, { action, request }: Asked): Promise<void> {
+  const state = { ...request, inputs_hash: sealInputs(call.input).hash };
+  const { public_url } = await attestStopped(
+    service,
+    action,
+    state,
+    "taken back before the action ended",
+    null,
+  );
+  command.io.tell(`Attested without its approval, which was taken back: ${public_url}\n`);
 }

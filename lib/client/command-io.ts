@@ -71,6 +71,7 @@ export const valuedOptions = [
   "settings",
   "run-as",
   "run",
+  "reason",
   "event",
   "count",
 ] as const;
@@ -85,6 +86,8 @@ export const flagOptions = [
   "system",
   "yes",
   "check",
+  "ndjson",
+  "all-or-nothing",
 ] as const;
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];

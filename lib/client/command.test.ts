@@ -103,6 +103,30 @@ describe("attest", () => {
     });
   });
 
+  it("records each line of a file, and says which were refused", async () => {
+    const line = (more: object) =>
+      `${JSON.stringify({ agent_slug: "cli-bot", action: "Step", inputs_hash: "a", ...more })}\n`;
+    const stdin = `${line({})}\n${line({ action: "" })}${line({ tools_used: ["pay"] })}`;
+    const { code, out, err } = await run(["attest", "--ndjson"], { stdin });
+    expect([code, err]).toEqual([1, expect.stringMatching(/^countersign: validation_error: action: /)]);
+    expect(lines(out).map(({ status, body }) => [status, body.tools_used ?? body.code])).toEqual([
+      [201, null].map((value) => value ?? undefined),
+      [422, "validation_error"],
+      [201, ["pay"]],
+    ]);
+    await writeFile(inFolder("actions.ndjson"), stdin);
+    const none = await run(["attest", "--ndjson", "--all-or-nothing", inFolder("actions.ndjson")]);
+    expect([none.code, lines(none.out).map(({ status }) => status)]).toEqual([1, [424, 422, 424]]);
+    for (const [argv, words] of [
+      [["--ndjson", "--inputs-hash", "a"], /--inputs-hash: with --ndjson each line says it/],
+      [["--ndjson", inFolder("inputs.json"), "more"], /takes one file/],
+    ] as const)
+      expect((await run(["attest", ...argv])).err).toMatch(words);
+    expect((await run(["attest", "--ndjson"], { stdin: "[]\n" })).err).toMatch(
+      /line 1: expected a JSON object/,
+    );
+  });
+
   it("reads inputs from standard input, and metadata from a file", async () => {
     await writeFile(inFolder("metadata.json"), '{"invoice": 1042}');
     const argv = [
@@ -193,7 +217,7 @@ describe("authorize", () => {
     );
     expect(attested.human_approval.method).toBe("proof_of_personhood");
     const verified = await run(["verify", attested.attestation_id]);
-    expect(verified.out).toContain("TEST: not a World ID proof");
+    expect(verified.out).toContain("TEST: nothing about a real person is proven");
     expect(verified.code).toBe(0);
   });
 
@@ -254,6 +278,59 @@ describe("authorize", () => {
     const gone = await runForJson(...asking(["gone"]));
     await test.call("DELETE", `/v1/authorize/${gone.request_id}`, { key });
     expect(await run([...asking(["gone"]), "--wait"])).toMatchObject({ code: 5 });
+  });
+});
+
+describe("revoke, freeze and unfreeze", () => {
+  it("takes an approval back, and says whether a run had begun", async () => {
+    const { request_id: id } = await runForJson("authorize", "cli-bot", "Pay");
+    expect(await run(["revoke", id])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("authorization_pending"),
+    });
+    await approveUnproven(test, id);
+    await run(["claim", id, "--run", "build 7"]);
+    const back = await run(["revoke", id, "--reason", "Wrong account"]);
+    expect(back).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Taken back\.[\s\S]*run build 7 claimed it before/),
+    });
+    expect(await runForJson("revoke", id)).toMatchObject({ request_id: id, revoked_at: expect.any(String) });
+    expect(await run(["claim", id, "--run", "build 7"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("taken back"),
+    });
+  });
+
+  it("stops an agent with a reason, and lets it go on with a key that may", async () => {
+    await run(["attest", "cli-stopped", "Paid", "--inputs-hash", "a"]);
+    expect(await run(["freeze", "cli-stopped"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--reason"),
+    });
+    const stopped = await run(["freeze", "cli-stopped", "--reason", "It paid twice"]);
+    expect(stopped).toMatchObject({ code: 0, out: expect.stringMatching(/^Frozen\./) });
+    const { key: narrow } = await test.createKey("dev@example.com", [
+      "attest",
+      "authorize",
+      "identity",
+      "read",
+    ]);
+    expect(await run(["unfreeze", "cli-stopped"], { apiKey: narrow })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("insufficient_scope"),
+    });
+    expect(await runForJson("freeze", "cli-stopped", "--reason", "again")).toMatchObject({
+      slug: "cli-stopped",
+      frozen_at: expect.any(String),
+    });
+    expect(await run(["unfreeze", "cli-stopped"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Unfrozen\./),
+    });
+    expect(await runForJson("unfreeze", "cli-stopped")).toMatchObject({ frozen_at: null });
+    for (const argv of [["freeze"], ["unfreeze"], ["revoke"], ["freeze", "a", "b", "--reason", "x"]])
+      expect(await run(argv)).toMatchObject({ code: 2 });
   });
 });
 

@@ -1,15 +1,18 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
 import { attest, type WriteOptions } from "./attest";
-import { authorize, cancel, claim, type RequestOptions } from "./authorize";
+import { type AttestMany, attestMany } from "./attest-many";
+import { authorize, cancel, claim, type ReasonOptions, type RequestOptions, revoke } from "./authorize";
 import { type Attest, countAttestations } from "./client-sequence";
 import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
 import { UnreadableError } from "./errors";
+import { freeze, unfreeze } from "./freeze";
 import { askOnce, type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
 import { hashInputs } from "./inputs";
 import { signAgentRequest } from "./sign";
 import { type Runtime, readBaseUrl, type Service, sendForText } from "./transport";
 import type { Verification, VerifyOptions } from "./verification";
 import type {
+  AgentIdentity,
   AuthorizationRequest,
   AuthorizationState,
   AuthorizeRequest,
@@ -30,6 +33,8 @@ export interface CountersignOptions {
 export interface Countersign {
   /** Records what an agent did. Returns the receipt. */
   attest: Attest;
+  /** Records up to 100 a request, in their order. Returns a result for each: a receipt, or the ApiError that refused it. */
+  attestMany: AttestMany;
   /**
    * An `attest` that numbers what it sends for each agent from 1, and sends it one after the other: what never arrives
    * shows as `client_gap` in the next. `instance`: a new name each time that the program starts (default: a random one).
@@ -40,15 +45,21 @@ export interface Countersign {
    * object (an attestation, a Sigstore bundle, a human_authorization, a presentation, a tlog-proof).
    */
   verify(receipt: string | object, options?: VerifyOptions): Promise<Verification>;
-  /** Asks for a human's approval. Show `approval_url` and `confirmation_code` to whoever should decide. */
+  /** Asks for a human's approval. Show `approval_url` and `confirmation_code` to the person who should decide. */
   authorize(request: AuthorizeRequest, options?: WriteOptions): Promise<AuthorizationRequest>;
-  /** Takes a pending request back: nobody can approve it any more. */
+  /** Takes a pending request back: it can't be approved any more. */
   cancel(requestId: string, options?: RequestOptions): Promise<AuthorizationState>;
   /**
    * Claims an approval for one run of its action. Run the action only if this succeeds: one run has it, however many ask.
    * `run`: your name for this run, the same if you repeat the claim, and another in every other run, process and retry.
    */
   claim(requestId: string, run: string, options?: RequestOptions): Promise<ClaimedAuthorization>;
+  /** Takes an approval back that no attestation has used: nothing can claim or use it any more. */
+  revoke(requestId: string, options?: ReasonOptions): Promise<AuthorizationState>;
+  /** Stops an agent: no request of it is approved, and no approval of it is claimed or used. Any key may. */
+  freeze(slug: string, reason: string, options?: RequestOptions): Promise<AgentIdentity>;
+  /** Lets it go on. Needs a key with the scope `freeze`, which no agent should have. */
+  unfreeze(slug: string, options?: ReasonOptions): Promise<AgentIdentity>;
   /** Throws NotApprovedError if the request is denied, expires or is cancelled. */
   waitForDecision(requestId: string, options?: WaitOptions): Promise<ApprovedAuthorization>;
   /**
@@ -83,11 +94,15 @@ export function createCountersign(options: CountersignOptions): Countersign {
   const memory: GateMemory = { clientId: undefined, running: new Map(), unattested: new Map() };
   return {
     attest: attestOnce,
+    attestMany: (requests, more) => attestMany(service, requests, more),
     counting: (instance = service.randomUuid()) => countAttestations(attestOnce, instance),
     verify: (receipt, more = {}) => verifyHere(service, receipt, more),
     authorize: (request, more) => authorize(service, request, more),
     cancel: (requestId, more) => cancel(service, requestId, more),
     claim: (requestId, run, more) => claim(service, requestId, run, more),
+    revoke: (requestId, more) => revoke(service, requestId, more),
+    freeze: (slug, reason, more) => freeze(service, slug, reason, more),
+    unfreeze: (slug, more) => unfreeze(service, slug, more),
     waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
     gate: (action, inputs, run) => gate(service, memory, action, inputs, run),
     ask: (action, inputs) => askOnce(service, action, inputs),

@@ -1,6 +1,12 @@
 /** Waiting for a human's decision, and the one place that says whether an action may run. */
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { ApprovalMismatchError, ApprovalUsedError, CountersignError, NotApprovedError } from "./errors";
+import {
+  ApprovalMismatchError,
+  ApprovalRevokedError,
+  ApprovalUsedError,
+  CountersignError,
+  NotApprovedError,
+} from "./errors";
 import { type Service, sendForText } from "./transport";
 import type { AuthorizationState } from "./wire";
 
@@ -50,6 +56,7 @@ function requireApproved(state: AuthorizationState): ApprovedAuthorization {
   if (status !== "approved") throw new NotApprovedError(status, state);
   // Erased with the attestation that it was used for.
   if (human_authorization === undefined) throw new ApprovalUsedError(null);
+  if (state.revoked_at !== null) throw new ApprovalRevokedError();
   return { ...state, status, human_authorization };
 }
 

@@ -31,6 +31,7 @@ export const problemCodes = [
   "authorization_expired",
   "authorization_cancelled",
   "already_claimed",
+  "already_used",
   "already_approved",
   "erased",
   "attestation_erased",
@@ -39,7 +40,9 @@ export const problemCodes = [
   "too_many_pending",
   "too_many_keys",
   "too_many_webhooks",
+  "too_many_passkeys",
   "webhook_disabled",
+  "batch_refused",
   "misdirected_request",
   "payload_too_large",
   "validation_error",
@@ -49,9 +52,15 @@ export const problemCodes = [
   "authorization_altered",
   "authorization_mismatch",
   "authorization_already_used",
+  "authorization_revoked",
+  "agent_frozen",
   "approval_refused",
+  "approver_not_enrolled",
+  "passkey_refused",
   "confirmation_code_wrong",
   "idempotency_key_reused",
+  "rules_changed",
+  "authorization_ended",
   "rate_limit_exceeded",
   "daily_limit_exceeded",
   "server_error",
@@ -108,7 +117,7 @@ export class ConnectionError extends CountersignError {
 /** What was given to `verify` is of no kind that can be verified, or no key is trusted: neither valid nor invalid. */
 export class UnreadableError extends CountersignError {}
 
-/** A human denied, nobody decided in time, or the organization cancelled. Don't retry: stop and report. */
+/** A human denied, no decision came in time, or the organization cancelled. Don't retry: stop and report. */
 export class NotApprovedError extends CountersignError {
   override readonly retryable = false;
   readonly status: "denied" | "expired" | "cancelled";
@@ -141,6 +150,20 @@ export class ApprovalUsedError extends CountersignError {
   constructor(attestationId: string | null) {
     super("Not run: this approval was used before. Ask again if the action should run once more.");
     this.attestationId = attestationId;
+  }
+}
+
+/** Somebody has taken the approval back. Nothing ran. Stop and report, and don't ask again by yourself. */
+export class ApprovalRevokedError extends CountersignError {
+  constructor() {
+    super("Not run: this approval was taken back. Stop and report to your operator.");
+  }
+}
+
+/** The organization has stopped the agent. Nothing ran. */
+export class AgentFrozenError extends CountersignError {
+  constructor() {
+    super("Not run: the organization has frozen this agent. Stop and report to your operator.");
   }
 }
 

@@ -7,8 +7,10 @@ import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/
 import { anyKind } from "#support/databases";
 import { createCountersign } from "./create";
 import {
+  AgentFrozenError,
   ApprovalClaimedError,
   ApprovalMismatchError,
+  ApprovalRevokedError,
   ApprovalUsedError,
   ConnectionError,
   NotApprovedError,
@@ -153,7 +155,12 @@ describe("gate", () => {
     const fetch: Fetch = (url, init) => {
       if (!url.endsWith("?wait=25")) return honest(url, init);
       return Promise.resolve(
-        Response.json({ status: "approved", human_authorization: {}, attestation_id: null }),
+        Response.json({
+          status: "approved",
+          human_authorization: {},
+          revoked_at: null,
+          attestation_id: null,
+        }),
       );
     };
     const gated = clientOf(test, key, fetch).gate(newAction({ onRequest: undefined }), inputs(), run);
@@ -168,6 +175,65 @@ describe("gate", () => {
     const again = clientOf(test, key).gate(action, inputs(), run);
     await expect(again).rejects.toEqual(new ApprovalUsedError(attestation.attestation_id));
     expect(run).toHaveBeenCalledTimes(1);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  const revoke = (id: string) => test.call("POST", `/v1/authorizations/${id}/revoke`, { key, body: {} });
+  const freeze = (slug: string) =>
+    test.call("POST", `/v1/identity/${slug}/freeze`, { key, body: { reason: "stop" } });
+
+  it("does not run what was taken back, nor for an agent that is frozen", async () => {
+    const run = vi.fn();
+    const takenBack = newAction({
+      onRequest: async (made) => {
+        await approve(made);
+        await revoke(made.request_id);
+      },
+    });
+    await expect(clientOf(test, key).gate(takenBack, inputs(), run)).rejects.toThrow(ApprovalRevokedError);
+    const frozen = newAction({
+      onRequest: async (made) => {
+        await approve(made);
+        await freeze(made.agent_slug);
+      },
+    });
+    await expect(clientOf(test, key).gate(frozen, inputs(), run)).rejects.toThrow(AgentFrozenError);
+    expect(run).not.toHaveBeenCalled();
+    expect(await count(takenBack)).toEqual({ asked: 1, attested: 0 });
+  });
+
+  it.each(["taken back", "frozen"])(
+    "does not run what is %s between the last look and the claim",
+    async (what) => {
+      const run = vi.fn();
+      const honest = fetchFrom(test);
+      const action = newAction();
+      const fetch: Fetch = async (url, init) => {
+        const [, id = ""] = /authorize\/([^/]+)\/claim$/.exec(url) ?? [];
+        if (id !== "") await (what === "frozen" ? freeze(action.agent_slug) : revoke(id));
+        return honest(url, init);
+      };
+      const error = what === "frozen" ? AgentFrozenError : ApprovalRevokedError;
+      await expect(clientOf(test, key, fetch).gate(action, inputs(), run)).rejects.toThrow(error);
+      expect(run).not.toHaveBeenCalled();
+    },
+  );
+
+  it.each(["taken back", "frozen"])("attests without the approval what is %s while it runs", async (what) => {
+    const action = newAction({ attestation: { metadata: { invoice: 1042 } } });
+    const { result, attestation } = await clientOf(test, key).gate(
+      action,
+      inputs(),
+      async (_own, approval) => {
+        await (what === "frozen" ? freeze(action.agent_slug) : revoke(approval.requestId));
+        return "paid";
+      },
+    );
+    expect(result).toBe("paid");
+    expect(attestation).toMatchObject({
+      human_approval: { method: "none" },
+      metadata: { invoice: 1042, approval: expect.stringContaining(what) },
+    });
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
   });
 

@@ -6,7 +6,7 @@ import { canonicalHash } from "#lib/core/encoding/canonical-json";
 import { attest } from "./attest";
 import { authorizeOnce, cancel, claim } from "./authorize";
 import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";
-import { NotAttestedError } from "./errors";
+import { ApiError, NotAttestedError } from "./errors";
 import { sealInputs } from "./inputs";
 import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
@@ -28,9 +28,9 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash"> {
   attestation?: AttestationExtras | undefined;
   /** Signs the attestation, if the agent has registered a key. */
   agentKey?: AgentKey | undefined;
-  /** Shows link and code to whoever should decide. Also called if the request was made before: `status` is today's. */
+  /** Shows link and code to the person who should decide. Also called if the request was made before: `status` is today's. */
   onRequest?: ((request: AuthorizationRequest) => void | Promise<void>) | undefined;
-  /** False: throw if nobody has decided yet, instead of waiting. For runs that end while a human decides. */
+  /** False: throw if it isn't decided yet, instead of waiting. For runs that end while a human decides. */
   wait?: boolean | undefined;
   /** Once it is aborted nothing runs, and the request is cancelled. */
   signal?: AbortSignal | undefined;
@@ -145,7 +145,7 @@ async function waitForClaim<Inputs>(service: Service, run: string, action: Gated
     return confirmed;
   } catch (error) {
     if (!signal?.aborted) throw error;
-    // So that nobody approves what can't run any more. If it was decided meanwhile, there is nothing to cancel.
+    // So that people don't approve what can't run any more. If it was decided meanwhile, there is nothing to cancel.
     const limit = AbortSignal.timeout(graceMs);
     if (requestId !== undefined) await cancel(service, requestId, { signal: limit }).catch(() => undefined);
     throw signal.reason;
@@ -217,14 +217,50 @@ export async function confirmApproval<Inputs>(
 /** Not aborted by the action's signal: it has run. */
 export async function attestRun(
   service: Service,
-  { attestation = {}, agentKey }: GatedAction,
-  { request_id, agent_slug, action, inputs_hash, human_authorization }: ApprovedAuthorization,
+  action: GatedAction,
+  authorization: ApprovedAuthorization,
   result: unknown,
 ): Promise<Attestation> {
-  const body = { ...attestation, agent_slug, action, inputs_hash: inputs_hash ?? "", human_authorization };
+  const { human_authorization } = authorization;
   try {
-    return await attest(service, body, { idempotencyKey: `gate-${request_id}`, agentKey });
+    return await attestAs(service, action, authorization, { human_authorization });
   } catch (error) {
-    throw new NotAttestedError(request_id, result, error);
+    const stopped = error instanceof ApiError ? stoppedWhileRunning[error.code] : undefined;
+    if (stopped === undefined) throw new NotAttestedError(authorization.request_id, result, error);
+    return attestStopped(service, action, authorization, stopped, result);
   }
+}
+
+type RunFacts = Pick<ApprovedAuthorization, "request_id" | "agent_slug" | "action" | "inputs_hash">;
+
+const stoppedWhileRunning: Partial<Record<ApiError["code"], string>> = {
+  authorization_revoked: "taken back while the action ran",
+  agent_frozen: "unusable, because the agent was frozen while the action ran",
+};
+
+/** What ran on an approval that was stopped meanwhile is on record too, without the approval. */
+export async function attestStopped(
+  service: Service,
+  action: GatedAction,
+  state: RunFacts,
+  approval: string,
+  result: unknown,
+): Promise<Attestation> {
+  const metadata = { ...action.attestation?.metadata, approval };
+  try {
+    return await attestAs(service, action, state, { metadata }, "-stopped");
+  } catch (error) {
+    throw new NotAttestedError(state.request_id, result, error);
+  }
+}
+
+function attestAs(
+  service: Service,
+  { attestation = {}, agentKey }: GatedAction,
+  { request_id, agent_slug, action, inputs_hash }: RunFacts,
+  more: Pick<AttestRequest, "human_authorization" | "metadata">,
+  suffix = "",
+): Promise<Attestation> {
+  const body = { ...attestation, agent_slug, action, inputs_hash: inputs_hash ?? "", ...more };
+  return attest(service, body, { idempotencyKey: `gate-${request_id}${suffix}`, agentKey });
 }

@@ -1,10 +1,12 @@
 /** Before a call: a human is asked, and the call is allowed, denied or deferred. However it ends, nothing is left behind. */
+
+import { describeUnasked } from "#lib/core/approval/decided-words";
 import { single } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { claim } from "./authorize";
 import { factsOf } from "./command-attest";
 import { formatFacts } from "./command-io";
-import { waitForDecision } from "./decision";
+import { type ApprovedAuthorization, waitForDecision } from "./decision";
 import { ApprovalClaimedError, CountersignError, NotApprovedError } from "./errors";
 import { confirmApproval, type GatedAction } from "./gate";
 import { type Asked, askForCall, cancel, describeCall, type Hook } from "./hook-call";
@@ -13,7 +15,7 @@ import type { Service } from "./transport";
 
 /** How long a request that is on its way may still arrive, so that it can be cancelled. */
 const graceMs = 5_000;
-/** Link and code decide: nobody but the hook's user reads them. */
+/** Link and code decide: only the hook's user may read them. */
 const forOneself = { file: 0o600, folder: 0o700 };
 
 interface Limits {
@@ -52,7 +54,9 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   const shown = formatFacts("A tool call is waiting for a human.", factsOf(asked.request));
   let isDeferred = false;
   try {
-    await showToOperator(hook, asked, shown);
+    // Rules and standing approvals have decided by now: there is nobody to show it to.
+    if (describeUnasked(asked.request.decided_by, asked.request.status) === null)
+      await showToOperator(hook, asked, shown);
     return await waitForHuman(hook, asked, limits.end);
   } catch (error) {
     if (error instanceof NotApprovedError) return explainDenial(error);
@@ -62,7 +66,7 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
     if (limits.end.aborted && limits.isLate()) return denyLate(hook);
     throw error;
   } finally {
-    // Whoever decides about a deferred call still needs the link.
+    // The person who decides about a deferred call still needs the link.
     if (!isDeferred) await clearShown(hook, asked);
   }
 }
@@ -73,11 +77,15 @@ async function waitForHuman(
   signal: AbortSignal,
 ): Promise<Answer> {
   await waitForDecision(service, request.request_id, { signal });
-  await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
+  const approved = await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
   await claimForThisRun(service, request.request_id, signal);
   signal.throwIfAborted();
-  return { permission: "allow", reason: "A human approved exactly this call." };
+  return { permission: "allow", reason: reasonOf(approved.authorization) };
 }
+
+/** Rules and standing approvals are never called a human's approval. */
+const reasonOf = ({ decided_by, status }: ApprovedAuthorization) =>
+  describeUnasked(decided_by, status) ?? "A human approved exactly this call.";
 
 /** A session that two processes have resumed has the same call twice: one of them may run it. */
 async function claimForThisRun(service: Service, requestId: string, signal: AbortSignal): Promise<void> {
@@ -93,7 +101,8 @@ async function claimForThisRun(service: Service, requestId: string, signal: Abor
 /** The model gets the fixed sentence alone: what a human wrote is text that it could take for an instruction. */
 function explainDenial({ message, decision }: NotApprovedError): Answer {
   const { denial_reason } = decision;
-  const said = denial_reason ? `The human wrote: ${toVisibleText(denial_reason)}` : undefined;
+  const who = decision.decided_by?.kind === "people" ? "The human wrote: " : "";
+  const said = denial_reason ? `${who}${toVisibleText(denial_reason)}` : undefined;
   return { permission: "deny", reason: message, message: said };
 }
 

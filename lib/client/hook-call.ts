@@ -37,6 +37,7 @@ export async function describeCall({ command, call, isDeferring }: Hook): Promis
     // The link may end up in a transcript: without the code it decides nothing.
     require_code: true,
     action: `Use the tool ${call.tool}`,
+    tool: call.tool,
     context: readContext(line.values.context),
     expires_in_minutes: readCount(command, "expires-in") ?? (isDeferring ? longestExpiryMinutes : undefined),
     required_level: readLevel(single(line, "level")),
@@ -88,7 +89,7 @@ export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked
 
 const cancelTimeoutMs = 5_000;
 
-/** So that nobody approves what can't run any more. If it doesn't work, the request expires. */
+/** So that people don't approve what can't run any more. If it doesn't work, the request expires. */
 export async function cancel({ service }: Hook, { request }: Asked): Promise<void> {
   const signal = AbortSignal.timeout(cancelTimeoutMs);
   await send(service, { method: "DELETE", path: pathOf(request.request_id), signal }).catch(() => undefined);

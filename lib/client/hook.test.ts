@@ -257,6 +257,7 @@ describe("whatever goes wrong blocks the call", () => {
     inputs_hash: hashInputs({ command: "git push" }),
     human_authorization: {},
     attestation_id: null,
+    revoked_at: null,
   };
 
   it("allows what this stand-in for the service approves", async () => {

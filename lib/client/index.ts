@@ -1,13 +1,16 @@
 /** What `countersign/client` exports. */
 export type { AttestOptions, WriteOptions } from "./attest";
-export type { RequestOptions } from "./authorize";
+export type { AttestMany, AttestManyOptions } from "./attest-many";
+export type { ReasonOptions, RequestOptions } from "./authorize";
 export type { Attest } from "./client-sequence";
 export { type Countersign, type CountersignOptions, createCountersign } from "./create";
 export type { ApprovedAuthorization, WaitOptions } from "./decision";
 export {
+  AgentFrozenError,
   ApiError,
   ApprovalClaimedError,
   ApprovalMismatchError,
+  ApprovalRevokedError,
   ApprovalUsedError,
   ConnectionError,
   CountersignError,

@@ -1,5 +1,5 @@
 /**
- * `countersign/openai-agents`: tools of the OpenAI Agents SDK. Its run state keeps "approved", and whoever stores the state
+ * `countersign/openai-agents`: tools of the OpenAI Agents SDK. Its run state keeps "approved", and the program that stores the state
  * can write it, so `execute` asks the service itself.
  */
 import { askForTool, type RunTool, runTool, type ToolGate } from "./framework";

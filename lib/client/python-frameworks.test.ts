@@ -4,15 +4,15 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProgram } from "#support/commands";
-import { findPython, type PythonService, pythonFolder, runPytest, startPythonService } from "#support/python";
+import {
+  type PythonService,
+  pythonFolder,
+  requirePython,
+  runPytest,
+  startPythonService,
+} from "#support/python";
 
 const isWanted = process.env["TEST_PYTHON"] === "all";
-
-const requirePython = async (...names: string[]): Promise<string> => {
-  const found = await findPython(...names);
-  if (found.missing) throw new Error(found.missing);
-  return found.path ?? "";
-};
 
 describe.skipIf(!isWanted)(
   "clients/python, wholly (run by npm run test:python)",
@@ -24,7 +24,16 @@ describe.skipIf(!isWanted)(
     });
     afterAll(() => service.close());
 
-    it.each(["pydantic-ai", "openai-agents", "langchain"])("gates the tools of %s", async (framework) => {
+    const frameworks = [
+      "pydantic-ai",
+      "openai-agents",
+      "langchain",
+      "crewai",
+      "agent-framework",
+      "google-adk",
+      "claude-agent-sdk",
+    ];
+    it.concurrent.each(frameworks)("gates the tools of %s", async (framework) => {
       const file = `test_${framework.replaceAll("-", "_")}.py`;
       await runPytest(await requirePython(framework), file, service.env);
     });

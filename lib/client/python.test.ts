@@ -30,7 +30,7 @@ describe.skipIf(python.missing)(
       await rm(folder, { recursive: true });
     });
 
-    it.each(["test_client.py", "test_gate.py"])("passes %s", async (file) => {
+    it.each(["test_client.py", "test_gate.py", "test_passkey.py"])("passes %s", async (file) => {
       await runPytest(python.path ?? "", file, service.env);
     });
 

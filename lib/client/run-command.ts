@@ -3,7 +3,7 @@ import { readCommandLine, UsageError } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { runCommand as runVerifier } from "#lib/verifier/run-command";
 import { runAgent, runKeys } from "./command-account";
-import { runCancel, runClaim } from "./command-approval";
+import { runCancel, runClaim, runFreeze, runRevoke, runUnfreeze } from "./command-approval";
 import { runAttest, runAuthorize } from "./command-attest";
 import { hookOptions, runHook } from "./command-hook";
 import {
@@ -16,16 +16,20 @@ import {
 } from "./command-io";
 import { runWebhooks } from "./command-webhooks";
 import {
+  AgentFrozenError,
   ApiError,
   ApprovalClaimedError,
+  ApprovalRevokedError,
   ApprovalUsedError,
   ConnectionError,
   NotApprovedError,
 } from "./errors";
 
 const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
+       countersign attest --ndjson [<file>] [--all-or-nothing] [options]
        countersign authorize <agent> <action> [--wait] [options]
-       countersign claim <request id> [--run NAME] | cancel <request id>
+       countersign claim <request id> [--run NAME] | cancel <request id> | revoke <request id> [--reason TEXT]
+       countersign freeze <agent> --reason TEXT | unfreeze <agent> [--reason TEXT]
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
        countersign hook --agent <agent> [--match PATTERN]... [--dialect NAME] [options]
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
@@ -57,6 +61,9 @@ attest
   --code-hash HASH, --model-id ID, --tool NAME   what ran; --tool can be repeated
   --authorization FILE  a human_authorization, as authorize --output saves it
   --agent-key FILE      sign as the agent with this PEM Ed25519 private key
+  --ndjson              record many: each line of the file (default: standard input) is a request as POST /v1/attest
+                        takes it; prints a line for each, {"status", "body"}; exit code 1 if one was refused
+  --all-or-nothing      with --ndjson, at most 100 lines: if one is refused, none is recorded
 
 authorize
   --context NAME=VALUE  shown to the human; can be repeated
@@ -71,6 +78,9 @@ authorize
 
 claim                   right before the action, so that of several runs one runs it
   --run NAME            your name for this run, to repeat a claim whose answer was lost (default: a random one)
+
+revoke, freeze, unfreeze
+  --reason TEXT         for your organization; only a salted hash of it becomes public
 
 hook                    for the settings of a coding agent; see /docs/hook
   --match PATTERN       Tool or Tool(text*), "*" is any text; can be repeated; without it, every tool
@@ -131,7 +141,11 @@ const ran = ["code-hash", "model-id", "tool", "agent-key"] as const;
 const commands: Record<string, CommandSpec> = {
   attest: {
     run: runAttest,
-    options: [...what, ...ran, "metadata", "public", "private", "zk", "authorization"],
+    options: [
+      ...what,
+      ...ran,
+      ...(["metadata", "public", "private", "zk", "authorization", "ndjson", "all-or-nothing"] as const),
+    ],
   },
   authorize: {
     run: runAuthorize,
@@ -152,6 +166,9 @@ const commands: Record<string, CommandSpec> = {
   },
   claim: { run: runClaim, options: ["run"] },
   cancel: { run: runCancel, options: [] },
+  revoke: { run: runRevoke, options: ["reason"] },
+  freeze: { run: runFreeze, options: ["reason"] },
+  unfreeze: { run: runUnfreeze, options: ["reason"] },
   hook: { run: runHook, options: hookOptions, failureCode: exitCodes.blocked },
   keys: { run: runKeys, options: ["name"] },
   webhooks: { run: runWebhooks, options: ["event", "count"] },
@@ -196,6 +213,8 @@ function addBase(argv: readonly string[], serviceUrl: string | undefined): reado
     : ["--base", serviceUrl, ...argv];
 }
 
+const unusable = [ApprovalClaimedError, ApprovalUsedError, ApprovalRevokedError, AgentFrozenError];
+
 function explain(io: ClientIo, error: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
   io.tell(`countersign: ${toVisibleText(message)}\n`);
@@ -208,8 +227,8 @@ function explain(io: ClientIo, error: unknown): number {
     if (denial_reason) io.tell(`The human wrote: ${toVisibleText(denial_reason)}\n`);
     return error.status === "expired" ? exitCodes.expired : exitCodes.denied;
   }
-  const isTaken = error instanceof ApprovalClaimedError || error instanceof ApprovalUsedError;
-  if (isTaken || (error instanceof ApiError && !error.retryable)) return exitCodes.refused;
+  const isUnusable = unusable.some((one) => error instanceof one);
+  if (isUnusable || (error instanceof ApiError && !error.retryable)) return exitCodes.refused;
   return error instanceof ApiError || error instanceof ConnectionError
     ? exitCodes.unreachable
     : exitCodes.usage;

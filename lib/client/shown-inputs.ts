@@ -9,7 +9,7 @@ const maxFieldLength = maxNameLength - 20;
 
 /**
  * `beside`: what else the human should see, which no input can take the place of. Throws if there is no place for all of
- * it: nobody approves what isn't shown.
+ * it: people approve only what is shown.
  */
 export function showInputs(inputs: unknown, beside: Record<string, string>): Record<string, string> {
   const own = Object.entries(beside);

@@ -154,7 +154,7 @@ describe("a request", () => {
 });
 
 describe("waiting for a decision", () => {
-  const state = (status: string, more: object = {}) => Response.json({ status, ...more });
+  const state = (status: string, more: object = {}) => Response.json({ status, revoked_at: null, ...more });
 
   it("asks again after the pause that the service names, for as long as it takes", async () => {
     const pending = () => Response.json({ status: "pending" }, { headers: { "retry-after": "3" } });

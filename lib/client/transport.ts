@@ -79,7 +79,7 @@ export async function sendForText(service: Service, call: Call): Promise<Answere
   }
 }
 
-/** Null if trying again helps nobody. */
+/** Null if trying again doesn't help. */
 function findPause({ random }: Service, error: unknown, tried: number): number | null {
   const isOurs = error instanceof ApiError || error instanceof ConnectionError;
   if (!isOurs || !error.retryable) return null;

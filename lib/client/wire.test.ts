@@ -2,9 +2,13 @@
 import { expectTypeOf, it } from "vitest";
 import type { z } from "zod";
 import type { AttestResponse, attestBody } from "#lib/contract/attest";
+import type { AttestBatchResponse } from "#lib/contract/attest-batch";
 import type { AuthorizeBody, AuthorizeResponse, AuthorizationState as State } from "#lib/contract/authorize";
+import type { IdentityResponse } from "#lib/contract/identity";
 import type {
+  AgentIdentity,
   Attestation,
+  AttestBatchAnswer,
   AttestRequest,
   AuthorizationRequest,
   AuthorizationState,
@@ -26,6 +30,8 @@ it("has the types of the schemas", () => {
   expectTypeOf<Same<AttestRequest, Body>>().toEqualTypeOf<true>();
   expectTypeOf<Same<AuthorizeRequest, AuthorizeBody>>().toEqualTypeOf<true>();
   expectTypeOf<Same<Attestation, AttestResponse>>().toEqualTypeOf<true>();
+  expectTypeOf<AttestBatchResponse>().toExtend<Plain<AttestBatchAnswer>>();
   expectTypeOf<Same<AuthorizationRequest, AuthorizeResponse>>().toEqualTypeOf<true>();
   expectTypeOf<Same<AuthorizationState, State>>().toEqualTypeOf<true>();
+  expectTypeOf<Same<AgentIdentity, IdentityResponse>>().toEqualTypeOf<true>();
 });

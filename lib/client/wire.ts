@@ -34,11 +34,20 @@ export type HumanApproval =
   | { method: "none" }
   | { method: "hash"; approver_hash: string | null }
   | {
-      method: "proof_of_personhood";
+      /** The last two are never counted as a human's approval. */
+      method:
+        | "proof_of_personhood"
+        | "enrolled_proof_of_personhood"
+        | "enrolled_approver"
+        | "standing_approval"
+        | "rule";
+      /** Of World ID; `none` without it. */
       level: string;
       request_hash: string;
       authorization_hash: string;
       nullifier_hashes: string[];
+      /** Pseudonyms of the enrolled approvers. */
+      approver_ids: string[];
       environment: string;
       inputs_bound: boolean;
     };
@@ -109,19 +118,101 @@ export interface Attestation {
   zk?: { proof: ZkProof; credential: ZkCredential } | undefined;
 }
 
+/** The answer of POST /v1/attest/batch. */
+export interface AttestBatchAnswer {
+  recorded: number;
+  /** In the order of the entries; a body with another status than 201 is a problem document. */
+  results: ({ status: 201; body: Attestation } | { status: number; body: object })[];
+}
+
 export type RequiredLevel = "device" | "orb";
+
+/** A canonical decimal with at most 14 digits before the point and 4 after it, and an ISO 4217 code. */
+export interface Amount {
+  value: string;
+  currency: string;
+}
+
+/** Who decided: the fields are those of `human_authorization.decided_by`. */
+export type DecidedBy =
+  | { kind: "people" }
+  | { kind: "freeze" }
+  | {
+      kind: "grant";
+      request_hash: string;
+      authorization_hash: string;
+      use: number;
+      of: number;
+      spent: string | null;
+      budget: string | null;
+      currency: string | null;
+    }
+  | { kind: "rule"; ruleset_hash: string; policy_ids: string[]; context_hash: string };
+
+/** At least one of tools and actions; all of max_amount, max_budget and currency, or none. */
+export interface GrantRequest {
+  tools?: string[] | null | undefined;
+  /** Exact, or a prefix that ends in `*`. */
+  actions?: string[] | null | undefined;
+  max_calls: number;
+  /** Of each use. */
+  max_amount?: string | null | undefined;
+  /** Of all uses together. */
+  max_budget?: string | null | undefined;
+  currency?: string | null | undefined;
+  /** At most 90 days away. */
+  expires_at: string;
+  /** What the context of each covered request must hold. */
+  context?: Record<string, string> | null | undefined;
+}
+
+export interface GrantTerms {
+  tools?: string[];
+  actions?: string[];
+  max_calls: number;
+  max_amount?: string;
+  max_budget?: string;
+  currency?: string;
+  expires_at: string;
+  context?: Record<string, string>;
+}
+
+/** What the organization's rules said, in effect or not. */
+export interface RuleDecision {
+  version: number;
+  mode: "off" | "log_only" | "enforce";
+  ruleset_hash: string;
+  decision: "allow" | "ask" | "deny";
+  reason: "permitted" | "forbidden" | "nothing_permits" | "evaluation_error";
+  policy_ids: string[];
+  error: string | null;
+  context_hash: string;
+  /** What they were evaluated over; null after an erasure. */
+  context: JsonObject | null;
+}
 
 /** POST /v1/authorize */
 export interface AuthorizeRequest {
   agent_slug: string;
   action: string;
+  /** The tool that would run, as in the agent's manifest. */
+  tool?: string | null | undefined;
+  /** Shown first on the approval page. */
+  amount?: Amount | null | undefined;
+  /** Asks for a standing approval: later requests within these limits are approved by it. */
+  grant?: GrantRequest | null | undefined;
   /** Shown to the human beside the action. */
   context?: Record<string, string> | null | undefined;
   /** 1–1,440, default 30. */
   expires_in_minutes?: number | null | undefined;
   /** Binds the approval to these inputs: see `hashInputs`. */
   inputs_hash?: string | null | undefined;
-  required_level?: RequiredLevel | null | undefined;
+  /** Of World ID; `none` only with `required_approvers`, whose passkeys then decide alone. */
+  required_level?: RequiredLevel | "none" | null | undefined;
+  /** Only enrolled members of these groups decide, each person for one group and once. */
+  required_approvers?: { group: string; count: number }[] | null | undefined;
+  /** How long the approval can be used: 60–2,592,000; without it there is no end. */
+  usable_for_seconds?: number | null | undefined;
   /** Distinct humans, 1–10, default 1. */
   approvals_required?: number | null | undefined;
   /** Nobody can decide without the confirmation code: the page asks for it and never shows it. */
@@ -137,8 +228,12 @@ interface AuthorizationCommon {
   request_id: string;
   agent_slug: string;
   action: string;
+  tool: string | null;
+  amount: Amount | null;
+  /** The terms, if it asks for a standing approval. */
+  grant: GrantTerms | null;
   inputs_hash: string | null;
-  required_level: RequiredLevel;
+  required_level: RequiredLevel | "none";
   require_code: boolean;
   created_at: string;
   expires_at: string;
@@ -155,11 +250,12 @@ export interface RequestedBy {
 }
 
 interface AuthorizationOwned {
+  required_approvers: { group: string; name: string | null; count: number }[];
   context: Record<string, string>;
   context_salt: string;
   agent_name: string | null;
   organization_name: string | null;
-  /** Who asked, as the approval page shows it; null for requests of earlier versions. */
+  /** Who asked, as the approval page shows it; null after an erasure. */
   requested_by: RequestedBy | null;
   /** The approval page shows the same. */
   confirmation_code: string;
@@ -174,6 +270,9 @@ export interface AuthorizationRequest extends AuthorizationCommon, Authorization
   poll_url: string;
   poll_interval: 5;
   approvals_required: number;
+  /** Set if it was decided at once, by a standing approval or a rule. */
+  decided_by: DecidedBy | null;
+  denial_reason: string | null;
   /** How many people get the link by e-mail. */
   notified: number;
 }
@@ -182,6 +281,13 @@ export interface AuthorizationRequest extends AuthorizationCommon, Authorization
 export interface AuthorizationState extends AuthorizationCommon, Partial<Undefinable<AuthorizationOwned>> {
   status: "pending" | "approved" | "denied" | "expired" | "cancelled";
   decided_at: string | null;
+  /** Since when the approval is taken back. */
+  revoked_at: string | null;
+  /** Null while nobody has decided. */
+  decided_by: DecidedBy | null;
+  /** When the approval ends; null without an end. */
+  usable_until: string | null;
+  used_at: string | null;
   approvals: { required: number; given: number };
   denial_reason?: string | null | undefined;
   denial_reason_note?:
@@ -193,6 +299,7 @@ export interface AuthorizationState extends AuthorizationCommon, Partial<Undefin
   /** Since when one run has the approval, and which: see `claim`. */
   claimed_at?: string | null | undefined;
   run?: string | null | undefined;
+  rules?: RuleDecision | null | undefined;
   /** Set an hour after the claim if no attestation has followed, until one does. */
   unattested_at?: string | null | undefined;
 }
@@ -204,3 +311,30 @@ export interface ClaimedAuthorization extends AuthorizationState {
 }
 
 type Undefinable<Fields> = { [Name in keyof Fields]: Fields[Name] | undefined };
+
+/** GET /v1/identity/{slug} */
+export interface AgentIdentity {
+  slug: string;
+  name: string | null;
+  description: string | null;
+  public_key: string | null;
+  public_key_pem: string | null;
+  key_status: "none" | "unproven" | "proven";
+  key_history: {
+    public_key: string;
+    status: "unproven" | "proven";
+    registered_at: string;
+    proven_at: string | null;
+    retired_at: string | null;
+  }[];
+  key_history_cursor: string | null;
+  code_hash: string | null;
+  model_id: string | null;
+  tool_manifest_hash: string | null;
+  tools: string[] | null;
+  tool_descriptions: Record<string, string> | null;
+  /** Since when its organization has it stopped. */
+  frozen_at: string | null;
+  created_at: string;
+  updated_at: string;
+}

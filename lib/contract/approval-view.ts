@@ -1,24 +1,23 @@
 /** What the approval page and the test wallet show and send. Not part of the public contract. */
+
 import { z } from "zod";
-import type {
-  ApprovalBinding,
-  ApprovalCheckName,
-  ApprovalRequest,
-  AuthorizationVersion,
-} from "#lib/core/approval/approval";
+import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/core/approval/approval";
+import type { Decider } from "#lib/core/approval/decided-by";
 import type { RequestedBy } from "#lib/core/approval/requested-by";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
-import type { ApprovalLevel, ProtocolVersion, RequiredLevel } from "#lib/core/world-id/world-id-proof";
+import type { ApprovalLevel, ProtocolVersion } from "#lib/core/world-id/world-id-proof";
 import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
+import { idkitResultSchema } from "./world-id";
 
-/** The end of a 503's detail if the service has the proof: nobody has to send it again. */
+/** The end of a 503's detail if the service has the proof: the page needn't send it again. */
 export const proofStored = "the proof is stored and will be checked again";
 
 /** What a person needs to have, in the same words on the page and in the test wallet. */
 export const levelWords = {
   orb: "World ID, verified with an Orb",
   device: "World ID, verified on this device or with an Orb",
-} as const satisfies Record<RequiredLevel, string>;
+  none: "A passkey of each required approver",
+} as const satisfies Record<ApprovalRequest["required_level"], string>;
 
 /** The last of them cancels the request. */
 export const maxWrongCodes = 5;
@@ -26,11 +25,10 @@ export const maxWrongCodes = 5;
 export interface ApprovalView {
   request_id: string;
   status: AuthorizationStatus;
-  version: AuthorizationVersion;
   /** Exactly as hashed: the browser computes `binding` from it again (lib/core/approval/approval.ts, bindRequest). */
   request: ApprovalRequest;
   binding: ApprovalBinding;
-  /** With `agent.name`, `organization.name` and `requested_by`, what `request.context_hash` covers (isShownContent). */
+  /** With the names and `requested_by`, what `request.context_hash` covers (isShownContent). */
   context: Record<string, string>;
   context_salt: string;
   agent: {
@@ -43,10 +41,14 @@ export interface ApprovalView {
   };
   /** Its name is null if it was erased with the rest. */
   organization: { id: string; name: string | null };
-  /** The hashed document itself; null before version 3, and after an erasure. */
+  /** Of the required groups, in the request's order. */
+  group_names: string[];
+  /** The hashed document itself; null after an erasure. */
   requested_by: RequestedBy | null;
-  required_level: RequiredLevel;
+  required_level: ApprovalRequest["required_level"];
   approvals: { required: number; given: number };
+  /** Of each required group, in the request's order: how many of its places are filled. */
+  groups: { name: string | null; count: number; given: number }[];
   /** Fixed by the first approval; the next humans must use it too. */
   protocol_version: ProtocolVersion | null;
   created_at: string;
@@ -54,6 +56,8 @@ export interface ApprovalView {
   /** The database's clock, for the time that is left. */
   now: string;
   decided_at: string | null;
+  /** Null while nobody has decided. */
+  decided_by: Decider | null;
   /** Null if the page must ask for it. */
   confirmation_code: string | null;
   /** How many wrong codes are left before the request is cancelled; null if none is asked for. */
@@ -66,6 +70,10 @@ export interface ApprovalView {
   proofs: { level: ApprovalLevel; verified_by: ApprovalCheckName[]; is_anchored: boolean }[];
   /** A human's free text. */
   denial_reason: string | null;
+  /** Since when what was approved is taken back. */
+  revoked_at: string | null;
+  /** Whether its organization has the agent stopped: nothing of it can be approved or used. */
+  is_frozen: boolean;
   /** The owner erased what was asked: action and context are empty, and the hashes no longer follow from them. */
   is_erased: boolean;
   /** The attestation that used this approval. */
@@ -74,7 +82,7 @@ export interface ApprovalView {
 
 /**
  * IDKit's presets. `proof_of_human`: World ID 4.0, with the 3.0 Orb credential in its place. The legacy ones are of
- * 3.0 alone; nobody who came to World after 2026-06-01 has them.
+ * 3.0 alone; people who came to World after 2026-06-01 don't have them.
  */
 export type WalletPreset = "proof_of_human" | "orb_legacy" | "device_legacy";
 
@@ -108,9 +116,35 @@ const typedCode = z.string("must be a string").max(64, "must be at most 64 chara
 /** POST /approve/{token}/world-id */
 export const startBody = z.strictObject({ code: typedCode });
 
+const base64Url = (max: number) =>
+  z.string("must be a string").regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), "must be base64url");
+
+/** What `navigator.credentials.get` answered to the challenge of a request and a decision. */
+const passkeyAssertion = z.strictObject({
+  credential_id: base64Url(1364),
+  authenticator_data: base64Url(4096),
+  client_data_json: base64Url(8192),
+  signature: base64Url(256),
+});
+export type SentAssertion = z.infer<typeof passkeyAssertion>;
+
+/** POST /approve/{token}/passkey: with World ID's result if the request asks for a level. */
+export const passkeyBody = z.strictObject({
+  code: typedCode,
+  passkey: passkeyAssertion,
+  result: idkitResultSchema.nullish(),
+});
+
+/** What is stored of a received proof: World ID's result, and the passkey's answer of the same visit. */
+export const submissionBody = z.strictObject({
+  result: idkitResultSchema,
+  passkey: passkeyAssertion.nullable(),
+});
+
 /** POST /approve/{token}/deny, as JSON or as a form's fields. */
 export const denyBody = z.strictObject({
   code: typedCode,
+  passkey: passkeyAssertion.nullish(),
   reason: z
     .string("must be a string")
     .refine((text) => [...text].length <= 1000, "must be at most 1000 characters")

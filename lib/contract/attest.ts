@@ -1,6 +1,7 @@
 /** POST /v1/attest (docs/wire.md, Attest). */
 import { z } from "zod";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { backedMethods } from "#lib/core/statement/statement";
 import {
   action,
   agentSlug,
@@ -103,11 +104,12 @@ export const humanApproval = z.union([
   z.strictObject({ method: z.literal("none") }),
   z.strictObject({ method: z.literal("hash"), approver_hash: z.string().nullable() }),
   z.strictObject({
-    method: z.literal("proof_of_personhood"),
-    level: z.string(),
+    method: z.enum(backedMethods),
+    level: z.string().meta({ description: "of World ID; `none` if no proof of personhood was required" }),
     request_hash: z.string(),
     authorization_hash: z.string(),
     nullifier_hashes: z.array(z.string()),
+    approver_ids: z.array(z.string()).meta({ description: "pseudonyms of the enrolled approvers" }),
     environment: z.string(),
     inputs_bound: z.boolean(),
   }),

@@ -2,7 +2,7 @@
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { OperationId } from "./operations";
 
-/** Whoever sends the examples first has it. */
+/** It belongs to the organization that sends the examples first. */
 export const exampleSlug = "invoice-bot";
 
 export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
@@ -14,6 +14,12 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
     model_id: "example-model-1",
     tools_used: ["payments.send"],
   },
+  attestBatch: {
+    attestations: [
+      { agent_slug: exampleSlug, action: "Read invoice 1042", inputs_hash: "sha256:4f1c" },
+      { agent_slug: exampleSlug, action: "Read invoice 1043", inputs_hash: "sha256:b7d0" },
+    ],
+  },
   authorize: {
     agent_slug: exampleSlug,
     action: "Pay invoice 1042",
@@ -22,6 +28,7 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
     required_level: "device",
   },
   claimAuthorization: { run: "run-2f6c1d7e" },
+  revokeAuthorization: { reason: "The invoice is for another account" },
   createPresentation: {
     disclose: ["agent_slug", "action"],
     audience: "https://bank.example",
@@ -36,12 +43,23 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
   },
   updateIdentity: { description: "Pays invoices below 500 EUR" },
   putTools: { tools: ["payments.send"], tool_descriptions: { "payments.send": "Sends a SEPA transfer" } },
+  freezeAgent: { reason: "It paid the same invoice twice" },
+  unfreezeAgent: { reason: "Fixed in version 1.2" },
   createWebhook: {
     url: "https://example.com/countersign",
     events: ["authorization.approved", "authorization.denied"],
   },
   updateWebhook: { events: ["authorization.approved"], enabled: true },
   rotateWebhook: { overlap_hours: 24 },
+  putRules: {
+    text: '@id("never-delete")\nforbid (principal, action, resource == Tool::"delete_database");\n',
+    mode: "log_only",
+    fallback: "ask",
+  },
+  simulateRules: {
+    text: '@id("all")\npermit (principal, action == Action::"act", resource);\n',
+    fallback: "ask",
+  },
   requestKey: { email: "you@example.com", name: "laptop" },
   verifyKey: { email: "you@example.com", code: "000000" },
 };

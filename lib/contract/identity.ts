@@ -92,10 +92,19 @@ export const identityResponse = z
     tool_manifest_hash: z.string().nullable(),
     tools: z.array(z.string()).nullable(),
     tool_descriptions: z.record(z.string(), z.string()).nullable(),
+    frozen_at: timestamp.nullable().meta({
+      description: "since when its organization has it stopped: no approval of it can be given or used",
+    }),
     created_at: timestamp,
     updated_at: timestamp,
   })
   .meta({ id: "Identity" });
+
+const changeReason = textOf(1, 1000).meta({
+  description: "shown to your organization; only a salted hash of it is signed and logged",
+});
+export const freezeBody = z.strictObject({ reason: changeReason }).meta({ id: "FreezeAgent" });
+export const unfreezeBody = z.strictObject({ reason: changeReason.nullish() }).meta({ id: "UnfreezeAgent" });
 
 export const keyHistoryResponse = z
   .strictObject({

@@ -69,6 +69,24 @@ export const claimInput = z.strictObject({
     .describe("A long random name of your own for this run, to repeat a claim whose answer was lost"),
 });
 
+const reason = textOf(1, 1000);
+
+export const revokeInput = z.strictObject({
+  request_id: requestId,
+  reason: reason.optional().describe("Why, for the organization"),
+});
+
+export const freezeInput = z.strictObject({
+  agent_slug: agentSlug.describe("The agent's name"),
+  reason: reason.describe("Why, for the organization"),
+});
+
+export const freezeOutput = z.strictObject({
+  agent_slug: z.string(),
+  frozen_at: timestamp.nullable(),
+  guidance: z.string().describe("What to do now"),
+});
+
 export const decisionInput = z.strictObject({
   request_id: requestId,
   wait_seconds: z.number().int().min(0).max(25).optional().describe("How long to wait for a decision"),
@@ -94,6 +112,7 @@ export const decisionOutput = z.strictObject({
   attestation_id: z.string().nullable().optional().describe("The attestation that used this approval"),
   claimed_at: timestamp.nullable().optional().describe("When a run claimed this approval"),
   run: z.string().nullable().optional().describe("The run that claimed it"),
+  revoked_at: timestamp.nullable().optional().describe("Since when the approval is taken back"),
   previously_denied: previouslyDenied.optional().describe("An equal request that a human denied before"),
 });
 export type DecisionOutput = z.infer<typeof decisionOutput>;

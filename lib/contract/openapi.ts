@@ -16,7 +16,7 @@ const errorTexts: Record<number, string> = {
   403: "Insufficient scope",
   404: "The id is unknown, or the caller can't see it",
   409: "Conflict: the current state doesn't allow it, a request with the same Idempotency-Key is in progress, or what it stored has been erased",
-  413: "Payload too large: over 64 KiB",
+  413: "Payload too large: over 64 KiB, or 1 MiB for a batch",
   422: "Validation error: `errors` names each field",
   429: "Rate limit exceeded: `Retry-After` says when to try again",
   500: "Server error: the operator can find the cause in the log by `request_id`",
@@ -115,7 +115,7 @@ function errorStatuses(spec: OperationSpec): number[] {
 function describeErrors(spec: OperationSpec): JsonObject {
   const answers = errorStatuses(spec).map((status) => {
     const hasLimit = spec.limit !== null && ![401, 403, 500].includes(status);
-    const saysWhen = status === 429 || status === 503 || (status === 409 && spec.idempotent === true);
+    const saysWhen = status === 429 || status === 503 || (status === 409 && spec.idempotent !== undefined);
     const retry: HeaderName[] = saysWhen ? ["Retry-After"] : [];
     const headers = headerRefs(["Request-Id", ...(hasLimit && status === 429 ? limitHeaders : []), ...retry]);
     const content = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
@@ -131,7 +131,7 @@ function describeSuccess(spec: OperationSpec, components: Components): JsonObjec
   const headers = headerRefs([
     "Request-Id",
     ...(spec.limit === null ? [] : limitHeaders),
-    ...(spec.idempotent ? (["Idempotency-Replayed"] as const) : []),
+    ...(spec.idempotent === true ? (["Idempotency-Replayed"] as const) : []),
   ]);
   const answers = Object.entries(spec.responses).map(([status, schema]) => {
     const { mediaType, schema: shape } =
@@ -216,7 +216,7 @@ function composeDocument(base: string): JsonObject {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: base }],
-    tags: ["Attestations", "Agents", "Authorizations", "API keys", "Webhooks", "Log", "Service"].map(
+    tags: ["Attestations", "Agents", "Authorizations", "Rules", "API keys", "Webhooks", "Log", "Service"].map(
       (name) => ({
         name,
       }),

@@ -36,17 +36,21 @@ export interface OperationSpec {
   /** The beginning of the path that the OpenAPI document makes a part of the server's address. */
   mount?: "/log/{log}";
   summary: string;
-  tag: "Attestations" | "Agents" | "Authorizations" | "API keys" | "Webhooks" | "Log" | "Service";
+  tag: "Attestations" | "Agents" | "Authorizations" | "Rules" | "API keys" | "Webhooks" | "Log" | "Service";
   auth: Auth;
   limit: LimitName | null;
+  /** As how many requests a valid body counts; default: 1. */
+  countsAs?: (body: never) => number;
   query?: z.ZodObject;
   body?: z.ZodType;
   /** Stores nothing unless the caller's key is still what it was when the request came. */
   rechecksCaller?: boolean;
-  /** Decides about an approval request, which is an entry in the log. */
+  /** Decides about an approval request or changes what an agent may do, which is an entry in the log. */
   isDecision?: boolean;
-  /** Takes an Idempotency-Key. */
-  idempotent?: boolean;
+  /** Takes an Idempotency-Key, for the request or for each entry of its body. */
+  idempotent?: true | "by_entry";
+  /** Default: 64 KiB. */
+  maxBodyBytes?: number;
   /** By success status; null for what is not JSON: a `file`, or a page's business. */
   responses: Record<number, z.ZodType | null>;
   file?: FileSpec;

@@ -1,5 +1,6 @@
 /** Attestations: created by agents, verified by anyone. */
 import { attestBody, attestResponse } from "./attest";
+import { type AttestBatchBody, attestBatchBody, attestBatchResponse } from "./attest-batch";
 import { type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { verifyResponse } from "./verify";
 
@@ -15,6 +16,20 @@ export const attestationsOperations = {
     body: attestBody,
     idempotent: true,
     responses: { 201: attestResponse },
+    errors: [401, 403, 409, 413, 422],
+  },
+  attestBatch: {
+    method: "POST",
+    path: "/v1/attest/batch",
+    summary: "Record up to 100 actions, each with an answer of its own",
+    tag: "Attestations",
+    auth: withKey("attest", "hook"),
+    limit: "attest",
+    countsAs: ({ attestations }: AttestBatchBody) => attestations.length,
+    body: attestBatchBody,
+    maxBodyBytes: 1024 * 1024,
+    idempotent: "by_entry",
+    responses: { 201: attestBatchResponse, 207: attestBatchResponse },
     errors: [401, 403, 409, 413, 422],
   },
   verify: {

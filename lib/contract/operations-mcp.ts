@@ -1,4 +1,4 @@
-/** The door for models: the Model Context Protocol. Its tools are in mcp.ts; the protocol describes them itself. */
+/** The Model Context Protocol. Its tools are in mcp.ts; the protocol describes them itself. */
 import { type OperationSpec, withKey } from "./operation";
 
 export const mcpOperations = {

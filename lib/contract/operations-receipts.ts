@@ -12,6 +12,7 @@ import {
 } from "./files";
 import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
 import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "./receipts";
+import { searchQuery, searchResponse } from "./search";
 import { anchorsResponse } from "./time";
 
 /** `errors`: 409 if the file is made of the payload, which may have been erased. */
@@ -67,6 +68,17 @@ export const receiptsOperations = {
     limit: "verify",
     responses: { 200: anchorsResponse },
     errors: [404],
+  },
+  search: {
+    method: "GET",
+    path: "/v1/search",
+    summary: "Find public attestations by id, payload hash, inputs hash, request id or log index",
+    tag: "Attestations",
+    auth: anyone,
+    limit: "public_read",
+    query: searchQuery,
+    responses: { 200: searchResponse },
+    errors: [],
   },
   listAttestations: {
     method: "GET",

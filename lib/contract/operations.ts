@@ -7,6 +7,8 @@ import { logOperations } from "./operations-log";
 import { mcpOperations } from "./operations-mcp";
 import { presentationsOperations } from "./operations-presentations";
 import { receiptsOperations } from "./operations-receipts";
+import { rostersOperations } from "./operations-rosters";
+import { rulesOperations } from "./operations-rules";
 import { serviceOperations } from "./operations-service";
 import { webhooksOperations } from "./operations-webhooks";
 
@@ -19,6 +21,8 @@ export const operations = {
   ...mcpOperations,
   ...presentationsOperations,
   ...receiptsOperations,
+  ...rostersOperations,
+  ...rulesOperations,
   ...serviceOperations,
   ...webhooksOperations,
 };

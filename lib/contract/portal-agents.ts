@@ -1,6 +1,6 @@
 /** The portal's forms for agents: text fields, turned into the very bodies of the API (identity.ts). */
 import { z } from "zod";
-import { putToolsBody, registerBody, updateIdentityBody } from "./identity";
+import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";
 import { agentSlug } from "./primitives";
 
 type Fields = Record<string, unknown>;
@@ -50,4 +50,11 @@ export const agentSlugForm = z.object({ slug: agentSlug });
 export const agentToolsForm = z.object({
   slug: agentSlug,
   tools: z.preprocess(lines, putToolsBody.shape.tools),
+});
+
+export const freezeAgentForm = z.object({ slug: agentSlug, reason: freezeBody.shape.reason });
+const emptyAsAbsent = (value: unknown) => (value === "" ? undefined : value);
+export const unfreezeAgentForm = z.object({
+  slug: agentSlug,
+  reason: z.preprocess(emptyAsAbsent, freezeBody.shape.reason.optional()),
 });

@@ -20,6 +20,9 @@ export const groupForm = z.object({
 export const groupIdForm = z.object({ group_id: id });
 export const defaultGroupForm = z.object({ group_id: z.preprocess(emptyAsNull, id.nullable()) });
 
+export const passkeyIdForm = z.object({ approver_id: id, passkey_id: id });
+export const requesterForm = z.object({ requester_may_approve: z.enum(["yes", "no"]) });
+
 export const noticeRequests = ["all", "named", "none"] as const;
 export const noticeForm = z.object({
   organization_id: id,

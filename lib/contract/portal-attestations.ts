@@ -1,5 +1,6 @@
 /** The portal's list of attestations: filters of its address bar, columns of its exports. */
 import { z } from "zod";
+import { approvalMethods } from "#lib/core/statement/statement";
 import { lifetimeSeconds, presentationRequest } from "./presentation";
 import { agentSlug, textOf } from "./primitives";
 
@@ -7,8 +8,6 @@ import { agentSlug, textOf } from "./primitives";
 const day = z.iso.date().refine((text) => text >= "0001-01-01" && text < "9999-12-31");
 /** A filter that is empty or makes no sense is no filter: an address that a person edited still shows a list. */
 const filter = <Schema extends z.ZodType>(schema: Schema) => schema.optional().catch(undefined);
-
-export const approvalMethods = ["none", "hash", "proof_of_personhood"] as const;
 
 export const attestationFilters = z.object({
   q: filter(textOf(1, 1000)),

@@ -1,8 +1,13 @@
 /** The portal's list of authorization requests. */
 import { z } from "zod";
 import { authorizationStatuses } from "./authorize";
+import { authorizationForm } from "./portal";
 import { cursorText } from "./portal-attestations";
-import { agentSlug } from "./primitives";
+import { agentSlug, textOf } from "./primitives";
+
+export const revokeForm = authorizationForm.extend({
+  reason: z.preprocess((value) => (value === "" ? undefined : value), textOf(1, 1000).optional()),
+});
 
 export const authorizationFilters = z.object({
   status: z.enum(authorizationStatuses).optional().catch(undefined),

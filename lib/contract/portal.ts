@@ -115,6 +115,7 @@ export const organizationForm = z.object({
   ),
   mark_color: z.preprocess(emptyAsAbsent, z.enum(markColors, "must be one of the choices").optional()),
 });
+export const organizationNameForm = z.object({ name: textOf(1, 100) });
 export const domainForm = z.object({ domain: textOf(1, 300) });
 export const domainIdForm = z.object({ domain_id: id });
 export const inviteForm = z.object({ email, role });

@@ -1,5 +1,6 @@
 /** The caller's attestations, and erasing their content. */
 import { z } from "zod";
+import { approvalMethods } from "#lib/core/statement/statement";
 import { feedEntry } from "./identity";
 import { agentSlug, cursorQuery, hexHash, isCalendarTime, timestamp } from "./primitives";
 import { warningsFilter } from "./warnings";
@@ -11,9 +12,7 @@ const moment = z
 
 export const listAttestationsQuery = cursorQuery.extend({
   agent_slug: agentSlug.optional(),
-  human_approval_method: z
-    .enum(["none", "hash", "proof_of_personhood"], "must be none, hash or proof_of_personhood")
-    .optional(),
+  human_approval_method: z.enum(approvalMethods, `must be one of ${approvalMethods.join(", ")}`).optional(),
   warnings: warningsFilter,
   from: moment.optional().meta({ description: "created at this time or later" }),
   to: moment.optional().meta({ description: "created before this time" }),

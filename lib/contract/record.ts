@@ -9,7 +9,7 @@ export type RecordQuery = z.infer<typeof recordQuery>;
 
 const recordEntry = z.strictObject({
   sequence: z.number().int(),
-  kind: z.enum(["attestation", "decision"]),
+  kind: z.enum(["attestation", "decision", "agent_change"]),
   payload_hash: hexHash,
   log_origin: z.string(),
   log_index: z.number().int(),

@@ -15,7 +15,7 @@ export type Statement<Row extends object> = (...parameters: unknown[]) => Promis
 
 /**
  * Calls back with each payload sent by NOTIFY on the channel, by this process or another; and whenever it listens, at
- * first and after its connection was lost, because nobody keeps what was sent in between.
+ * first and after its connection was lost, because the server doesn't keep what was sent in between.
  */
 export type Listen = (
   channel: string,
@@ -23,7 +23,7 @@ export type Listen = (
   onListening?: () => void,
 ) => Promise<void>;
 
-/** Writing statements wait for locks, so they have connections of their own, and nobody's reading waits behind them. */
+/** Writing statements wait for locks, so they have connections of their own, and reads don't wait behind them. */
 export type StatementUse = "read" | "write";
 
 export interface Database {

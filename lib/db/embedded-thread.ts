@@ -12,7 +12,7 @@ interface Thread {
   exchange(messages: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** Asks it to close its files; ends it if it does not. */
   close(): Promise<void>;
-  /** Resolves to the reason when it answers nobody any more. */
+  /** Resolves to the reason when it stops answering. */
   failed: Promise<unknown>;
   exited: Promise<void>;
 }

@@ -51,7 +51,7 @@ function endProcess(folder: string | null, reason: unknown): never {
   process.exit(1);
 }
 
-/** Clients of the thread's one session, in which nobody waits for longer than with PostgreSQL. */
+/** Clients of the thread's one session, in which no statement waits for longer than with PostgreSQL. */
 function openingOf(thread: KeptThread, release: () => Promise<void>) {
   const now = () => performance.now();
   const { follow, giveUpSince, wasReachableSince } = createWaitingList(now);

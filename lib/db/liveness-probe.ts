@@ -41,7 +41,7 @@ interface Watched {
 /** PostgreSQL's SSLRequest: its length and a code. The answer is one byte. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** The kernel's errors for a host that nobody finds. A host that refuses is there. */
+/** The kernel's errors for a host that can't be found. A host that refuses is there. */
 const unreachable = new Set(["EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"]);
 
 /**
@@ -75,7 +75,7 @@ export async function isHostThere(host: string, port: number, answerMs: number):
   return answer !== "silent" && !unreachable.has(answer);
 }
 
-/** One in a second tries a host that was gone; the others fail at once, so that nobody waits in a queue for nothing. */
+/** One in a second tries a host that was gone; the others fail at once, so that no request waits in a queue for nothing. */
 const tryAgainMs = 1_000;
 const lookMs = 500;
 

@@ -1,6 +1,6 @@
 /**
  * The statements and transactions of a client that wait for an answer. The driver has no limit for how long: it sends
- * statements one behind the other on a connection, and each may wait for a lock until the server ends it. So whoever
+ * statements one behind the other on a connection, and each may wait for a lock until the server ends it. So a request that
  * waits for too long gets an error, while the statement itself may still run.
  */
 import type postgres from "postgres";

@@ -1,7 +1,7 @@
 /**
  * Which connection a reading statement takes. Most share one: what is asked in a turn of the event loop then leaves in
  * one write, and the server answers it without going to sleep in between. A server's answers on a connection come in the
- * order of the questions, so when one keeps the others waiting, whoever comes next takes another connection.
+ * order of the questions, so when one keeps the others waiting, the next request takes another connection.
  */
 
 /** Longer than any statement of the hot path that has its pages in memory. */

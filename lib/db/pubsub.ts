@@ -4,7 +4,7 @@ import type { Database } from "./client";
 
 const channel = "countersign_wakeups";
 
-/** Where nobody can listen: who waits looks again this often, for what other processes changed. */
+/** Without LISTEN, waiting requests look again this often for what other processes changed. */
 const lookAgainMs = 1_000;
 
 const start = "start";
@@ -23,7 +23,7 @@ export interface Wakeups {
   notify(name: string): Promise<void>;
   /** Until `name` is notified, or for `timeoutMs` at the longest. */
   wait(name: string, timeoutMs: number): Wait;
-  /** Whoever waits looks again. */
+  /** Waiting requests look again. */
   wakeAll(): void;
 }
 
@@ -73,7 +73,7 @@ async function requireHearing(database: Database, { over }: Wait): Promise<void>
 export async function createWakeups(database: Database, hearMs = longestMs): Promise<Wakeups> {
   const { wake, wakeAll, wait } = createWaiting();
   const { listen } = database;
-  // What was sent while nobody listened is lost, so everyone looks.
+  // What was sent while this process didn't listen is lost, so all waiting requests look.
   await listen?.(channel, wake, wakeAll);
   if (listen !== null && database.isPooled) await requireHearing(database, wait(start, hearMs));
   return {

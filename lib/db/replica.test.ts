@@ -1,6 +1,6 @@
 /** When a standby is believed, with answers that are made up; lib/runtime/replicas.test.ts has real ones. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { DoorContext } from "#lib/http/context";
+import type { HttpContext } from "#lib/http/context";
 import { readPublicly } from "#lib/http/read-publicly";
 import type { Database } from "./client";
 import { type Replica, watchReplica } from "./replica";
@@ -70,8 +70,8 @@ it("is given up when it is silent, with what was asked of it, and opened again w
 
 it("leaves to the primary what it fails at", async () => {
   const [primary, other] = [{}, {}] as [Database, Database];
-  const context = { database: primary, replica: { fresh: () => other } } as unknown as DoorContext;
-  const read = async ({ database }: DoorContext) => {
+  const context = { database: primary, replica: { fresh: () => other } } as unknown as HttpContext;
+  const read = async ({ database }: HttpContext) => {
     if (database === other) throw new Error("not there");
     return "from the primary";
   };

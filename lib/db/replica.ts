@@ -117,7 +117,7 @@ export function watchReplica({ primary, open, logger, clockMs }: Given): Replica
     problem: () => problem,
     caughtUp: async () => {
       const sinceMs = clockMs();
-      // After this time nobody takes an older answer from it, in any process.
+      // After this time no process takes an older answer from it.
       while (freshAtMs <= sinceMs && clockMs() - sinceMs <= maxStaleMs && !isClosed)
         await new Promise((resolve) => setTimeout(resolve, pauseMs / 5));
     },

@@ -1,6 +1,6 @@
 /**
  * The database's time, which all processes share, whatever the clocks of their machines say. It is asked for at the
- * start and from time to time; in between this machine counts, on the clock that nobody sets.
+ * start and from time to time; in between this machine counts, on the monotonic clock.
  */
 import type { Logger } from "#lib/logger";
 import type { Database } from "./client";
@@ -12,7 +12,7 @@ export interface SharedClock {
 
 interface Look {
   theirMs: number;
-  /** In the middle of the question, by the clock that nobody sets; and how far from it theirs may have been read. */
+  /** In the middle of the question, by the monotonic clock; and how far from it theirs may have been read. */
   atMs: number;
   uncertainMs: number;
   /** By the other one. */

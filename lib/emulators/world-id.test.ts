@@ -14,7 +14,7 @@ import { verifyHumanAuthorization } from "#lib/core/approval/verify-human-author
 import { checkProofV3 } from "#lib/core/world-id/check-world-proof";
 import { semaphoreKeyFor } from "#lib/core/world-id/world-id-keys";
 import { parseFieldElement, type WorldProofV3, wordHex } from "#lib/core/world-id/world-id-proof";
-import { signForTest, testKeyId, testRequest, testVerifyOptions } from "#support/human-authorization";
+import { signForTest, testFacts, testRequest, testVerifyOptions } from "#support/human-authorization";
 import { openIdkit, serveLocally, testBaseUrl, testRpKey } from "#support/world-id-local";
 import { createLocalWorldId, LOCAL_APP_ID, LOCAL_RP_ID, type LocalWorldId } from "./world-id";
 
@@ -102,6 +102,7 @@ describe("a real proof of the stand-in", () => {
 
 describe("a human_authorization made with the stand-in", () => {
   const accepted = {
+    type: "world_id" as const,
     environment: "local" as const,
     verified_at: "2026-11-21T08:05:00.000Z",
     verified_by: ["groth16-local", "world-portal-v4"] as ApprovalCheckName[],
@@ -112,18 +113,22 @@ describe("a human_authorization made with the stand-in", () => {
     const bound = bindRequest(request);
     const own = await approve("hedy", "orb", "orb", bound.world_action, bound.signal);
     const sign = (a: Approval) =>
-      signForTest(buildAuthorization(request, [a], "2026-11-21T08:06:00.000Z", testKeyId, 2));
+      signForTest(buildAuthorization(request, { ...testFacts, approvals: [a], environment: "local" }));
     const report = verifyHumanAuthorization(sign({ ...accepted, ...own }), testVerifyOptions);
-    expect(report).toMatchObject({ ok: true, grade: "test", grade_text: "TEST: not a World ID proof" });
+    expect(report).toMatchObject({
+      ok: true,
+      grade: "test",
+      grade_text: "TEST: nothing about a real person is proven",
+    });
     expect(report.checks.find((check) => check.name === "proofs")?.status).toBe("pass");
-    for (const wrong of [
-      { ...accepted, ...ada },
-      { ...accepted, ...own, environment: "production" as const },
-    ]) {
+    for (const [wrong, failed] of [
+      [{ ...accepted, ...ada }, ["proofs"]],
+      [{ ...accepted, ...own, environment: "production" as const }, ["environment", "proofs"]],
+    ] as const) {
       const refused = verifyHumanAuthorization(sign(wrong), testVerifyOptions);
-      expect(refused.checks.filter((check) => check.status === "fail").map((check) => check.name)).toEqual([
-        "proofs",
-      ]);
+      expect(refused.checks.filter((check) => check.status === "fail").map((check) => check.name)).toEqual(
+        failed,
+      );
       expect(refused.grade).toBe("invalid");
     }
   });

@@ -5,7 +5,7 @@
 import ipaddr from "ipaddr.js";
 import { LRUCache } from "lru-cache";
 import type { Env } from "#lib/env";
-import type { Asked } from "./messages";
+import type { HttpRequest } from "./messages";
 
 /** Which proxies are believed. */
 export type ProxySettings = Pick<Env, "TRUSTED_PROXY_HOPS" | "TRUSTED_PROXIES">;
@@ -15,7 +15,7 @@ const peerOfRequest = new WeakMap<object, string>();
 /** The header by which the production server hands the socket's address to Next; it carries a secret of the server's. */
 export const PEER_HEADER = "x-countersign-peer";
 
-export function rememberPeer(request: Asked, address: string): void {
+export function rememberPeer(request: HttpRequest, address: string): void {
   peerOfRequest.set(request, address);
 }
 
@@ -48,7 +48,7 @@ function toBucket(address: string): string {
 
 /**
  * Whether forwarding headers of this peer count. Without TRUSTED_PROXIES that is anybody's: the operator says by
- * TRUSTED_PROXY_HOPS that nobody but the proxy reaches the port.
+ * TRUSTED_PROXY_HOPS that only the proxy reaches the port.
  */
 export function isTrustedProxy(
   peer: string,
@@ -70,7 +70,7 @@ export function forwardedEntry(header: string | null | undefined, trustedHops: n
   return written[written.length - trustedHops];
 }
 
-type Headed = Pick<Asked, "headers">;
+type Headed = Pick<HttpRequest, "headers">;
 
 const readPeer = (request: Headed, peerSecret: string): string =>
   peerOfRequest.get(request) ?? peerFromHeader(request.headers.get(PEER_HEADER), peerSecret) ?? "unknown";
@@ -90,7 +90,7 @@ const isLoopback = (address: string) =>
   ipaddr.isValid(address) && ipaddr.process(address).range() === "loopback";
 
 /**
- * Whether this machine asks: the socket says so, and whoever is behind a trusted proxy of this machine. Not if the
+ * Whether this machine asks: the socket says so, and so does the client behind a trusted proxy of this machine. Not if the
  * socket is unknown (a foreign Next host).
  */
 export function isFromThisMachine(request: Headed, peerSecret: string, settings: ProxySettings): boolean {

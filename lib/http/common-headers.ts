@@ -1,6 +1,6 @@
-/** What every answer of an operation carries, whichever door it leaves through. */
+/** What every answer of an operation carries, whichever server it leaves through. */
 import type { Env } from "#lib/env";
-import type { Answer } from "./messages";
+import type { HttpResponse } from "./messages";
 import { dataOnly, everywhere, strictTransport } from "./security-headers";
 
 const exposed =
@@ -13,7 +13,7 @@ const always = lowerCase({ ...everywhere, ...dataOnly });
 const overTls = { ...always, ...lowerCase(strictTransport) };
 const forEveryone = { "access-control-allow-origin": "*", "access-control-expose-headers": exposed };
 
-export function finish<Kind extends Answer | Response>(
+export function addCommonHeaders<Kind extends HttpResponse | Response>(
   answer: Kind,
   { baseUrl }: Pick<Env, "baseUrl">,
   requestId: string,

@@ -1,6 +1,6 @@
 /**
  * The context: one plain object, built once at start (lib/runtime/app.ts). Each feature adds its own part, so that its type
- * says what a function can reach: door → log → accounts → approvals, which has all of it.
+ * says what a function can reach: http → log → accounts → approvals, which has all of it.
  */
 
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
@@ -22,6 +22,7 @@ export interface ServiceSettings {
   worldId: "local" | "portal";
   LOG_ORIGIN?: string | undefined;
   WITNESSES?: WitnessPolicySettings | undefined;
+  LOG_STORE_SECONDS: number;
   LIMIT_ATTEST_PER_MINUTE: number;
   LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: number;
   LIMIT_ATTEST_PER_DAY: number;
@@ -49,11 +50,11 @@ export interface Secrets {
 }
 
 /** Whether this process is about to stop, and another one is there to be asked. */
-export interface Leaving {
+export interface Draining {
   hasBegun: boolean;
 }
 
-export interface DoorContext {
+export interface HttpContext {
   settings: ServiceSettings;
   database: Database;
   clock: () => Date;
@@ -64,7 +65,7 @@ export interface DoorContext {
   /** Null: there is none. */
   replica: Replica | null;
   health: HealthCheck;
-  leaving: Leaving;
+  leaving: Draining;
   wakeups: Wakeups;
   answers: RememberedAnswers;
   requestLog: RequestLog;

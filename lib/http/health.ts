@@ -1,6 +1,6 @@
 /**
  * Whether the service is well: the database answers, and what it is there for could be done now. Each question is asked
- * once for all callers while its answer is fresh, because many may ask many times a second. A silent database makes nobody
+ * once for all callers while its answer is fresh, because many may ask many times a second. A silent database makes no caller
  * wait longer than `patienceMs`.
  */
 import type { Database } from "#lib/db/client";
@@ -60,7 +60,7 @@ function shareQuestion({ ask, clockMs, ...limits }: Asking): () => Promise<void>
       question.answeredMs = clockMs();
     };
     asked.then(note, note);
-    // Nobody may still be waiting when it fails.
+    // Its caller may have gone when it fails.
     question.answer.catch(() => {});
     return question;
   }

@@ -2,11 +2,11 @@
 import type { IncomingMessage } from "node:http";
 import type { Env } from "#lib/env";
 import { forwardedEntry, isTrustedProxy } from "./client-ip";
-import type { Answer } from "./messages";
+import type { HttpResponse } from "./messages";
 import { type HostClaim, listOwnHosts, refuseHost, requireOwnHost } from "./own-host";
 
 /** Null: it is, and its target and headers are as everything behind may believe them. Else the refusal. */
-export type Admit = (incoming: IncomingMessage) => Answer | null;
+export type CheckHost = (incoming: IncomingMessage) => HttpResponse | null;
 
 const absoluteForm = /^https?:\/\/([^/?#]*)\/?/i;
 
@@ -24,7 +24,7 @@ function readForwardedHost(incoming: IncomingMessage, env: Env): string | undefi
   return forwardedEntry(header, env.TRUSTED_PROXY_HOPS) ?? header.split(",")[0]?.trim();
 }
 
-export function createAdmit(env: Env): Admit {
+export function createHostCheck(env: Env): CheckHost {
   const own = listOwnHosts(env.baseUrl, env.PORT);
   const protocol = new URL(env.baseUrl).protocol.slice(0, -1);
   return (incoming) => {

@@ -1,6 +1,6 @@
 /**
  * A reservation of an idempotency key lasts for seconds, and the process that works on it renews it. So a process that was
- * killed holds nobody up for longer, and nobody has to find out that it is dead.
+ * killed holds no client up for longer, and no other process has to find out that it is dead.
  */
 import { sql } from "drizzle-orm";
 import { arrayLiteral } from "#lib/db/array-literal";
@@ -25,7 +25,7 @@ export interface IdempotencyLeases {
   close(): void;
 }
 
-/** One whose work commits just now is locked, and whoever wants its key waits for that. */
+/** One whose work commits just now is locked, and a request that wants its key waits for that. */
 async function renew({ db }: Database, holds: readonly IdempotencyHold[]): Promise<void> {
   const column = (read: (hold: IdempotencyHold) => string) => arrayLiteral(holds.map(read));
   await db.execute(sql`

@@ -10,7 +10,7 @@ import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import type { DoorContext } from "./context";
+import type { HttpContext } from "./context";
 import { type IdempotencyHold, leaseSeconds } from "./idempotency-leases";
 
 export type IdempotencyStart =
@@ -19,60 +19,74 @@ export type IdempotencyStart =
 
 const { organization_id, route: routeColumn, key: keyColumn, holder: holderColumn } = idempotencyKeys;
 
-function isRow(hold: Omit<IdempotencyHold, "holder">) {
-  return and(eq(organization_id, hold.organizationId), eq(routeColumn, hold.route), eq(keyColumn, hold.key));
-}
+type Rows = Omit<IdempotencyHold, "key" | "holder"> & { keys: readonly string[] };
+
+const areRows = ({ organizationId, route, keys }: Rows) =>
+  and(eq(organization_id, organizationId), eq(routeColumn, route), inArray(keyColumn, [...keys]));
+
+const rowOf = ({ organizationId, route, key }: Omit<IdempotencyHold, "holder">): Rows => ({
+  organizationId,
+  route,
+  keys: [key],
+});
 
 /**
  * When an answer may be forgotten. The answer to POST /v1/authorize is kept as long as its approval can be used, and for
- * a day after its use: whoever asks again in that time gets the same request, not a second human.
+ * a day after its use: a repeat in that time gets the same request, not a second human.
  */
 export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT EXISTS (
   SELECT FROM authorization_requests AS asked LEFT JOIN attestations AS used ON used.id = asked.attestation_id
   WHERE asked.id = ${idempotencyKeys.authorization_id}
-    AND (is_usable(asked) OR used.created_at > now() - interval '24 hours'))`;
+    AND (coalesce(why_unusable(asked), 'frozen') = 'frozen' OR used.created_at > now() - interval '24 hours'))`;
 
 /**
  * This process's reservations whose work has failed and that could not be given back, because the database was out of
- * reach. They hold nobody up who asks this process: it takes over, or finds the answer of a commit that succeeded.
+ * reach. They hold up no request to this process: it takes over, or finds the answer of a commit that succeeded.
  */
 const abandoned = new Map<string, IdempotencyHold>();
 
-function abandonedHolders({ organizationId, route, key }: IdempotencyHold): string[] {
+function abandonedHolders({ organizationId, route, keys }: Rows): string[] {
   return [...abandoned.values()]
-    .filter((one) => one.organizationId === organizationId && one.route === route && one.key === key)
+    .filter((one) => one.organizationId === organizationId && one.route === route && keys.includes(one.key))
     .map(({ holder }) => holder);
 }
 
-/** Reserves the row, or takes over one whose holder no longer renews it; false if somebody else has it. */
-async function reserve(context: DoorContext, hold: IdempotencyHold, bodyHash: Uint8Array): Promise<boolean> {
+/** Reserves rows, or takes over those whose holder no longer renews them; answers the keys that it got. */
+async function reserve(
+  context: HttpContext,
+  rows: Rows,
+  holder: string,
+  bodyHash: Uint8Array,
+): Promise<string[]> {
   const { db } = context.database;
-  await db.delete(idempotencyKeys).where(and(isRow(hold), isForgettable));
+  await db.delete(idempotencyKeys).where(and(areRows(rows), isForgettable));
   const reservation = {
     body_hash: bodyHash,
-    holder: hold.holder,
+    holder,
     locked_until: sql`now() + make_interval(secs => ${leaseSeconds})`,
   };
-  const dead = abandonedHolders(hold);
+  const dead = abandonedHolders(rows);
   const isOver = sql`${idempotencyKeys.locked_until} < now()`;
   const isFree = dead.length === 0 ? isOver : sql`(${isOver} OR ${inArray(holderColumn, dead)})`;
   const reserved = await db
     .insert(idempotencyKeys)
-    .values({
-      organization_id: hold.organizationId,
-      route: hold.route,
-      key: hold.key,
-      ...reservation,
-      expires_at: sql`now() + interval '24 hours'`,
-    })
+    .values(
+      rows.keys.map((key) => ({
+        organization_id: rows.organizationId,
+        route: rows.route,
+        key,
+        ...reservation,
+        expires_at: sql`now() + interval '24 hours'`,
+      })),
+    )
     .onConflictDoUpdate({
       target: [organization_id, routeColumn, keyColumn],
       set: reservation,
       // The row is locked before it is judged, so a commit that is still under way is waited for.
       setWhere: sql`${idempotencyKeys.response} IS NULL AND ${isFree}`,
     })
-    .returning({ holder: idempotencyKeys.holder });
-  return reserved.length === 1;
+    .returning({ key: keyColumn });
+  return reserved.map(({ key }) => key);
 }
 
 /** A field that is null is one left out, in every request that takes a key. */
@@ -80,33 +94,67 @@ function withoutNulls(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
+/** What is there under each of the keys that somebody else has; a row that is not there was given back. */
+async function readTaken(context: HttpContext, rows: Rows, bodyHash: Uint8Array) {
+  const taken = new Map<string, IdempotencyStart | "in progress">();
+  for (const row of await context.database.db.select().from(idempotencyKeys).where(areRows(rows))) {
+    if (row.body_hash.length === 0)
+      throw new AppError("erased", "Idempotency-Key: what was stored with it has been erased");
+    if (!bytesEqual(row.body_hash, bodyHash))
+      throw new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
+    const { status, response } = row;
+    const isKept = response !== null && status !== null;
+    taken.set(row.key, isKept ? { kind: "replay", status, response } : "in progress");
+  }
+  return taken;
+}
+
+/** One start for each key, in their order; all of them, or none. */
+export async function beginIdempotentEach(
+  context: HttpContext,
+  rows: Rows,
+  body: JsonObject,
+): Promise<IdempotencyStart[]> {
+  const { keys, ...place } = rows;
+  const holder = uuidV7(context.clock().getTime(), context.random(16));
+  const bodyHash = sha256(canonicalBytes(withoutNulls(body)));
+  const starts = new Map<string, IdempotencyStart>();
+  const missing = () => ({ ...rows, keys: keys.filter((key) => !starts.has(key)) });
+  try {
+    // Between the two statements the other request may fail and give the row back; then the second round gets it.
+    for (let round = 0; round < 2; round += 1) {
+      for (const key of await reserve(context, missing(), holder, bodyHash))
+        starts.set(key, { kind: "held", hold: { ...place, key, holder } });
+      if (starts.size === keys.length) break;
+      const taken = await readTaken(context, missing(), bodyHash);
+      for (const [key, start] of taken) if (start !== "in progress") starts.set(key, start);
+      if (starts.size === keys.length) break;
+      if ([...taken.values()].includes("in progress") || round === 1) throw inProgress();
+    }
+  } catch (error) {
+    for (const start of starts.values())
+      if (start.kind === "held") await releaseIdempotent(context, start.hold);
+    throw error;
+  }
+  return keys.map((key) => starts.get(key) ?? never(key));
+}
+
+const inProgress = () =>
+  new AppError("idempotency_conflict", "Idempotency-Key: the first request with it is still in progress");
+
+function never(key: string): never {
+  throw new Error(`no start for the idempotency key ${key}`);
+}
+
 export async function beginIdempotent(
-  context: DoorContext,
+  context: HttpContext,
   organizationId: string,
   route: string,
   key: string,
   body: JsonObject,
 ): Promise<IdempotencyStart> {
-  const hold = { organizationId, route, key, holder: uuidV7(context.clock().getTime(), context.random(16)) };
-  const bodyHash = sha256(canonicalBytes(withoutNulls(body)));
-  // Between the two statements the other request may fail and give the row back; then the second round gets it.
-  for (let round = 0; round < 2; round += 1) {
-    if (await reserve(context, hold, bodyHash)) return { kind: "held", hold };
-    const [row] = await context.database.db.select().from(idempotencyKeys).where(isRow(hold));
-    if (!row) continue;
-    if (row.body_hash.length === 0)
-      throw new AppError("erased", "Idempotency-Key: what was stored with it has been erased");
-    if (!bytesEqual(row.body_hash, bodyHash)) {
-      throw new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
-    }
-    if (row.response !== null && row.status !== null)
-      return { kind: "replay", status: row.status, response: row.response };
-    break;
-  }
-  throw new AppError(
-    "idempotency_conflict",
-    "Idempotency-Key: the first request with it is still in progress",
-  );
+  const [start] = await beginIdempotentEach(context, { organizationId, route, keys: [key] }, body);
+  return start ?? never(key);
 }
 
 export interface IdempotentAnswer {
@@ -118,7 +166,7 @@ export interface IdempotentAnswer {
 }
 
 /** The row, while it is this holder's. */
-export const isReserved = (hold: IdempotencyHold) => and(isRow(hold), eq(holderColumn, hold.holder));
+export const isReserved = (hold: IdempotencyHold) => and(areRows(rowOf(hold)), eq(holderColumn, hold.holder));
 
 export const takenOver = () =>
   new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
@@ -154,16 +202,25 @@ export async function eraseAnswers(tx: Executor, which: SQL): Promise<void> {
     .where(which);
 }
 
-/** Failures are not kept. Never rejects: what cannot be given back now lapses. */
-export async function releaseIdempotent(context: DoorContext, hold: IdempotencyHold): Promise<void> {
+async function giveBack({ database }: HttpContext, hold: IdempotencyHold): Promise<void> {
+  await database.db.delete(idempotencyKeys).where(and(isReserved(hold), isNull(idempotencyKeys.response)));
+}
+
+const retryMs = 1_000;
+
+/** Failures are not kept. Never rejects: what cannot be given back now is tried again until it lapses. */
+export async function releaseIdempotent(context: HttpContext, hold: IdempotencyHold): Promise<void> {
   try {
-    await context.database.db
-      .delete(idempotencyKeys)
-      .where(and(isReserved(hold), isNull(idempotencyKeys.response)));
+    await giveBack(context, hold);
   } catch (error) {
-    context.logger.warn({ err: error }, "an idempotency key could not be given back, and lapses");
+    context.logger.warn({ err: error }, "an idempotency key could not be given back; it is tried again");
     abandoned.set(hold.holder, hold);
+    const stop = () => {
+      clearInterval(timer);
+      abandoned.delete(hold.holder);
+    };
+    const timer = setInterval(() => void giveBack(context, hold).then(stop, () => {}), retryMs).unref();
     // By then it is free for everybody.
-    setTimeout(() => abandoned.delete(hold.holder), leaseSeconds * 1000).unref();
+    setTimeout(stop, leaseSeconds * 1000).unref();
   }
 }

@@ -4,7 +4,7 @@ import type { LimitName } from "#lib/contract/operation";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { count } from "#lib/instrumentation";
-import type { DoorContext } from "./context";
+import type { HttpContext } from "./context";
 import type { LimitPolicy, LimitState } from "./rate-limit";
 
 export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
@@ -45,7 +45,7 @@ export function keyRequestAddressPolicy(env: Env): LimitPolicy {
   };
 }
 
-/** What comes before every keyed route's own limit: keys that nobody has, by the client's address. */
+/** What comes before every keyed route's own limit: unknown keys, by the client's address. */
 export function unknownKeyPolicy(env: Env): LimitPolicy {
   return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
 }
@@ -63,14 +63,14 @@ export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: numb
   };
 }
 
-async function consume(context: DoorContext, policy: LimitPolicy, key: string) {
-  const state = await context.limiter.consume(policy, key);
+async function consume(context: HttpContext, policy: LimitPolicy, key: string, points = 1) {
+  const state = await context.limiter.consume(policy, key, points);
   if (state.allowed) return { policy, state };
   count("limit refused", policy.name);
   throw limitExceeded(policy, state, context.clock().getTime());
 }
 
-const describe = ({ clock }: DoorContext, { policy, state }: Awaited<ReturnType<typeof consume>>) =>
+const describe = ({ clock }: HttpContext, { policy, state }: Awaited<ReturnType<typeof consume>>) =>
   limitHeaders(policy, state, clock().getTime());
 
 /**
@@ -79,12 +79,13 @@ const describe = ({ clock }: DoorContext, { policy, state }: Awaited<ReturnType<
  * what the others need.
  */
 export async function enforceKeyLimit(
-  context: DoorContext,
+  context: HttpContext,
   policies: { key: LimitPolicy; organization: LimitPolicy },
   caller: { keyId: string; organizationId: string },
+  points = 1,
 ): Promise<Record<string, string>> {
-  const ofKey = await consume(context, policies.key, caller.keyId);
-  const ofAll = await consume(context, policies.organization, caller.organizationId);
+  const ofKey = await consume(context, policies.key, caller.keyId, points);
+  const ofAll = await consume(context, policies.organization, caller.organizationId, points);
   return describe(context, ofAll.state.remaining < ofKey.state.remaining ? ofAll : ofKey);
 }
 
@@ -98,7 +99,7 @@ export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: num
 
 /** The headers of the limited route; throws 429 with the same headers if the limit is used up. */
 export async function enforceLimit(
-  context: DoorContext,
+  context: HttpContext,
   policy: LimitPolicy,
   key: string,
 ): Promise<Record<string, string>> {

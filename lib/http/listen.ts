@@ -67,7 +67,7 @@ export async function startServers(
     const code = await listen(server, port, address);
     if (code === null) servers.push(server);
     else if (!absent.has(code) || servers.length === 0) failure = code;
-    // A later address may be there where an earlier one is not; one that is taken is nobody's to share.
+    // A later address may be there where an earlier one is not; one that is taken can't be shared.
     if (code !== null && !absent.has(code)) break;
   }
   if (servers.length > 0 && (failure === null || absent.has(failure))) return servers;

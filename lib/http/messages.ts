@@ -1,9 +1,9 @@
 /**
- * What goes through the door: a request as far as operations ask about it, and a plain answer. The web's Request is one
- * such request; the production server makes them from node:http, because a Request and a Response cost more than most
+ * The shapes of a request, as far as operations ask about it, and of an answer in text. The web's Request is one such
+ * request; the production server makes them from node:http, because a Request and a Response cost more than most
  * operations.
  */
-export interface Asked {
+export interface HttpRequest {
   readonly method: string;
   /** Absolute; its host says nothing. */
   readonly url: string;
@@ -14,14 +14,14 @@ export interface Asked {
 }
 
 /** An answer in text. Header names are in lower case. */
-export interface Answer {
+export interface HttpResponse {
   status: number;
   headers: Record<Lowercase<string>, string>;
   /** Null for none. */
   text: string | null;
 }
 
-export function toResponse(answer: Answer | Response): Response {
+export function toResponse(answer: HttpResponse | Response): Response {
   if (answer instanceof Response) return answer;
   const { status, headers, text } = answer;
   return new Response(text, { status, headers });

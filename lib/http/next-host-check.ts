@@ -7,7 +7,7 @@ import { toResponse } from "./messages";
 import { listOwnHosts, type OwnHosts, refuseHost, requireOwnHost } from "./own-host";
 import { publicBaseUrl } from "./public-base-url";
 
-/** The socket's address is not known in Next: with TRUSTED_PROXIES set, nobody's forwarding headers count. */
+/** The socket's address is not known in Next: with TRUSTED_PROXIES set, no forwarding headers count. */
 function readHops(): number {
   // biome-ignore lint/style/noProcessEnv: proxy.ts runs apart from the app and must not load the whole environment
   const { TRUSTED_PROXY_HOPS, TRUSTED_PROXIES } = process.env;

@@ -7,8 +7,8 @@
 import { httpRequestId } from "#lib/core/encoding/ids";
 import { isIpAddress, isLoopbackUrl, parseHost } from "#lib/core/text/host";
 import { AppError } from "#lib/errors";
-import { finish } from "./common-headers";
-import type { Answer } from "./messages";
+import { addCommonHeaders } from "./common-headers";
+import type { HttpResponse } from "./messages";
 import { writeProblem } from "./problem";
 
 export interface OwnHosts {
@@ -88,8 +88,8 @@ export function requireOwnHost(claim: HostClaim, own: OwnHosts): string {
 }
 
 /** The answer to a request that is not ours to answer: no other origin may read it. */
-export function refuseHost(error: unknown, { baseUrl }: OwnHosts): Answer {
+export function refuseHost(error: unknown, { baseUrl }: OwnHosts): HttpResponse {
   if (!(error instanceof AppError)) throw error;
   const requestId = httpRequestId(crypto.getRandomValues(new Uint8Array(12)));
-  return finish(writeProblem(error, baseUrl, requestId), { baseUrl }, requestId, false);
+  return addCommonHeaders(writeProblem(error, baseUrl, requestId), { baseUrl }, requestId, false);
 }

@@ -2,14 +2,14 @@
 import { createHash } from "node:crypto";
 import { describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
-import type { Answer } from "./messages";
+import type { HttpResponse } from "./messages";
 import { toAppError } from "./problem";
 
 const style =
   ":root{color-scheme:light dark}body{font:1.125rem/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}";
 const styleHash = createHash("sha256").update(style).digest("base64");
 
-/** Nobody who looks at the page has to do anything for it to come back. */
+/** The page comes back by itself. */
 const againSeconds = 5;
 
 const escapeText = (text: string) => text.replace(/[&<>"]/g, (found) => `&#${found.codePointAt(0)};`);
@@ -32,7 +32,7 @@ export function plainPage({
   back = "",
   backLabel = "Reload",
   headers,
-}: PlainPage): Answer & { readonly text: string } {
+}: PlainPage): HttpResponse & { readonly text: string } {
   const url = escapeText(back);
   const refresh =
     status === 503
@@ -51,7 +51,7 @@ export function plainPage({
   };
 }
 
-/** To a form that was posted without JavaScript: why not, or that nobody knows, and the way back to its page. */
+/** To a form that was posted without JavaScript: why it failed, or that this isn't known, and the way back to its page. */
 export function failurePage(thrown: unknown, back: string, logger: Logger): ReturnType<typeof plainPage> {
   const { errorName, detail, cause, headers } = toAppError(thrown);
   const { status, title } = describeError(errorName);

@@ -35,7 +35,7 @@ export interface MemberPrincipal extends UserPrincipal {
   organizationId: string;
 }
 
-/** Whoever acts for an organization; what belongs to it is theirs to see, and the public's if it is public. */
+/** A key or person that acts for an organization: what belongs to it is theirs to see, and the public's if it is public. */
 export type Principal = KeyPrincipal | MemberPrincipal;
 
 export interface Actor {

@@ -3,7 +3,7 @@ import type { Problem } from "#lib/contract/problem";
 import { isUnreachable } from "#lib/db/failures";
 import { AppError, describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
-import type { Answer } from "./messages";
+import type { HttpResponse } from "./messages";
 
 /** The database being out of reach is a passing state of the service, not a fault of the request. */
 export function toAppError(error: unknown): AppError {
@@ -22,7 +22,12 @@ export function toAppError(error: unknown): AppError {
   );
 }
 
-export function answerProblem(thrown: unknown, baseUrl: string, requestId: string, logger: Logger): Answer {
+export function answerProblem(
+  thrown: unknown,
+  baseUrl: string,
+  requestId: string,
+  logger: Logger,
+): HttpResponse {
   const error = toAppError(thrown);
   const { status, code } = describeError(error.errorName);
   if (status >= 500)
@@ -30,7 +35,7 @@ export function answerProblem(thrown: unknown, baseUrl: string, requestId: strin
   return writeProblem(error, baseUrl, requestId);
 }
 
-export function writeProblem(error: AppError, baseUrl: string, requestId: string): Answer {
+export function writeProblem(error: AppError, baseUrl: string, requestId: string): HttpResponse {
   const { status, title, code } = describeError(error.errorName);
   const body: Problem = {
     type: `${baseUrl}/docs/errors#${code}`,

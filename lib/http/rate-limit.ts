@@ -23,8 +23,9 @@ export interface LimitState {
 }
 
 export interface RateLimiter {
-  consume(policy: LimitPolicy, key: string): Promise<LimitState>;
-  /** The refusal, if this process already knows that nothing is left. Counts nothing and asks nobody. */
+  /** `points`: how many requests it counts as; refused whole if they are not left. */
+  consume(policy: LimitPolicy, key: string, points?: number): Promise<LimitState>;
+  /** The refusal, if this process already knows that nothing is left. Counts nothing and asks no store. */
   spent(policy: LimitPolicy, key: string): LimitState | null;
 }
 
@@ -44,8 +45,13 @@ function leaseSize(policy: LimitPolicy): number {
   return Math.max(1, Math.min(maxLease, Math.floor(policy.limit / 200)));
 }
 
-async function takeLease(store: Store, policy: LimitPolicy, key: string, nowMs: number): Promise<Lease> {
-  const wanted = leaseSize(policy);
+async function takeLease(
+  store: Store,
+  policy: LimitPolicy,
+  key: string,
+  wanted: number,
+  nowMs: number,
+): Promise<Lease> {
   const result = await store.consume(key, wanted).catch((refusal: unknown) => {
     if (refusal instanceof RateLimiterRes) return refusal;
     throw refusal;
@@ -85,11 +91,14 @@ export function createRateLimiter(database: Database, redis: Redis | null, clock
   }
 
   /** At once only one request of a key goes to the store; the others wait for its lease. */
-  function renew(policy: LimitPolicy, key: string, name: string): Promise<Lease> {
+  function renew(policy: LimitPolicy, key: string, name: string, missing: number): Promise<Lease> {
     const running = pending.get(name);
     if (running) return running;
-    const promise = takeLease(storeOf(policy), policy, key, clock().getTime())
+    const nowMs = clock().getTime();
+    const promise = takeLease(storeOf(policy), policy, key, Math.max(leaseSize(policy), missing), nowMs)
       .then((lease) => {
+        const before = leases.get(name);
+        if (before !== undefined && before.resetMs > nowMs) lease.available += before.available;
         if (leases.size >= maxLeases) leases.delete(leases.keys().next().value ?? "");
         leases.set(name, lease);
         return lease;
@@ -106,19 +115,20 @@ export function createRateLimiter(database: Database, redis: Redis | null, clock
       if (!isSpent || lease.resetMs <= clock().getTime()) return null;
       return { allowed: false, remaining: 0, resetMs: lease.resetMs };
     },
-    consume: async (policy, key) => {
+    consume: async (policy, key, points = 1) => {
       const name = `${policy.name}:${key}`;
       for (;;) {
         let lease = leases.get(name);
-        const nowMs = clock().getTime();
-        const isSpent = lease !== undefined && lease.available === 0 && lease.sharedRemaining > 0;
-        if (lease === undefined || lease.resetMs <= nowMs || isSpent) lease = await renew(policy, key, name);
+        const isOver = lease === undefined || lease.resetMs <= clock().getTime();
+        const missing = points - (isOver ? 0 : (lease?.available ?? 0));
+        if (lease === undefined || isOver || (missing > 0 && lease.sharedRemaining > 0))
+          lease = await renew(policy, key, name, missing);
         const { resetMs } = lease;
-        if (lease.available > 0) {
-          lease.available -= 1;
+        if (lease.available >= points) {
+          lease.available -= points;
           return { allowed: true, remaining: lease.available + lease.sharedRemaining, resetMs };
         }
-        if (lease.sharedRemaining === 0) return { allowed: false, remaining: 0, resetMs };
+        if (lease.sharedRemaining === 0) return { allowed: false, remaining: lease.available, resetMs };
       }
     },
   };

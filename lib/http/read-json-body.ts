@@ -1,16 +1,16 @@
 /**
- * A request body to a JSON object, strictly (lib/core/encoding/strict-json.ts): UTF-8, at most 64 KiB counted as it
- * streams in, and no U+0000, which PostgreSQL's text cannot hold.
+ * A request body to a JSON object, strictly (lib/core/encoding/strict-json.ts): UTF-8, at most so many bytes, counted as they
+ * stream in, and no U+0000, which PostgreSQL's text cannot hold.
  */
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { discard, readAtMost } from "#lib/core/encoding/read-stream";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { AppError, type FieldError } from "#lib/errors";
-import type { Asked } from "./messages";
+import type { HttpRequest } from "./messages";
 import { toPointer } from "./validate";
 
-const maxBytes = 64 * 1024;
+const defaultMaxBytes = 64 * 1024;
 /** How much of a body that is too large is read away, so that its sender gets to read the answer. */
 const maxDiscardedBytes = 16 * 1024 * 1024;
 
@@ -27,8 +27,11 @@ function withinTime<Value>(reading: Promise<Value>): Promise<Value> {
   return Promise.race([reading, late]).finally(() => clearTimeout(timer));
 }
 
-/** At most 64 KiB. A body that its sender breaks off is a bad request, whatever the socket's error is called. */
-export async function readBytes(request: Pick<Asked, "headers" | "body" | "whole">): Promise<Uint8Array> {
+/** A body that its sender breaks off is a bad request, whatever the socket's error is called. */
+export async function readBytes(
+  request: Pick<HttpRequest, "headers" | "body" | "whole">,
+  maxBytes = defaultMaxBytes,
+): Promise<Uint8Array> {
   const tooLarge = () => new AppError("payload_too_large", `the body can be at most ${maxBytes} bytes`);
   // Cancelling at once would cut the connection before the answer is out.
   const refuse = (reader: ReadableStreamDefaultReader<Uint8Array>) => void discard(reader, maxDiscardedBytes);
@@ -93,7 +96,8 @@ export function parseStrictObject(bytes: Uint8Array): JsonObject {
 }
 
 export async function readJsonObject(
-  request: Pick<Asked, "headers" | "body" | "whole">,
+  request: Pick<HttpRequest, "headers" | "body" | "whole">,
+  maxBytes?: number,
 ): Promise<JsonObject> {
-  return parseStrictObject(await readBytes(request));
+  return parseStrictObject(await readBytes(request, maxBytes));
 }

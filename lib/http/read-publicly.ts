@@ -1,9 +1,9 @@
 /** What everyone may read, and asks for without a key or session: from the replica, if there is one. */
-import type { DoorContext } from "./context";
+import type { HttpContext } from "./context";
 import type { Principal } from "./principal";
 
 /** What the replica doesn't have, or fails at, the primary answers: a new record is there, or nowhere. */
-export async function readPublicly<Context extends DoorContext, Value>(
+export async function readPublicly<Context extends HttpContext, Value>(
   context: Context,
   read: (context: Context) => Promise<Value>,
 ): Promise<Value> {
@@ -12,8 +12,8 @@ export async function readPublicly<Context extends DoorContext, Value>(
   return read({ ...context, database }).catch(() => read(context));
 }
 
-/** Whoever shows who they are finds what they have just written. */
-export const readFor = <Context extends DoorContext, Value>(
+/** A client that authenticates finds what it has just written. */
+export const readFor = <Context extends HttpContext, Value>(
   viewer: Principal | null,
   context: Context,
   read: (context: Context) => Promise<Value>,

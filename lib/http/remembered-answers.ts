@@ -76,7 +76,7 @@ export async function announceErased(executor: Executor, id: string): Promise<vo
 export async function openRememberedAnswers({ listen }: Database): Promise<RememberedAnswers> {
   const answers = createRememberedAnswers(listen === null ? 1 : maxBytes);
   if (listen === null) return answers;
-  // What was sent while nobody listened is lost.
+  // What was sent while this process didn't listen is lost.
   await listen(channel, answers.forget, answers.clear);
   return answers;
 }

@@ -20,8 +20,8 @@ export interface LoggedRequest {
   status: number;
   code: string | null;
   agentSlug: string | null;
-  /** An attestation was stored by it. */
-  isAttested: boolean;
+  /** The agents of the attestations that it recorded. */
+  attested: readonly string[];
 }
 
 export interface RequestLog {
@@ -122,7 +122,7 @@ function count(
 }
 
 function addTo(batch: Batch, request: LoggedRequest, bounds: Bounds): void {
-  const { organizationId: organization_id, keyId, agentSlug, isAttested } = request;
+  const { organizationId: organization_id, keyId, attested } = request;
   const day = Math.floor(request.startMs / dayMs);
   const name = `${organization_id} ${day}`;
   let ofDay = batch.days.get(name);
@@ -132,7 +132,7 @@ function addTo(batch: Batch, request: LoggedRequest, bounds: Bounds): void {
   }
   ofDay.requests += 1;
   count(batch, organization_id, day, "key", keyId);
-  if (isAttested && agentSlug !== null) count(batch, organization_id, day, "agent", agentSlug.toLowerCase());
+  for (const slug of attested) count(batch, organization_id, day, "agent", slug.toLowerCase());
   if (ofDay.logged >= bounds.waitingPerOrganization || batch.entries.length >= bounds.waiting) return;
   ofDay.logged += 1;
   batch.entries.push(request);

@@ -1,7 +1,7 @@
-/** From a request on its way through the door to its row in the request log. */
+/** What a request leaves for its row in the request log. */
 import type { OperationSpec } from "#lib/contract/operation";
-import type { DoorContext } from "./context";
-import type { Asked } from "./messages";
+import type { HttpContext } from "./context";
+import type { HttpRequest } from "./messages";
 import type { KnownKey } from "./principal";
 import type { LoggedRequest } from "./request-log";
 
@@ -10,6 +10,8 @@ export interface Trace {
   key: KnownKey | null;
   /** Once it is valid. */
   body: unknown;
+  /** The agents of the attestations that it recorded. */
+  attested: readonly string[];
   errorCode: string | null;
 }
 
@@ -20,19 +22,19 @@ function agentSlugOf({ body }: Trace): string | null {
 
 /** Adds the request to the log, if a known key made it. */
 export function logRequest(
-  { clock, requestLog }: DoorContext,
+  { clock, requestLog }: HttpContext,
   { path }: OperationSpec,
-  { method }: Asked,
+  { method }: HttpRequest,
   trace: Trace,
-  answered: Pick<LoggedRequest, "id" | "startMs" | "status"> & { isReplay: boolean },
+  answered: Pick<LoggedRequest, "id" | "startMs" | "status">,
 ): void {
   if (trace.key === null) return;
-  const { id, startMs, status, isReplay } = answered;
+  const { id, startMs, status } = answered;
   const { keyId, organizationId } = trace.key;
   requestLog.add({
     ...{ id, organizationId, keyId, startMs, method, path, status, code: trace.errorCode },
     durationMs: clock().getTime() - startMs,
     agentSlug: status < 300 ? agentSlugOf(trace) : null,
-    isAttested: path === "/v1/attest" && status === 201 && !isReplay,
+    attested: trace.attested,
   });
 }

@@ -1,5 +1,5 @@
 /**
- * The one door of an operation: request id → authenticate → limit → strict parse → service → answer. Neither Next nor
+ * The one way into an operation: request id → authenticate → limit → strict parse → service → answer. Neither Next nor
  * node:http shows in it.
  */
 
@@ -11,12 +11,12 @@ import type { Env } from "#lib/env";
 import { AppError, describeError } from "#lib/errors";
 import { measure, type Note } from "#lib/instrumentation";
 import { clientAddress, isFromThisMachine } from "./client-ip";
-import { finish } from "./common-headers";
-import type { DoorContext } from "./context";
+import { addCommonHeaders } from "./common-headers";
+import type { HttpContext } from "./context";
 import { beginIdempotent, releaseIdempotent } from "./idempotency";
 import type { IdempotencyHold } from "./idempotency-leases";
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
-import type { Answer, Asked } from "./messages";
+import type { HttpRequest, HttpResponse } from "./messages";
 import type { KeyPrincipal, KnownKey } from "./principal";
 import { answerProblem, toAppError } from "./problem";
 import { readJsonObject } from "./read-json-body";
@@ -25,10 +25,10 @@ import { parseQuery, validate } from "./validate";
 import { WrittenJson } from "./written-json";
 
 export type Params = Record<string, string>;
-export type Handler = (request: Asked, params: Params) => Promise<Answer | Response>;
+export type Handler = (request: HttpRequest, params: Params) => Promise<HttpResponse | Response>;
 
-/** What the door works with; lib/runtime/app.ts opens it. */
-export interface Door<Context extends DoorContext> {
+/** What every operation needs before its own function runs; lib/runtime/app.ts opens it. */
+export interface HttpDependencies<Context extends HttpContext> {
   context: Context;
   env: Env;
   /** Lets the production server vouch for a socket's address. */
@@ -36,26 +36,40 @@ export interface Door<Context extends DoorContext> {
   /** Who asks, as far as the operation wants to know; throws 401 and 403. `note` learns of every known key. */
   authenticate: (
     auth: Auth,
-    request: Asked,
+    request: HttpRequest,
     ip: string,
     note: (key: KnownKey) => void,
   ) => Promise<KeyPrincipal | null>;
   /** Who asked a moment ago with the same key; null if that is not known. */
-  recall: (auth: Auth, request: Asked, ip: string) => KeyPrincipal | null;
+  authenticateFromCache: (auth: Auth, request: HttpRequest, ip: string) => KeyPrincipal | null;
 }
 
+/** Never null behind a key; null for the public, and where an operation doesn't ask. */
+type PrincipalOf<Kind extends Auth["kind"]> = {
+  key: KeyPrincipal;
+  optional: KeyPrincipal | null;
+  none: null;
+}[Kind];
+
 /** What an operation's own function gets: everything is checked. */
-export interface Call<Body, Query, Context extends DoorContext = DoorContext> {
+export interface Call<
+  Body,
+  Query,
+  Context extends HttpContext = HttpContext,
+  Kind extends Auth["kind"] = Auth["kind"],
+> {
   env: Env;
   context: Context;
-  request: Asked;
+  request: HttpRequest;
   params: Params;
   query: Query;
   body: Body;
   /** The body as it was sent. */
   raw: JsonObject;
-  /** Null on public routes. */
-  principal: KeyPrincipal | null;
+  requestId: string;
+  /** For operations that do each entry of a body once; those that do all of it once have a `hold`. */
+  idempotencyKey: string | null;
+  principal: PrincipalOf<Kind>;
   ip: string;
   hold: IdempotencyHold | null;
 }
@@ -65,38 +79,47 @@ export interface Reply {
   /** JSON. */
   body: unknown;
   headers?: Record<Lowercase<string>, string>;
+  /** The agents of the attestations that were recorded. */
+  attested?: readonly string[];
 }
 
 type BodyOf<Spec extends OperationSpec> = Spec["body"] extends z.ZodType ? z.output<Spec["body"]> : null;
 type QueryOf<Spec extends OperationSpec> = Spec["query"] extends z.ZodObject
   ? z.output<Spec["query"]>
   : Record<string, never>;
-export type Run<Spec extends OperationSpec, Context extends DoorContext> = (
-  call: Call<BodyOf<Spec>, QueryOf<Spec>, Context>,
+type CallOf<Spec extends OperationSpec, Context extends HttpContext> = Call<
+  BodyOf<Spec>,
+  QueryOf<Spec>,
+  Context,
+  Spec["auth"]["kind"]
+>;
+export type OperationHandler<Spec extends OperationSpec, Context extends HttpContext> = (
+  call: CallOf<Spec, Context>,
 ) => Promise<Reply | Response>;
 
 /** Completes a kept answer for an idempotent replay, if part of it must not be stored. */
-export type Revive<Context extends DoorContext> = (context: Context, kept: string) => string;
+export type Hydrate<Context extends HttpContext> = (context: Context, kept: string) => string;
 
-export type Runs<Specs extends Record<string, OperationSpec>, Context extends DoorContext> = {
-  [Id in keyof Specs]: Run<Specs[Id], Context>;
+export type Handlers<Specs extends Record<string, OperationSpec>, Context extends HttpContext> = {
+  [Id in keyof Specs]: OperationHandler<Specs[Id], Context>;
 };
 
 /** Counted by API key and its organization if the table says so, else by client. */
 async function checkLimit(
-  { context, env }: Door<DoorContext>,
+  { context, env }: HttpDependencies<HttpContext>,
   spec: OperationSpec,
   principal: KeyPrincipal | null,
   ip: string,
+  points = 1,
 ): Promise<Record<string, string>> {
   if (spec.limit === null) return {};
   const key = limitPolicy(env, spec.limit);
   const organization = organizationPolicy(env, spec.limit);
   if (principal === null || organization === null) return enforceLimit(context, key, ip);
-  return enforceKeyLimit(context, { key, organization }, principal);
+  return enforceKeyLimit(context, { key, organization }, principal, points);
 }
 
-function idempotencyKey(spec: OperationSpec, request: Asked): string | null {
+function idempotencyKey(spec: OperationSpec, request: HttpRequest): string | null {
   const key = spec.idempotent ? request.headers.get("idempotency-key") : null;
   if (key !== null && !/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw new AppError("bad_request", "Idempotency-Key: must be 1-255 printable ASCII characters");
@@ -104,7 +127,7 @@ function idempotencyKey(spec: OperationSpec, request: Asked): string | null {
   return key;
 }
 
-function answerJson(status: number, text: string, headers: Record<string, string>): Answer {
+function answerJson(status: number, text: string, headers: Record<string, string>): HttpResponse {
   return {
     status,
     headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store", ...headers },
@@ -112,7 +135,7 @@ function answerJson(status: number, text: string, headers: Record<string, string
   };
 }
 
-function toAnswer(reply: Reply | Response, headers: Record<string, string>): Answer | Response {
+function toAnswer(reply: Reply | Response, headers: Record<string, string>): HttpResponse | Response {
   if (!(reply instanceof Response)) {
     const text = reply.body instanceof WrittenJson ? reply.body.text : JSON.stringify(reply.body);
     return answerJson(reply.status ?? 200, text, { ...headers, ...reply.headers });
@@ -122,23 +145,29 @@ function toAnswer(reply: Reply | Response, headers: Record<string, string>): Ans
   return new Response(reply.body, { status: reply.status, headers: merged });
 }
 
-async function runIdempotent<Spec extends OperationSpec, Context extends DoorContext>(
-  call: Call<BodyOf<Spec>, QueryOf<Spec>, Context>,
+async function runIdempotent<Spec extends OperationSpec, Context extends HttpContext>(
+  call: CallOf<Spec, Context>,
   spec: Spec,
-  run: Run<Spec, Context>,
+  handler: OperationHandler<Spec, Context>,
   headers: Record<string, string>,
-  revive: Revive<Context>,
-): Promise<Answer | Response> {
-  const key = idempotencyKey(spec, call.request);
-  if (key === null || call.principal === null) return toAnswer(await run(call), headers);
+  hydrate: Hydrate<Context>,
+  trace: Trace,
+): Promise<HttpResponse | Response> {
+  const { idempotencyKey: key } = call;
+  const reply = async (hold: IdempotencyHold | null) => {
+    const made = await handler(hold === null ? call : { ...call, hold });
+    if (!(made instanceof Response)) trace.attested = made.attested ?? [];
+    return toAnswer(made, headers);
+  };
+  if (spec.idempotent !== true || key === null || call.principal === null) return reply(null);
   const start = await beginIdempotent(call.context, call.principal.organizationId, spec.path, key, call.raw);
   if (start.kind === "replay") {
-    const response = revive(call.context, start.response);
+    const response = hydrate(call.context, start.response);
     return answerJson(start.status, response, { ...headers, "idempotency-replayed": "true" });
   }
   const letGo = call.context.idempotencyLeases.keep(start.hold);
   try {
-    return toAnswer(await run({ ...call, hold: start.hold }), headers);
+    return await reply(start.hold);
   } catch (error) {
     await releaseIdempotent(call.context, start.hold);
     throw error;
@@ -147,40 +176,48 @@ async function runIdempotent<Spec extends OperationSpec, Context extends DoorCon
   }
 }
 
-async function answer<Spec extends OperationSpec, Context extends DoorContext>(
-  door: Door<Context>,
+async function answer<Spec extends OperationSpec, Context extends HttpContext>(
+  dependencies: HttpDependencies<Context>,
   spec: Spec,
-  run: Run<Spec, Context>,
-  revive: Revive<Context>,
-  request: Asked,
+  handler: OperationHandler<Spec, Context>,
+  hydrate: Hydrate<Context>,
+  request: HttpRequest,
   params: Params,
+  requestId: string,
   trace: Trace,
-): Promise<Answer | Response> {
-  const { context, env } = door;
-  if (spec.onlyFromThisMachine === true && !isFromThisMachine(request, door.peerSecret, env))
+): Promise<HttpResponse | Response> {
+  const { context, env } = dependencies;
+  if (spec.onlyFromThisMachine === true && !isFromThisMachine(request, dependencies.peerSecret, env))
     throw new AppError("not_found", "this can only be read from the machine of the service");
-  const ip = clientAddress(request, door.peerSecret, env);
+  const ip = clientAddress(request, dependencies.peerSecret, env);
   const authenticate = () =>
-    door.authenticate(spec.auth, request, ip, (key) => {
+    dependencies.authenticate(spec.auth, request, ip, (key) => {
       trace.key = key;
     });
-  const known = mayBeRecalled(spec, request) ? door.recall(spec.auth, request, ip) : null;
+  const known = mayUseCache(spec, request)
+    ? dependencies.authenticateFromCache(spec.auth, request, ip)
+    : null;
   trace.key = known;
-  const principal = known ?? (await authenticate());
-  const headers = await checkLimit(door, spec, principal, ip);
+  const principal = (known ?? (await authenticate())) as PrincipalOf<Spec["auth"]["kind"]>;
+  let headers = await checkLimit(dependencies, spec, principal, ip);
   try {
     const query = parseQuery(spec, request.url) as QueryOf<Spec>;
-    const raw = spec.body === undefined ? {} : await readJsonObject(request);
+    const raw = spec.body === undefined ? {} : await readJsonObject(request, spec.maxBodyBytes);
     const body = (
       spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
     ) as BodyOf<Spec>;
     trace.body = body;
+    const points = spec.countsAs?.(body as never) ?? 1;
+    if (points > 1) headers = await checkLimit(dependencies, spec, principal, ip, points - 1);
+    const key = idempotencyKey(spec, request);
+    const call = { env, context, request, params, query, body, raw, principal, ip, requestId };
     return await runIdempotent(
-      { env, context, request, params, query, body, raw, principal, ip, hold: null },
+      Object.assign(call, { idempotencyKey: key, hold: null }),
       spec,
-      run,
+      handler,
       headers,
-      revive,
+      hydrate,
+      trace,
     );
   } catch (error) {
     // Nothing has checked who asks, and a refusal is an answer too.
@@ -190,44 +227,37 @@ async function answer<Spec extends OperationSpec, Context extends DoorContext>(
 }
 
 /** A kept answer is given without storing anything. */
-const mayBeRecalled = (spec: OperationSpec, request: Asked) =>
+const mayUseCache = (spec: OperationSpec, request: HttpRequest) =>
   spec.rechecksCaller === true && !request.headers.has("idempotency-key");
 
-/** For operations behind a key; the door has refused everyone else before. */
-export function requirePrincipal({ principal }: { principal: KeyPrincipal | null }): KeyPrincipal {
-  if (principal === null) throw new Error("an operation behind a key ran without one");
-  return principal;
-}
-
-/** Public reads, which a page of any origin may show. The development mailbox is nobody else's. */
+/** Public reads, which a page of any origin may show. The development mailbox is for its own pages alone. */
 export function isForEveryone(spec: OperationSpec): boolean {
   return spec.method === "GET" && spec.auth.kind !== "key" && spec.internal !== true;
 }
 
-const isReplay = (response: Answer | Response) =>
-  !(response instanceof Response) && response.headers["idempotency-replayed"] !== undefined;
-
-export function createHandler<Spec extends OperationSpec, Context extends DoorContext>(
-  openDoor: () => Promise<Door<Context>>,
+export function createHandler<Spec extends OperationSpec, Context extends HttpContext>(
+  open: () => Promise<HttpDependencies<Context>>,
   spec: Spec,
-  run: Run<Spec, Context>,
-  revive: Revive<Context> = (_context, kept) => kept,
+  handler: OperationHandler<Spec, Context>,
+  hydrate: Hydrate<Context> = (_context, kept) => kept,
 ): Handler {
   const { method, path } = spec;
-  const handle = async (request: Asked, params: Params, note: Note) => {
-    const door = await openDoor();
-    const { clock, logger, random } = door.context;
+  const handle = async (request: HttpRequest, params: Params, note: Note) => {
+    const dependencies = await open();
+    const { clock, logger, random } = dependencies.context;
     const id = httpRequestId(random(12));
     const startMs = clock().getTime();
-    const trace: Trace = { key: null, body: null, errorCode: null };
-    const response = await answer(door, spec, run, revive, request, params, trace).catch((error: unknown) => {
-      trace.errorCode = describeError(toAppError(error).errorName).code;
-      return answerProblem(error, door.env.baseUrl, id, logger);
-    });
+    const trace: Trace = { key: null, body: null, attested: [], errorCode: null };
+    const response = await answer(dependencies, spec, handler, hydrate, request, params, id, trace).catch(
+      (error: unknown) => {
+        trace.errorCode = describeError(toAppError(error).errorName).code;
+        return answerProblem(error, dependencies.env.baseUrl, id, logger);
+      },
+    );
     const { status } = response;
     note({ status, method, route: path, request_id: id }, trace.errorCode ?? "ok");
-    logRequest(door.context, spec, request, trace, { id, startMs, status, isReplay: isReplay(response) });
-    return finish(response, door.env, id, isForEveryone(spec));
+    logRequest(dependencies.context, spec, request, trace, { id, startMs, status });
+    return addCommonHeaders(response, dependencies.env, id, isForEveryone(spec));
   };
   return (request, params) =>
     measure("request", `${method} ${path}`, (note) => handle(request, params, note));

@@ -5,7 +5,7 @@
  */
 import { isLoopbackUrl } from "#lib/core/text/host";
 import { AppError } from "#lib/errors";
-import type { Asked } from "./messages";
+import type { HttpRequest } from "./messages";
 
 /** On loopback the server has several names (lib/http/own-host.ts): the page's and the request's must be one. */
 function isOwnOrigin(origin: string, host: string | null, baseUrl: string): boolean {
@@ -15,7 +15,7 @@ function isOwnOrigin(origin: string, host: string | null, baseUrl: string): bool
   return origin === ofRequest && isLoopbackUrl(baseUrl) && URL.canParse(origin) && isLoopbackUrl(origin);
 }
 
-export function requireSameOrigin({ headers }: Pick<Asked, "headers">, baseUrl: string): void {
+export function requireSameOrigin({ headers }: Pick<HttpRequest, "headers">, baseUrl: string): void {
   const origin = headers.get("origin");
   const isOurs =
     origin === null || origin === "null"

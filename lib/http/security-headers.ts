@@ -16,7 +16,7 @@ export const dataOnly: Readonly<Record<string, string>> = {
   "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
 };
 
-/** Whoever holds this address can decide the request: it goes into no Referer and no cache. */
+/** This address lets its holder decide the request: it goes into no Referer and no cache. */
 export const secretLink: Readonly<Record<string, string>> = {
   "Referrer-Policy": "no-referrer",
   "Cache-Control": "no-store",

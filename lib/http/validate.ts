@@ -4,7 +4,7 @@ import type { OperationSpec } from "#lib/contract/operation";
 import { AppError, type FieldError } from "#lib/errors";
 import { clip } from "#lib/logger";
 
-/** A hostile body can be wrong in ten thousand places; nobody reads more than these. */
+/** A hostile body can be wrong in ten thousand places; a reader needs no more than these. */
 const maxErrors = 20;
 const maxNameLength = 100;
 

@@ -1,6 +1,6 @@
 /**
  * Work that waits in a table which several processes read: a few pieces at once, shared between their owners, so that
- * nobody's slow or many ones keep others' waiting. What finds no place stays due.
+ * an owner with slow or many ones doesn't keep others waiting. What finds no place stays due.
  */
 import { AppError } from "#lib/errors";
 import { createFairQueue } from "#lib/workers/fair-queue";
@@ -10,7 +10,7 @@ export interface DueWorkOptions<Due> {
   slots: number;
   /** How much of one owner runs at once. */
   slotsOfOwner: number;
-  /** What is due but for these, which run or wait here already. A few of each owner come first, whoever has many. */
+  /** What is due but for these, which run or wait here already. A few of each owner come first, however many one has. */
   readDue(except: readonly string[]): Promise<Due[]>;
   nameOf(due: Due): string;
   shareOf(due: Due): Share;

@@ -2,7 +2,7 @@
  * Work that a process does again and again by itself. A round doesn't wait for the one before: what hangs holds its own
  * place only. Never the reason that a process stays.
  */
-export function startRounds(
+export function startInterval(
   everyMs: number,
   work: (isStopped: () => boolean) => Promise<unknown>,
   onError: (error: unknown) => void,

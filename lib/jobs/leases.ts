@@ -1,21 +1,21 @@
 /** Whose turn it is to ask somebody outside: one process at a time, and not more often than agreed. */
 import { eq, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
-import { outsideTurns } from "#lib/db/schema";
+import { leases } from "#lib/db/schema";
 
 const inSeconds = (seconds: number) => sql`now() + make_interval(secs => ${seconds})`;
 
-/** True for one caller alone; the next one's turn is `seconds` later, or when {@link endTurn} says. */
-export async function takeTurn(executor: Executor, name: string, seconds: number): Promise<boolean> {
+/** True for one caller alone; the next one's turn is `seconds` later, or when {@link releaseLease} says. */
+export async function takeLease(executor: Executor, name: string, seconds: number): Promise<boolean> {
   const taken = await executor
-    .insert(outsideTurns)
+    .insert(leases)
     .values({ name, next_at: inSeconds(seconds) })
     .onConflictDoUpdate({
-      target: outsideTurns.name,
+      target: leases.name,
       set: { next_at: inSeconds(seconds) },
-      setWhere: sql`${outsideTurns.next_at} <= now()`,
+      setWhere: sql`${leases.next_at} <= now()`,
     })
-    .returning({ name: outsideTurns.name });
+    .returning({ name: leases.name });
   return taken.length > 0;
 }
 
@@ -23,17 +23,25 @@ const firstPauseSeconds = 60;
 const longestPauseSeconds = 3_600;
 
 /** After a failure the next turn comes later each time, up to an hour. */
-export async function endTurn(executor: Executor, name: string, isDone: boolean): Promise<void> {
-  const pause = sql`least(${longestPauseSeconds}, ${firstPauseSeconds} * 2 ^ least(${outsideTurns.failures}, 16))`;
+export async function releaseLease(executor: Executor, name: string, isDone: boolean): Promise<void> {
+  const pause = sql`least(${longestPauseSeconds}, ${firstPauseSeconds} * 2 ^ least(${leases.failures}, 16))`;
   await executor
-    .update(outsideTurns)
+    .update(leases)
     .set(
       isDone
         ? { failures: 0, next_at: sql`now()` }
         : {
-            failures: sql`${outsideTurns.failures} + 1`,
+            failures: sql`${leases.failures} + 1`,
             next_at: sql`now() + make_interval(secs => ${pause})`,
           },
     )
-    .where(eq(outsideTurns.name, name));
+    .where(eq(leases.name, name));
+}
+
+/** For work that is done again and again: the next turn comes so long after the end of this one, whose ever it is. */
+export async function restFor(executor: Executor, name: string, seconds: number): Promise<void> {
+  await executor
+    .update(leases)
+    .set({ next_at: inSeconds(seconds) })
+    .where(eq(leases.name, name));
 }

@@ -6,7 +6,7 @@ import type { Scope } from "#lib/contract/primitives";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { limitExceeded, unknownKeyPolicy } from "#lib/http/limits";
-import type { Asked } from "#lib/http/messages";
+import type { HttpRequest } from "#lib/http/messages";
 import type { KeyPrincipal, KnownKey } from "#lib/http/principal";
 import { isApiKeyText } from "./api-key-text";
 import { invalidApiKey } from "./api-keys";
@@ -15,20 +15,20 @@ import { findKeyPrincipal } from "./key-principals";
 import type { UnknownKeys } from "./unknown-keys";
 
 /** Null if the header carries no bearer key at all; whatever it carries as one is looked up. */
-function bearerKey(request: Pick<Asked, "headers">): string | null {
+function bearerKey(request: Pick<HttpRequest, "headers">): string | null {
   const [, text] = /^Bearer +(\S.*)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   return text ?? null;
 }
 
 /** What is needed to identify the caller. */
-interface Desk {
+interface AuthDependencies {
   context: AccountsContext & { unknownKeys: UnknownKeys; callers: Callers };
   env: Env;
 }
 
 /** Null for unknown, malformed, expired and deleted keys alike; throws 429 if the client sent too many of them. */
 async function findKey(
-  { context, env }: Desk,
+  { context, env }: AuthDependencies,
   text: string,
   ip: string,
   note: (key: KnownKey) => void,
@@ -48,10 +48,10 @@ const hasOneOf = ({ scopes: own }: KeyPrincipal, scopes: readonly Scope[]) =>
   scopes.some((scope) => own.includes(scope));
 
 /** As {@link authenticate}, from memory alone; null if it would have to ask. */
-export function recall(
-  { context }: Desk,
+export function authenticateFromCache(
+  { context }: AuthDependencies,
   auth: Auth,
-  request: Pick<Asked, "headers">,
+  request: Pick<HttpRequest, "headers">,
   ip: string,
 ): KeyPrincipal | null {
   if (auth.kind !== "key" || auth.scopes.length === 0) return null;
@@ -62,15 +62,15 @@ export function recall(
 
 /** Null if no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
 export async function authenticate(
-  desk: Desk,
+  dependencies: AuthDependencies,
   auth: Auth,
-  request: Pick<Asked, "headers">,
+  request: Pick<HttpRequest, "headers">,
   ip: string,
   note: (key: KnownKey) => void,
 ): Promise<KeyPrincipal | null> {
   if (auth.kind === "none") return null;
   const text = bearerKey(request);
-  const principal = text === null ? null : await findKey(desk, text, ip, note);
+  const principal = text === null ? null : await findKey(dependencies, text, ip, note);
   if (auth.kind === "optional")
     return principal !== null && hasOneOf(principal, auth.scopes) ? principal : null;
   if (text === null) {

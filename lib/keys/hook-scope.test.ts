@@ -91,12 +91,15 @@ describe("the scope hook", () => {
     }
     expect(reached.sort()).toEqual([
       "attest",
+      "attestBatch",
       "authorize",
       "cancelAuthorization",
       "claimAuthorization",
       "deleteKey",
+      "freezeAgent",
       "keyInfo",
       "mcp",
+      "revokeAuthorization",
     ]);
   });
 

@@ -67,7 +67,7 @@ function describePrincipal(context: AccountsContext, row: FoundKey, ip: string):
 
 /**
  * Null for unknown, expired and deleted keys alike; `noteDead` is called for those that once worked. Costs a look-up:
- * whoever asks has counted (unknown-keys.ts).
+ * the caller has counted it (unknown-keys.ts).
  */
 export async function findKeyPrincipal(
   context: AccountsContext,

@@ -5,7 +5,7 @@ import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { personNotFound, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
-import type { Scope } from "#lib/contract/primitives";
+import { ownerScopes, type Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -68,14 +68,14 @@ export interface KeyWish {
   perDay?: number | null;
 }
 
-/** A key that can erase is an owner's to make, and its text an owner's to see. The role holds until the commit. */
+/** A key that can erase or change rules is an owner's to make, and its text an owner's to see. The role holds until the commit. */
 async function requireMaker(tx: Executor, person: MemberPrincipal, scopes: readonly string[]): Promise<void> {
   await lockOrganization(tx, person.organizationId);
   const role = await requireRole(tx, person, "member");
-  if (role !== "owner" && scopes.includes("erase"))
+  if (role !== "owner" && ownerScopes.some((scope) => scopes.includes(scope)))
     throw new AppError(
       "forbidden",
-      "only an owner of the organization can create or rotate a key that can erase",
+      "only an owner of the organization can create or rotate a key that can erase or change rules",
     );
 }
 

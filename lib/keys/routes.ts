@@ -2,11 +2,11 @@
 import type { AccountsContext } from "#lib/accounts/context";
 import type { keysOperations as specs } from "#lib/contract/operations-keys";
 import { enforceLimit, keyRequestAddressPolicy } from "#lib/http/limits";
-import { type Runs, requirePrincipal } from "#lib/http/route";
+import type { Handlers } from "#lib/http/route";
 import { describeApiKey, revokeApiKey } from "./api-keys";
 import { requestKeyByEmail, verifyKeyByEmail } from "./email-keys";
 
-export const keysRuns: Runs<typeof specs, AccountsContext> = {
+export const keysHandlers: Handlers<typeof specs, AccountsContext> = {
   requestKey: async ({ env, context, body }) => {
     const headers = await enforceLimit(context, keyRequestAddressPolicy(env), body.email);
     await requestKeyByEmail(context, body.email, body.name ?? null);
@@ -19,9 +19,9 @@ export const keysRuns: Runs<typeof specs, AccountsContext> = {
     status: 201,
     body: await verifyKeyByEmail(context, body.email, body.code, ip),
   }),
-  keyInfo: async (call) => ({ body: await describeApiKey(call.context, requirePrincipal(call)) }),
+  keyInfo: async (call) => ({ body: await describeApiKey(call.context, call.principal) }),
   deleteKey: async (call) => {
-    const principal = requirePrincipal(call);
+    const principal = call.principal;
     const { keyId } = principal;
     await revokeApiKey(call.context, principal, keyId);
     return { body: { message: "The key is deleted and no longer works.", key_id: keyId } };

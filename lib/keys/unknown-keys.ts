@@ -1,12 +1,12 @@
 /**
- * API keys that nobody has. A key's checksum is public, so anyone can make well-formed keys without end, and each would
+ * Unknown API keys. A key's checksum is public, so anyone can make well-formed keys without end, and each would
  * cost the database a look-up: the misses of each client are counted, and when its limit is reached it waits.
  *
- * Whoever shares that client's address with a valid key must not wait with it:
+ * A client with a valid key that shares the address must not wait with it:
  * - A key that was found before is looked up at once, whatever the count. It is remembered as "worth a look-up" and
  *   nothing else: the database still answers each time, so a revoked key is refused at the next request.
  * - A key that was missed a moment ago is not looked up or counted again: keys are drawn at random and a dead one never
- *   comes back, so a client that keeps using a revoked key costs nothing and uses up nobody's count.
+ *   comes back, so a client that keeps using a revoked key costs nothing and uses up no count.
  * All others pass a gate, a few at a time: a thousand at once would be looked up before the first miss is counted, and
  * a flood from a thousand addresses would leave the database no connection for the keys that are known. What remains: a
  * key that this process has never found waits while strangers use up its address's count.
@@ -22,7 +22,7 @@ const maxRemembered = 20_000;
 const missLifetimeMs = 60_000;
 
 export interface UnknownKeys {
-  /** `lookUp` answers null for a key that nobody has; the refusal comes instead of it, or of its null. */
+  /** `lookUp` answers null for an unknown key; the refusal comes instead of it, or of its null. */
   find<Found>(
     text: string,
     client: string,

@@ -3,7 +3,7 @@
 import type { logOperations } from "#lib/contract/operations-log";
 import type { serviceOperations } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
-import type { Runs } from "#lib/http/route";
+import type { Handlers } from "#lib/http/route";
 import type { LogContext } from "./context";
 import { readJwks, writePublicKeys } from "./keys/public-keys";
 import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "./publish/public-log";
@@ -22,13 +22,13 @@ async function answerCheckpoint({ database, settings }: LogContext, logId: numbe
 const immutable = "public, max-age=31536000, immutable";
 
 async function answerTile(
-  { database, staticTiles }: LogContext,
+  { database, staticTiles, oldEntries }: LogContext,
   logId: number,
   rest: string | undefined,
 ): Promise<Response> {
   const path = `tile/${rest ?? ""}`;
   const location = staticTiles.addressOf(logId, path);
-  if (location === null) return answerBytes(await readTilePath(database.db, logId, path));
+  if (location === null) return answerBytes(await readTilePath(database.db, oldEntries, logId, path));
   return new Response(null, { status: 307, headers: { location, "cache-control": "public, max-age=3600" } });
 }
 
@@ -60,7 +60,7 @@ function answerListFile({ logList }: LogContext, part: "file" | "signature", typ
   });
 }
 
-export const logRuns: Runs<
+export const logHandlers: Handlers<
   typeof logOperations & Pick<typeof serviceOperations, "pubkey" | "jwks">,
   LogContext
 > = {

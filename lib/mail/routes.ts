@@ -2,11 +2,11 @@
 
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
-import type { DoorContext } from "#lib/http/context";
-import type { Runs } from "#lib/http/route";
+import type { HttpContext } from "#lib/http/context";
+import type { Handlers } from "#lib/http/route";
 import { listMailbox } from "./mailbox";
 
-export const mailRuns: Runs<Pick<typeof specs, "mailbox">, DoorContext> = {
+export const mailHandlers: Handlers<Pick<typeof specs, "mailbox">, HttpContext> = {
   mailbox: async ({ env, context }) => {
     if (env.mail !== "mailbox") throw new AppError("not_found", "this instance sends real mail");
     return { body: { messages: await listMailbox(context.database) }, headers: { vary: "accept" } };

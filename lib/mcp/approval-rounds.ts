@@ -58,7 +58,7 @@ export async function requestAuthorization(
   const state = ctx.mcpReq.requestState<Round>();
   if (state !== undefined) return nextRound(call, rounds, state, digest, ctx, finish);
   const pending = await ask(call, input);
-  if (!opensLinks(ctx)) return finish(pending);
+  if (pending.status !== "pending" || !opensLinks(ctx)) return finish(pending);
   const message = `${input.agent_slug} asks for a human's approval: ${input.action}\nConfirmation code: ${pending.confirmation_code}`;
   return inputRequired({
     inputRequests: { approve: inputRequired.elicitUrl({ message, url: pending.approval_url ?? "" }) },
@@ -74,6 +74,8 @@ async function ask(call: CallOperation, input: Input): Promise<DecisionOutput> {
   // The link may pass through logs and other agents: without the code it decides nothing.
   const body = { ...fields, inputs_hash: readInputsHash(input), require_code: true };
   const made = await call<AuthorizeResponse>({ method: "POST", path: "/v1/authorize", body, idempotencyKey });
+  // Decided at once, by a rule, a standing approval or a freeze: nobody is to be shown anything.
+  if (made.status !== "pending") return describeState(await readState(call, made.request_id));
   return {
     request_id: made.request_id,
     status: made.status,

@@ -1,19 +1,24 @@
 /**
- * The operations behind the tools, called as the caller would call them: through the same door, with the caller's key, so
+ * The operations behind the tools, called as the caller would call them: through the same checks, with the caller's key, so
  * that scopes, limits, validation and idempotency are the same.
  */
 import type { Context } from "#lib/approvals/context";
 import { rememberPeer } from "#lib/http/client-ip";
-import type { Answer, Asked } from "#lib/http/messages";
+import type { HttpRequest, HttpResponse } from "#lib/http/messages";
 import type { Call } from "#lib/http/route";
 
-export type AnswerAsked = (request: Asked) => Promise<Answer | Response>;
+export type AnswerAsked = (request: HttpRequest) => Promise<HttpResponse | Response>;
 
-/** What the tools may reach. Nothing here decides about a request. */
+/** What the tools may reach. Nothing here decides about a request, or lets a frozen agent go on. */
 export type ToolOperation =
   | {
       method: "POST";
-      path: "/v1/attest" | "/v1/authorize" | `/v1/authorize/${string}/claim`;
+      path:
+        | "/v1/attest"
+        | "/v1/authorize"
+        | `/v1/authorize/${string}/claim`
+        | `/v1/authorizations/${string}/revoke`
+        | `/v1/identity/${string}/freeze`;
       body: object;
       idempotencyKey?: string | undefined;
     }
@@ -30,7 +35,7 @@ export function callAs({ request, ip }: Call<unknown, unknown, Context>, answer:
     const headers = new Headers({ authorization: request.headers.get("authorization") ?? "" });
     const sent = operation.method === "POST" ? operation : undefined;
     if (sent?.idempotencyKey !== undefined) headers.set("idempotency-key", sent.idempotencyKey);
-    const asked: Asked = {
+    const asked: HttpRequest = {
       method: operation.method,
       url: `http://localhost${operation.path}`,
       headers,
@@ -44,7 +49,7 @@ export function callAs({ request, ip }: Call<unknown, unknown, Context>, answer:
   };
 }
 
-async function read(answer: Answer | Response): Promise<{ status: number; text: string }> {
+async function read(answer: HttpResponse | Response): Promise<{ status: number; text: string }> {
   const text = answer instanceof Response ? await answer.text() : (answer.text ?? "");
   return { status: answer.status, text };
 }

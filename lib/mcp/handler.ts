@@ -5,7 +5,7 @@ import { createRounds } from "./approval-rounds";
 import type { CallOperation } from "./call-operation";
 import { createServer } from "./server";
 
-/** Whoever asks. */
+/** The caller. */
 export interface Caller {
   call: CallOperation;
   keyId: string;
@@ -15,7 +15,7 @@ export interface Caller {
   logger: Logger;
 }
 
-/** A server for each request, made for whoever asks. Nothing here changes by itself, so there is nothing to subscribe to. */
+/** A server for each request, made for its caller. Nothing here changes by itself, so there is nothing to subscribe to. */
 const handler = createMcpHandler(
   ({ authInfo }) => {
     const caller = authInfo?.extra?.["caller"] as Caller | undefined;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { logger } from "#lib/logger";
 import { startTestApp, type TestApp } from "#support/app";
-import { openRequest } from "#support/authorizations";
+import { approveUnproven, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { createRounds } from "./approval-rounds";
@@ -83,13 +83,15 @@ describe.each(clients)("%s", (_, connect) => {
   });
   afterAll(() => client.close());
 
-  it("finds seven tools with schemas, and none that decides", async () => {
+  it("finds nine tools with schemas, and none that decides", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
       "attest_action",
       "request_human_authorization",
       "claim_authorization",
       "cancel_authorization",
+      "revoke_authorization",
+      "freeze_agent",
       "check_authorization",
       "verify_attestation",
       "list_agent_attestations",
@@ -190,6 +192,36 @@ describe.each(clients)("%s", (_, connect) => {
     });
     const late = await use(client, "cancel_authorization", { request_id: asked.request_id });
     expect(late).toMatchObject({ isError: true });
+  });
+
+  it("takes an approval back and stops an agent, and can't let it go on", async () => {
+    const request = { ...asking, agent_slug: "mcp-stopped" };
+    const [one, two] = [
+      (await use(client, "request_human_authorization", request)).structuredContent,
+      (await use(client, "request_human_authorization", request)).structuredContent,
+    ];
+    for (const { request_id } of [one, two]) await approveUnproven(test, request_id);
+    const back = { request_id: one.request_id, reason: "The invoice is gone" };
+    expect((await use(client, "revoke_authorization", back)).structuredContent).toMatchObject({
+      revoked_at: expect.any(String),
+      guidance: expect.stringMatching(/^Taken back: .*Do not perform the action/),
+    });
+    expect(await use(client, "claim_authorization", { request_id: one.request_id })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^authorization_revoked: .*do not run the action/) }],
+    });
+    const stop = { agent_slug: "mcp-stopped", reason: "It asks for the same thing again and again" };
+    expect((await use(client, "freeze_agent", stop)).structuredContent).toMatchObject({
+      frozen_at: expect.any(String),
+      guidance: expect.stringMatching(/^Frozen: .*report to your operator/),
+    });
+    const checked = await use(client, "check_authorization", { request_id: two.request_id });
+    expect(checked.structuredContent.guidance).toMatch(/^Frozen: /);
+    expect(await use(client, "claim_authorization", { request_id: two.request_id })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^agent_frozen: /) }],
+    });
+    await test.call("POST", "/v1/identity/mcp-stopped/unfreeze", { key, body: {} });
   });
 
   it("gets what the service refuses as a result that names the field", async () => {
@@ -311,7 +343,7 @@ describe("a client that opens links", () => {
   });
 });
 
-describe("the door", () => {
+describe("the endpoint", () => {
   const initialize = {
     jsonrpc: "2.0",
     id: 1,

@@ -1,16 +1,16 @@
 /** Runs the operation of lib/contract/operations-mcp.ts: streamable HTTP. */
 import type { Context } from "#lib/approvals/context";
 import type { mcpOperations as specs } from "#lib/contract/operations-mcp";
-import type { Asked } from "#lib/http/messages";
+import type { HttpRequest } from "#lib/http/messages";
 import { readJsonObject } from "#lib/http/read-json-body";
-import { type Runs, requirePrincipal } from "#lib/http/route";
+import type { Handlers } from "#lib/http/route";
 import { requireSameOrigin } from "#lib/http/same-origin";
-import { type AnswerAsked, callAs } from "./call-operation";
+import { callAs, type AnswerAsked as HandleRequest } from "./call-operation";
 
 /** What the protocol reads of a request. */
 const headerNames = ["accept", "content-type", "mcp-method", "mcp-name", "mcp-protocol-version"];
 
-function toRequest(asked: Asked): Request {
+function toRequest(asked: HttpRequest): Request {
   const headers = new Headers();
   for (const name of headerNames) {
     const value = asked.headers.get(name);
@@ -19,12 +19,12 @@ function toRequest(asked: Asked): Request {
   return new Request(asked.url, { method: "POST", headers });
 }
 
-export const createMcpRuns = (answer: AnswerAsked): Runs<typeof specs, Context> => ({
+export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs, Context> => ({
   mcp: async (call) => {
     const { request, env, context } = call;
     // A page of another origin has no business here, even with a key.
     if (request.headers.has("origin")) requireSameOrigin(request, env.baseUrl);
-    const { keyId, scopes } = requirePrincipal(call);
+    const { keyId, scopes } = call.principal;
     const body = await readJsonObject(request);
     const { handle } = await import("./handler");
     const { secrets, logger } = context;

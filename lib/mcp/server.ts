@@ -1,4 +1,4 @@
-/** The MCP server of one request: seven tools, none of which can decide about an approval. */
+/** The MCP server of one request: nine tools, none of which can decide about an approval or let a frozen agent go on. */
 import { type CallToolResult, McpServer, type ToolAnnotations } from "@modelcontextprotocol/server";
 import {
   attestInput,
@@ -7,9 +7,12 @@ import {
   claimInput,
   decisionInput,
   decisionOutput,
+  freezeInput,
+  freezeOutput,
   listInput,
   listOutput,
   requestInput,
+  revokeInput,
   verifyInput,
   verifyOutput,
 } from "#lib/contract/mcp";
@@ -22,7 +25,9 @@ import {
   cancelRequest,
   checkAuthorization,
   claimApproval,
+  freezeAgent,
   listAgentAttestations,
+  revokeApproval,
   verifyAttestation,
 } from "./tools";
 
@@ -62,6 +67,7 @@ export function createServer(call: CallOperation, rounds: Rounds, logger: Logger
     { instructions, requestState: { verify: rounds.verify } },
   );
   registerWriting(server, call, rounds, answer);
+  registerStopping(server, call, answer);
   registerReading(server, call, answer);
   return server;
 }
@@ -113,6 +119,33 @@ function registerWriting(server: McpServer, call: CallOperation, rounds: Rounds,
       annotations: { ...adds, idempotentHint: true },
     },
     (input) => answer(cancelRequest(call, input).then(succeed)),
+  );
+}
+
+function registerStopping(server: McpServer, call: CallOperation, answer: Answering): void {
+  server.registerTool(
+    "revoke_authorization",
+    {
+      title: "Take an approval back",
+      description:
+        "Take back an approval whose action is no longer wanted and was not attested, so that nothing can use it.",
+      inputSchema: revokeInput,
+      outputSchema: decisionOutput,
+      annotations: { ...adds, idempotentHint: true },
+    },
+    (input) => answer(revokeApproval(call, input).then(succeed)),
+  );
+  server.registerTool(
+    "freeze_agent",
+    {
+      title: "Stop an agent",
+      description:
+        "Freeze an agent that does what it shouldn't, yourself included: nothing of it can be approved or used until a person lets it go on. No tool can unfreeze.",
+      inputSchema: freezeInput,
+      outputSchema: freezeOutput,
+      annotations: { ...adds, idempotentHint: true },
+    },
+    (input) => answer(freezeAgent(call, input).then(succeed)),
   );
 }
 

@@ -1,17 +1,20 @@
 /** What the tools do, but for asking a human (approval-rounds.ts). */
 import type { z } from "zod";
 import type { AttestResponse } from "#lib/contract/attest";
-import type { AuthorizationState } from "#lib/contract/authorize";
-import type { FeedResponse } from "#lib/contract/identity";
+import { type AuthorizationState, frozenGuidance } from "#lib/contract/authorize";
+import type { FeedResponse, IdentityResponse } from "#lib/contract/identity";
 import type {
   attestInput,
   attestOutput,
   claimInput,
   DecisionOutput,
   decisionInput,
+  freezeInput,
+  freezeOutput,
   listInput,
   listOutput,
   requestInput,
+  revokeInput,
   verifyInput,
   verifyOutput,
 } from "#lib/contract/mcp";
@@ -97,15 +100,16 @@ const usedGuidance = (attestationId: string) =>
   `Used: attestation ${attestationId} records this action. Don't perform it again. To repeat the action, ask again.`;
 
 function guidanceOf(state: AuthorizationState): string {
-  const { status, guidance, attestation_id, claimed_at, human_authorization } = state;
-  if (status !== "approved" || human_authorization === undefined) return guidance ?? pendingGuidance;
+  const { status, guidance, attestation_id, claimed_at, human_authorization, revoked_at } = state;
+  const isOver = status !== "approved" || human_authorization === undefined || revoked_at !== null;
+  if (isOver || guidance === frozenGuidance) return guidance ?? pendingGuidance;
   if (attestation_id) return usedGuidance(attestation_id);
   return claimed_at ? claimedGuidance : approvedGuidance;
 }
 
 export function describeState(state: AuthorizationState): DecisionOutput {
-  const { status, denial_reason, denial_reason_note, attestation_id, claimed_at, run, previously_denied } =
-    state;
+  const { status, denial_reason, denial_reason_note, attestation_id, claimed_at, run, revoked_at } = state;
+  const { previously_denied } = state;
   return {
     request_id: state.request_id,
     status,
@@ -119,6 +123,7 @@ export function describeState(state: AuthorizationState): DecisionOutput {
     ...(denial_reason_note !== undefined && { denial_reason_note }),
     ...(attestation_id !== undefined && { attestation_id }),
     ...(claimed_at && { claimed_at, run }),
+    ...(revoked_at && { revoked_at }),
     ...(previously_denied && { previously_denied }),
   };
 }
@@ -146,6 +151,25 @@ export async function cancelRequest(
 ): Promise<DecisionOutput> {
   await call({ method: "DELETE", path: `/v1/authorize/${encodeURIComponent(request_id)}` });
   return describeState(await readState(call, request_id));
+}
+
+export async function revokeApproval(
+  call: CallOperation,
+  { request_id, reason }: z.infer<typeof revokeInput>,
+): Promise<DecisionOutput> {
+  const path = `/v1/authorizations/${encodeURIComponent(request_id)}/revoke` as const;
+  return describeState(await call<AuthorizationState>({ method: "POST", path, body: { reason } }));
+}
+
+/** An agent may stop itself. Only a person, or a key with the scope `freeze`, lets it go on. */
+export async function freezeAgent(
+  call: CallOperation,
+  { agent_slug, reason }: z.infer<typeof freezeInput>,
+): Promise<z.infer<typeof freezeOutput>> {
+  const path = `/v1/identity/${encodeURIComponent(agent_slug)}/freeze` as const;
+  const { slug, frozen_at } = await call<IdentityResponse>({ method: "POST", path, body: { reason } });
+  const guidance = `Frozen: nothing of ${slug} can be approved or used. Stop, and report to your operator, who can let it go on.`;
+  return { agent_slug: slug, frozen_at, guidance };
 }
 
 export async function verifyAttestation(

@@ -1,5 +1,5 @@
 /**
- * One request to a host that nobody vouches for. It is connected to by the very address that was checked, so a name
+ * One request to a host that a stranger named. It is connected to by the very address that was checked, so a name
  * cannot resolve to another one in between; redirects are not followed, and no more of the answer is read than was
  * asked for.
  */

@@ -2,6 +2,7 @@
  * The mails to approvers. Everything that an agent wrote goes through toUnlinkedText, its sentences below a line that
  * says whose they are. The confirmation code is never here: it comes from the agent.
  */
+
 import { approverUrl } from "#lib/accounts/approver-links";
 import { linkMail } from "#lib/accounts/mails";
 import type { Context } from "#lib/approvals/context";
@@ -9,6 +10,7 @@ import { approvalUrl } from "#lib/approvals/link";
 import { environmentOf } from "#lib/approvals/read";
 import { type AuthorizationRow, findAuthorization, parseRequest } from "#lib/approvals/rows";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import { readableTime } from "#lib/core/time/time-words";
 import type { Mail } from "#lib/mail/mailer";
@@ -66,7 +68,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
     lead: words.lead,
     link: approvalUrl(context, request_id),
     foot: [
-      { whose: "Organization:", words: row.organization_name ?? row.organizationName },
+      { whose: "Organization:", words: organizationTitle(row.organization_name ?? row.organizationName) },
       { whose: "Action, in the agent's own words:", words: action },
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here is not a World ID proof."] : []),

@@ -5,6 +5,7 @@ import { leaveByLink } from "#lib/accounts/approver-links";
 import { addApprover, listApprovers, removeApprover } from "#lib/accounts/approvers";
 import { saveNoticeSettings } from "#lib/accounts/notice-settings";
 import type { Context } from "#lib/approvals/context";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
 import type { Mail, Mailer } from "#lib/mail/mailer";
@@ -76,7 +77,7 @@ describe("notices", () => {
     expect(mail?.text).toContain("> Pay⟨U+202E⟩⟨U+000A⟩<b>https[:]//evil[.]example</b>\n");
     expect(mail?.html).toContain("&lt;b&gt;https[:]//evil[.]example&lt;/b&gt;</blockquote>");
     expect(mail?.html).toContain(`<a href="${made.approval_url}">`);
-    expect(mail?.text).toContain(`\n> ${made.organization_name}\n`);
+    expect(mail?.text).toContain(`\n> ${organizationTitle(made.organization_name)}\n`);
     expect(mail?.text).toContain("It expires in 20 minutes, at ");
     expect(JSON.stringify(mail)).not.toContain(made.confirmation_code);
     const leave = `${context.settings.baseUrl}/notices/${await tokenOf(test, ana)}`;

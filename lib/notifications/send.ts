@@ -1,18 +1,18 @@
 /**
  * Sends the notices that are due, in the background. A process that dies loses none, and a mailbox that is slow to take a
- * mail keeps nobody else waiting.
+ * mail keeps no other organization waiting.
  */
 import type { Context } from "#lib/approvals/context";
 import { arrayLiteral } from "#lib/db/array-literal";
 import { createDueWork, type DueWork } from "#lib/jobs/due-work";
-import { startRounds } from "#lib/jobs/interval";
+import { startInterval } from "#lib/jobs/interval";
 import { findPause, randomShare } from "#lib/webhooks/schedule";
 import { composeNotice } from "./mails";
 import { type Claimed, claimNotice, type Due, dueReader, settleNotice } from "./outbox";
 
 const roundMs = 1_000;
 
-/** An agent that asks all the time fills nobody's mailbox. Null if there is room, else for how long there is none. */
+/** An agent that asks all the time can't fill a mailbox. Null if there is room, else for how long there is none. */
 async function findWaitSeconds(context: Context, { organization_id, approver_id }: Claimed) {
   const {
     LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: perAddress,
@@ -79,7 +79,7 @@ export function startNotices(context: Context): () => Promise<void> {
   const work = async (isStopped: () => boolean) => {
     while ((await notices.run(isStopped)) > 0 && !isStopped());
   };
-  return startRounds(roundMs, work, (error) =>
+  return startInterval(roundMs, work, (error) =>
     context.logger.warn({ err: error }, "a round of notices failed"),
   );
 }

@@ -71,7 +71,7 @@ export async function openPages(): Promise<RequestListener> {
   };
   return (incoming, outgoing) => {
     servePage(incoming, outgoing).catch((error: unknown) => {
-      // A client that goes away in the middle is nobody's error.
+      // A client that goes away in the middle is no error.
       const isClientGone = incoming.socket.destroyed;
       logger[isClientGone ? "debug" : "error"]({ err: error }, "a page failed");
       outgoing.destroy();

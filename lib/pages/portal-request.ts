@@ -43,7 +43,7 @@ export async function currentAddress(): Promise<string> {
   return requestAddress(await getApp(), await headers());
 }
 
-/** Null if nobody is signed in. Creates no organization. */
+/** Null if the visitor isn't signed in. Creates no organization. */
 export const readUser = cache(async (): Promise<UserPrincipal | null> => {
   const session = await readSession();
   if (session === null) return null;
@@ -94,7 +94,7 @@ export async function orNotFound<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
-/** Server actions run for whoever posts to them; Next's own check lets a request without `Origin` pass. */
+/** Server actions run for any client that posts to them; Next's own check lets a request without `Origin` pass. */
 export async function requireOwnPage(): Promise<void> {
   const { env } = await getApp();
   requireSameOrigin({ headers: await headers() }, env.baseUrl);
@@ -107,7 +107,7 @@ export async function limitMails(email: string): Promise<void> {
   await enforceLimit(context, keyRequestAddressPolicy(env), email);
 }
 
-/** Whoever posts to a server action may give it anything in place of a form. */
+/** A client may post anything to a server action in place of a form. */
 export const isForm = (given: unknown): given is FormData => given instanceof FormData;
 export const noForm = () =>
   failedState("The form arrived incomplete. Reload the page and try again.", {}, {});

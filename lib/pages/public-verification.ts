@@ -1,13 +1,21 @@
 /** What the pages, images and badges about an attestation are made from: the API's own answer and a little besides. */
 
+import { readIdentity } from "#lib/accounts/organization-identity";
 import type { Context } from "#lib/approvals/context";
-import { readAttestation } from "#lib/attestations/stored-receipt";
+import { readNeighbours } from "#lib/attestations/neighbours";
+import { readAttestation, type StoredAttestation } from "#lib/attestations/stored-receipt";
 import { parseObject, verifyAttestationById } from "#lib/attestations/verify";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import type { VerifiedDomain } from "#lib/core/approval/requested-by";
 import { MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
 import { parseMessage } from "#lib/core/presentation/disclosure-messages";
-import type { HumanApproval } from "#lib/core/statement/statement";
+import { findHabits, type Habits } from "#lib/core/statement/habits";
+import {
+  type ApprovalMethod,
+  type HumanApproval,
+  isApprovalMethod,
+  isBacked,
+} from "#lib/core/statement/statement";
 import { readPublicly } from "#lib/http/read-publicly";
 
 export interface VerificationPage {
@@ -18,7 +26,18 @@ export interface VerificationPage {
   /** True for private attestations too: a TEST approval is permanently marked everywhere. */
   isTest: boolean;
   /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof or a warning. */
-  approvalMethod: HumanApproval["method"] | null;
+  approvalMethod: ApprovalMethod | null;
+  /** What only this service says about a public record that is not erased; null for any other. */
+  surroundings: Surroundings | null;
+}
+
+export interface Surroundings {
+  organization: {
+    /** Null until an owner has given one. */
+    name: string | null;
+    domains: Pick<VerifiedDomain, "domain" | "unicode" | "last_checked">[];
+  };
+  habits: Habits;
 }
 
 function findApprovalMethod(answer: VerifyResponse) {
@@ -28,20 +47,38 @@ function findApprovalMethod(answer: VerifyResponse) {
   const isProven = checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
   const index = MESSAGE_NAMES.indexOf("human_approval_method");
   const method = isProven ? parseMessage(index, proof?.disclosed[index] ?? "") : undefined;
-  return method === "none" || method === "hash" || method === "proof_of_personhood" ? method : null;
+  return isApprovalMethod(method) ? method : null;
 }
 
 /** A changed payload may say production beside an authorization that still says what it was. */
 function isTestAuthorization(stored: Uint8Array | null): boolean {
-  const approvals = parseObject(stored)?.["approvals"];
-  return (
-    Array.isArray(approvals) &&
-    approvals.some((one) => isJsonObject(one) && one["environment"] !== "production")
-  );
+  const object = parseObject(stored);
+  return object !== null && object["environment"] !== "production";
 }
 
 function isTestApproval(approval: HumanApproval | undefined): boolean {
-  return approval?.method === "proof_of_personhood" && approval.environment !== "production";
+  return approval !== undefined && isBacked(approval) && approval.environment !== "production";
+}
+
+/** Not of a record that failed: its row may point to any organization. */
+async function readSurroundings(
+  { database }: Context,
+  { id, organization_id: organizationId }: StoredAttestation,
+  { valid, is_public, action }: VerifyResponse,
+): Promise<Surroundings | null> {
+  if (valid !== true || !is_public || action === null) return null;
+  const [identity, { before, after }] = await Promise.all([
+    readIdentity(database.db, organizationId),
+    readNeighbours(database, id),
+  ]);
+  const domains = identity?.domains ?? [];
+  return {
+    organization: {
+      name: identity?.name ?? null,
+      domains: domains.map(({ domain, unicode, last_checked }) => ({ domain, unicode, last_checked })),
+    },
+    habits: findHabits(action, before, after),
+  };
 }
 
 /** `client`: the address that asks. */
@@ -59,5 +96,6 @@ async function verifyFrom(context: Context, id: string, client: string): Promise
       isTestApproval(stored.statement?.predicate.human_approval) ||
       isTestAuthorization(stored.human_authorization),
     approvalMethod: findApprovalMethod(answer),
+    surroundings: await readSurroundings(context, stored, answer),
   };
 }

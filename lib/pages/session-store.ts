@@ -1,6 +1,6 @@
 /**
  * Where next-auth keeps people, sessions and link tokens: our tables, through the drizzle adapter. Session tokens
- * are stored as SHA-256, so that a copy of the database signs nobody in.
+ * are stored as SHA-256, so that a copy of the database can't be used to sign in.
  */
 
 import { DrizzleAdapter } from "@auth/drizzle-adapter";

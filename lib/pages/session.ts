@@ -105,7 +105,7 @@ export async function completeSignIn(
   return new Response(null, { status: 303, headers });
 }
 
-/** Null if nobody is signed in. */
+/** Null if the visitor isn't signed in. */
 export async function readSession(): Promise<PortalSession | null> {
   const session: SessionWithPortal | null = await auth();
   return session?.portal ?? null;

@@ -28,7 +28,7 @@ export const concatBytes = (...parts: Uint8Array[]): Uint8Array =>
 /** What is hashed in parts is put together here, unless it is long: no memory is taken for it. */
 const scratch = new Uint8Array(4096);
 
-function together(parts: readonly Uint8Array[]): Uint8Array {
+function joinInScratch(parts: readonly Uint8Array[]): Uint8Array {
   const [first] = parts;
   if (first !== undefined && parts.length === 1) return first;
   const length = lengthOf(parts);
@@ -43,7 +43,7 @@ const digestText: (bytes: Uint8Array) => string =
 
 /** Of the parts one behind the other. */
 export function sha256(...parts: Uint8Array[]): Uint8Array {
-  const text = digestText(together(parts));
+  const text = digestText(joinInScratch(parts));
   const digest = new Uint8Array(32);
   for (let i = 0; i < 32; i += 1) digest[i] = text.charCodeAt(i);
   return digest;

@@ -21,7 +21,7 @@ import { createApiKey } from "#lib/keys/api-keys";
 import { findOwnKey } from "#lib/keys/key-principals";
 import { chooseSlug } from "./first-steps";
 
-/** No random or dated id is this one. The organization has no members, and nobody knows its key. */
+/** No random or dated id is this one. The organization has no members, and its key is thrown away. */
 export const demoOrganizationId = "00000000-0000-7000-8000-00000000de30";
 
 const action = "TEST: Pay invoice 1042";

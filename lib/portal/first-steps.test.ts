@@ -1,6 +1,9 @@
 /** The first steps follow from what the organization has done; its buttons act as its own key, once. */
+import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { addApprover } from "#lib/accounts/approvers";
 import { listAuditEvents } from "#lib/accounts/audit-list";
+import { addDomain } from "#lib/accounts/domains";
 import type { Context } from "#lib/approvals/context";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { makeApiKey, revokeOwnApiKey } from "#lib/keys/portal-keys";
@@ -8,7 +11,35 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { askForFirstApproval, readFirstSteps, sendFirstAttestation } from "./first-steps";
+import { askForFirstApproval, findNextStep, readFirstSteps, sendFirstAttestation } from "./first-steps";
+
+describe("what comes after the first steps", () => {
+  it("is one thing at a time, of this organization's own", async () => {
+    const test = await startTestApp(anyKind);
+    const { context } = test.app;
+    const owner = await signInPerson(context, "next@example.com");
+    const { organizationId } = owner;
+    await signInPerson(context, "other@example.com");
+    const { key: otherKey } = await test.createKey("other@example.com");
+    const { key } = await test.createKey("next@example.com");
+    const register = (as: string, slug: string, more: object = {}) =>
+      test.call("POST", "/v1/identity/register", { key: as, body: { slug, ...more } });
+    const public_key = generateKeyPairSync("ed25519")
+      .publicKey.export({ format: "der", type: "spki" })
+      .subarray(-32)
+      .toString("base64");
+    await register(otherKey, "another-bot", { public_key });
+    await register(key, "next-bot");
+    expect(await findNextStep(context, organizationId)).toBe("agent_key");
+    expect((await register(key, "next-bot", { public_key })).status).toBe(200);
+    expect(await findNextStep(context, organizationId)).toBe("approvers");
+    await addApprover(context, owner, { name: "Ana", email: "ana@example.com" });
+    expect(await findNextStep(context, organizationId)).toBe("domain");
+    await addDomain(context, owner, "example.com");
+    expect(await findNextStep(context, organizationId)).toBeNull();
+    await test.close();
+  });
+});
 
 describe("the first steps", () => {
   const kind = anyKind;

@@ -9,6 +9,7 @@ import { requestAuthorization } from "#lib/approvals/request";
 import { attest } from "#lib/attestations/attest";
 import type { Scope } from "#lib/contract/primitives";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { rowsOf } from "#lib/db/client";
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type KeyPrincipal, type MemberPrincipal } from "#lib/http/principal";
@@ -21,6 +22,23 @@ export interface FirstSteps {
   attestation: { id: string; slug: string } | null;
   /** An approved request if there is one, else one that waits. */
   approval: { requestId: string; isApproved: boolean; approvalUrl: string } | null;
+}
+
+/** What is left to do after them, the first of it. */
+export type NextStepName = "agent_key" | "approvers" | "domain";
+
+/** Null if nothing is left. */
+export async function findNextStep(context: Context, organizationId: string): Promise<NextStepName | null> {
+  const { db } = context.database;
+  const [found] = await rowsOf<Record<NextStepName, boolean>>(
+    db,
+    sql`SELECT
+      EXISTS (SELECT FROM agents WHERE organization_id = ${organizationId} AND public_key IS NOT NULL) AS agent_key,
+      EXISTS (SELECT FROM approvers WHERE organization_id = ${organizationId}) AS approvers,
+      EXISTS (SELECT FROM organization_domains WHERE organization_id = ${organizationId}) AS domain`,
+  );
+  const order = ["agent_key", "approvers", "domain"] as const;
+  return order.find((name) => found?.[name] !== true) ?? null;
 }
 
 /** The caller has seen that the person belongs to the organization. */
@@ -73,7 +91,7 @@ async function actAsKey(context: Context, person: MemberPrincipal, scope: Scope)
 
 const firstAgent = "my-first-agent";
 
-/** The organization's first agent, or one whose name nobody else can have. */
+/** The organization's first agent, or one whose name no other organization can have. */
 export async function chooseSlug(context: Context, organizationId: string, name: string): Promise<string> {
   const [own] = await context.database.db
     .select({ slug: agents.slug })

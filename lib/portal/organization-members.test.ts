@@ -11,6 +11,7 @@ import {
   withdrawInvitation,
 } from "#lib/accounts/invitations";
 import type { Context } from "#lib/approvals/context";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { invitations, users } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { makeApiKey } from "#lib/keys/portal-keys";
@@ -231,10 +232,10 @@ describe("members", () => {
     const body = { agent_slug: `a-${randomBytes(4).toString("hex")}`, action: "did", inputs_hash: "x" };
     const made = await test.call("POST", "/v1/attest", { key: text, body });
     const { name } = await readOrganization(context, owner);
-    await expect(deleteOrganization(context, owner, `${name}x`)).rejects.toMatchObject({
+    await expect(deleteOrganization(context, owner, `${organizationTitle(name)}x`)).rejects.toMatchObject({
       errorName: "validation_error",
     });
-    await deleteOrganization(context, owner, name);
+    await deleteOrganization(context, owner, organizationTitle(name));
     expect((await test.call("POST", "/v1/attest", { key: text, body })).status).toBe(401);
     const left = await context.database.db.select().from(users).where(eq(users.id, member.userId));
     expect(left).toEqual([]);

@@ -9,6 +9,7 @@ import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { personNotFound, type Role, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
+import { updateRoster } from "#lib/accounts/roster";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -122,4 +123,5 @@ export async function removeMember(
       },
     });
   });
+  await updateRoster(context, organizationId);
 }

@@ -6,9 +6,12 @@ import { listDomains } from "#lib/accounts/domains";
 import { listInvitations } from "#lib/accounts/invitations";
 import { personNotFound, requireRole } from "#lib/accounts/members";
 import { markOf } from "#lib/accounts/organization-identity";
+import { updateRoster } from "#lib/accounts/roster";
+import { noDetails } from "#lib/accounts/roster-state";
 import type { Context } from "#lib/approvals/context";
 import { cancelAuthorization } from "#lib/approvals/decide";
 import type { MarkColor } from "#lib/core/text/organization-logo";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,
@@ -18,6 +21,7 @@ import {
   memberships,
   organizationDomains,
   organizations,
+  rosters,
   users,
 } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
@@ -72,6 +76,23 @@ export async function updateOrganization(
   });
 }
 
+/** What a new owner is asked first. */
+export async function nameOrganization(
+  context: Context,
+  person: MemberPrincipal,
+  name: string,
+): Promise<void> {
+  const { organizationId } = person;
+  await context.database.db.transaction(async (tx) => {
+    await requireRole(tx, person, "owner");
+    await tx.update(organizations).set({ name }).where(eq(organizations.id, organizationId));
+    await recordAudit(context, tx, {
+      ...{ organizationId, actor: actorOf(person), action: "organization.updated" },
+      ...{ subject: organizationId, detail: { name } },
+    });
+  });
+}
+
 /** People who no longer belong to any organization. Their sessions are deleted with them. */
 async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
   if (userIds.length === 0) return;
@@ -117,7 +138,7 @@ export async function deleteOrganization(
       .where(eq(organizations.id, organizationId))
       .for("update");
     await requireRole(tx, person, "owner");
-    if (!organization || confirmation !== organization.name)
+    if (!organization || confirmation !== organizationTitle(organization.name))
       throw fieldError("validation_error", "confirmation", "is not the name of the organization");
     const now = context.clock();
     await tx.update(organizations).set({ deleted_at: now }).where(eq(organizations.id, organizationId));
@@ -127,6 +148,11 @@ export async function deleteOrganization(
       .where(and(eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)));
     await tx.delete(invitations).where(eq(invitations.organization_id, organizationId));
     await tx.delete(approvers).where(eq(approvers.organization_id, organizationId));
+    // Heads and entries stay, without the names of people and groups.
+    await tx
+      .update(rosters)
+      .set({ details: JSON.stringify(noDetails), changes: "[]" })
+      .where(eq(rosters.organization_id, organizationId));
     await tx.delete(organizationDomains).where(eq(organizationDomains.organization_id, organizationId));
     const gone = await tx
       .delete(memberships)
@@ -143,5 +169,6 @@ export async function deleteOrganization(
       gone.map(({ userId }) => userId),
     );
   });
+  await updateRoster(context, organizationId);
   await cancelPending(context, person);
 }

@@ -8,7 +8,7 @@ import { listOwnAttestations, toFilter } from "#lib/attestations/own";
 import { authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { utcDay } from "#lib/keys/api-keys";
-import { readFirstSteps } from "./first-steps";
+import { findNextStep, readFirstSteps } from "./first-steps";
 import { readBusiest } from "./usage";
 
 const dayMs = 86_400_000;
@@ -51,17 +51,19 @@ export async function readOverview(context: Context, person: MemberPrincipal) {
   await requireRole(db, person, "member");
   const { organizationId } = person;
   const [organization] = await db
-    .select({ perDay: organizations.attestations_per_day })
+    .select({ name: organizations.name, perDay: organizations.attestations_per_day })
     .from(organizations)
     .where(eq(organizations.id, organizationId));
   const usage = await readUsage(context, organizationId);
   return {
+    name: organization?.name ?? null,
     usage,
     attestationsToday: usage.at(-1)?.attestations ?? 0,
     attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
     warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
     pendingAuthorizations: await readPending(context, organizationId),
     firstSteps: await readFirstSteps(context, organizationId),
+    nextStep: await findNextStep(context, organizationId),
     busiest: await readBusiest(context, person),
     latest: (await listOwnAttestations(context, person, {}, { limit: latest })).rows,
   };

@@ -179,7 +179,7 @@ describe("the request log", () => {
         log.add({
           ...{ id: `req_${randomBytes(12).toString("hex")}`, organizationId: of, keyId, startMs: Date.now() },
           ...{ durationMs: 1, method: "GET", path: "/v1/x", status: 200, code: null, agentSlug: null },
-          isAttested: false,
+          attested: [],
         });
     };
     const other = "01999999-9999-7999-8999-999999999999";
@@ -205,7 +205,7 @@ describe("the request log", () => {
     const log = createRequestLog(context.database, context.logger, { perOrganizationPerDay: 10 });
     const entry = {
       ...{ organizationId, keyId, startMs: Date.now(), durationMs: 1, method: "GET", path: "/v1/x" },
-      ...{ status: 200, code: null, agentSlug: null, isAttested: false },
+      ...{ status: 200, code: null, agentSlug: null, attested: [] },
     };
     const id = `req_${randomBytes(12).toString("hex")}`;
     for (let i = 0; i < 2; i += 1) log.add({ ...entry, id });

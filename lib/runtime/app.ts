@@ -20,17 +20,19 @@ import { unknownKeyPolicy } from "#lib/http/limits";
 import { createRateLimiter } from "#lib/http/rate-limit";
 import { openRememberedAnswers } from "#lib/http/remembered-answers";
 import { createRequestLog } from "#lib/http/request-log";
-import type { Door } from "#lib/http/route";
-import { authenticate, recall } from "#lib/keys/authenticate";
+import type { HttpDependencies } from "#lib/http/route";
+import { authenticate, authenticateFromCache } from "#lib/keys/authenticate";
 import { createCallers } from "#lib/keys/callers";
 import { createUnknownKeys } from "#lib/keys/unknown-keys";
 import { logMadeKeys } from "#lib/log/keys/key-events";
 import { requireOwnHistory } from "#lib/log/publish/history";
 import { openLogList } from "#lib/log/publish/log-list";
+import { createOldEntries } from "#lib/log/publish/old-entries";
 import { createStaticTiles } from "#lib/log/publish/static-tiles";
 import { createReadiness } from "#lib/log/sequencer/readiness";
 import { createLogSequencer } from "#lib/log/sequencer/sequencer";
 import { logger } from "#lib/logger";
+import { createRulesEngine } from "#lib/rules/engine";
 import { openSigners, reloadSigners } from "#lib/signing/first-keys";
 import { createSigningKeys } from "#lib/signing/signing-keys";
 import { createFairQueue } from "#lib/workers/fair-queue";
@@ -46,25 +48,25 @@ import { appendInWriter, workInWriter } from "./processes/writer-ipc";
 import { createRandom } from "./random";
 import { openSecrets } from "./secrets";
 import type { HandedOver } from "./server/record-page-cache";
-import { appSlot } from "./singleton";
+import { appSymbol } from "./singleton";
 import { openWorldId } from "./world-id";
 
-/** The door with the whole context behind it. */
-export interface App extends Door<Context> {
+/** What every operation needs, with the whole context. */
+export interface App extends HttpDependencies<Context> {
   /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
   /** What the production server has made for pages that Next renders (record-page-cache.ts). */
   handedOver: Map<string, HandedOver>;
-  /** Before it stops: it answers as before, asks everyone to go elsewhere, and lets nobody wait. */
+  /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
   leave(): void;
   close(): Promise<void>;
 }
 
 const random = createRandom();
 
-/** A call may hang for ten seconds, so nobody has all of them. */
+/** A call may hang for ten seconds, so no owner gets all of them. */
 const worldCallShares = {
   slots: 16,
   maxWaiting: 64,
@@ -115,17 +117,17 @@ export async function buildApp(env: Env, options: AppOptions = {}): Promise<App>
 
 async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promise<App> {
   const { writer, proofThreads } = options;
-  const { database, files, source, guard, firstOrigin } = opened;
+  const { database, files, source, guard, store, lock, firstOrigin } = opened;
   const sharedClock = await openSharedClock(database, logger);
   const clock = sharedClock.now;
   const signers = await waitingFor("the signing keys", openSigners(database, source, firstOrigin));
-  await waitingFor("the log's history", requireOwnHistory(database.db, guard));
+  await waitingFor("the log's history", requireOwnHistory(database.db, guard, lock));
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = await openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
   const logList = await openLogList(env.LOG_LIST, firstOrigin);
   const world = await openWorldId(env, files, random);
-  const sequencer = createLogSequencer({ database, keys, guard, random, logger });
+  const sequencer = createLogSequencer({ database, keys, guard, lock, random, logger });
   const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
   const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
   const { DATABASE_REPLICA_URL: replicaUrl } = env;
@@ -144,16 +146,20 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     callers: createCallers(clock),
     agents: createTimedCache(clock, agentLifetimeMs),
     replica,
-    health: createHealthCheck(database, createReadiness({ database, keys, guard, logger })),
+    health: createHealthCheck(database, createReadiness({ database, keys, guard, lock, logger })),
     leaving: { hasBegun: false },
     keys,
     guard,
+    lock,
+    store,
+    oldEntries: store === null ? null : createOldEntries(store),
     log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
     wakeups: await waitingFor("the database's notifications", createWakeups(database)),
     answers: await openRememberedAnswers(database),
     requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
     idempotencyLeases: createIdempotencyLeases(database, logger),
     pool: writer === undefined ? pool : workInWriter(pool, writer),
+    rules: createRulesEngine(),
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
     notBefore: time.notBefore,
@@ -182,18 +188,20 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     await pictures.close();
     redis?.disconnect();
     guard.close();
+    lock?.close();
+    store?.close();
     sharedClock.close();
     await replica?.close();
     await database.close();
   };
   const { peerSecret = Buffer.from(random(16)).toString("hex") } = options;
-  const desk = { context, env };
+  const dependencies = { context, env };
   return {
     context,
     env,
     peerSecret,
-    authenticate: (...asked) => authenticate(desk, ...asked),
-    recall: (...asked) => recall(desk, ...asked),
+    authenticate: (...asked) => authenticate(dependencies, ...asked),
+    authenticateFromCache: (...asked) => authenticateFromCache(dependencies, ...asked),
     localWorldId: world.local,
     pictures,
     handedOver: new Map(),
@@ -205,7 +213,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   };
 }
 
-type Slots = { [appSlot]?: Promise<App> };
+type Slots = { [appSymbol]?: Promise<App> };
 
 /**
  * The process's app; the first call builds it, with its options. One that could not be built is tried again by the next
@@ -213,12 +221,12 @@ type Slots = { [appSlot]?: Promise<App> };
  */
 export function getApp(options?: AppOptions): Promise<App> {
   const slots = globalThis as Slots;
-  if (slots[appSlot] === undefined) {
+  if (slots[appSymbol] === undefined) {
     const building = buildApp(readEnv(), options);
     building.catch(() => {
-      if (slots[appSlot] === building) delete slots[appSlot];
+      if (slots[appSymbol] === building) delete slots[appSymbol];
     });
-    slots[appSlot] = building;
+    slots[appSymbol] = building;
   }
-  return slots[appSlot];
+  return slots[appSymbol];
 }

@@ -1,6 +1,9 @@
-/** Work that nobody asks for, which one process does for all. */
+/** Work without a request, which one process does for all. */
+import { runRosterRound } from "#lib/accounts/roster-rounds";
 import type { Context } from "#lib/approvals/context";
 import { startRetryLoop } from "#lib/approvals/retry-submissions";
+import { startInterval } from "#lib/jobs/interval";
+import { startPublisher } from "#lib/log/publish/publisher";
 import type { SnapshotContext } from "#lib/log/records/agent-heads";
 import { startSnapshots } from "#lib/log/records/snapshot-schedule";
 import { startNotices } from "#lib/notifications/send";
@@ -8,6 +11,29 @@ import { startDeliveries } from "#lib/webhooks/deliver";
 import { startDomainChecks } from "./domain-checks";
 import { startHousekeeping } from "./housekeeping";
 import { serviceShare } from "./open-time";
+
+function openPublisher({ database, store, logger, settings }: Context): () => Promise<void> {
+  if (store === null) return async () => {};
+  const { WITNESSES: policy, LOG_STORE_SECONDS: everySeconds } = settings;
+  return startPublisher({ database, store, logger, policy, everySeconds });
+}
+
+const rosterRoundMs = 3_000;
+
+/** One round at a time. */
+function startRosterRounds(context: Context): () => Promise<void> {
+  let isRunning = false;
+  const run = async () => {
+    if (isRunning) return;
+    isRunning = true;
+    await runRosterRound(context).finally(() => {
+      isRunning = false;
+    });
+  };
+  return startInterval(rosterRoundMs, run, (error) =>
+    context.logger.warn({ err: error }, "a round of rosters failed; the next one tries again"),
+  );
+}
 
 /** Returns the function that ends it. */
 export function startBackground(context: Context): () => Promise<void> {
@@ -19,7 +45,11 @@ export function startBackground(context: Context): () => Promise<void> {
   const merge: SnapshotContext["merge"] = (before, given) =>
     context.pool.run("mergeHeads", { before, given }, serviceShare);
   const stopSnapshots = startSnapshots({ ...context, merge });
+  const stopPublisher = openPublisher(context);
+  const stopRosters = startRosterRounds(context);
   return async () => {
+    await stopRosters();
+    await stopPublisher();
     stopHousekeeping();
     stopDomainChecks();
     await stopSnapshots();

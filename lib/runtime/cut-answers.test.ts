@@ -179,7 +179,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))(`answers that are cut (CUTS
         expect(again.status, JSON.stringify(again.body)).toBe(201);
       }
       for (const id of made) await answered(call("GET", `/v1/verify/${id}`));
-      const [log] = await checkStoredLogs(test.app.context.database.db);
+      const [log] = await checkStoredLogs(test.app.context.database.db, null);
       expect(log?.check).toMatchObject({ ok: true });
     },
     20_000 + 2_000 * cuts,

@@ -70,7 +70,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 503]));
     for (const { status, headers } of answers)
       if (status === 503) expect(headers.get("retry-after")).not.toBeNull();
-    const [log] = await checkStoredLogs(test.app.context.database.db);
+    const [log] = await checkStoredLogs(test.app.context.database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
     expect(await count("log_leaves", "kind = 'attestation'")).toBe(await count("attestations", "true"));
     for (const { body } of answers.filter(({ status }) => status === 201)) {
@@ -126,7 +126,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     expect(await count("attestations", "action = 'told to nobody'")).toBe(1);
     const { body } = await test.call("GET", `/v1/verify/${again.body.attestation_id}`);
     expect(body.valid).toBe(true);
-    const [log] = await checkStoredLogs(test.app.context.database.db);
+    const [log] = await checkStoredLogs(test.app.context.database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
   }, 60_000);
 
@@ -187,7 +187,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     );
     expect(await count("attestations", "action = 'sent to an orphan'")).toBe(1);
     expect((await attest("after the orphan")).status).toBe(201);
-    const [log] = await checkStoredLogs(test.app.context.database.db);
+    const [log] = await checkStoredLogs(test.app.context.database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
   }, 60_000);
 

@@ -8,17 +8,25 @@ import { CannotStart } from "#lib/db/start";
 import { throwRefused } from "#lib/db/start-failures";
 import type { Env } from "#lib/env";
 import { type OpenForkGuard, openForkGuard } from "#lib/log/sequencer/fork-guard";
+import { createHeadLock, type HeadLock } from "#lib/log/sequencer/head-lock";
+import type { ObjectStore } from "#lib/log/store/object-store";
+import { openStore } from "#lib/log/store/open-store";
+import { requireConditions } from "#lib/log/store/probe";
 import { logger } from "#lib/logger";
 import { type KeySource, readFirstOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles, type SecretFiles } from "#lib/signing/key-files";
 import { createKeySource } from "#lib/signing/key-source";
 import { createKeyWrapping } from "#lib/signing/key-wrapping";
+import { createRandom } from "./random";
 
 export interface OpenedLog {
   database: Database;
   files: SecretFiles;
   source: KeySource;
   guard: OpenForkGuard;
+  /** Of LOG_STORE. */
+  store: ObjectStore | null;
+  lock: HeadLock | null;
   /** The origin of log 1; later logs are named after it. */
   firstOrigin: string;
 }
@@ -56,6 +64,14 @@ async function requireFolder(folder: string): Promise<void> {
   );
 }
 
+/** While it is asked, the head's row is locked: it must not take long. */
+async function openLock(env: Env, origin: string): Promise<HeadLock | null> {
+  const store = await openStore(env.LOG_STORE, env, { patienceMs: 2_500, attempts: 2 });
+  if (store === null) return null;
+  await requireConditions(store);
+  return createHeadLock({ store, origin, random: createRandom(), logger });
+}
+
 export async function openLog(env: Env): Promise<OpenedLog> {
   await requireWritable(env.DATA_DIR);
   const { DATABASE_URL: databaseUrl, DATABASE_LISTEN_URL: listenUrl, DATA_DIR: dataDir, processCount } = env;
@@ -65,12 +81,16 @@ export async function openLog(env: Env): Promise<OpenedLog> {
     const wrapping = createKeyWrapping(env);
     const files = openSecretFiles(path.join(env.DATA_DIR, "keys"), wrapping);
     const durable = database.kind === "embedded";
+    const firstOrigin =
+      env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? `${new URL(env.baseUrl).host}/log`;
     return {
       database,
       files,
       source: createKeySource(env, files, wrapping),
+      store: await openStore(env.LOG_STORE, env),
+      lock: await openLock(env, firstOrigin),
       guard: await openForkGuard(path.join(env.DATA_DIR, "log-guard"), { durable, now: new Date() }),
-      firstOrigin: env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? `${new URL(env.baseUrl).host}/log`,
+      firstOrigin,
     };
   } catch (error) {
     await database.close();

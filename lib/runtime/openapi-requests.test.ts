@@ -201,7 +201,7 @@ describe("the schemas of the OpenAPI document", () => {
     }
   });
 
-  it("refuse and take the same bodies as the door, but for what no schema can say", () => {
+  it("refuse and take the same bodies as the service, but for what no schema can say", () => {
     const odd = fc.oneof(
       fc.jsonValue({ maxDepth: 3, stringUnit: "grapheme" }) as fc.Arbitrary<JsonValue>,
       fc.constantFrom<JsonValue>(

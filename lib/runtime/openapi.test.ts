@@ -72,7 +72,9 @@ async function send(
   options: TestCall = {},
 ): Promise<TestAnswer> {
   const spec: OperationSpec = operations[id];
-  const answer = await app.call(spec.method, pathOf(spec, values), options);
+  // The one operation that needs a query.
+  const query = id === "search" ? `?q=${values["id"] ?? ""}` : "";
+  const answer = await app.call(spec.method, pathOf(spec, values) + query, options);
   check(id, answer);
   return answer;
 }
@@ -193,6 +195,8 @@ describe("the OpenAPI document", () => {
     );
     attestationId = made.body.attestation_id;
     expect(made.body.tools_authorized).toBe(true);
+    const partly = { attestations: [requestExamples.attest, {}] };
+    expect((await send(test, "attestBatch", {}, { key, body: partly })).status).toBe(207);
     const asked = await send(test, "authorize", {}, { key, ...bodyOf("authorize") });
     requestId = asked.body.request_id;
     await send(test, "requestKey", {}, bodyOf("requestKey"));
@@ -200,6 +204,8 @@ describe("the OpenAPI document", () => {
     await approveUnproven(test, request_id);
     const claim = { key, ...bodyOf("claimAuthorization") };
     expect((await send(test, "claimAuthorization", { request_id }, claim)).status).toBe(200);
+    const revoke = { key, ...bodyOf("revokeAuthorization") };
+    expect((await send(test, "revokeAuthorization", { request_id }, revoke)).status).toBe(200);
     const { body: mail } = await test.call("GET", "/dev/mailbox");
     const verification = { ...requestExamples.verifyKey, code: mail.messages[0].subject.slice(0, 6) };
     expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(201);
@@ -208,6 +214,7 @@ describe("the OpenAPI document", () => {
       "registerIdentity",
       "authorize",
       "claimAuthorization",
+      "revokeAuthorization",
       "requestKey",
       "verifyKey",
       "createWebhook",
@@ -256,7 +263,8 @@ describe("the OpenAPI document", () => {
           key,
         });
       if (spec.query) await send(test, id, known(), { key });
-      if (spec.body && wants(413)) await expectStatus(413, known(), { key, rawBody: "x".repeat(70_000) });
+      if (spec.body && wants(413))
+        await expectStatus(413, known(), { key, rawBody: "x".repeat((spec.maxBodyBytes ?? 65_536) + 1) });
       if (spec.body && wants(422)) await expectStatus(422, known(), { key, body: { typo: 1 } });
       if (spec.auth.kind === "key" && wants(401))
         await expectStatus(401, known(), spec.body ? bodyOf(id) : {});
@@ -268,7 +276,8 @@ describe("the OpenAPI document", () => {
         );
         await expectStatus(403, known(), { ...valid, key: narrow });
       }
-      if (wants(404) && ![...programs, ...listFiles].includes(id)) await expectStatus(404, unknown, valid);
+      if (wants(404) && ![...programs, ...listFiles, "readRules"].includes(id))
+        await expectStatus(404, unknown, valid);
     }
     const { context } = test.app;
     const { logList } = context;
@@ -281,20 +290,29 @@ describe("the OpenAPI document", () => {
     check("listAttestations", badQuery);
     check("listAuthorizations", await test.call("GET", "/v1/authorizations?limit=0", { key }));
     check("log_statements", await test.call("GET", "/v1/log/statements?from=0"));
+    check("search", await test.call("GET", "/v1/search"));
+    check("readRules", await test.call("GET", "/v1/rules?version=0", { key }));
+    check("readRules", await test.call("GET", "/v1/rules?version=99", { key }));
+    check("readRoster", await test.call("GET", "/v1/roster?number=0", { key }));
   });
 
   it("describes conflicts", async () => {
-    for (const [id, path] of [
-      ["attest", "/v1/attest"],
-      ["authorize", "/v1/authorize"],
+    for (const [id, path, name] of [
+      ["attest", "/v1/attest", "held"],
+      ["attestBatch", "/v1/attest/batch", "held 1"],
+      ["authorize", "/v1/authorize", "held"],
     ] as const) {
-      await beginIdempotent(test.app.context, organizationId, path, "held", requestExamples[id] ?? {});
+      await beginIdempotent(test.app.context, organizationId, path, name, requestExamples[id] ?? {});
       const answer = await send(test, id, {}, { key, ...bodyOf(id), headers: { "idempotency-key": "held" } });
       expect([id, answer.status]).toEqual([id, 409]);
     }
+    const outdated = { key, body: { ...requestExamples.putRules, version: 99 } };
+    expect((await send(test, "putRules", {}, outdated)).status).toBe(409);
     expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(409);
     const claim = { key, ...bodyOf("claimAuthorization") };
     expect((await send(test, "claimAuthorization", known(), claim)).status).toBe(409);
+    const revoke = { key, ...bodyOf("revokeAuthorization") };
+    expect((await send(test, "revokeAuthorization", known(), revoke)).status).toBe(409);
     await send(test, "updateWebhook", known(), { key, body: { enabled: false } });
     for (const id of ["testWebhook", "replayWebhookDelivery"] as const)
       expect([id, (await send(test, id, known(), { key })).status]).toEqual([id, 409]);
@@ -372,7 +390,7 @@ describe("the OpenAPI document", () => {
   it("describes a log that was begun after the first", async () => {
     const { database, guard, keys } = test.app.context;
     const { origin: firstOrigin } = await readOpenHead(database.db);
-    await beginEpoch({ database, guard, clock: () => new Date(), firstOrigin }, keys);
+    await beginEpoch({ database, guard, lock: null, clock: () => new Date(), firstOrigin }, keys);
     await database.query(
       `INSERT INTO agent_heads (log_id, covers_size, leaf_index, agents, rows, payload, signature,
         envelope_signature, signed_by) VALUES (2, 1, 1, 0, 'rows', '', '', '', '')`,

@@ -1,39 +1,43 @@
 /** Binds the table of operations to the services, and finds the operation of a request. */
 
-import { agentsRuns } from "#lib/agents/routes";
+import { rostersHandlers } from "#lib/accounts/routes";
+import { agentsHandlers } from "#lib/agents/routes";
 import type { Context } from "#lib/approvals/context";
-import { authorizationsRuns, revivers } from "#lib/approvals/routes";
-import { presentationsRuns } from "#lib/attestations/presentation-routes";
-import { receiptsRuns } from "#lib/attestations/receipt-routes";
-import { attestationsRuns } from "#lib/attestations/routes";
+import { authorizationsHandlers, replayHydrators } from "#lib/approvals/routes";
+import { presentationsHandlers } from "#lib/attestations/presentation-routes";
+import { receiptsHandlers } from "#lib/attestations/receipt-routes";
+import { attestationsHandlers } from "#lib/attestations/routes";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { httpRequestId } from "#lib/core/encoding/ids";
 import { AppError } from "#lib/errors";
-import { finish } from "#lib/http/common-headers";
-import { type Answer, type Asked, toResponse } from "#lib/http/messages";
+import { addCommonHeaders } from "#lib/http/common-headers";
+import { type HttpRequest, type HttpResponse, toResponse } from "#lib/http/messages";
 import { answerProblem } from "#lib/http/problem";
-import { createHandler, type Handler, isForEveryone, type Params, type Runs } from "#lib/http/route";
-import { keysRuns } from "#lib/keys/routes";
-import { logRuns } from "#lib/log/routes";
-import { mailRuns } from "#lib/mail/routes";
-import { createMcpRuns } from "#lib/mcp/routes";
-import { webhooksRuns } from "#lib/webhooks/routes";
+import { createHandler, type Handler, type Handlers, isForEveryone, type Params } from "#lib/http/route";
+import { keysHandlers } from "#lib/keys/routes";
+import { logHandlers } from "#lib/log/routes";
+import { mailHandlers } from "#lib/mail/routes";
+import { createMcpHandlers } from "#lib/mcp/routes";
+import { rulesHandlers } from "#lib/rules/routes";
+import { webhooksHandlers } from "#lib/webhooks/routes";
 import { getApp } from "./app";
-import { serviceRuns } from "./service-routes";
+import { serviceHandlers } from "./service-routes";
 
-const runs: Runs<typeof operations, Context> = {
-  ...attestationsRuns,
-  ...agentsRuns,
-  ...authorizationsRuns,
-  ...keysRuns,
-  ...logRuns,
-  ...mailRuns,
-  ...createMcpRuns(answerAsked),
-  ...presentationsRuns,
-  ...receiptsRuns,
-  ...serviceRuns,
-  ...webhooksRuns,
+const handlers: Handlers<typeof operations, Context> = {
+  ...attestationsHandlers,
+  ...agentsHandlers,
+  ...authorizationsHandlers,
+  ...keysHandlers,
+  ...logHandlers,
+  ...mailHandlers,
+  ...createMcpHandlers(handleRequest),
+  ...presentationsHandlers,
+  ...receiptsHandlers,
+  ...rostersHandlers,
+  ...rulesHandlers,
+  ...serviceHandlers,
+  ...webhooksHandlers,
 };
 
 interface Route {
@@ -65,7 +69,7 @@ function bind<Id extends OperationId>(id: Id): Route {
     path: spec.path,
     isPattern: spec.path.includes("{"),
     pattern: toPattern(spec.path),
-    handler: createHandler(getApp, spec, runs[id], revivers[id]),
+    handler: createHandler(getApp, spec, handlers[id], replayHydrators[id]),
     isPublic: isForEveryone(spec),
     isDecision,
   };
@@ -80,26 +84,31 @@ function decodeParams(groups: Record<string, string> | undefined): Params {
 }
 
 /** The answer to what no operation takes, in the shape of theirs. */
-export async function refuse(error: AppError): Promise<Answer> {
+export async function refuse(error: AppError): Promise<HttpResponse> {
   const { context, env } = await getApp();
   const requestId = httpRequestId(context.random(12));
   const answer = answerProblem(error, env.baseUrl, requestId, context.logger);
-  return finish(answer, env, requestId, true);
+  return addCommonHeaders(answer, env, requestId, true);
 }
 
 /** What a browser asks before it sends a header of its own. Keys are for servers: no origin may send one. */
-async function answerOptions(matching: readonly Route[]): Promise<Answer> {
+async function answerOptions(matching: readonly Route[]): Promise<HttpResponse> {
   const { context, env } = await getApp();
   const isPublic = matching.some(({ isPublic }) => isPublic);
   const headers = {
     allow: allowedMethods(matching),
     ...(isPublic && { "access-control-allow-methods": "GET, HEAD", "access-control-max-age": "86400" }),
   };
-  return finish({ status: 204, headers, text: null }, env, httpRequestId(context.random(12)), isPublic);
+  return addCommonHeaders(
+    { status: 204, headers, text: null },
+    env,
+    httpRequestId(context.random(12)),
+    isPublic,
+  );
 }
 
 /** `OPTIONS *`: what any path of the API takes. */
-export function answerServerOptions(): Promise<Answer> {
+export function answerServerOptions(): Promise<HttpResponse> {
   return answerOptions(routes);
 }
 
@@ -113,7 +122,11 @@ export function normalizePath(pathname: string): string {
   return pathname.replaceAll(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
 }
 
-async function answerRoute(route: Route, request: Asked, path: string): Promise<Answer | Response> {
+async function answerRoute(
+  route: Route,
+  request: HttpRequest,
+  path: string,
+): Promise<HttpResponse | Response> {
   let params: Params = {};
   if (route.isPattern) {
     try {
@@ -148,10 +161,10 @@ const findMatching = (path: string): readonly Route[] =>
 /** An address in which a URL's parser would change nothing. */
 const plainUrl = /^https?:\/\/[^/]+((?:\/[\w~-]+)+)$/;
 
-const pathOf = ({ url }: Asked) => plainUrl.exec(url)?.[1] ?? normalizePath(new URL(url).pathname);
+const pathOf = ({ url }: HttpRequest) => plainUrl.exec(url)?.[1] ?? normalizePath(new URL(url).pathname);
 
 /** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
-export async function answerAsked(request: Asked): Promise<Answer | Response> {
+export async function handleRequest(request: HttpRequest): Promise<HttpResponse | Response> {
   const path = pathOf(request);
   const matching = findMatching(path);
   const method = request.method === "HEAD" ? "GET" : request.method;
@@ -164,7 +177,8 @@ export async function answerAsked(request: Asked): Promise<Answer | Response> {
 }
 
 /** The same for a host that speaks in Request and Response. */
-export const dispatch = async (request: Request): Promise<Response> => toResponse(await answerAsked(request));
+export const dispatch = async (request: Request): Promise<Response> =>
+  toResponse(await handleRequest(request));
 
 /** The handler of one operation, for a host that has found the route by itself. */
 export function handlerOf(id: OperationId): (request: Request) => Promise<Response> {

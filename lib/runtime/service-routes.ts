@@ -3,10 +3,10 @@
 import { buildOpenApi } from "#lib/contract/openapi";
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
-import type { DoorContext } from "#lib/http/context";
-import type { Runs } from "#lib/http/route";
+import type { HttpContext } from "#lib/http/context";
+import type { Handlers } from "#lib/http/route";
 
-export const serviceRuns: Runs<Pick<typeof specs, "openapi" | "health">, DoorContext> = {
+export const serviceHandlers: Handlers<Pick<typeof specs, "openapi" | "health">, HttpContext> = {
   openapi: async ({ env }) => ({
     body: buildOpenApi(env.baseUrl),
     headers: { "cache-control": "public, max-age=60" },

@@ -1,2 +1,2 @@
 /** Where a process keeps its app (./app.ts), for those who ask whether there is one without loading it. */
-export const appSlot = Symbol.for("countersign.app");
+export const appSymbol = Symbol.for("countersign.app");

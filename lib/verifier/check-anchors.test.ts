@@ -1,6 +1,6 @@
 /** Anchors read again from a node that answers as World's contracts do. */
 import { describe, expect, it } from "vitest";
-import { type Anchor, assembleAuthorization } from "#lib/core/approval/approval";
+import { type Anchor, assembleAuthorization, isWorldIdApproval } from "#lib/core/approval/approval";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { makeTestAuthorization } from "#support/human-authorization";
@@ -26,7 +26,7 @@ const keys: Partial<Anchor> = {
 
 async function check(version: "3.0" | "4.0", change: Partial<Anchor>, overrides = {}, world: object = {}) {
   const base = makeTestAuthorization();
-  const approval = base.approvals.find(({ protocol_version: is }) => is === "4.0");
+  const approval = base.approvals.filter(isWorldIdApproval).find(({ protocol_version: is }) => is === "4.0");
   if (approval === undefined) throw new Error("the test authorization has no v4 approval");
   const common = { ...approval, rp_id: "rp_00000000000000ff", merkle_root: wordHex(1000n) };
   const { proof: _p, issuer_schema_id: _i, expires_at_min: _e, ...rest } = common as never as JsonObject;

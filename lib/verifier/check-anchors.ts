@@ -1,5 +1,5 @@
 /** `anchors_on_chain`: did World's contracts know each approval's root (v4: and keys) at the block that it names? */
-import type { Anchor, Approval } from "#lib/core/approval/approval";
+import { type Anchor, isWorldIdApproval, type WorldIdApproval } from "#lib/core/approval/approval";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
@@ -14,7 +14,7 @@ import type { Evidence } from "./evidence";
 import type { Verdict, VerifierReport } from "./report";
 
 const name = "anchors_on_chain";
-type Anchored = Approval & { anchor: Anchor };
+type Anchored = WorldIdApproval & { anchor: Anchor };
 
 export async function addAnchorCheck(
   report: VerifierReport,
@@ -45,7 +45,9 @@ function findAnchored(evidence: Evidence): Anchored[] {
   if (evidence.kind === "human_authorization") object = evidence.object;
   else if ("receipt" in evidence) object = evidence.receipt.humanAuthorization;
   const approvals = parseHumanAuthorization(object)?.approvals ?? [];
-  return approvals.filter((approval): approval is Anchored => approval.anchor !== undefined);
+  return approvals
+    .filter(isWorldIdApproval)
+    .filter((approval): approval is Anchored => approval.anchor !== undefined);
 }
 
 async function checkAnchors(

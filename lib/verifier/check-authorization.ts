@@ -1,6 +1,7 @@
 /** The checks of a human_authorization. Heavy (BN254 pairings): imported when needed. */
-import type { ShownContent } from "#lib/core/approval/approval";
+
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import type { ShownContent } from "#lib/core/approval/shown-content";
 import {
   type AuthorizationReport,
   verifyHumanAuthorization,

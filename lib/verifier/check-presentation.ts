@@ -23,7 +23,7 @@ export function checkPresentation(
   return verifyPresentation(zkProof, { pinnedKeys: zkKeys, revokedKeys: revokedZkKeys, expected });
 }
 
-/** A presentation by itself. `payload`: a file that it must be about, which nobody vouches for. */
+/** A presentation by itself. `payload`: a file that it must be about, which is not vouched for. */
 export async function checkLonePresentation(
   zkProof: unknown,
   trust: VerifierTrust,

@@ -8,9 +8,11 @@ import { addsUp, buildHeadsTree, isOfStatement } from "#lib/core/record/agent-he
 import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import {
   AGENT_HEADS_PREDICATE,
+  APPROVER_ROSTER_PREDICATE,
   EPOCH_PREDICATE,
   KEY_EVENT_PREDICATE,
   parseCanonical,
+  RULESET_PREDICATE,
 } from "#lib/core/statement/statement";
 import type { SignedHeads } from "./check-snapshot";
 import { readObject, requireIndex, requireText, UnreadableError } from "./read-json";
@@ -34,9 +36,11 @@ const kinds: Record<string, string> = {
   [KEY_EVENT_PREDICATE]: "key_event",
   [EPOCH_PREDICATE]: "epoch",
   [AGENT_HEADS_PREDICATE]: "agent_heads",
+  [RULESET_PREDICATE]: "ruleset",
+  [APPROVER_ROSTER_PREDICATE]: "approver_roster",
 };
 
-/** What kind it is of, its signed bytes say: a snapshot under another name would be one that nobody looks at. */
+/** What kind it is of, its signed bytes say: a snapshot under another name would be overlooked. */
 function readListed(json: JsonObject): ListedStatement {
   const signed = readSignedStatement(json);
   const kind = kinds[String(parseCanonical(signed.payload)?.["predicateType"])] ?? "unknown";

@@ -14,12 +14,14 @@ export const verifierProgram = "node verify.mjs";
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs log check <base url> [--remember FILE] [--all] [options]
        node verify.mjs record <base url> <agent> [--receipt FILE]... [options]
-       node verify.mjs monitor <base url> [--agent SLUG]... [--remember FILE] [options]
+       node verify.mjs monitor <base url> [--agent SLUG]... [--organization ID] [--remember FILE] [options]
        node verify.mjs proof <file> [options]
        node verify.mjs pack <file> [options]
+       node verify.mjs replay <decision file> --rules FILE --cedar DIR
 
 Verifies a Countersign receipt: an attestation (the response of GET /v1/verify/{id} or POST /v1/attest), a Sigstore
-bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof; with "pack", an evidence pack. Needs only Node 20 or newer.
+bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof; with "pack", an evidence pack; with "replay", what
+rules said of a request, evaluated again. Needs only Node 20 or newer.
 
 Keys to trust (default: the keys of the receipt's own server, which the output points out)
   --keys FILE       a saved response of GET /v1/pubkey, or a log list; no key is fetched
@@ -39,12 +41,17 @@ What to verify
                     (monitor's default: countersign-monitor.json)
   --receipt FILE    record: a receipt that must be in it; can be repeated
   --agent SLUG      monitor: also follow this agent's record; can be repeated
+  --organization ID monitor: also follow who may approve for this organization; fails at each change that
+                    --roster HASH does not accept
+  --roster HASH     monitor: the roster that must be the newest, as the portal shows it under Approvers
   --witness-url URL monitor: what this witness has cosigned last must be part of the log; can be repeated
   --proof FILE      record, monitor: where to write what was found (default: countersign-proof.json)
   --log-url URL     log check: read checkpoint and tiles below this address, such as an exported copy
   --deadline SECONDS   record, monitor, log check: end with exit code 1 after this long, whatever the service answers
                     (default 600; log check 86400)
   --all             log check: read every entry and recompute every hash of the tree
+  --rules FILE      replay: a saved response of GET /v1/rules, of the version that decided
+  --cedar DIR       replay: your own copy of @cedar-policy/cedar-wasm; its code runs
   --json            print the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
   --                treat everything after it as words, not options
@@ -78,18 +85,22 @@ const valued = [
   "remember",
   "receipt",
   "agent",
+  "organization",
+  "roster",
   "witness-url",
   "proof",
   "world-chain-rpc",
   "log-url",
   "deadline",
+  "rules",
+  "cedar",
 ] as const;
 const flags = ["as-owner", "all", "json", "fail-on-warnings", "help"] as const;
 type Valued = (typeof valued)[number];
 type Flag = (typeof flags)[number];
 
 export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
-  command: "verify" | "log-check" | "record" | "monitor" | "proof" | "pack" | "help";
+  command: "verify" | "log-check" | "record" | "monitor" | "proof" | "pack" | "replay" | "help";
   /** What to verify, or the service's base address. */
   target: string;
   /** Whose record. */
@@ -109,6 +120,7 @@ const manyWords: Record<string, (words: string[]) => Command | null> = {
   monitor: ([target = ""]) => ({ command: "monitor", target, slug: "" }),
   proof: ([target = ""]) => ({ command: "proof", target, slug: "" }),
   pack: ([target = ""]) => ({ command: "pack", target, slug: "" }),
+  replay: ([target = ""]) => ({ command: "replay", target, slug: "" }),
 };
 
 const forms: Record<string, string> = {
@@ -117,6 +129,7 @@ const forms: Record<string, string> = {
   monitor: "monitor <base url>",
   proof: "proof <file>",
   pack: "pack <file>",
+  replay: "replay <decision file>",
 };
 
 const usualDeadline = 600;

@@ -23,6 +23,8 @@ export interface CommandIo {
   /** COUNTERSIGN_API_KEY */
   apiKey: string | undefined;
   nowSeconds(): number;
+  /** The module of Cedar in this folder, which the user got from its makers: it runs as part of this program. */
+  loadCedar?(folder: string): Promise<unknown>;
   /** When the run ends, whatever is answered, by {@link nowSeconds}. */
   endsAt?: number;
 }

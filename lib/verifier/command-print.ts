@@ -1,4 +1,5 @@
 /** The report in words. Every string of the receipt is made visible: it may hold terminal escapes. */
+import { approvalWords } from "#lib/core/approval/approval-words";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
 import type { ActionStatement } from "#lib/core/statement/statement";
@@ -94,18 +95,13 @@ function formatDisclosed({ kind, verdict, disclosed }: VerifierReport): string {
 
 function formatStatement({ predicate }: ActionStatement): string {
   const { request, human_approval: approval } = predicate;
-  const approvals = {
-    none: "none",
-    hash: "asserted by the caller, not proven",
-    proof_of_personhood: "proof of personhood (World ID)",
-  };
   const facts: [string, unknown][] = [
     ["attestation", predicate.attestation_id],
     ["agent", request["agent_slug"]],
     ["action", request["action"]],
     ["inputs hash", request["inputs_hash"]],
     ["time", predicate.timestamp],
-    ["approval", approvals[approval.method]],
+    ["approval", approvalWords[approval.method]],
   ];
   return formatFacts(facts, 12);
 }

@@ -1,6 +1,6 @@
 /** The kinds of files that the verifier takes, distinguished by their shape, which decides nothing else. */
 
-import type { ShownContent } from "#lib/core/approval/approval";
+import type { ShownContent } from "#lib/core/approval/shown-content";
 import { sha256 } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { type LogBundle, parseBundle } from "#lib/core/statement/bundle";
@@ -40,8 +40,12 @@ function readAuthorizationAnswer(answer: JsonObject, object: JsonObject): Eviden
   if (evidence.kind !== "human_authorization" || !("context" in answer || "context_salt" in answer))
     return evidence;
   const { context = null, context_salt = null, agent_name = null, organization_name = null } = answer;
-  const { requested_by = null } = answer;
-  return { ...evidence, shown: { context, context_salt, agent_name, organization_name, requested_by } };
+  const { requested_by = null, required_approvers: groups = [] } = answer;
+  const group_names = Array.isArray(groups)
+    ? groups.map((group) => (isJsonObject(group) ? (group["name"] ?? null) : null))
+    : groups;
+  const names = { agent_name, organization_name, group_names };
+  return { ...evidence, shown: { context, context_salt, ...names, requested_by } };
 }
 
 function readTlogProof(file: string): Evidence {

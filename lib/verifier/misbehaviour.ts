@@ -1,5 +1,5 @@
 /**
- * Proofs that the service did what it must not: each rests on its own signatures, so that whoever gets the file can check
+ * Proofs that the service did what it must not: each rests on its own signatures, so that a reader of the file can check
  * it offline with the keys alone (`verify.mjs proof FILE`). What only its writer saw is no proof, and is said to be none.
  */
 

@@ -2,6 +2,7 @@
 import { base64Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { PRODUCT_URI } from "#lib/core/statement/product";
+import type { SeenRoster } from "./monitor-roster";
 import {
   decodeBase64,
   readObject,
@@ -24,6 +25,8 @@ export interface Remembered {
   /** How many statements the list had. */
   statements: number;
   snapshot: RememberedSnapshot | null;
+  /** By the organization's id. */
+  rosters: Record<string, SeenRoster>;
 }
 
 /** From the file that was kept; throws UnreadableError for any other. */
@@ -31,6 +34,10 @@ export function parseRemembered(text: string): Remembered {
   const file = readObject(text);
   if (file["type"] !== MONITOR_TYPE) throw new UnreadableError("not a file that the monitor has kept");
   const snapshot = file["snapshot"] === null ? null : requireObject(file, "snapshot");
+  const rosters = Object.entries(requireObject(file, "rosters")).map(([id, seen]) => {
+    const roster = requireObject({ [id]: seen }, id);
+    return [id, { number: requireIndex(roster, "number"), hash: requireText(roster, "hash") }] as const;
+  });
   return {
     checkpoint: requireText(file, "checkpoint"),
     statements: requireIndex(file, "statements"),
@@ -38,10 +45,11 @@ export function parseRemembered(text: string): Remembered {
       statement: requireObject(snapshot, "statement"),
       rows: decodeBase64(requireText(snapshot, "rows"), "rows"),
     },
+    rosters: Object.fromEntries(rosters),
   };
 }
 
-export function encodeRemembered({ checkpoint, statements, snapshot }: Remembered): string {
+export function encodeRemembered({ checkpoint, statements, snapshot, rosters }: Remembered): string {
   const kept = snapshot && { statement: snapshot.statement, rows: base64Encode(snapshot.rows) };
-  return `${JSON.stringify({ type: MONITOR_TYPE, checkpoint, statements, snapshot: kept })}\n`;
+  return `${JSON.stringify({ type: MONITOR_TYPE, checkpoint, statements, snapshot: kept, rosters })}\n`;
 }

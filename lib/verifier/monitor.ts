@@ -15,6 +15,7 @@ import { checkSum, type ListedStatement, readStatementList, type SumSource } fro
 import { checkConsistency, checkWholeLog, holds, type LogSource } from "./log-check";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
 import { findShrunk, locate, type OpenedLog, openLog, proveFork, showRow } from "./monitor-evidence";
+import { checkRoster, type RosterWatch, type SeenRoster } from "./monitor-roster";
 import type { Remembered, RememberedSnapshot } from "./monitor-state";
 import type { VerifierCheck } from "./report";
 import { readLoggedStatement } from "./signed-statement";
@@ -174,11 +175,27 @@ async function checkSnapshots(
   return { statement, rows };
 }
 
+/** What is to be remembered of rosters, this one's included. */
+function watchRoster(
+  { before, checks, trust }: Run,
+  all: readonly ListedStatement[],
+  watched: Pick<RosterWatch, "organization" | "expected"> | undefined,
+): Record<string, SeenRoster> {
+  const known = before?.rosters ?? {};
+  if (watched === undefined) return known;
+  const { organization } = watched;
+  const last = Object.hasOwn(known, organization) ? (known[organization] ?? null) : null;
+  const { outcome, seen } = checkRoster(all, { ...watched, before: last }, trust);
+  checks.push({ name: "roster", ...outcome });
+  return { ...known, [organization]: seen };
+}
+
 export async function monitorService(
   source: MonitorSource,
   trust: VerifierTrust,
   before: Remembered | null,
   nowSeconds: number,
+  watched?: Pick<RosterWatch, "organization" | "expected">,
 ): Promise<Monitored> {
   const run: Run = { source, trust, before, nowSeconds, checks: [], proof: null };
   const log = await checkLogs(run);
@@ -190,11 +207,13 @@ export async function monitorService(
     return end();
   }
   run.checks.push({ name: "statements", ...(await checkStatements(run, log, all)) });
+  const rosters = watchRoster(run, all, watched);
   const snapshot = await checkSnapshots(run, log, all);
   const remembered: Remembered = {
     checkpoint: log.source.checkpoint,
     statements: all.length,
     snapshot: snapshot ?? before?.snapshot ?? null,
+    rosters,
   };
   return { checks: run.checks, remembered: holds(run.checks) ? remembered : null, proof: run.proof };
 }

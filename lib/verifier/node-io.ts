@@ -2,6 +2,10 @@
 // biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
+import path from "node:path";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { pathToFileURL } from "node:url";
+// biome-ignore lint/style/noRestrictedImports: as above
 import { inflateRawSync } from "node:zlib";
 import { crc32 } from "#lib/core/encoding/crc32";
 import type { CommandIo } from "./command-io";
@@ -44,5 +48,10 @@ export const nodeIo: CommandIo = {
   progress: process.stderr.isTTY ? (text) => process.stderr.write(text) : undefined,
   // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
   apiKey: process.env["COUNTERSIGN_API_KEY"],
+  loadCedar: async (folder) => {
+    const file = path.resolve(folder, "nodejs/cedar_wasm.js");
+    const loaded = (await import(pathToFileURL(file).href)) as { default?: unknown };
+    return loaded.default ?? loaded;
+  },
   nowSeconds: () => Math.floor(Date.now() / 1000),
 };

@@ -48,7 +48,7 @@ describe.skipIf(missing !== null)("on Node 20.0", () => {
   it("is what runs", async () => expect((await run(oldest, "--version")).out).toBe("v20.0.0\n"));
 
   it("verify.mjs judges golden receipts as here", async () => {
-    const vectors = path.resolve("public/vectors/0.1.0");
+    const vectors = path.resolve("public/vectors/1.0.0");
     const codes: Record<string, number> = {
       "human-approved.json": 0,
       "receipt.tlog-proof": 0,

@@ -6,6 +6,8 @@ import { type ApprovalRequest, requestHash } from "#lib/core/approval/approval";
 import { parseDecisionStatement } from "#lib/core/approval/approval-decision";
 import { bytesEqual, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { CHANGE_FILE_TYPE } from "#lib/core/pack/pack-entries";
+import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/core/record/agent-change";
 import type { SignedEntry } from "#lib/core/record/record-walk";
 import { checkLogEntry } from "./check-log-entry";
 import { readLogReceipt } from "./parse-receipt";
@@ -31,11 +33,19 @@ function checkErased(json: JsonObject, payloadHash: Uint8Array, trust: VerifierT
     : wrong("the log entry is of another decision");
 }
 
+/** What a file calls itself must be what was signed. */
 async function findMisfit(
-  { request, human_authorization: authorization }: JsonObject,
-  decision: NonNullable<ReturnType<typeof parseDecisionStatement>>,
+  json: JsonObject,
+  payload: Uint8Array,
   trust: VerifierTrust,
 ): Promise<string | null> {
+  const { type, request, human_authorization: authorization } = json;
+  const change = parseChangeStatement(payload);
+  if ((type === CHANGE_FILE_TYPE) !== (change !== null))
+    return "the file is of another kind than its payload";
+  if (change !== null) return findOtherReason(json, change);
+  const decision = parseDecisionStatement(payload);
+  if (decision === null) return "the payload is not a decision of a record";
   if (isJsonObject(request) && requestHash(request as unknown as ApprovalRequest) !== decision.request_hash)
     return "the request is not the one that was decided";
   if (!isJsonObject(authorization)) return null;
@@ -47,18 +57,25 @@ async function findMisfit(
   return report.checks.find(({ status }) => status === "fail")?.detail ?? "the authorization does not hold";
 }
 
+/** The organization's own words, if they are there, are those whose hash was signed. */
+function findOtherReason({ reason, reason_salt: salt }: JsonObject, change: AgentChange): string | null {
+  if ((reason ?? null) === null) return null;
+  const isSigned =
+    typeof reason === "string" && typeof salt === "string" && reasonHash(salt, reason) === change.reason_hash;
+  return isSigned ? null : "the reason is not the one that was signed";
+}
+
 export async function checkDecisionFile(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
   const payloadHash = decodeHex(requireText(json, "payload_hash"), "payload_hash", 32);
   if (json["payload"] === null) return checkErased(json, payloadHash, trust);
   const payload = utf8Encode(requireText(json, "payload"));
   if (!bytesEqual(sha256(payload), payloadHash)) return wrong("payload_hash is not that of the payload");
   const decision = parseDecisionStatement(payload);
-  if (decision === null) return wrong("the payload is not a decision of a record");
+  const { record: place } = decision ?? parseChangeStatement(payload) ?? {};
+  if (place === undefined) return wrong("the payload is not a decision of a record");
   if (!isLogged(readLoggedStatement(json), trust))
     return wrong("the decision is not signed by a trusted key, or not in the log");
-  if (decision.record.sequence !== json["sequence"]) return wrong("the payload has another number");
-  const misfit = await findMisfit(json, decision, trust);
-  return misfit === null
-    ? { ok: true, payloadHash, signed: { place: decision.record, payloadHash } }
-    : wrong(misfit);
+  if (place.sequence !== json["sequence"]) return wrong("the payload has another number");
+  const misfit = await findMisfit(json, payload, trust);
+  return misfit === null ? { ok: true, payloadHash, signed: { place, payloadHash } } : wrong(misfit);
 }

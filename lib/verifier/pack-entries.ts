@@ -1,7 +1,12 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { DECISION_FILE_TYPE, type PackEntry, readPackEntry } from "#lib/core/pack/pack-entries";
+import {
+  CHANGE_FILE_TYPE,
+  DECISION_FILE_TYPE,
+  type PackEntry,
+  readPackEntry,
+} from "#lib/core/pack/pack-entries";
 import { filesIn, numberOf, packFiles } from "#lib/core/pack/pack-files";
 import { isEndShown, type PackFacts, type PackPeriod } from "#lib/core/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
@@ -41,7 +46,7 @@ async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<Che
 
 async function checkEntry(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
   try {
-    return await (json["type"] === DECISION_FILE_TYPE
+    return await (json["type"] === DECISION_FILE_TYPE || json["type"] === CHANGE_FILE_TYPE
       ? checkDecisionFile(json, trust)
       : checkReceipt(json, trust));
   } catch (error) {

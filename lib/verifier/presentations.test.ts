@@ -23,6 +23,7 @@ beforeAll(async () => {
       request_hash: "r",
       authorization_hash: "a",
       nullifier_hashes: ["0x1"],
+      approver_ids: [],
       environment: "local",
       inputs_bound: true,
     },

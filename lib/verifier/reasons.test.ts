@@ -1,9 +1,11 @@
 /** Each reason is what some check reports: golden receipts and test authorizations, changed in one place. */
+
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
 import { type Approval, assembleAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
+import type { DecidedBy } from "#lib/core/approval/decided-by";
 import { verifyHumanAuthorization } from "#lib/core/approval/verify-human-authorization";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
@@ -20,6 +22,7 @@ import { parseTilePath } from "#lib/core/tlog/tile-path";
 import { type WorldChainCall, WorldChainError } from "#lib/core/world-id/world-chain-calls";
 import { wordHex } from "#lib/core/world-id/world-id-proof";
 import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
+import { approverId, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { makeTestAuthorization, testVerifyOptions } from "#support/human-authorization";
 import { ENTRIES, flipBit, grownTo } from "#support/tiles";
 import { contracts, registry, stubNode, v4Contracts } from "#support/world-chain";
@@ -37,7 +40,7 @@ type Json = any;
 type Named = Outcome<"fail" | "not_applicable" | "not_run"> & { name: string };
 type Checks = readonly Named[] | Promise<readonly Named[]>;
 
-const read = (file: string): string => readFileSync(path.resolve("public/vectors/0.1.0", file), "utf8");
+const read = (file: string): string => readFileSync(path.resolve("public/vectors/1.0.0", file), "utf8");
 const golden = (name: string): Json => JSON.parse(read(`${name}.json`));
 const keys = golden("keys");
 /** A minute after they were made. */
@@ -109,9 +112,48 @@ const revokedZkKeys = keysWith((trust) => {
 
 /** The test authorization of two World ID 4.0 approvals; no check depends on the signature over it. */
 function approvals(edit: (authorization: HumanAuthorization) => void, options = testVerifyOptions): Checks {
-  const authorization = makeTestAuthorization();
+  const authorization = structuredClone(makeTestAuthorization());
   edit(authorization);
   return verifyHumanAuthorization(authorization, options).checks;
+}
+
+/** Three enrolled approvers' passkeys. */
+function enrolled(edit: (authorization: HumanAuthorization) => void): Checks {
+  const authorization = structuredClone(makeEnrolledAuthorization());
+  edit(authorization);
+  return verifyHumanAuthorization(authorization, testVerifyOptions).checks;
+}
+
+const ofEnrolled = (changes: Json) =>
+  enrolled(({ approvals: all }) => Object.assign(all[0] as Approval, changes));
+
+const rule: DecidedBy = {
+  kind: "rule",
+  ruleset_hash: "0".repeat(64),
+  policy_ids: ["small"],
+  context_hash: "0".repeat(64),
+};
+const use: DecidedBy = {
+  kind: "grant",
+  request_hash: "0".repeat(64),
+  authorization_hash: "0".repeat(64),
+  use: 3,
+  of: 20,
+  spent: "12000",
+  budget: "50000",
+  currency: "EUR",
+};
+const terms = { tools: ["bank.transfer"], max_calls: 20, expires_at: "2026-12-21T08:00:00.000Z" };
+
+/** Decided without asking anybody. */
+function unasked(
+  decided_by: DecidedBy,
+  edit: (authorization: HumanAuthorization) => void = () => {},
+): Checks {
+  return approvals((authorization) => {
+    Object.assign(authorization, { decided_by, approvals: [] });
+    edit(authorization);
+  });
 }
 
 const second = (changes: Json) =>
@@ -211,8 +253,30 @@ async function privateRecord(receipts: string[] = []) {
   return (await checkRecord(source, parseTrust(keys), { nowSeconds: null, receipts })).checks;
 }
 
-/** They need a service: in visibility.test.ts, check-record.test.ts, check-counted.test.ts and monitor.test.ts. */
+/**
+ * They need a service: in visibility.test.ts, check-record.test.ts, check-counted.test.ts and monitor.test.ts; or another
+ * implementation's vectors: in lib/core/passkey; or an attestation: in backing.test.ts.
+ */
 const elsewhere = [
+  "approval_ended",
+  "passkey_malformed",
+  "passkey_type_wrong",
+  "passkey_challenge_mismatch",
+  "passkey_origin_mismatch",
+  "passkey_cross_origin",
+  "passkey_site_mismatch",
+  "passkey_user_absent",
+  "passkey_user_unverified",
+  "passkey_backup_contradictory",
+  "passkey_key_unsupported",
+  "passkey_key_malformed",
+  "passkey_signature_invalid",
+  "roster_malformed",
+  "roster_proof_invalid",
+  "roster_group_mismatch",
+  "roster_broken",
+  "roster_changed",
+  "roster_unexpected",
   "owner_only",
   "record_entry_absent",
   "page_unending",
@@ -358,7 +422,10 @@ const ways: Record<Exclude<Reason, (typeof elsewhere)[number]>, [check: string, 
   ],
   authorization_mismatch: [
     "human_authorization",
-    () => change("human-approved", { human_authorization: { ...golden("human-authorization"), version: 2 } }),
+    () =>
+      change("human-approved", {
+        human_authorization: { ...golden("human-authorization"), approved_at: "" },
+      }),
   ],
   binding_mismatch: ["request_hash", () => approvals(({ request }) => (request.action = "Pay more"))],
   shown_content_absent: ["shown_content", () => approvals(() => {})],
@@ -366,6 +433,27 @@ const ways: Record<Exclude<Reason, (typeof elsewhere)[number]>, [check: string, 
     "shown_content",
     () => verify({ request_id: "areq", context: {}, human_authorization: golden("human-authorization") }),
   ],
+  approvals_unexpected: ["decided_by", () => approvals((one) => (one.decided_by = rule))],
+  grant_needs_people: ["decided_by", () => unasked(rule, ({ request }) => (request.grant = terms))],
+  grant_exceeded: ["decided_by", () => unasked({ ...use, use: 21 })],
+  grant_amounts_mismatch: ["decided_by", () => unasked({ ...use, currency: "USD" })],
+  grant_absent: ["decided_by", () => unasked(use)],
+  rules_absent: ["decided_by", () => unasked(rule)],
+  nobody_asked: ["approval_count", () => unasked(rule)],
+  usable_until_mismatch: ["usable", () => approvals((one) => (one.usable_until = null))],
+  no_passkey: ["passkeys", () => approvals(() => {})],
+  no_group_required: ["quorum", () => approvals(() => {})],
+  passkey_unexpected: ["approval_count", () => enrolled(({ request }) => (request.required_approvers = []))],
+  approver_repeated: ["quorum", () => enrolled(({ approvals: all }) => (all[1] = all[0] as Approval))],
+  requester_counted: ["quorum", () => enrolled(({ request }) => (request.requester_id = approverId(0)))],
+  group_not_enough: ["quorum", () => enrolled(({ approvals: all }) => all.pop())],
+  nullifier_unpaired: ["distinct_humans", () => ofEnrolled({ nullifier_hash: wordHex(1n) })],
+  roster_of_another: ["roster", () => enrolled(({ request }) => (request.organization = "another"))],
+  roster_entry_mismatch: ["roster", () => ofEnrolled({ approver_id: approverId(9) })],
+  roster_time_mismatch: ["roster", () => ofEnrolled({ verified_at: "2026-11-01T00:00:00.000Z" })],
+  level_not_required: ["level", () => enrolled(() => {})],
+  no_world_id: ["proofs", () => enrolled(() => {})],
+  environment_mismatch: ["environment", () => approvals((one) => (one.environment = "staging"))],
   approval_count_mismatch: ["approval_count", () => approvals(({ approvals: all }) => all.pop())],
   versions_mixed: ["distinct_humans", () => second({ protocol_version: "3.0", proof: "0x" })],
   human_repeated: ["distinct_humans", () => second({ nullifier_hash: wordHex(21n) })],

@@ -13,7 +13,7 @@ import {
   UnreadableError,
 } from "./read-json";
 
-export type RecordMark = "public" | "private" | "erased" | "decision";
+export type RecordMark = "public" | "private" | "erased" | "decision" | "agent_change";
 
 export interface RecordEntry extends ListedEntry {
   mark: RecordMark;
@@ -32,7 +32,7 @@ export interface RecordPage {
 
 function readMark(entry: JsonObject): RecordMark {
   const { kind, visibility } = entry;
-  if (kind === "decision") return "decision";
+  if (kind === "decision" || kind === "agent_change") return kind;
   if (
     kind === "attestation" &&
     (visibility === "public" || visibility === "private" || visibility === "erased")

@@ -18,6 +18,7 @@ import type { Receipt, TrustedKey } from "#lib/core/statement/receipt";
 import {
   type ActionPredicate,
   type ActionStatement,
+  isHumanApproved,
   STATEMENT_MEDIA_TYPE,
 } from "#lib/core/statement/statement";
 import type { AttestationReport } from "#lib/core/statement/verify";
@@ -117,7 +118,7 @@ function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObje
     is_public: predicate.is_public,
     ...verdicts,
     client_gap: verdicts.client_gap ?? null,
-    human_approved: predicate.human_approval.method !== "none",
+    human_approved: isHumanApproved(predicate.human_approval),
     human_approval: predicate.human_approval,
     metadata: asked("metadata"),
     code_hash: asked("code_hash"),

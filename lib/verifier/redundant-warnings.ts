@@ -17,9 +17,9 @@ const signedWarnings: readonly WarningCode[] = [
   "code_hash_mismatch",
   "tools_not_registered",
   "client_gap",
+  "agent_frozen",
   "approval_asserted_only",
   "approval_test",
-  "approval_key_changed",
 ];
 
 export interface RestatedWarnings {

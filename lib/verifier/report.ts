@@ -54,7 +54,7 @@ export interface VerifierReport {
   disagrees: boolean;
 }
 
-/** What nobody compared: without the reader's own audience and nonce, a copy made for somebody else is valid too. */
+/** What was not compared: without the reader's own audience and nonce, a copy made for somebody else is valid too. */
 export function listUncompared({ kind, verdict, checks }: VerifierReport): string[] {
   if (kind !== "presentation" || verdict !== "valid") return [];
   const open = checks.filter(

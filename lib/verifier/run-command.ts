@@ -26,6 +26,7 @@ import { checkWholeLog, holds } from "./log-check";
 import { wordsFor } from "./report";
 import { runPack } from "./run-pack";
 import { runMonitor, runProof, runRecord } from "./run-record";
+import { runReplay } from "./run-replay";
 import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 const unreadable = 2;
@@ -131,4 +132,5 @@ const commands = {
   monitor: runMonitor,
   proof: runProof,
   pack: runPack,
+  replay: runReplay,
 };

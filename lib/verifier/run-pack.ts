@@ -28,7 +28,7 @@ function describe({ facts }: PackReport): string {
   const warnings = counts.warnings.map(({ code, count }) => `Warning: ${code}, ${count} times`);
   const lines = [
     `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
-    `${counts.attestations.total} attestations, ${counts.decisions.total} decisions: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied`,
+    `${counts.attestations.total} attestations, ${counts.decisions.total} decisions: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${counts.decisions.frozen} times`,
     ...warnings,
     "",
     "It does not prove:",

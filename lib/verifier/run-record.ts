@@ -1,7 +1,8 @@
 /** The commands about records: following one, watching a service, and checking what somebody else has found. */
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { single } from "#lib/core/text/command-words";
+import { isUuid } from "#lib/core/encoding/uuid";
+import { single, UsageError } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { checkRecord, type RecordReport, type RecordSource } from "./check-record";
 import { type Arguments, exitCodes, readDeadline } from "./command-arguments";
@@ -126,11 +127,32 @@ async function followAgents(
   return checks;
 }
 
+const news: readonly unknown[] = ["roster_changed", "roster_unexpected"];
+
+/** The service may have done nothing wrong: the organization has to say whether it knows the change. */
+function isNews(checks: readonly VerifierCheck[]): boolean {
+  const failed = checks.filter(({ status }) => status === "fail");
+  return failed.length > 0 && failed.every(({ reason }) => news.includes(reason));
+}
+
 function describeMonitored(verdict: RecordReport["verdict"], checks: readonly VerifierCheck[]): string {
+  if (isNews(checks)) return "The service holds. Who may approve is not as expected.";
   if (verdict === "invalid") return "The service does NOT hold.";
   return verdict === "valid"
     ? "The service holds."
     : `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
+}
+
+function readWatched(args: Arguments) {
+  const organization = single(args, "organization");
+  const expected = single(args, "roster");
+  if (expected !== undefined && organization === undefined)
+    throw new UsageError("--roster needs --organization");
+  if (organization !== undefined && !isUuid(organization))
+    throw new UsageError("--organization: must be an organization's id");
+  if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected))
+    throw new UsageError("--roster: must be a roster's hash, 64 hex digits");
+  return organization === undefined ? undefined : { organization, expected };
 }
 
 export async function runMonitor(args: Arguments, given: CommandIo): Promise<number> {
@@ -145,12 +167,14 @@ export async function runMonitor(args: Arguments, given: CommandIo): Promise<num
     trust,
     before,
     io.nowSeconds(),
+    readWatched(args),
   );
   const agents = remembered === null ? [] : await followAgents(args, io, base, trust);
   const checks = [...watched.checks, ...agents];
   const ok = remembered !== null && holds(checks);
   if (ok) await io.writeFile(file, encodeRemembered(remembered));
-  const found = ok ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
+  const isProofless = ok || isNews(checks);
+  const found = isProofless ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
   const whole = describeUncounted(checks) === "" ? "valid" : "incomplete";
   const verdict = ok ? whole : "invalid";
   if (args.flags.has("json"))

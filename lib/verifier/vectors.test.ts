@@ -1,4 +1,4 @@
-/** The golden receipts of every release (public/vectors/<version>/, created once by .ci/make-vectors.mjs) always verify. */
+/** The golden receipts of every release (public/vectors/<version>/, created once by .ci/make-release.mjs) always verify. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ const releases = readdirSync(folder);
 const readText = (...names: string[]) => readFileSync(path.join(folder, ...names), "utf8");
 
 it("there are golden receipts", () => {
-  expect(releases).toContain("0.1.0");
+  expect(releases).toContain("1.0.0");
 });
 
 describe.each(releases)("the golden receipts of %s", (release) => {

@@ -2,7 +2,7 @@
  * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict in the file
  * is believed. The pairing checks (BBS, Groth16) are loaded only if one of them runs.
  */
-import type { ShownContent } from "#lib/core/approval/approval";
+import type { ShownContent } from "#lib/core/approval/shown-content";
 import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Certificate } from "#lib/core/encoding/certificate";

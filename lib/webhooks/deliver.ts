@@ -1,5 +1,5 @@
 /**
- * Sends what is due, in the background. A process that dies loses nothing. Nobody's slow receiver keeps others waiting: an
+ * Sends what is due, in the background. A process that dies loses nothing. A slow receiver doesn't keep others waiting: an
  * organization has a part of the places, and what has failed before has places of its own.
  */
 import type { Context } from "#lib/approvals/context";
@@ -8,7 +8,7 @@ import { markUnattested } from "#lib/approvals/unattested";
 import { arrayLiteral } from "#lib/db/array-literal";
 import { measure } from "#lib/instrumentation";
 import { createDueWork, type DueWork } from "#lib/jobs/due-work";
-import { startRounds } from "#lib/jobs/interval";
+import { startInterval } from "#lib/jobs/interval";
 import type { Resolve } from "#lib/net/guarded-request";
 import { mayReachLoopback } from "#lib/net/receiver-url";
 import { disableIfHopeless } from "./disable";
@@ -127,7 +127,7 @@ export function startDeliveries(context: Context, options: DeliveryOptions = {})
     };
     await Promise.all(deliveries.map(sendAll));
   }
-  return startRounds(roundMs, work, (error) =>
+  return startInterval(roundMs, work, (error) =>
     context.logger.warn({ err: error }, "a round of webhooks failed"),
   );
 }

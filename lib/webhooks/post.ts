@@ -1,4 +1,4 @@
-/** One POST to a receiver, guarded as every request to a host that nobody vouches for. */
+/** One POST to a receiver, guarded as every request to a host that a stranger named. */
 import { type Resolve, requestGuarded } from "#lib/net/guarded-request";
 import { readRetryAfter } from "./schedule";
 

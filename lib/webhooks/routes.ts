@@ -1,7 +1,7 @@
 /** /v1/webhooks, bound to the services. */
 import type { Context } from "#lib/approvals/context";
 import type { webhooksOperations as specs } from "#lib/contract/operations-webhooks";
-import { type Params, type Runs, requirePrincipal } from "#lib/http/route";
+import type { Handlers, Params } from "#lib/http/route";
 import { listDeliveries, replayDelivery, sendTest } from "./deliveries";
 import {
   createEndpoint,
@@ -16,51 +16,43 @@ import {
 
 const idOf = (params: Params) => params["webhook_id"] ?? "";
 
-export const webhooksRuns: Runs<typeof specs, Context> = {
+export const webhooksHandlers: Handlers<typeof specs, Context> = {
   createWebhook: async (call) => ({
     status: 201,
-    body: await createEndpoint(call.context, requirePrincipal(call), call.body),
+    body: await createEndpoint(call.context, call.principal, call.body),
   }),
   listWebhooks: async (call) => ({
-    body: { webhooks: await listEndpoints(call.context, requirePrincipal(call)) },
+    body: { webhooks: await listEndpoints(call.context, call.principal) },
   }),
   readCallbackWebhook: async (call) => ({
-    body: describeEndpoint(call.context, await readCallbacks(call.context, requirePrincipal(call))),
+    body: describeEndpoint(call.context, await readCallbacks(call.context, call.principal)),
   }),
   readWebhook: async (call) => ({
-    body: describeEndpoint(
-      call.context,
-      await readEndpoint(call.context, requirePrincipal(call), idOf(call.params)),
-    ),
+    body: describeEndpoint(call.context, await readEndpoint(call.context, call.principal, idOf(call.params))),
   }),
   updateWebhook: async (call) => ({
-    body: await updateEndpoint(call.context, requirePrincipal(call), idOf(call.params), call.body),
+    body: await updateEndpoint(call.context, call.principal, idOf(call.params), call.body),
   }),
   deleteWebhook: async (call) => {
     const id = idOf(call.params);
-    await deleteEndpoint(call.context, requirePrincipal(call), id);
+    await deleteEndpoint(call.context, call.principal, id);
     return { body: { id, message: "The webhook endpoint is deleted. Nothing more is sent to it." } };
   },
   rotateWebhook: async (call) => ({
-    body: await rotateEndpoint(
-      call.context,
-      requirePrincipal(call),
-      idOf(call.params),
-      call.body.overlap_hours,
-    ),
+    body: await rotateEndpoint(call.context, call.principal, idOf(call.params), call.body.overlap_hours),
   }),
   testWebhook: async (call) => ({
     status: 202,
-    body: await sendTest(call.context, requirePrincipal(call), idOf(call.params)),
+    body: await sendTest(call.context, call.principal, idOf(call.params)),
   }),
   listWebhookDeliveries: async (call) => ({
-    body: await listDeliveries(call.context, requirePrincipal(call), idOf(call.params), call.query),
+    body: await listDeliveries(call.context, call.principal, idOf(call.params), call.query),
   }),
   replayWebhookDelivery: async (call) => ({
     status: 202,
     body: await replayDelivery(
       call.context,
-      requirePrincipal(call),
+      call.principal,
       idOf(call.params),
       call.params["message_id"] ?? "",
     ),

@@ -1,6 +1,6 @@
 /**
  * Results of pure, costly functions under a key that identifies all the bytes they read. A full memo forgets what the
- * owner with the most entries has used least recently, so that nobody pushes out what others need.
+ * owner with the most entries has used least recently, so that no owner pushes out what others need.
  */
 export interface BoundedMemo {
   /** Calls that come while the first one works wait for it. A rejection is not kept. */

@@ -1,6 +1,6 @@
 /**
  * Whose costly work it is, and how owners are weighed against each other. Work has several owners at once
- * (organization, request, client address), because whoever takes more than a share has many of one kind and few of
+ * (organization, request, client address), because a client that takes more than a share has many of one kind and few of
  * another: one key creates many requests, one machine has many addresses.
  */
 import ipaddr from "ipaddr.js";
@@ -21,7 +21,7 @@ export interface Owner {
   client?: string | null;
 }
 
-/** Whoever has an IPv6 /64 has often the /48 around it. */
+/** The holder of an IPv6 /64 often has the /48 around it. */
 function networkOf(client: string): string | undefined {
   if (!client.endsWith("/64")) return undefined;
   return `${ipaddr.IPv6.networkAddressFromCIDR(client.replace("/64", "/48")).toString()}/48`;

@@ -117,7 +117,7 @@ const tooManyProofs = "too many proofs are being created or checked right now";
 
 const defaultThreads = () => Math.min(4, Math.max(1, availableParallelism() - 1));
 
-/** Whoever asked first may have had no place left, which says nothing about who asked at the same moment. */
+/** The first caller may have had no place left, which says nothing about callers of the same moment. */
 async function recall<T>(memo: BoundedMemo, key: string, share: Share, run: () => Promise<T>): Promise<T> {
   for (;;) {
     let isOwn = false;

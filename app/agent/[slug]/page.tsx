@@ -12,7 +12,7 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-/** Empty fields of the form count as absent; a field given twice is nobody's honest link. */
+/** Empty fields of the form count as absent; a field given twice is in no link of ours. */
 async function readQuery(searchParams: PageProps["searchParams"]) {
   const given = await searchParams;
   const one = (name: string) => {

@@ -52,7 +52,7 @@ async function describeState(slug: string, request: Request): Promise<Badge> {
 
 const minuteOf = ({ at }: { at: string }) => at.slice(0, 16).replace("T", " ");
 
-/** As others vouch for it; nothing if nobody does. */
+/** As others vouch for it; nothing if none does. */
 function describeTime({
   valid,
   time_bounds: { made_after: after, made_before: before },

@@ -1,4 +1,4 @@
-/** /demo/<token>: one demo request from request to receipt. Whoever has the token can decide, as on /approve. */
+/** /demo/<token>: one demo request from request to receipt. The token lets its holder decide, as on /approve. */
 import type { Metadata } from "next";
 import { DemoView } from "#components/demo/demo-view";
 import { currentAddress, orNotFound } from "#lib/pages/portal-request";

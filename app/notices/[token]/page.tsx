@@ -2,11 +2,17 @@
  * /notices/<token>: what approvers choose by the link in their mails. Opening it changes nothing, because mail scanners
  * open links too; only the buttons do.
  */
+
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
+import { LinkPasskeys } from "#components/passkeys/link-passkeys";
 import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
 import { readApproverLink } from "#lib/accounts/approver-links";
+import { readPasskeyLink } from "#lib/accounts/passkey-access";
+import { listPasskeys, maxPasskeys } from "#lib/accounts/passkeys";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { orNotFound } from "#lib/pages/portal-request";
 import { getApp } from "#lib/runtime/app";
 
@@ -18,6 +24,7 @@ export const metadata: Metadata = {
 
 interface PageProps {
   readonly params: Promise<{ token: string }>;
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
 type Link = Awaited<ReturnType<typeof readApproverLink>>;
@@ -30,8 +37,54 @@ function explain({ status, mayConfirm }: Link): string {
     : "was added as an approver, but this link has expired. Ask the sender to add you again";
 }
 
-export default async function NoticesPage({ params }: PageProps) {
+function RequestLink({ token, isExpired }: { readonly token: string; readonly isExpired: boolean }) {
+  return (
+    <form method="post" action={`/notices/${token}/passkey-link`} className="flex flex-col items-start gap-3">
+      <p className="text-muted">
+        {isExpired ? "This link has expired. " : null}
+        To add or remove a passkey, also if you lost your device, we send a fresh link to your address.
+      </p>
+      <Button type="submit" variant="secondary">
+        Send me a link
+      </Button>
+    </form>
+  );
+}
+
+async function Passkeys({ token, isMailed }: { readonly token: string; readonly isMailed: boolean }) {
+  const { context } = await getApp();
+  const link = await readPasskeyLink(context, token);
+  if (link === null) return null;
+  const passkeys = await listPasskeys(context.database.db, link.approver.id);
+  const { length } = passkeys;
+  const count = length === 0 ? "no passkey" : length === 1 ? "one passkey" : `${length} passkeys`;
+  return (
+    <section aria-labelledby="passkeys" className="mt-10 border-line border-t pt-6">
+      <h2 id="passkeys" className="font-semibold text-xl">
+        Your passkeys
+      </h2>
+      <p className="mt-2 mb-4 text-muted">
+        {length === 0
+          ? "With a passkey you approve with your device's fingerprint, face or PIN. Some requests accept nothing else."
+          : `You have ${count}. Each signs with your device's fingerprint, face or PIN.`}
+      </p>
+      {isMailed ? (
+        <Callout tone="info" title="Link sent">
+          Open it on the device that you approve with. It expires in 30 minutes.
+        </Callout>
+      ) : null}
+      {link.mayManage ? (
+        <LinkPasskeys token={token} passkeys={passkeys} max={maxPasskeys} />
+      ) : isMailed ? null : (
+        <RequestLink token={token} isExpired={link.isExpired} />
+      )}
+    </section>
+  );
+}
+
+export default async function NoticesPage({ params, searchParams }: PageProps) {
   const { token } = await params;
+  const { mailed } = await searchParams;
   const { context } = await getApp();
   const link = await orNotFound(readApproverLink(context, token));
   const isNew = link.status === "invited";
@@ -41,7 +94,7 @@ export default async function NoticesPage({ params }: PageProps) {
       <p className="mt-3 text-lg text-muted">
         When AI agents of{" "}
         <strong className="text-ink">
-          <AgentText value={link.organizationName} isName />
+          <AgentText value={organizationTitle(link.organizationName)} isName />
         </strong>{" "}
         need an approval, approvers get the link by e-mail.{" "}
         <span className="[overflow-wrap:anywhere]">{link.email}</span> {explain(link)}.
@@ -59,9 +112,15 @@ export default async function NoticesPage({ params }: PageProps) {
             <Button type="submit" size="large" variant="secondary" className="w-full">
               {isNew ? "Decline" : "Unsubscribe"}
             </Button>
+            {isNew ? null : (
+              <p className="mt-2 text-muted text-sm">
+                You are no approver then, and your passkeys are removed.
+              </p>
+            )}
           </form>
         )}
       </div>
+      {link.status === "confirmed" ? <Passkeys token={token} isMailed={mailed !== undefined} /> : null}
       {link.status === "confirmed" ? (
         <p className="mt-6 text-muted">
           Sign in with this address to choose which e-mails you get, and to see what waits, in your{" "}

@@ -1,9 +1,10 @@
 "use server";
 /** What the buttons of the first steps do. */
 import { revalidatePath } from "next/cache";
-import { type FormState, stepForm } from "#lib/contract/portal";
+import { type FormState, organizationNameForm, stepForm } from "#lib/contract/portal";
 import { type Portal, runAction } from "#lib/pages/portal-request";
 import { askForFirstApproval, sendFirstAttestation } from "#lib/portal/first-steps";
+import { nameOrganization } from "#lib/portal/organization";
 
 async function runStep(
   form: FormData,
@@ -24,4 +25,13 @@ export async function sendAttestation(_state: FormState<null>, form: FormData): 
 
 export async function askForApproval(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runStep(form, askForFirstApproval, "Approval requested.");
+}
+
+export async function saveName(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  const state = await runAction(organizationNameForm, form, async ({ context, person }, { name }) => {
+    await nameOrganization(context, person, name);
+    return { message: "Name saved.", result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal", "layout");
+  return state;
 }

@@ -1,4 +1,5 @@
 /** The frame of the portal's pages. Each page checks the session itself: a layout is not rendered at every step. */
+
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { OrganizationSwitcher } from "#components/portal/organization/organization-switcher";
@@ -7,6 +8,7 @@ import { PortalNav } from "#components/portal/shell/portal-nav";
 import { PortalSearch } from "#components/portal/shell/portal-search";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { countWaiting } from "#lib/approvals/inbox";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { readPortal } from "#lib/pages/portal-request";
 import { signOut, switchOrganization } from "./actions";
 
@@ -20,7 +22,7 @@ export default async function PortalLayout({ children }: { readonly children: Re
         <div className="no-print flex flex-wrap items-center justify-between gap-x-6 gap-y-2 pb-4">
           <div className="min-w-0">
             <p className="font-medium">
-              <AgentText value={membership.name} isName hideWarnings />
+              <AgentText value={organizationTitle(membership.name)} isName hideWarnings />
             </p>
             <p className="text-muted text-sm [overflow-wrap:anywhere]">
               {person.email} · {membership.role}

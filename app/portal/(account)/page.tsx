@@ -4,6 +4,8 @@ import { AttestationTable } from "#components/portal/attestations/attestation-ta
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { BusiestAgents, BusiestKeys } from "#components/portal/overview/busiest-tables";
 import { FirstSteps } from "#components/portal/overview/first-steps";
+import { NameOrganization } from "#components/portal/overview/name-organization";
+import { NextStep } from "#components/portal/overview/next-step";
 import { UsageChart } from "#components/portal/overview/usage-chart";
 import { UsageTable } from "#components/portal/overview/usage-table";
 import { PageHeading } from "#components/portal/shell/page-heading";
@@ -11,7 +13,8 @@ import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readOverview } from "#lib/portal/overview";
-import { askForApproval, sendAttestation } from "./first-steps-actions";
+import { askForApproval, saveName, sendAttestation } from "./first-steps-actions";
+import { createKey } from "./keys/actions";
 
 type Overview = Awaited<ReturnType<typeof readOverview>>;
 
@@ -43,7 +46,7 @@ function PendingCard({ pending }: { readonly pending: number }) {
         {pending === 0 ? "No pending approvals." : "Requests waiting for a decision."}
       </p>
       <p className="mt-3">
-        <TextLink href="/portal/authorizations">View authorizations</TextLink>
+        <TextLink href="/portal/authorizations">View approvals</TextLink>
       </p>
     </Card>
   );
@@ -52,7 +55,7 @@ function PendingCard({ pending }: { readonly pending: number }) {
 function WarnedCard({ warned: { count, from } }: Pick<Overview, "warned">) {
   return (
     <Card title="With warnings">
-      <p className={`font-semibold text-3xl tabular-nums ${count === 0 ? "" : "text-fail"}`}>{count}</p>
+      <p className={`font-semibold text-3xl tabular-nums ${count === 0 ? "" : "text-warn"}`}>{count}</p>
       <p className="mt-2 text-muted text-sm">
         {count === 0
           ? "No warnings in the last 30 days."
@@ -67,24 +70,10 @@ function WarnedCard({ warned: { count, from } }: Pick<Overview, "warned">) {
   );
 }
 
-export default async function OverviewPage() {
-  const { context, person, app } = await requirePortal("/portal");
-  const overview = await readOverview(context, person);
+/** Of an organization that has done something: an empty chart says nothing. */
+function Used({ overview }: { readonly overview: Overview }) {
   return (
-    <PortalPage organizationId={person.organizationId}>
-      <PageHeading title="Overview" />
-      <FirstSteps
-        steps={overview.firstSteps}
-        base={app.env.baseUrl}
-        isLoopback={app.env.isLoopback}
-        sendAttestation={sendAttestation}
-        askForApproval={askForApproval}
-      />
-      <div className="grid gap-5 md:grid-cols-2 lg:grid-cols-3">
-        <TodayCard used={overview.attestationsToday} limit={overview.attestationsPerDay} />
-        <PendingCard pending={overview.pendingAuthorizations} />
-        <WarnedCard warned={overview.warned} />
-      </div>
+    <>
       <Card title="Last 30 days" className="mt-5">
         <UsageChart days={overview.usage} />
         <UsageTable days={overview.usage} />
@@ -101,12 +90,40 @@ export default async function OverviewPage() {
           rows={overview.latest}
           empty={<p className="py-4 text-muted">No attestations yet.</p>}
         />
-        {overview.latest.length > 0 ? (
-          <p className="mt-4">
-            <TextLink href="/portal/attestations">All attestations</TextLink>
-          </p>
-        ) : null}
+        <p className="mt-4">
+          <TextLink href="/portal/attestations">All attestations</TextLink>
+        </p>
       </Card>
+    </>
+  );
+}
+
+export default async function OverviewPage() {
+  const { context, person, app, membership } = await requirePortal("/portal");
+  const overview = await readOverview(context, person);
+  const { hasKey, attestation, approval } = overview.firstSteps;
+  const isBegun = hasKey && attestation !== null && approval?.isApproved === true;
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      <PageHeading title="Overview" />
+      {overview.name === null && membership.role === "owner" ? <NameOrganization action={saveName} /> : null}
+      {isBegun && overview.nextStep !== null && membership.role === "owner" ? (
+        <NextStep name={overview.nextStep} />
+      ) : null}
+      <FirstSteps
+        steps={overview.firstSteps}
+        createKey={createKey}
+        base={app.env.baseUrl}
+        isLoopback={app.env.isLoopback}
+        sendAttestation={sendAttestation}
+        askForApproval={askForApproval}
+      />
+      <div className="grid gap-5 md:grid-cols-2 lg:grid-cols-3">
+        <TodayCard used={overview.attestationsToday} limit={overview.attestationsPerDay} />
+        <PendingCard pending={overview.pendingAuthorizations} />
+        <WarnedCard warned={overview.warned} />
+      </div>
+      {attestation === null ? null : <Used overview={overview} />}
     </PortalPage>
   );
 }

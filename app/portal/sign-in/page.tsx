@@ -32,6 +32,13 @@ export default async function SignInPage({ searchParams }: PageProps) {
         Manage your organization's keys, agents, attestations and approvals. We'll create an account if you
         don't have one.
       </p>
+      {query["deleted"] === undefined ? null : (
+        <div className="mt-6">
+          <Callout tone="info" title="The organization is deleted">
+            Its keys no longer work, and you are signed out of it. Its public attestations stay verifiable.
+          </Callout>
+        </div>
+      )}
       {error === undefined ? null : (
         <div className="mt-6">
           <Callout

@@ -7,9 +7,11 @@ from ._inputs import hash_inputs
 from ._open import AttestOutcome
 from ._sign import AgentKey, sign_agent_request
 from .errors import (
+    AgentFrozenError,
     ApiError,
     ApprovalClaimedError,
     ApprovalMismatchError,
+    ApprovalRevokedError,
     ApprovalUsedError,
     CountersignError,
     FieldProblem,
@@ -22,11 +24,13 @@ from .errors import (
 )
 
 __all__ = [
+    "AgentFrozenError",
     "AgentKey",
     "ApiError",
     "Approval",
     "ApprovalClaimedError",
     "ApprovalMismatchError",
+    "ApprovalRevokedError",
     "ApprovalUsedError",
     "AsyncCountersign",
     "AttestOutcome",

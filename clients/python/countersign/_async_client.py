@@ -16,11 +16,12 @@ from ._count import Counter
 from ._decorate import Describe, Name, bind_inputs, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
 from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
+from ._halves import Begun, begin, end
 from ._open import AttestOutcome, BodyReader, open_service, require_gateable
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
-from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest
+from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest, Identity
 from .errors import CountersignError, ServiceConnectionError
 from .verify import Report, TrustedKeys
 
@@ -98,6 +99,18 @@ class AsyncCountersign:
     async def cancel(self, request_id: str) -> AuthorizationState:
         """Takes a pending request back: nobody can approve it any more."""
         return await self._run(calls.cancel(self._service, request_id))
+
+    async def revoke(self, request_id: str, *, reason: str | None = None) -> AuthorizationState:
+        """Takes an approval back that no attestation has used: nothing can claim or use it any more."""
+        return await self._run(calls.revoke(self._service, request_id, reason))
+
+    async def freeze(self, agent_slug: str, reason: str) -> Identity:
+        """Stops an agent: no request of it is approved, and no approval of it is claimed or used. Any key may."""
+        return await self._run(calls.freeze(self._service, agent_slug, reason))
+
+    async def unfreeze(self, agent_slug: str, *, reason: str | None = None) -> Identity:
+        """Lets it go on. Needs a key with the scope ``freeze``, which no agent should have."""
+        return await self._run(calls.unfreeze(self._service, agent_slug, reason))
 
     async def call(self, method: str, path: str, body: object = None, *, idempotency_key: str | None = None) -> Any:
         """Any other operation of the API: the answer as JSON."""
@@ -197,6 +210,14 @@ class AsyncCountersign:
             raise
         self._memory.leave(key, gated)
         return gated
+
+    async def begin(self, request: AuthorizeRequest, gating: Gating, inputs: object) -> Begun:
+        """For the files for frameworks: see _halves.py."""
+        require_gateable(request)
+        return await self._run(begin(self._service, self._memory, request, gating, inputs))
+
+    async def end(self, begun: Begun, inputs: object, outcome: str | None) -> Attestation:
+        return await self._run(end(self._service, begun, inputs, outcome))
 
     async def _run(self, flow: Flow[T]) -> T:
         return await run_flow_async(flow, self._perform)

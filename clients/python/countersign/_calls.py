@@ -9,12 +9,14 @@ from urllib.parse import quote
 
 from ._flow import Flow, sleep
 from ._sign import AgentKey, sign_agent_request
-from ._transport import Request, Service, send
-from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest
+from ._transport import TIMEOUT_SECONDS, USUAL_TRIES, Request, Service, send
+from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest, Identity
 from .errors import (
+    AgentFrozenError,
     ApiError,
     ApprovalClaimedError,
     ApprovalMismatchError,
+    ApprovalRevokedError,
     ApprovalUsedError,
     CountersignError,
     NotApprovedError,
@@ -29,11 +31,16 @@ _PATIENT_TRIES = 10
 
 
 def attest(
-    service: Service, request: AttestRequest, agent_key: AgentKey | None = None, idempotency_key: str | None = None
+    service: Service,
+    request: AttestRequest,
+    agent_key: AgentKey | None = None,
+    idempotency_key: str | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    tries: int = USUAL_TRIES,
 ) -> Flow[Attestation]:
     body = request if agent_key is None else sign_agent_request(request, agent_key)
     key = idempotency_key or service.random_uuid()
-    answer = yield from send(service, Request("POST", "/v1/attest", body, key))
+    answer = yield from send(service, Request("POST", "/v1/attest", body, key, tries=tries, timeout=timeout))
     return cast("Attestation", answer.json())
 
 
@@ -57,7 +64,7 @@ def _path_of(request_id: str) -> str:
     return f"/v1/authorize/{quote(request_id, safe='')}"
 
 
-def cancel(service: Service, request_id: str, timeout: float = 40, tries: int = 1) -> Flow[AuthorizationState]:
+def cancel(service: Service, request_id: str, timeout: float = TIMEOUT_SECONDS, tries: int = 1) -> Flow[AuthorizationState]:
     request = Request("DELETE", _path_of(request_id), timeout=timeout, tries=tries)
     return cast("AuthorizationState", (yield from send(service, request)).json())
 
@@ -71,7 +78,30 @@ def claim(service: Service, request_id: str, run: str) -> Flow[AuthorizationStat
             raise ApprovalClaimedError from error
         if error.code == "authorization_already_used":
             raise ApprovalUsedError(None) from error
+        if error.code == "authorization_revoked":
+            raise ApprovalRevokedError from error
+        if error.code == "agent_frozen":
+            raise AgentFrozenError from error
         raise
+
+
+def revoke(service: Service, request_id: str, reason: str | None = None) -> Flow[AuthorizationState]:
+    path = f"/v1/authorizations/{quote(request_id, safe='')}/revoke"
+    request = Request("POST", path, {"reason": reason}, is_repeatable=True)
+    return cast("AuthorizationState", (yield from send(service, request)).json())
+
+
+def _change(service: Service, agent_slug: str, change: str, reason: str | None) -> Flow[Identity]:
+    path = f"/v1/identity/{quote(agent_slug, safe='')}/{change}"
+    return cast("Identity", (yield from send(service, Request("POST", path, {"reason": reason}, is_repeatable=True))).json())
+
+
+def freeze(service: Service, agent_slug: str, reason: str) -> Flow[Identity]:
+    return _change(service, agent_slug, "freeze", reason)
+
+
+def unfreeze(service: Service, agent_slug: str, reason: str | None = None) -> Flow[Identity]:
+    return _change(service, agent_slug, "unfreeze", reason)
 
 
 def read_authorization(
@@ -108,6 +138,8 @@ def require_approved(state: AuthorizationState) -> AuthorizationState:
     # Erased with the attestation that it was used for.
     if state.get("human_authorization") is None:
         raise ApprovalUsedError(None)
+    if state["revoked_at"] is not None:
+        raise ApprovalRevokedError
     return state
 
 

@@ -20,7 +20,7 @@ from ._open import AttestOutcome, BodyReader, open_service, require_gateable
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
-from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest
+from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest, Identity
 from .errors import CountersignError, ServiceConnectionError
 from .verify import Report, TrustedKeys
 
@@ -94,6 +94,18 @@ class Countersign:
     def cancel(self, request_id: str) -> AuthorizationState:
         """Takes a pending request back: nobody can approve it any more."""
         return self._run(calls.cancel(self._service, request_id))
+
+    def revoke(self, request_id: str, *, reason: str | None = None) -> AuthorizationState:
+        """Takes an approval back that no attestation has used: nothing can claim or use it any more."""
+        return self._run(calls.revoke(self._service, request_id, reason))
+
+    def freeze(self, agent_slug: str, reason: str) -> Identity:
+        """Stops an agent: no request of it is approved, and no approval of it is claimed or used. Any key may."""
+        return self._run(calls.freeze(self._service, agent_slug, reason))
+
+    def unfreeze(self, agent_slug: str, *, reason: str | None = None) -> Identity:
+        """Lets it go on. Needs a key with the scope ``freeze``, which no agent should have."""
+        return self._run(calls.unfreeze(self._service, agent_slug, reason))
 
     def call(self, method: str, path: str, body: object = None, *, idempotency_key: str | None = None) -> Any:
         """Any other operation of the API: the answer as JSON."""

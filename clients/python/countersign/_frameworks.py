@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -16,9 +17,12 @@ from ._decorate import Describe, bind_inputs
 from ._gate import Approval, GateOptions
 from ._wire import AuthorizationRequest
 from .errors import (
+    AgentFrozenError,
     ApprovalClaimedError,
     ApprovalMismatchError,
+    ApprovalRevokedError,
     ApprovalUsedError,
+    CountersignError,
     NotApprovedError,
     NotDecidedError,
 )
@@ -36,6 +40,16 @@ RunId: TypeAlias = "str | Callable[[Any], str]"
 OnPending: TypeAlias = "Callable[[AuthorizationRequest], Any]"
 
 
+_NOT_RUN = (
+    NotDecidedError,
+    ApprovalMismatchError,
+    ApprovalUsedError,
+    ApprovalClaimedError,
+    ApprovalRevokedError,
+    AgentFrozenError,
+)
+
+
 def summary_of(asked: AuthorizationRequest) -> dict[str, Any]:
     """For whoever shows it to the human."""
     return {
@@ -50,10 +64,43 @@ async def run_or_refuse(call: Awaitable[Any]) -> Any:
     """The result, or what the model should read instead of trying again: the service's own words to an agent."""
     try:
         return (await call).result
-    except NotApprovedError as error:
+    except CountersignError as error:
+        if (words := words_of(error)) is None:
+            raise
+        return words
+
+
+def words_of(error: CountersignError) -> str | None:
+    """For the model, if nothing ran and it can't help it."""
+    if isinstance(error, NotApprovedError):
         return f"Not run: {error}"
-    except (NotDecidedError, ApprovalMismatchError, ApprovalUsedError, ApprovalClaimedError) as error:
-        return str(error)
+    return str(error) if isinstance(error, _NOT_RUN) else None
+
+
+class CallNumbers:
+    """Equal calls of a run, from 1, for frameworks that don't number them. What nobody has decided keeps its number, and is the same call next time."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, set[int]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, call: str) -> int:
+        with self._lock:
+            taken = self._taken.setdefault(call, set())
+            number = next(n for n in range(1, len(taken) + 2) if n not in taken)
+            taken.add(number)
+            return number
+
+    def give_back(self, call: str, number: int) -> None:
+        with self._lock:
+            self._taken[call].discard(number)
+
+
+def read_defaults(function: Callable[..., Any] | None) -> dict[str, Any]:
+    if function is None:
+        return {}
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
 
 
 def require_call_id(call_id: object) -> str:

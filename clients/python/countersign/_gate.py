@@ -5,6 +5,7 @@ Whatever breaks on the way, nothing runs without an approval, and nothing is ask
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -12,15 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from . import _calls as calls
+from ._end import attest_end_of_run, attest_run, outcome_of, say_end
 from ._flow import Flow, call
 from ._inputs import Sealed, seal_inputs
-from ._json import JsonObject, canonical_hash
+from ._json import canonical_hash
 from ._shown import show_inputs
 from ._sign import AgentKey
 from ._transport import Service
 from ._wire import (
     Attestation,
-    AttestRequest,
     AttestRequestOptional,
     AuthorizationRequest,
     AuthorizationState,
@@ -47,6 +48,12 @@ class GateOptions(TypedDict, total=False):
     """False: raise if nobody has decided yet, instead of waiting. For runs that end while a human decides."""
     timeout: float | None
     """Seconds to wait for the decision. Then the request is cancelled, and WaitTimeoutError is raised."""
+    pauses: tuple[type[Exception], ...]
+    """What the action raises if it pauses and its framework calls it again later: it hasn't ended, so nothing is attested.
+    LangGraph's ``interrupt`` is one without being named."""
+    claim_as: str | None
+    """The name that claims the approval (default: a random one of this client). If you give one, the action that paused can
+    be called again by another process. No two processes may use one at the same time."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,8 @@ class GateMemory:
     client_id: str
     """Told apart from every other process, and every other client in this one, that gates the same call."""
     unattested: dict[str, Callable[[], Flow[Any]]] = field(default_factory=dict[str, Callable[[], Flow[Any]]])
+    begun: set[str] = field(default_factory=set[str])
+    """What a framework was allowed to run (_halves.py)."""
     _running: dict[str, Future[Any]] = field(default_factory=dict[str, "Future[Any]"])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -131,27 +140,61 @@ def gate(
     finish = memory.unattested.get(key)
     if finish is not None:
         return cast("Gated[Any]", (yield from finish()))
-    claimed, copy = yield from _wait_for_claim(service, f"{key}-{memory.client_id}", request, gating, inputs)
-    failure: Exception | None = None
+    claimant = gating.options.get("claim_as") or memory.client_id
+    claimed, copy = yield from wait_for_claim(service, f"{key}-{claimant}", request, gating, inputs)
+    failure: BaseException | None = None
     result: object = None
     try:
         result = yield from call(run, copy, Approval(claimed["request_id"], key))
-    except Exception as error:  # noqa: BLE001
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # noqa: BLE001
+        if _is_pause(error, gating):
+            raise
         failure = error
 
     def attest_end() -> Flow[Gated[Any]]:
         attestation = yield from attest_run(service, gating, claimed, result, failure)
         memory.unattested.pop(key, None)
-        if failure is not None:
+        if isinstance(failure, Exception):
             raise failure
+        if failure is not None:
+            raise CountersignError("The action was interrupted, which is attested now. Don't run it again.")
         return Gated(result, attestation, claimed)
 
     # From here on a call with this key must not run the action, whatever becomes of the attestation.
     memory.unattested[key] = attest_end
-    return (yield from attest_end())
+    if failure is None or isinstance(failure, Exception):
+        return (yield from attest_end())
+    yield from _attest_interrupted(memory, key, service, gating, claimed, failure)
+    raise failure
 
 
-def _wait_for_claim(
+def _is_pause(error: BaseException, gating: Gating) -> bool:
+    langgraph = sys.modules.get("langgraph.errors")
+    known = () if langgraph is None else (langgraph.GraphInterrupt,)
+    return isinstance(error, (*gating.options.get("pauses", ()), *known))
+
+
+def _attest_interrupted(
+    memory: GateMemory,
+    key: str,
+    service: Service,
+    gating: Gating,
+    claimed: AuthorizationState,
+    failure: BaseException,
+) -> Flow[None]:
+    """Says on record that a cancelled task or a pressed Ctrl+C ended the action half-way. Tries once: the program is ending."""
+    try:
+        body = say_end(gating, claimed, outcome_of(failure))
+        yield from attest_end_of_run(service, gating, body, f"gate-{claimed['request_id']}", _GRACE_SECONDS, 1)
+        memory.unattested.pop(key, None)
+    except Exception as error:  # noqa: BLE001
+        failure.__cause__ = NotAttestedError(claimed["request_id"], None, failure)
+        failure.__cause__.__cause__ = error
+
+
+def wait_for_claim(
     service: Service, run: str, request: AuthorizeRequest, gating: Gating, inputs: object
 ) -> Flow[tuple[AuthorizationState, Any]]:
     """``run``: the same if this client calls again, so that only what it has begun itself can be begun again."""
@@ -223,35 +266,3 @@ def confirm_approval(
 
     confirmed = yield from calls.require_approval(service, request_id, about_to_run)
     return confirmed, sealed[-1].copy
-
-
-def attest_run(
-    service: Service, gating: Gating, authorization: AuthorizationState, result: object, failure: Exception | None = None
-) -> Flow[Attestation]:
-    """``failure``: what the action raised. It may have done half of it, so that is on record too."""
-    said = cast("JsonObject", gating.options.get("attestation") or {})
-    if failure is not None:
-        said = {**said, "metadata": {**cast("JsonObject", said.get("metadata") or {}), "outcome": "failed"}}
-    body: JsonObject = {
-        **said,
-        "agent_slug": authorization["agent_slug"],
-        "action": authorization["action"],
-        "inputs_hash": authorization["inputs_hash"],
-        "human_authorization": authorization.get("human_authorization"),
-    }
-    request_id = authorization["request_id"]
-    request = cast("AttestRequest", body)
-
-    def sending() -> Flow[Attestation]:
-        return calls.attest(service, request, gating.options.get("agent_key"), f"gate-{request_id}")
-
-    try:
-        return (yield from sending())
-    except Exception as error:
-        raise NotAttestedError(request_id, result, failure) from (failure or error)
-    except GeneratorExit:
-        raise
-    except BaseException:
-        # Whoever ends the program now ends it after an action that ran.
-        yield from sending()
-        raise

@@ -22,7 +22,7 @@ from .errors import ApiError, CountersignError, ServiceConnectionError
 TIMEOUT_SECONDS = 40.0
 """Longer than the service holds an answer back."""
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-_USUAL_TRIES = 5
+USUAL_TRIES = 5
 _MAX_RETRY_AFTER_SECONDS = 60
 """A service that wants more patience is left to the caller."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
@@ -56,7 +56,7 @@ class Request:
     idempotency_key: str | None = None
     is_repeatable: bool = False
     """The service does it once without a key too."""
-    tries: int = _USUAL_TRIES
+    tries: int = USUAL_TRIES
     timeout: float = TIMEOUT_SECONDS
 
 

@@ -70,11 +70,12 @@ class AttestationHumanApproval2(TypedDict):
 
 
 class AttestationHumanApproval3(TypedDict):
-    method: Literal["proof_of_personhood"]
+    method: Literal["proof_of_personhood", "enrolled_proof_of_personhood", "enrolled_approver", "standing_approval", "rule"]
     level: str
     request_hash: str
     authorization_hash: str
     nullifier_hashes: list[str]
+    approver_ids: list[str]
     environment: str
     inputs_bound: bool
 
@@ -158,6 +159,36 @@ class ZkCredential(TypedDict):
     messages: list[str]
 
 
+class AttestBatchRequestRequired(TypedDict):
+    attestations: list[dict[str, JsonValue]]
+
+
+class AttestBatchRequestOptional(TypedDict, total=False):
+    all_or_nothing: bool | None
+
+
+class AttestBatchRequest(AttestBatchRequestRequired, AttestBatchRequestOptional):
+    pass
+
+
+class AttestBatchResponse(TypedDict):
+    recorded: int
+    results: list[AttestBatchResult]
+
+
+class AttestBatchResult1(TypedDict):
+    status: Literal[201]
+    body: Attestation
+
+
+class AttestBatchResult2(TypedDict):
+    status: int
+    body: Problem
+
+
+AttestBatchResult: TypeAlias = "AttestBatchResult1 | AttestBatchResult2"
+
+
 class VerificationHumanApproval1(TypedDict):
     method: Literal["none"]
 
@@ -168,11 +199,12 @@ class VerificationHumanApproval2(TypedDict):
 
 
 class VerificationHumanApproval3(TypedDict):
-    method: Literal["proof_of_personhood"]
+    method: Literal["proof_of_personhood", "enrolled_proof_of_personhood", "enrolled_approver", "standing_approval", "rule"]
     level: str
     request_hash: str
     authorization_hash: str
     nullifier_hashes: list[str]
+    approver_ids: list[str]
     environment: str
     inputs_bound: bool
 
@@ -205,7 +237,7 @@ class VerificationChecksItemRequired(TypedDict):
 
 
 class VerificationChecksItemOptional(TypedDict, total=False):
-    reason: Literal["payload_private", "payload_erased", "payload_lost", "payload_not_erased", "owner_only", "nothing_to_compare", "not_requested", "earlier_check_failed", "payload_hash_mismatch", "statement_malformed", "attestation_mismatch", "agent_mismatch", "key_mismatch", "visibility_mismatch", "key_unknown", "key_id_mismatch", "key_out_of_range", "signature_invalid", "envelope_signature_invalid", "verdict_mismatch", "tool_manifest_absent", "checkpoint_malformed", "checkpoint_of_another_log", "checkpoint_signature_invalid", "checkpoint_mismatch", "entry_absent", "entry_malformed", "entry_payload_mismatch", "entry_signature_mismatch", "entry_key_mismatch", "entry_key_unknown", "entry_envelope_mismatch", "entry_decision_mismatch", "entry_missing", "inclusion_proof_invalid", "key_retired_without_entry", "nothing_remembered", "remembered_checkpoint_invalid", "another_log", "log_shrunk", "log_forked", "log_unreadable", "tile_missing", "tile_too_short", "tile_mismatch", "log_root_mismatch", "record_not_shown", "record_mismatch", "record_broken", "record_number_missing", "record_out_of_order", "record_entry_mismatch", "record_entry_absent", "record_receipt_invalid", "record_nothing_public", "record_no_receipts", "record_of_another", "record_head_mismatch", "page_unending", "nothing_counted", "record_not_counted", "record_tail_not_counted", "count_not_fresh", "snapshot_not_made", "snapshot_malformed", "snapshot_unsigned", "snapshot_proof_invalid", "snapshot_mismatch", "snapshot_count_mismatch", "sum_not_run", "sum_rows_mismatch", "sum_statement_invalid", "sum_list_cut", "sum_mismatch", "proof_unknown", "proof_unsigned", "proof_shows_nothing", "proof_is_testimony", "statement_not_logged", "witness_saw_nothing", "snapshot_shrank", "approval_not_recorded", "approval_asserted_only", "authorization_absent", "authorization_missing", "authorization_unexpected", "authorization_malformed", "authorization_mismatch", "binding_mismatch", "shown_content_absent", "shown_content_mismatch", "approval_count_mismatch", "versions_mixed", "human_repeated", "environments_mixed", "level_too_low", "not_in_time", "credential_expired", "checked_by_world_only", "anchor_absent", "anchor_mismatch", "anchor_differs", "not_on_chain", "chain_unreachable", "malformed_proof", "nullifier_out_of_range", "root_mismatch", "wrong_issuer", "pairing_failed", "zk_proof_absent", "zk_proof_missing", "zk_proof_not_shown", "zk_not_enabled", "zk_proof_unexpected", "zk_proof_malformed", "zk_proof_invalid", "zk_suite_unknown", "zk_key_revoked", "zk_key_mismatch", "zk_header_mismatch", "presentation_header_malformed", "message_count_mismatch", "proof_length_mismatch", "index_out_of_range", "blinding_disclosed", "public_messages_mismatch", "message_malformed", "audience_not_given", "audience_mismatch", "nonce_not_given", "nonce_mismatch", "attestation_not_given", "payload_not_given", "payload_hash_not_disclosed", "payload_mismatch", "never_expires", "time_not_given", "issued_in_future", "expired", "no_lower_bound", "no_upper_bound", "time_evidence_absent", "time_untrusted", "cosigned_checkpoint_mismatch", "cosignature_invalid", "beacon_invalid", "time_too_early", "time_too_late", "anchor_proof_invalid", "time_stamp_invalid", "field_mismatch", "field_unbacked", "field_contradicted", "bundle_hint_mismatch", "bundle_time_too_early", "bundle_time_in_future"]
+    reason: Literal["payload_private", "payload_erased", "payload_lost", "payload_not_erased", "owner_only", "nothing_to_compare", "not_requested", "earlier_check_failed", "payload_hash_mismatch", "statement_malformed", "attestation_mismatch", "agent_mismatch", "key_mismatch", "visibility_mismatch", "key_unknown", "key_id_mismatch", "key_out_of_range", "signature_invalid", "envelope_signature_invalid", "verdict_mismatch", "tool_manifest_absent", "checkpoint_malformed", "checkpoint_of_another_log", "checkpoint_signature_invalid", "checkpoint_mismatch", "entry_absent", "entry_malformed", "entry_payload_mismatch", "entry_signature_mismatch", "entry_key_mismatch", "entry_key_unknown", "entry_envelope_mismatch", "entry_decision_mismatch", "entry_missing", "inclusion_proof_invalid", "key_retired_without_entry", "nothing_remembered", "remembered_checkpoint_invalid", "another_log", "log_shrunk", "log_forked", "log_unreadable", "tile_missing", "tile_too_short", "tile_mismatch", "log_root_mismatch", "record_not_shown", "record_mismatch", "record_broken", "record_number_missing", "record_out_of_order", "record_entry_mismatch", "record_entry_absent", "record_receipt_invalid", "record_nothing_public", "record_no_receipts", "record_of_another", "record_head_mismatch", "page_unending", "nothing_counted", "record_not_counted", "record_tail_not_counted", "count_not_fresh", "snapshot_not_made", "snapshot_malformed", "snapshot_unsigned", "snapshot_proof_invalid", "snapshot_mismatch", "snapshot_count_mismatch", "sum_not_run", "sum_rows_mismatch", "sum_statement_invalid", "sum_list_cut", "sum_mismatch", "proof_unknown", "proof_unsigned", "proof_shows_nothing", "proof_is_testimony", "statement_not_logged", "witness_saw_nothing", "snapshot_shrank", "approval_not_recorded", "approval_asserted_only", "authorization_absent", "authorization_missing", "authorization_unexpected", "authorization_malformed", "authorization_mismatch", "binding_mismatch", "shown_content_absent", "shown_content_mismatch", "approvals_unexpected", "grant_needs_people", "grant_exceeded", "grant_amounts_mismatch", "grant_absent", "rules_absent", "usable_until_mismatch", "approval_ended", "nobody_asked", "approval_count_mismatch", "versions_mixed", "human_repeated", "environments_mixed", "environment_mismatch", "level_too_low", "no_world_id", "level_not_required", "not_in_time", "credential_expired", "checked_by_world_only", "anchor_absent", "anchor_mismatch", "anchor_differs", "not_on_chain", "chain_unreachable", "malformed_proof", "nullifier_out_of_range", "root_mismatch", "wrong_issuer", "pairing_failed", "passkey_malformed", "passkey_type_wrong", "passkey_challenge_mismatch", "passkey_origin_mismatch", "passkey_cross_origin", "passkey_site_mismatch", "passkey_user_absent", "passkey_user_unverified", "passkey_backup_contradictory", "passkey_key_unsupported", "passkey_key_malformed", "passkey_signature_invalid", "roster_malformed", "roster_proof_invalid", "roster_of_another", "roster_entry_mismatch", "roster_time_mismatch", "roster_group_mismatch", "roster_broken", "roster_changed", "roster_unexpected", "no_passkey", "no_group_required", "passkey_unexpected", "approver_repeated", "requester_counted", "group_not_enough", "nullifier_unpaired", "zk_proof_absent", "zk_proof_missing", "zk_proof_not_shown", "zk_not_enabled", "zk_proof_unexpected", "zk_proof_malformed", "zk_proof_invalid", "zk_suite_unknown", "zk_key_revoked", "zk_key_mismatch", "zk_header_mismatch", "presentation_header_malformed", "message_count_mismatch", "proof_length_mismatch", "index_out_of_range", "blinding_disclosed", "public_messages_mismatch", "message_malformed", "audience_not_given", "audience_mismatch", "nonce_not_given", "nonce_mismatch", "attestation_not_given", "payload_not_given", "payload_hash_not_disclosed", "payload_mismatch", "never_expires", "time_not_given", "issued_in_future", "expired", "no_lower_bound", "no_upper_bound", "time_evidence_absent", "time_untrusted", "cosigned_checkpoint_mismatch", "cosignature_invalid", "beacon_invalid", "time_too_early", "time_too_late", "anchor_proof_invalid", "time_stamp_invalid", "field_mismatch", "field_unbacked", "field_contradicted", "bundle_hint_mismatch", "bundle_time_too_early", "bundle_time_in_future"]
 
 
 class VerificationChecksItem(VerificationChecksItemRequired, VerificationChecksItemOptional):
@@ -261,7 +293,7 @@ class Verification(TypedDict):
 
 
 class WarningsItem(TypedDict):
-    code: Literal["agent_signature_invalid", "code_hash_mismatch", "tools_not_registered", "client_gap", "approval_asserted_only", "approval_test", "approval_key_changed", "signing_key_revoked", "zk_key_revoked", "content_erased"]
+    code: Literal["agent_signature_invalid", "code_hash_mismatch", "tools_not_registered", "client_gap", "agent_frozen", "approval_asserted_only", "approval_test", "signing_key_revoked", "zk_key_revoked", "content_erased"]
     message: str
 
 
@@ -345,13 +377,14 @@ class Identity(TypedDict):
     tool_manifest_hash: str | None
     tools: list[str] | None
     tool_descriptions: dict[str, str] | None
+    frozen_at: str | None
     created_at: str
     updated_at: str
 
 
 class AgentRecordEntriesItemRequired(TypedDict):
     sequence: int
-    kind: Literal["attestation", "decision"]
+    kind: Literal["attestation", "decision", "agent_change"]
     payload_hash: str
     log_origin: str
     log_index: int
@@ -460,16 +493,34 @@ class PutTools(PutToolsRequired, PutToolsOptional):
     pass
 
 
+class FreezeAgent(TypedDict):
+    reason: str
+
+
+class UnfreezeAgent(TypedDict, total=False):
+    reason: str | None
+
+
+class AuthorizeRequestRequiredApproversItem(TypedDict):
+    group: str
+    count: int
+
+
 class AuthorizeRequestRequired(TypedDict):
     agent_slug: str
     action: str
 
 
 class AuthorizeRequestOptional(TypedDict, total=False):
+    tool: str | None
+    amount: Amount | None
+    grant: GrantRequest | None
     context: dict[str, str] | None
     expires_in_minutes: int | None
     inputs_hash: str | None
-    required_level: Literal["device", "orb"] | None
+    required_level: Literal["none", "device", "orb"] | None
+    required_approvers: list[AuthorizeRequestRequiredApproversItem] | None
+    usable_for_seconds: int | None
     approvals_required: int | None
     requester: str | None
     require_code: bool | None
@@ -479,6 +530,53 @@ class AuthorizeRequestOptional(TypedDict, total=False):
 
 class AuthorizeRequest(AuthorizeRequestRequired, AuthorizeRequestOptional):
     pass
+
+
+class Amount(TypedDict):
+    value: str
+    currency: str
+
+
+class GrantRequestRequired(TypedDict):
+    max_calls: int
+    expires_at: str
+
+
+class GrantRequestOptional(TypedDict, total=False):
+    tools: list[str] | None
+    actions: list[str] | None
+    max_amount: str | None
+    max_budget: str | None
+    currency: str | None
+    context: dict[str, str] | None
+
+
+class GrantRequest(GrantRequestRequired, GrantRequestOptional):
+    pass
+
+
+class AuthorizationRequestGrantRequired(TypedDict):
+    max_calls: int
+    expires_at: str
+
+
+class AuthorizationRequestGrantOptional(TypedDict, total=False):
+    tools: list[str]
+    actions: list[str]
+    max_amount: str
+    max_budget: str
+    currency: str
+    context: dict[str, str]
+
+
+class AuthorizationRequestGrant(AuthorizationRequestGrantRequired, AuthorizationRequestGrantOptional):
+    pass
+
+
+class AuthorizationRequestRequiredApproversItem(TypedDict):
+    group: str
+    name: str | None
+    count: int
 
 
 class AuthorizationRequestPreviouslyDenied(TypedDict):
@@ -491,8 +589,11 @@ class AuthorizationRequest(TypedDict):
     status: Literal["pending", "approved", "denied", "expired", "cancelled"]
     agent_slug: str
     action: str
+    tool: str | None
+    amount: Amount | None
+    grant: AuthorizationRequestGrant | None
     inputs_hash: str | None
-    required_level: Literal["device", "orb"]
+    required_level: Literal["none", "device", "orb"]
     require_code: bool
     created_at: str
     expires_at: str
@@ -501,7 +602,10 @@ class AuthorizationRequest(TypedDict):
     poll_url: str
     poll_interval: Literal[5]
     approvals_required: int
+    decided_by: DecidedBy | None
+    denial_reason: str | None
     notified: int
+    required_approvers: list[AuthorizationRequestRequiredApproversItem]
     context: dict[str, str]
     context_salt: str
     agent_name: str | None
@@ -509,6 +613,35 @@ class AuthorizationRequest(TypedDict):
     requested_by: RequestedBy | None
     confirmation_code: str
     previously_denied: AuthorizationRequestPreviouslyDenied | None
+
+
+class DecidedBy1(TypedDict):
+    kind: Literal["people"]
+
+
+class DecidedBy2(TypedDict):
+    kind: Literal["grant"]
+    request_hash: str
+    authorization_hash: str
+    use: int
+    of: int
+    spent: str | None
+    budget: str | None
+    currency: str | None
+
+
+class DecidedBy3(TypedDict):
+    kind: Literal["rule"]
+    ruleset_hash: str
+    policy_ids: list[str]
+    context_hash: str
+
+
+class DecidedBy4(TypedDict):
+    kind: Literal["freeze"]
+
+
+DecidedBy: TypeAlias = "DecidedBy1 | DecidedBy2 | DecidedBy3 | DecidedBy4"
 
 
 class RequestedByOrganizationMark(TypedDict):
@@ -537,9 +670,33 @@ class RequestedBy(TypedDict):
     agent_past: RequestedByAgentPast
 
 
+class AuthorizationStateGrantRequired(TypedDict):
+    max_calls: int
+    expires_at: str
+
+
+class AuthorizationStateGrantOptional(TypedDict, total=False):
+    tools: list[str]
+    actions: list[str]
+    max_amount: str
+    max_budget: str
+    currency: str
+    context: dict[str, str]
+
+
+class AuthorizationStateGrant(AuthorizationStateGrantRequired, AuthorizationStateGrantOptional):
+    pass
+
+
 class AuthorizationStateApprovals(TypedDict):
     required: int
     given: int
+
+
+class AuthorizationStateRequiredApproversItem(TypedDict):
+    group: str
+    name: str | None
+    count: int
 
 
 class AuthorizationStatePreviouslyDenied(TypedDict):
@@ -552,14 +709,21 @@ class AuthorizationStateRequired(TypedDict):
     status: Literal["pending", "approved", "denied", "expired", "cancelled"]
     agent_slug: str
     action: str
+    tool: str | None
+    amount: Amount | None
+    grant: AuthorizationStateGrant | None
     inputs_hash: str | None
-    required_level: Literal["device", "orb"]
+    required_level: Literal["none", "device", "orb"]
     require_code: bool
     created_at: str
     expires_at: str
     environment: Literal["production", "staging", "local"]
     decided_at: str | None
+    decided_by: DecidedBy | None
+    usable_until: str | None
+    used_at: str | None
     approvals: AuthorizationStateApprovals
+    revoked_at: str | None
 
 
 class AuthorizationStateOptional(TypedDict, total=False):
@@ -571,6 +735,8 @@ class AuthorizationStateOptional(TypedDict, total=False):
     claimed_at: str | None
     run: str | None
     unattested_at: str | None
+    rules: RuleDecision | None
+    required_approvers: list[AuthorizationStateRequiredApproversItem]
     context: dict[str, str]
     context_salt: str
     agent_name: str | None
@@ -584,6 +750,18 @@ class AuthorizationState(AuthorizationStateRequired, AuthorizationStateOptional)
     pass
 
 
+class RuleDecision(TypedDict):
+    version: int
+    mode: Literal["off", "log_only", "enforce"]
+    ruleset_hash: str
+    decision: Literal["allow", "ask", "deny"]
+    reason: Literal["permitted", "forbidden", "nothing_permits", "evaluation_error"]
+    policy_ids: list[str]
+    error: str | None
+    context_hash: str
+    context: dict[str, Any] | None
+
+
 class ClaimRequest(TypedDict):
     run: str
 
@@ -591,6 +769,10 @@ class ClaimRequest(TypedDict):
 class AuthorizationList(TypedDict):
     authorizations: list[AuthorizationState]
     next_cursor: str | None
+
+
+class RevokeAuthorization(TypedDict, total=False):
+    reason: str | None
 
 
 class KeyRequestRequired(TypedDict):
@@ -623,14 +805,14 @@ class KeyInfo(TypedDict):
     created_at: str
     last_used_at: str | None
     expires_at: str | None
-    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "erase"]]
+    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "freeze", "erase", "rules"]]
     attestations_today: int
     rate_limit: KeyInfoRateLimit
 
 
 class LogStatementsStatementsItem(TypedDict):
     number: int
-    kind: Literal["key_event", "epoch", "agent_heads"]
+    kind: Literal["key_event", "epoch", "agent_heads", "ruleset", "approver_roster"]
     log_origin: str
     log_index: int
     payload: str
@@ -739,6 +921,33 @@ class Anchors(TypedDict):
     anchors: list[Anchor]
 
 
+class SearchResultsResultsItem(TypedDict):
+    attestation_id: str
+    id: str
+    action: str | None
+    inputs_hash: str | None
+    timestamp: str | None
+    payload_hash: str
+    has_zk_proof: bool
+    agent_authenticated: bool | None
+    code_hash_verified: bool | None
+    tools_authorized: bool | None
+    client_gap: bool | None
+    human_approved: bool | None
+    human_approval_method: str | None
+    human_approval_environment: str | None
+    warnings: Warnings
+    public_url: str
+    agent_slug: str
+    log_index: int
+    matched: Literal["attestation_id", "payload_hash", "inputs_hash", "request_id", "log_index"]
+
+
+class SearchResults(TypedDict):
+    results: list[SearchResultsResultsItem]
+    has_more: bool
+
+
 class OwnAttestations(TypedDict):
     attestations: list[OwnAttestation]
     next_cursor: str | None
@@ -774,6 +983,185 @@ class Erasure(TypedDict):
     erased_at: str
     payload_hash: str
     message: str
+
+
+class RosterRosterHead(TypedDict):
+    organization: str
+    number: int
+    previous: str | None
+    size: int
+    root: str
+    changed_at: str
+
+
+class RosterRosterEntriesItem(TypedDict):
+    approver_id: str
+    credential_id: str
+    public_key: str
+    groups: list[str]
+    since: str
+    salt: str
+
+
+class RosterRosterChangesItem1(TypedDict):
+    kind: Literal["passkey_added"]
+    person: str
+    passkey: str
+    groups: list[str]
+
+
+class RosterRosterChangesItem2(TypedDict):
+    kind: Literal["passkey_removed"]
+    person: str
+    passkey: str
+
+
+class RosterRosterChangesItem3(TypedDict):
+    kind: Literal["joined", "left"]
+    person: str
+    group: str
+
+
+class RosterRoster(TypedDict):
+    head: RosterRosterHead
+    hash: str
+    entries: list[RosterRosterEntriesItem]
+    changes: list[RosterRosterChangesItem1 | RosterRosterChangesItem2 | RosterRosterChangesItem3]
+    log_index: int
+
+
+class Roster(TypedDict):
+    organization: str
+    roster: RosterRoster | None
+
+
+class RulesRulesStatement(TypedDict):
+    payload: str
+    signature: str
+    envelope_signature: str
+    key_id: str
+
+
+class RulesRules(TypedDict):
+    version: int
+    hash: str
+    mode: Literal["off", "log_only", "enforce"]
+    fallback: Literal["ask", "deny"]
+    require_second_owner: bool
+    author: str
+    created_at: str
+    confirmed_by: str | None
+    text: str
+    log_origin: str
+    log_index: int
+    statement: RulesRulesStatement
+
+
+class RulesProposal(TypedDict):
+    id: str
+    text: str
+    hash: str
+    mode: Literal["off", "log_only", "enforce"]
+    fallback: Literal["ask", "deny"]
+    require_second_owner: bool
+    author: str
+    created_at: str
+
+
+class RulesVersionsItem(TypedDict):
+    version: int
+    hash: str
+    mode: Literal["off", "log_only", "enforce"]
+    fallback: Literal["ask", "deny"]
+    require_second_owner: bool
+    author: str
+    created_at: str
+    confirmed_by: str | None
+
+
+class Rules(TypedDict):
+    schema: str
+    rules: RulesRules | None
+    proposal: RulesProposal | None
+    versions: list[RulesVersionsItem]
+
+
+class RulesChangeRequired(TypedDict):
+    text: str
+    mode: Literal["off", "log_only", "enforce"]
+
+
+class RulesChangeOptional(TypedDict, total=False):
+    fallback: Literal["ask", "deny"] | None
+    require_second_owner: bool | None
+    version: int | None
+
+
+class RulesChange(RulesChangeRequired, RulesChangeOptional):
+    pass
+
+
+class RulesSimulationRequired(TypedDict):
+    text: str
+
+
+class RulesSimulationOptional(TypedDict, total=False):
+    fallback: Literal["ask", "deny"] | None
+
+
+class RulesSimulation(RulesSimulationRequired, RulesSimulationOptional):
+    pass
+
+
+class RulesSimulationResultWas(TypedDict):
+    allowed: int
+    asked: int
+    denied: int
+
+
+class RulesSimulationResultWould(TypedDict):
+    allowed: int
+    asked: int
+    denied: int
+
+
+class RulesSimulationResultDifferencesItemAmount(TypedDict):
+    value: str
+    currency: str
+
+
+class RulesSimulationResultDifferencesItemDemandsGroupsItem(TypedDict):
+    group: str
+    count: int
+
+
+class RulesSimulationResultDifferencesItemDemands(TypedDict):
+    approvals: int
+    level: Literal["none", "device", "orb"] | None
+    groups: list[RulesSimulationResultDifferencesItemDemandsGroupsItem]
+
+
+class RulesSimulationResultDifferencesItem(TypedDict):
+    request_id: str
+    created_at: str
+    agent_slug: str
+    tool: str | None
+    action: str
+    amount: RulesSimulationResultDifferencesItemAmount | None
+    was: Literal["allowed", "asked", "denied"]
+    would: Literal["allowed", "asked", "denied"]
+    policy_ids: list[str]
+    reason: Literal["permitted", "forbidden", "nothing_permits", "evaluation_error"]
+    demands: RulesSimulationResultDifferencesItemDemands | None
+
+
+class RulesSimulationResult(TypedDict):
+    requests: int
+    erased: int
+    was: RulesSimulationResultWas
+    would: RulesSimulationResultWould
+    differences: list[RulesSimulationResultDifferencesItem]
+    unused: list[str]
 
 
 class PublicKeysKeysItem(TypedDict):
@@ -866,13 +1254,13 @@ class PublicKeys(TypedDict):
 
 class WebhookCreation(TypedDict):
     url: str
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "attestation.created"]]
+    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
 
 
 class WebhookWithSecret(TypedDict):
     id: str
     url: str | None
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "attestation.created"]]
+    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
@@ -885,7 +1273,7 @@ class WebhookWithSecret(TypedDict):
 class Webhook(TypedDict):
     id: str
     url: str | None
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "attestation.created"]]
+    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
@@ -896,7 +1284,7 @@ class Webhook(TypedDict):
 
 class WebhookUpdate(TypedDict, total=False):
     url: str | None
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "attestation.created"]] | None
+    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]] | None
     enabled: bool | None
 
 

@@ -103,6 +103,20 @@ class ApprovalUsedError(CountersignError):
         """None if it was erased since, or isn't known."""
 
 
+class ApprovalRevokedError(CountersignError):
+    """Somebody has taken the approval back. Nothing ran. Stop and report, and don't ask again by yourself."""
+
+    def __init__(self) -> None:
+        super().__init__("Not run: this approval was taken back. Stop and report to your operator.")
+
+
+class AgentFrozenError(CountersignError):
+    """The organization has stopped the agent. Nothing ran."""
+
+    def __init__(self) -> None:
+        super().__init__("Not run: the organization has frozen this agent. Stop and report to your operator.")
+
+
 class ApprovalClaimedError(CountersignError):
     """Another run has claimed the approval: it is running, has run, or ended before it could attest.
 
@@ -124,7 +138,7 @@ class NotAttestedError(CountersignError):
 
     retryable = True
 
-    def __init__(self, request_id: str, result: object, failure: Exception | None = None) -> None:
+    def __init__(self, request_id: str, result: object, failure: BaseException | None = None) -> None:
         super().__init__("The action ran, but its attestation could not be stored. Don't run the action again.")
         self.request_id = request_id
         self.result = result

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._async_client import AsyncCountersign
 from ._decorate import Describe
-from ._frameworks import RunId, require_call_id, run_or_refuse, summary_of
+from ._frameworks import RunId, read_defaults, require_call_id, run_or_refuse, summary_of
 from ._gate import Approval, GateOptions
 
 if TYPE_CHECKING:
@@ -49,6 +49,12 @@ def gate_tools(
     return made()
 
 
+def _read_defaults(tool: Any) -> dict[str, Any]:
+    """The human sees what the function gets."""
+    defaults = read_defaults(getattr(tool, "coroutine", None) or getattr(tool, "func", None))
+    return {name: value for name, value in defaults.items() if name in tool.args}
+
+
 class _Gate:
     def __init__(
         self,
@@ -66,7 +72,8 @@ class _Gate:
         describe = self._tools.get(call["name"])
         if describe is None:
             return await handler(request)
-        inputs, ids = call["args"], {"run_id": self._read_run_id(request), "call_id": require_call_id(call["id"])}
+        ids = {"run_id": self._read_run_id(request), "call_id": require_call_id(call["id"])}
+        inputs = {**_read_defaults(request.tool), **call["args"]}
         asked = describe(inputs) if callable(describe) else describe
         if self._interrupt:
             await self._pause(asked, inputs, ids)

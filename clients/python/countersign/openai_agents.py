@@ -12,7 +12,9 @@ the service itself.
 
 from __future__ import annotations
 
+import functools
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +23,14 @@ from ._decorate import Describe, bind_inputs
 from ._frameworks import gate_context_tool, require_call_id
 from ._gate import GateOptions
 from ._wire import AuthorizationRequest
+from .errors import NotAttestedError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["ToolGate"]
+
+_log = logging.getLogger("countersign")
 
 
 class ToolGate:
@@ -45,7 +50,18 @@ class ToolGate:
     def tool(self, function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         """The function's first parameter is the SDK's ``ToolContext``."""
         self._bind = bind_inputs(function, leave_out=1)
-        return gate_context_tool(self._client, self._describe, self._run_id, None, self._options)(function)
+        gated = gate_context_tool(self._client, self._describe, self._run_id, None, self._options)(function)
+
+        @functools.wraps(function)
+        async def run_once(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return await gated(*args, **kwargs)
+            except NotAttestedError as error:
+                # Of what a tool raises the SDK tells the model to try again.
+                _log.exception("a gated tool ran and isn't attested")
+                return str(error)
+
+        return run_once
 
     async def ask(self, interruption: Any) -> AuthorizationRequest:
         """Asks a human about an interruption of the run, once, and returns the link and the status of now."""

@@ -31,7 +31,7 @@ def gate_tool(
     client: AsyncCountersign, describe: Describe, *, run_id: RunId, **options: Unpack[GateOptions]
 ) -> Decorator:
     """Waits for the human inside the tool, in one run."""
-    return gate_context_tool(client, describe, run_id, None, options)
+    return gate_context_tool(client, describe, run_id, None, _with_pauses(options))
 
 
 def gate_tool_across_runs(
@@ -41,7 +41,12 @@ def gate_tool_across_runs(
 
     Continue it after the decision with any ``DeferredToolResults``: what they say is not believed.
     """
-    return gate_context_tool(client, describe, run_id, _defer, options)
+    return gate_context_tool(client, describe, run_id, _defer, _with_pauses(options))
+
+
+def _with_pauses(options: GateOptions) -> GateOptions:
+    pydantic_ai = importlib.import_module("pydantic_ai")
+    return {"pauses": (pydantic_ai.ApprovalRequired, pydantic_ai.CallDeferred), **options}
 
 
 def _defer(asked: AuthorizationRequest) -> None:

@@ -57,6 +57,32 @@ def new_agent() -> Callable[[], str]:
     return lambda: f"{prefix}-{next(_numbers)}"
 
 
+class Losing(httpx2.AsyncBaseTransport):
+    """Loses each request to ``path``. For clients whose pauses are patched away."""
+
+    def __init__(self, path: str) -> None:
+        self.inner, self.path = httpx2.AsyncHTTPTransport(), path
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == self.path:
+            raise httpx2.ConnectError("lost", request=request)
+        return await self.inner.handle_async_request(request)
+
+
+def lose(path: str) -> httpx2.Client:
+    """The same for ``Countersign``."""
+
+    class LosingHere(httpx2.BaseTransport):
+        inner = httpx2.HTTPTransport()
+
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            if request.url.path == path:
+                raise httpx2.ConnectError("lost", request=request)
+            return self.inner.handle_request(request)
+
+    return httpx2.Client(transport=LosingHere())
+
+
 @dataclass
 class Counted:
     asked: int

@@ -19,11 +19,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from countersign import (
+    AgentFrozenError,
     ApprovalClaimedError,
     ApprovalMismatchError,
+    ApprovalRevokedError,
     ApprovalUsedError,
     AsyncCountersign,
     Countersign,
+    CountersignError,
     NotApprovedError,
     NotAttestedError,
     ServiceConnectionError,
@@ -62,7 +65,7 @@ class Breaking(httpx2.BaseTransport):
 class Changing(httpx2.BaseTransport):
     """A service that lies in its answers to GET."""
 
-    def __init__(self, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+    def __init__(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         self.inner = httpx2.HTTPTransport()
         self.change = change
 
@@ -71,7 +74,7 @@ class Changing(httpx2.BaseTransport):
         if request.method != "GET":
             return response
         response.read()
-        return httpx2.Response(200, json=self.change(str(request.url), response.json()))
+        return httpx2.Response(200, json=self.change(response.json()))
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -191,7 +194,7 @@ def test_runs_a_copy_that_nobody_else_can_change(gate: Gate, human: Human, new_a
 )
 def test_refuses_a_decision_about_another(field: str, other: str, human: Human, new_agent: Any) -> None:
     run = Action()
-    lying = httpx2.Client(transport=Changing(lambda _, answer: {**answer, field: other}))
+    lying = httpx2.Client(transport=Changing(lambda answer: {**answer, field: other}))
     with Countersign(BASE_URL, API_KEY, http=lying) as own, pytest.raises(ApprovalMismatchError) as caught:
         own.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c", on_request=human)
     assert caught.value.field == field
@@ -200,9 +203,16 @@ def test_refuses_a_decision_about_another(field: str, other: str, human: Human, 
 
 def test_reads_the_decision_again_when_it_is_about_to_run(new_agent: Any) -> None:
     run = Action()
-    forged = {"status": "approved", "human_authorization": {}, "attestation_id": None}
-    lying = httpx2.Client(transport=Changing(lambda url, answer: forged if "wait=" in url else answer))
-    with Countersign(BASE_URL, API_KEY, http=lying) as own, pytest.raises(Exception, match="no human has decided"):
+    forged = {"status": "approved", "human_authorization": {}, "revoked_at": None, "attestation_id": None}
+    service = httpx2.HTTPTransport()
+
+    class Lying(httpx2.BaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            is_waiting = "wait" in request.url.params
+            return httpx2.Response(200, json=forged) if is_waiting else service.handle_request(request)
+
+    http = httpx2.Client(transport=Lying())
+    with Countersign(BASE_URL, API_KEY, http=http) as own, pytest.raises(Exception, match="no human has decided"):
         own.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c")
     assert run.calls == []
 
@@ -214,6 +224,45 @@ def test_does_not_run_a_second_time_after_it_was_attested(gate: Gate, human: Hum
         gate(agent, inputs(), run, on_request=human)
     assert caught.value.attestation_id == first.attestation["attestation_id"]
     assert len(run.calls) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+def test_does_not_run_what_was_taken_back_nor_for_a_frozen_agent(
+    client: Countersign, gate: Gate, human: Human, new_agent: Any
+) -> None:
+    agent, run = new_agent(), Action()
+
+    def take_back(asked: Any) -> None:
+        human(asked)
+        client.revoke(asked["request_id"], reason="Wrong account")
+
+    with pytest.raises(ApprovalRevokedError):
+        gate(agent, inputs(), run, on_request=take_back)
+    stopped = new_agent()
+
+    def stop(asked: Any) -> None:
+        human(asked)
+        client.freeze(stopped, "It paid twice")
+
+    with pytest.raises(AgentFrozenError):
+        gate(stopped, inputs(), run, on_request=stop)
+    assert run.calls == []
+    assert client.unfreeze(stopped)["frozen_at"] is None
+
+
+def test_attests_without_the_approval_what_is_stopped_while_it_runs(
+    client: Countersign, gate: Gate, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent = new_agent()
+
+    def run(_: Any, __: Any) -> str:
+        client.freeze(agent, "It paid twice")
+        return "paid"
+
+    gated = gate(agent, inputs(), run, on_request=human)
+    assert gated.result == "paid"
+    assert gated.attestation["human_approved"] is False
+    assert "frozen" in gated.attestation["metadata"]["approval"]
     assert count(agent) == Counted(1, 1)
 
 
@@ -319,6 +368,124 @@ def test_keeps_the_failure_of_an_action_that_could_not_be_attested(
         with pytest.raises(RuntimeError, match="the bank is closed"):
             call()
     assert len(run.calls) == 1
+    assert count(agent) == Counted(1, 1)
+
+
+def outcome_of(client: Countersign, agent: str) -> Any:
+    (newest,) = client.call("GET", f"/v1/agent/{agent}")["attestations"]
+    found = client.call("GET", f"/v1/verify/{newest['attestation_id']}")
+    return found["metadata"], found["human_approved"]
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+def test_attests_an_action_that_is_interrupted_and_runs_it_nowhere_again(
+    ending: type[BaseException], client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, ran = new_agent(), []
+
+    def run(given: Any, _: Any) -> None:
+        ran.append(given)
+        raise ending
+
+    def call(own: Countersign) -> Any:
+        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+    with pytest.raises(ending):
+        call(client)
+    assert outcome_of(client, agent) == ({"outcome": "interrupted"}, True)
+    for own in (client, Countersign(BASE_URL, API_KEY)):
+        with pytest.raises(ApprovalUsedError):
+            call(own)
+    assert ran == [INPUTS]
+    assert count(agent) == Counted(1, 1)
+
+
+def test_attests_an_action_whose_task_is_cancelled_half_way(client: Countersign, human: Human, new_agent: Any) -> None:
+    agent, ends = new_agent(), []
+
+    async def go() -> None:
+        begun = asyncio.Event()
+
+        async def run(_: Any, __: Any) -> None:
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ends.append("cleaned up")
+
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            call = own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+            task = asyncio.ensure_future(call)
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(go())
+    assert ends == ["cleaned up"]
+    assert outcome_of(client, agent) == ({"outcome": "interrupted"}, True)
+
+
+def test_lets_a_program_end_that_cannot_attest_what_was_interrupted(
+    client: Countersign, human: Human, count: Count, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    agent, ran = new_agent(), []
+
+    def run(given: Any, _: Any) -> None:
+        ran.append(given)
+        raise KeyboardInterrupt
+
+    breaking = Breaking("before", lambda number: number >= STEPS.index("attest") + 1)
+    with Countersign(BASE_URL, API_KEY, http=httpx2.Client(transport=breaking)) as own:
+
+        def call() -> Any:
+            return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+        with pytest.raises(KeyboardInterrupt) as caught:
+            call()
+        assert isinstance(caught.value.__cause__, NotAttestedError)
+        assert (pauses, breaking.number, count(agent)) == ([], len(STEPS), Counted(1, 0))
+        breaking.is_broken = lambda _: False
+        with pytest.raises(CountersignError, match="was interrupted, which is attested now"):
+            call()
+    assert ran == [INPUTS]
+    assert outcome_of(client, agent) == ({"outcome": "interrupted"}, True)
+
+
+class Paused(Exception):
+    pass
+
+
+@pytest.mark.parametrize("claim_as", [None, "worker-1"])
+def test_keeps_the_approval_of_an_action_that_pauses(
+    claim_as: str | None, client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, ran = new_agent(), []
+
+    def run(given: Any, _: Any) -> str:
+        ran.append(given)
+        if len(ran) < 3:
+            raise Paused
+        return "paid"
+
+    def call(own: Countersign) -> Any:
+        return own.gate(
+            asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human,
+            pauses=(Paused,), claim_as=claim_as,
+        )
+
+    for _ in range(2):
+        with pytest.raises(Paused):
+            call(client)
+    assert count(agent) == Counted(1, 0)
+    with Countersign(BASE_URL, API_KEY) as other:
+        if claim_as is None:
+            with pytest.raises(ApprovalClaimedError):
+                call(other)
+            assert len(ran) == 2
+        assert call(client if claim_as is None else other).result == "paid"
     assert count(agent) == Counted(1, 1)
 
 

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from countersign import AsyncCountersign, ServiceConnectionError
 from countersign.langchain import gate_tools
@@ -44,9 +44,9 @@ class Scripted(BaseChatModel):
 
 def agent_of(client: AsyncCountersign, name: str, paid: list[Any], human: Any = None, calls: Any = None, **more: Any) -> Any:
     @tool
-    async def pay(invoice: int, cents: int) -> str:
+    async def pay(invoice: int, cents: int, currency: str = "EUR") -> str:
         """Pays an invoice."""
-        paid.append((invoice, cents))
+        paid.append((invoice, cents, currency))
         return f"paid {cents}"
 
     def describe(given: dict[str, Any]) -> Any:
@@ -70,11 +70,11 @@ def run(name: str, paid: list[Any], human: Any, base: str = BASE_URL, **more: An
     return asyncio.run(go())
 
 
-def test_runs_what_was_approved(human: Human, count: Any, new_agent: Any) -> None:
+def test_runs_what_was_approved_and_shows_its_defaults(human: Human, count: Any, new_agent: Any) -> None:
     name, paid = new_agent(), []
     assert run(name, paid, human) == "paid 100"
-    assert paid == [(1042, 100)]
-    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100"}
+    assert paid == [(1042, 100, "EUR")]
+    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
     assert count(name) == Counted(1, 1)
 
 
@@ -110,6 +110,39 @@ def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: An
     assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
     assert len(paid) == 3
     assert count(name) == Counted(3, 3)
+
+
+def test_keeps_the_approval_of_a_tool_that_asks_a_question_of_its_own(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+
+    @tool
+    async def pay(invoice: int, cents: int) -> str:
+        """Pays an invoice."""
+        paid.append((invoice, interrupt("Which account?")))
+        return f"paid {cents}"
+
+    async def go(again: str | None) -> Any:
+        # After a restart: another client, the same thread.
+        async with AsyncCountersign(BASE_URL, API_KEY) as client:
+            asked = {"agent_slug": name, "action": "Pay"}
+            gate = gate_tools(client, {"pay": asked}, on_request=human, claim_as=again)
+            agent = create_agent(Scripted(calls=[{"invoice": 1, "cents": 2}]), [pay], middleware=[gate], checkpointer=saver)
+            done = await agent.ainvoke(ASKED, CONFIG)
+            assert [one.value for one in done["__interrupt__"]] == ["Which account?"]
+            assert (paid, count(name)) == ([], Counted(1, 0))
+            if again is not None:
+                gate = gate_tools(AsyncCountersign(BASE_URL, API_KEY), {"pay": asked}, claim_as=again)
+                agent = create_agent(
+                    Scripted(calls=[{"invoice": 1, "cents": 2}]), [pay], middleware=[gate], checkpointer=saver
+                )
+            return (await agent.ainvoke(Command(resume="the second"), CONFIG))["messages"][-1].content
+
+    for again in (None, "worker-1"):
+        name, saver = new_agent(), InMemorySaver()
+        paid.clear()
+        assert asyncio.run(go(again)) == "paid 2"
+        assert paid == [(1, "the second")]
+        assert count(name) == Counted(1, 1)
 
 
 PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + '''
@@ -174,5 +207,5 @@ def test_goes_on_in_another_process_and_believes_no_value(tmp_path: Path, count:
     paid, _, (other,) = step(name, file, "changed")
     assert paid == []
     assert other["request_id"] != asked["request_id"]
-    assert step(name, file, "go-on") == [[[1042, 100]], "paid 100", []]
+    assert step(name, file, "go-on") == [[[1042, 100, "EUR"]], "paid 100", []]
     assert count(name) == Counted(2, 1)

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from agents import Agent, Model, ModelResponse, Runner, RunState, Usage, function_tool, set_tracing_disabled
-from agents.exceptions import ModelBehaviorError
 from agents.tool_context import ToolContext
-from conftest import API_KEY, BASE_URL, Counted, Human, control
+from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from countersign import AsyncCountersign
@@ -65,9 +65,9 @@ def agent_of(
     return Agent(name="payer", model=Scripted(calls or [{"invoice": 1042, "cents": 100}]), tools=[pay]), gate
 
 
-def run(name: str, paid: list[Any], human: Any, base: str = BASE_URL, **more: Any) -> Any:
+def run(name: str, paid: list[Any], human: Any, base: str = BASE_URL, http: Any = None, **more: Any) -> Any:
     async def go() -> Any:
-        async with AsyncCountersign(base, API_KEY) as client:
+        async with AsyncCountersign(base, API_KEY, http=http) as client:
             agent, _ = agent_of(client, name, paid, human=human, **more)
             return (await Runner.run(agent, "Pay")).final_output
 
@@ -97,8 +97,23 @@ def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, mo
 
     monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
     paid: list[Any] = []
-    assert "error" in run(new_agent(), paid, human, base="http://127.0.0.1:1")
+    # What the SDK says of any tool that raises.
+    said = run(new_agent(), paid, human, base="http://127.0.0.1:1")
+    assert said == "An error occurred while running the tool. Please try again."
     assert paid == []
+
+
+def test_does_not_tell_the_model_to_try_again_what_ran_unattested(
+    human: Human, count: Any, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_sleep(_: float) -> None: ...
+
+    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    name, paid = new_agent(), []
+    said = run(name, paid, human, http=httpx2.AsyncClient(transport=Losing("/v1/attest")))
+    assert said == "The action ran, but its attestation could not be stored. Don't run the action again."
+    assert len(paid) == 1
+    assert count(name) == Counted(1, 0)
 
 
 def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
@@ -121,18 +136,15 @@ async def main() -> None:
             Path(file).write_text(json.dumps(result.to_state().to_json()))
             print(json.dumps(await gate.ask(item)))
             return
-        text = Path(file).read_text()
+        state = await RunState.from_json(agent, json.loads(Path(file).read_text()))
         if step == "changed":
-            text = text.replace('100', '100000')
-        state = await RunState.from_json(agent, json.loads(text))
-        try:
-            for item in state.get_interruptions():
-                state.approve(item)
-            said = (await Runner.run(agent, state)).final_output
-        except ModelBehaviorError:
-            # The SDK has its own doubts about a state that was written over.
-            said = "refused"
-        print(json.dumps([paid, said]))
+            # Whoever writes the stored state puts the SDK's fingerprint of the changed call beside it.
+            forger, _ = agent_of(client, name, paid, across=True, calls=[{"invoice": 1042, "cents": 100_000}])
+            forged = (await Runner.run(forger, "Pay")).to_state().to_json()
+            state = await RunState.from_json(agent, forged)
+        for item in state.get_interruptions():
+            state.approve(item)
+        print(json.dumps([paid, (await Runner.run(agent, state)).final_output]))
 
 asyncio.run(main())
 '''
@@ -150,10 +162,10 @@ def test_goes_on_in_another_process_and_believes_no_state(tmp_path: Path, count:
     asked = step(name, file, "start")
     paid, said = step(name, file, "go-on")
     assert paid == []
-    assert "no human has decided yet" in said
+    assert said == "Not run: no human has decided yet."
     control("approve", request_id=asked["request_id"])
     paid, said = step(name, file, "changed")
-    assert paid == []
-    assert "paid" not in said
+    # Other arguments are another request, which nobody has decided.
+    assert (paid, said) == ([], "Not run: no human has decided yet.")
     assert step(name, file, "go-on") == [[[1042, 100, "EUR"]], "paid 100"]
-    assert count(name).attested == 1
+    assert count(name) == Counted(2, 1)

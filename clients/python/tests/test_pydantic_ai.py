@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import API_KEY, BASE_URL, Counted, Human, control
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, models
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, models
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 
@@ -99,6 +99,37 @@ def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: An
     assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
     assert len(paid) == 3
     assert count(name) == Counted(3, 3)
+
+
+def test_keeps_the_approval_of_a_tool_that_defers(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+    agent: Agent[Deps, Any] = Agent(
+        model_of({"invoice": 1, "cents": 2}), deps_type=Deps, output_type=[str, DeferredToolRequests]
+    )
+
+    async def go() -> Any:
+        async with AsyncCountersign(BASE_URL, API_KEY) as client:
+
+            @agent.tool
+            @gate_tool(client, {"agent_slug": name, "action": "Pay"}, run_id="thread-1", on_request=human)
+            async def pay(context: RunContext[Deps], invoice: int, cents: int) -> str:
+                if not context.tool_call_approved:
+                    raise ApprovalRequired
+                paid.append((invoice, cents))
+                return f"paid {cents}"
+
+            paused = await agent.run("Pay", deps=Deps("thread-1"))
+            assert (paid, count(name)) == ([], Counted(1, 0))
+            resumed = await agent.run(
+                message_history=paused.all_messages(),
+                deferred_tool_results=DeferredToolResults(approvals={"call-0": True}),
+                deps=Deps("thread-1"),
+            )
+            return resumed.output
+
+    assert asyncio.run(go()) == "paid 2"
+    assert paid == [(1, 2)]
+    assert count(name) == Counted(1, 1)
 
 
 PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + '''

@@ -14,6 +14,7 @@ export interface AgentRow {
   readonly name: string | null;
   readonly isTest: boolean;
   readonly keyStatus: KeyStatus;
+  readonly frozenAt: string | null;
   readonly hasCodeHash: boolean;
   readonly tools: number | null;
   readonly attestations: number;
@@ -39,6 +40,11 @@ const columnsOf = (usage: ReadonlyMap<string, Usage>): readonly Column<AgentRow>
     cell: (row) => (
       <>
         <TextLink href={`/portal/agents/${row.slug}`}>{row.slug}</TextLink>
+        {row.frozenAt === null ? null : (
+          <span className="mt-1 block">
+            <StatusPill tone="fail">Frozen</StatusPill>
+          </span>
+        )}
         {row.isTest ? (
           <span className="mt-1 block">
             <TestKeyMark />

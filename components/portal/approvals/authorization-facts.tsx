@@ -5,6 +5,7 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { AuthorizationState } from "#lib/contract/authorize";
+import { describeUnasked } from "#lib/core/approval/decided-words";
 
 function contextOf(state: AuthorizationState): Definition[] {
   return Object.entries(state.context ?? {}).map(([name, value]) => ({
@@ -29,13 +30,52 @@ function askerOf({ requested_by: asker }: AuthorizationState): Definition[] {
   ];
 }
 
-function outcomeOf(state: AuthorizationState): Definition[] {
+interface ShownAuthorization extends AuthorizationState {
+  /** The organization's own words. */
+  revocation_reason?: string | null;
+}
+
+const decisionWords = { allow: "allowed without asking", ask: "people asked", deny: "denied" } as const;
+
+/** What rules that only log would have said. */
+const wouldHave = ({
+  decision,
+  policy_ids,
+  version,
+}: NonNullable<AuthorizationState["rules"]>): Definition => ({
+  id: "would-have",
+  name: "Rules (log only)",
+  value: (
+    <>
+      {decisionWords[decision]}
+      {policy_ids.length === 0 ? "" : ` by ${policy_ids.join(", ")}`},{" "}
+      <TextLink href={`/portal/rules?version=${version}`}>version {version}</TextLink>
+    </>
+  ),
+});
+
+function outcomeOf(state: ShownAuthorization): Definition[] {
   const items: Definition[] = [];
   if (state.decided_at !== null)
     items.push({
       id: "decided",
       name: state.status === "cancelled" ? "Cancelled" : "Decided",
       value: <Timestamp iso={state.decided_at} />,
+    });
+  const unasked = describeUnasked(state.decided_by, state.status);
+  if (unasked !== null)
+    items.push({ id: "unasked", name: "Decided by", value: <AgentText value={unasked} hideWarnings /> });
+  if (state.rules?.mode === "log_only") items.push(wouldHave(state.rules));
+  if (state.revoked_at !== null)
+    items.push({
+      id: "revoked",
+      name: "Taken back",
+      value: (
+        <>
+          <Timestamp iso={state.revoked_at} />
+          {state.revocation_reason ? <span className="block">{state.revocation_reason}</span> : null}
+        </>
+      ),
     });
   if (state.claimed_at)
     items.push({
@@ -71,7 +111,7 @@ function outcomeOf(state: AuthorizationState): Definition[] {
   return items;
 }
 
-export function AuthorizationFacts({ state }: { readonly state: AuthorizationState }) {
+export function AuthorizationFacts({ state }: { readonly state: ShownAuthorization }) {
   const items: Definition[] = [
     { id: "action", name: "Action", value: <AgentText value={state.action} />, prominent: true },
     ...contextOf(state),

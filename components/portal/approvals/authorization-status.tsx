@@ -20,6 +20,8 @@ interface AuthorizationStatusPillProps {
   readonly isTest: boolean;
   /** Since when it is known that a run has claimed it and attested nothing. */
   readonly unattestedAt?: string | null | undefined;
+  /** Since when the approval is taken back. */
+  readonly revokedAt?: string | null;
 }
 
 export function AuthorizationStatusPill({
@@ -28,11 +30,13 @@ export function AuthorizationStatusPill({
   given,
   isTest,
   unattestedAt,
+  revokedAt = null,
 }: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
   return (
     <span className="flex flex-wrap gap-1.5">
       <StatusPill tone={tone}>{text}</StatusPill>
+      {revokedAt === null ? null : <StatusPill tone="cancelled">Taken back</StatusPill>}
       {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
       {isTest ? <TestKeyMark /> : null}
       {given > 0 && environment !== "production" ? <TestMark /> : null}

@@ -13,6 +13,7 @@ export interface AuthorizationRow {
   readonly environment: string;
   readonly isTest: boolean;
   readonly unattested_at?: string | null | undefined;
+  readonly revoked_at: string | null;
   readonly agent_slug: string;
   readonly action: string;
   readonly created_at: string;
@@ -65,6 +66,7 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
           given={row.approvals.given}
           isTest={row.isTest}
           unattestedAt={row.unattested_at}
+          revokedAt={row.revoked_at}
         />
       ),
     },

@@ -16,6 +16,7 @@ const request = {
   expires_at: "2026-11-22T11:00:00.000Z",
   decided_at: "2026-11-22T10:30:00.000Z",
   approval_url: null,
+  revoked_at: null,
   isTest: false,
 };
 

@@ -19,6 +19,7 @@ function show(claim: Partial<AuthorizationState>): string[] {
     decided_at: "2026-11-22T10:30:00.000Z",
     approval_url: null,
     isTest: false,
+    revoked_at: null,
     ...claim,
   };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
@@ -34,6 +35,14 @@ describe("a claimed approval", () => {
     expect(facts).toMatch(/>Claimed<\/dt>.*night-run/s);
     expect(table + facts).not.toMatch(/never attested/i);
     expect(show({}).join("")).not.toContain("Claimed");
+  });
+
+  it("is shown as taken back, with the reason, if it was", () => {
+    const back = { revoked_at: "2026-11-22T10:40:00.000Z", revocation_reason: "Wrong <account>" };
+    const [table = "", facts = ""] = show({ ...claim, ...back });
+    expect(table).toContain("Taken back");
+    expect(facts).toMatch(/>Taken back<\/dt>.*Wrong &lt;account&gt;/s);
+    expect(show(claim).join("")).not.toContain("Taken back");
   });
 
   it("says so in the list and on its page when none followed", () => {

@@ -1,15 +1,17 @@
 /** Requests that wait for a person, or were decided, with the link to the approval page. */
+
 import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { AuthorizationStatusPill } from "./authorization-status";
 
 interface InboxRow {
   readonly request_id: string;
-  readonly organization_name: string;
+  readonly organization_name: string | null;
   readonly agent_slug: string;
   readonly action: string;
   readonly status: AuthorizationStatus;
@@ -19,6 +21,7 @@ interface InboxRow {
   readonly expires_at: string;
   readonly decided_at: string | null;
   readonly denial_reason: string | null;
+  readonly revoked_at: string | null;
   readonly expires_soon: boolean;
   readonly approval_url: string;
 }
@@ -35,7 +38,7 @@ const columns: readonly Column<InboxRow>[] = [
         </TextLink>
         <span className="block font-normal text-muted">
           <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
-          <AgentText value={row.organization_name} isName hideWarnings />
+          <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
         </span>
       </>
     ),
@@ -50,6 +53,7 @@ const columns: readonly Column<InboxRow>[] = [
           environment={row.environment}
           given={row.approvals.given}
           isTest={row.is_test}
+          revokedAt={row.revoked_at}
         />
         {row.expires_soon ? <StatusPill tone="warn">Expires soon</StatusPill> : null}
         {row.denial_reason === null ? null : (

@@ -1,6 +1,7 @@
 /** One attestation as its owner sees it: every field, and the checks that were just repeated. */
+
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill, ClaimedPill, OtherKeyPill } from "#components/approval-grades";
+import { ApprovalPill, ClaimedPill } from "#components/approval-grades";
 import { OwnNumber } from "#components/own-number";
 import { Callout } from "#components/ui/callout";
 import { HashText } from "#components/ui/code-block";
@@ -9,13 +10,15 @@ import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { checkTexts } from "#components/verify/check-texts";
 import { checkTitles } from "#components/verify/check-titles";
+import { warningTone } from "#components/warning-tones";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { countWarnings } from "#lib/core/statement/count-warnings";
+import { isBacked } from "#lib/core/statement/statement";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
 
 function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
   if (verdict === null) return <StatusPill tone="neutral">Nothing to compare</StatusPill>;
-  return verdict ? <StatusPill tone="pass">Yes</StatusPill> : <StatusPill tone="fail">No</StatusPill>;
+  return verdict ? <StatusPill tone="proven">Yes</StatusPill> : <StatusPill tone="warn">No</StatusPill>;
 }
 
 /** Authenticity and what speaks against the content, in one pill: the one is never shown without the other. */
@@ -81,9 +84,9 @@ function ownNumber({ client, client_gap: isGap }: VerifyResponse): Definition[] 
     <>
       <OwnNumber {...client} />{" "}
       {isGap ? (
-        <StatusPill tone="fail">Doesn't follow the last one</StatusPill>
+        <StatusPill tone="warn">Doesn't follow the last one</StatusPill>
       ) : (
-        <StatusPill tone="pass">Follows the last one</StatusPill>
+        <StatusPill tone="neutral">Follows the last one</StatusPill>
       )}
     </>
   );
@@ -93,12 +96,11 @@ function ownNumber({ client, client_gap: isGap }: VerifyResponse): Definition[] 
 function Approval({ found }: { readonly found: VerifyResponse }) {
   const approval = found.human_approval;
   if (approval === null) return <StatusPill tone="unknown">No longer known</StatusPill>;
-  const environment = approval.method === "proof_of_personhood" ? approval.environment : "";
+  const environment = isBacked(approval) ? approval.environment : "";
   if (found.valid === false) {
-    const isTest = approval.method === "proof_of_personhood" && environment !== "production";
+    const isTest = isBacked(approval) && environment !== "production";
     return <ClaimedPill method={approval.method} isTest={isTest} />;
   }
-  if (found.warnings.some(({ code }) => code === "approval_key_changed")) return <OtherKeyPill />;
   return <ApprovalPill method={approval.method} environment={environment} />;
 }
 
@@ -146,8 +148,8 @@ const checkTones = { pass: "pass", fail: "fail", not_applicable: "neutral" } as 
 const checkWords = { pass: "yes", fail: "fails", not_applicable: "does not apply" } as const;
 
 function CheckPill({ name, status, warnings }: CheckPillProps) {
-  const answer = status === "fail" ? undefined : findRowWarning(name, warnings)?.answer;
-  if (answer !== undefined) return <StatusPill tone="fail">{answer}</StatusPill>;
+  const warned = status === "fail" ? undefined : findRowWarning(name, warnings);
+  if (warned !== undefined) return <StatusPill tone={warningTone(warned.code)}>{warned.answer}</StatusPill>;
   return <StatusPill tone={checkTones[status]}>{checkWords[status]}</StatusPill>;
 }
 

@@ -1,6 +1,7 @@
-/** Search and filters of the list, in the address: a filtered list can be sent as a link. Works without JavaScript. */
+/** Search and filters of the list of attestations. */
 
-import { FilterButtons } from "#components/portal/forms/filter-buttons";
+import { ApprovalOptions } from "#components/approval-grades";
+import { FilterBar } from "#components/portal/forms/filter-bar";
 import { Field, Input, Select } from "#components/ui/field";
 import type { AttestationFilters } from "#lib/contract/portal-attestations";
 
@@ -18,19 +19,10 @@ const dates = [
 function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
   return (
     <>
-      <Field id="filter-visibility" label="Visibility">
-        <Select id="filter-visibility" name="visibility" defaultValue={filters.visibility ?? ""}>
-          <option value="">public and private</option>
-          <option value="public">public only</option>
-          <option value="private">private only</option>
-        </Select>
-      </Field>
       <Field id="filter-approval" label="Human approval">
         <Select id="filter-approval" name="approval" defaultValue={filters.approval ?? ""}>
           <option value="">any grade</option>
-          <option value="none">none</option>
-          <option value="hash">asserted by the caller</option>
-          <option value="proof_of_personhood">proof of personhood</option>
+          <ApprovalOptions />
         </Select>
       </Field>
       <Field id="filter-warnings" label="Warnings">
@@ -44,48 +36,60 @@ function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
   );
 }
 
+/** Those that few need. */
+function MoreFields({ filters }: { readonly filters: AttestationFilters }) {
+  return (
+    <>
+      <Field id="filter-visibility" label="Visibility">
+        <Select id="filter-visibility" name="visibility" defaultValue={filters.visibility ?? ""}>
+          <option value="">public and private</option>
+          <option value="public">public only</option>
+          <option value="private">private only</option>
+        </Select>
+      </Field>
+      {dates.map(({ name, label }) => (
+        <Field key={name} id={`filter-${name}`} label={label}>
+          <Input id={`filter-${name}`} name={name} type="date" defaultValue={filters[name] ?? ""} />
+        </Field>
+      ))}
+    </>
+  );
+}
+
 export function AttestationFilterForm({ filters, slugs, isFiltered }: AttestationFilterFormProps) {
   return (
-    <search>
-      {/* The key: another address resets the fields. */}
-      <form
-        key={JSON.stringify(filters)}
-        action="/portal/attestations"
-        method="get"
-        className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3"
-      >
-        <Field id="filter-q" label="Action or id">
-          <Input
-            id="filter-q"
-            name="q"
-            type="search"
-            defaultValue={filters.q ?? ""}
-            placeholder="part of the action, or an id"
-          />
-        </Field>
-        <Field id="filter-agent" label="Agent">
-          <Input
-            id="filter-agent"
-            name="agent"
-            list="filter-agents"
-            defaultValue={filters.agent ?? ""}
-            autoComplete="off"
-            placeholder="any"
-          />
-        </Field>
-        <datalist id="filter-agents">
-          {slugs.map((slug) => (
-            <option key={slug} value={slug} />
-          ))}
-        </datalist>
-        <SelectFields filters={filters} />
-        {dates.map(({ name, label }) => (
-          <Field key={name} id={`filter-${name}`} label={label}>
-            <Input id={`filter-${name}`} name={name} type="date" defaultValue={filters[name] ?? ""} />
-          </Field>
+    <FilterBar
+      href="/portal/attestations"
+      filters={filters}
+      isFiltered={isFiltered}
+      more={<MoreFields filters={filters} />}
+      isMoreUsed={[filters.visibility, filters.from, filters.until].some((value) => value !== undefined)}
+    >
+      <Field id="filter-q" label="Action or id">
+        <Input
+          id="filter-q"
+          name="q"
+          type="search"
+          defaultValue={filters.q ?? ""}
+          placeholder="part of the action, or an id"
+        />
+      </Field>
+      <Field id="filter-agent" label="Agent">
+        <Input
+          id="filter-agent"
+          name="agent"
+          list="filter-agents"
+          defaultValue={filters.agent ?? ""}
+          autoComplete="off"
+          placeholder="any"
+        />
+      </Field>
+      <datalist id="filter-agents">
+        {slugs.map((slug) => (
+          <option key={slug} value={slug} />
         ))}
-        <FilterButtons href="/portal/attestations" isFiltered={isFiltered} />
-      </form>
-    </search>
+      </datalist>
+      <SelectFields filters={filters} />
+    </FilterBar>
   );
 }

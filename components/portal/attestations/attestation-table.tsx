@@ -1,7 +1,7 @@
 /** An organization's own attestations, as the overview and the list show them. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill, isApprovalMethod } from "#components/approval-grades";
+import { ApprovalPill } from "#components/approval-grades";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
@@ -9,6 +9,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
 import type { OwnAttestation } from "#lib/contract/receipts";
+import { isApprovalMethod } from "#lib/core/statement/statement";
 
 interface AttestationRow extends OwnAttestation {
   /** Made with a test key. */
@@ -41,7 +42,7 @@ function Marks({ row }: RowProps) {
       {row.action === null && row.status !== "erased" ? (
         <StatusPill tone="fail">Cannot be read</StatusPill>
       ) : null}
-      {row.agent_authenticated === true ? <StatusPill tone="pass">Agent signed</StatusPill> : null}
+      {row.agent_authenticated === true ? <StatusPill tone="proven">Agent signed</StatusPill> : null}
       <WarningPills warnings={row.warnings} />
       {!isApprovalMethod(method) || method === "none" ? null : (
         <ApprovalPill method={method} environment={row.human_approval_environment ?? ""} />

@@ -17,6 +17,8 @@ import { useFormAction } from "./use-form-action";
 interface ActionDialogProps<Result> {
   readonly triggerLabel: ReactNode;
   readonly triggerVariant?: ButtonVariant;
+  /** A stop button is as large as any. */
+  readonly isLarge?: boolean;
   readonly title: string;
   readonly description: ReactNode;
   readonly action: FormAction<Result>;
@@ -66,7 +68,7 @@ function Body<Result>(props: BodyProps<Result>) {
 }
 
 export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
-  const { triggerLabel, triggerVariant = "secondary", title, description } = props;
+  const { triggerLabel, triggerVariant = "secondary", isLarge = false, title, description } = props;
   const [open, setOpen] = useState(false);
   const isStale = useRef(false);
   const refresh = useRefresh();
@@ -83,7 +85,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
     <Dialog
       triggerLabel={triggerLabel}
       triggerVariant={triggerVariant}
-      triggerSize="small"
+      triggerSize={isLarge ? "medium" : "small"}
       title={title}
       description={description}
       open={open}

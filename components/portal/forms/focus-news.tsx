@@ -2,7 +2,7 @@
 /** Takes the focus when what it shows has changed and the control that had the focus is gone with the old. */
 import { type ReactNode, useEffect, useRef } from "react";
 
-/** Nobody has moved on since a form's button was pressed. */
+/** The visitor has not moved on since a form's button was pressed. */
 export function isFocusFree(): boolean {
   const { activeElement } = document;
   return activeElement === null || activeElement.matches("body, [type=submit]");

@@ -8,18 +8,20 @@ import { type OwnSample, OwnSamples } from "#components/portal/overview/own-samp
 /** A new API key with chosen scopes and expiry. */
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
 import { type FormAction, type FormState, keyLifetimesDays } from "#lib/contract/portal";
-import { type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
+import { ownerScopes, type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
 import type { NewKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
 
 const scopeHints = {
   attest: "record actions",
-  authorize: "request and cancel approvals",
+  authorize: "request, cancel and take back approvals",
   identity: "register agents, their keys and tools",
   read: "list and export, including private attestations",
   hook: "for a coding agent's hook: ask, and attest what was approved. Choose it alone.",
+  freeze: "let a frozen agent go on. Don't give it to an agent. Every key can freeze one.",
   erase:
     "permanently delete the content of attestations. Don't give it to an agent, which could erase the evidence of what it did.",
+  rules: "read and change your rules. Don't give it to an agent, which could allow itself everything.",
 } as const;
 
 interface ScopeFieldsProps {
@@ -75,7 +77,7 @@ function LimitField({ state }: { readonly state: FormState<NewKey> }) {
 
 interface CreateKeyFormProps {
   readonly action: FormAction<NewKey>;
-  /** Only owners can make a key that erases. */
+  /** Only owners can make a key that erases or changes rules. */
   readonly isOwner: boolean;
   /** How to use the new key. */
   readonly samples: readonly OwnSample[];
@@ -120,7 +122,7 @@ export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) 
           {isOwner ? <LimitField state={state} /> : null}
         </div>
         <ScopeFields
-          offered={isOwner ? scopeNames : scopeNames.filter((scope) => scope !== "erase")}
+          offered={isOwner ? scopeNames : scopeNames.filter((scope) => !ownerScopes.includes(scope))}
           chosen={listValue(state, "scopes", usualScopes)}
           error={state.errors["scopes"]}
         />

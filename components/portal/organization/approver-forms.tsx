@@ -70,7 +70,11 @@ interface GroupFormProps {
   readonly action: FormAction;
   readonly people: readonly Named[];
   /** Absent for a new one. */
-  readonly group?: Named & { readonly members: readonly Named[]; readonly reached: number };
+  readonly group?: Named & {
+    readonly members: readonly Named[];
+    readonly reached: number;
+    readonly enrolled: number;
+  };
 }
 
 function NobodyReached({ hasPeople }: { readonly hasPeople: boolean }) {
@@ -80,6 +84,23 @@ function NobodyReached({ hasPeople }: { readonly hasPeople: boolean }) {
         ? "None of the people in this group has accepted yet. A request that names only this group waits unseen."
         : "This group has no people. A request that names only this group waits unseen. Choose people and save."}
     </Callout>
+  );
+}
+
+/** What a request can demand of the group. */
+function Enrolled({ people, enrolled }: { readonly people: number; readonly enrolled: number }) {
+  if (people === 0) return null;
+  if (enrolled === 0)
+    return (
+      <Callout tone="warn" title="Nobody has a passkey">
+        A request that requires this group is refused until one of its people has created a passkey.
+      </Callout>
+    );
+  return (
+    <p className="text-muted text-sm">
+      {enrolled} of {people} {people === 1 ? "person has" : "people have"} a passkey: a request can require up
+      to {enrolled}.
+    </p>
   );
 }
 
@@ -107,6 +128,7 @@ export function GroupForm({ action, people, group }: GroupFormProps) {
       {group !== undefined && group.reached === 0 ? (
         <NobodyReached hasPeople={group.members.length > 0} />
       ) : null}
+      {group === undefined ? null : <Enrolled people={group.members.length} enrolled={group.enrolled} />}
       <div>
         <SubmitButton variant={group === undefined ? "primary" : "secondary"}>
           {group === undefined ? "Create group" : "Save group"}
@@ -139,6 +161,38 @@ export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
       <FormStatus state={state} />
       <div>
         <SubmitButton variant="secondary">Save default</SubmitButton>
+      </div>
+    </PortalForm>
+  );
+}
+
+interface RequesterFormProps {
+  readonly action: FormAction;
+  readonly mayApprove: boolean;
+}
+
+/** Separation of duties. */
+export function RequesterForm({ action, mayApprove }: RequesterFormProps) {
+  const [state, submit] = useFormAction(action);
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-4">
+      <Field
+        id="requester-may-approve"
+        label="Whoever requests an approval"
+        hint="That is who created the agent's API key, or asked in the portal. If they may approve, the approval says so."
+      >
+        <Select
+          {...describeControl("requester-may-approve", { hint: true })}
+          name="requester_may_approve"
+          defaultValue={textValue(state, "requester_may_approve", mayApprove ? "yes" : "no")}
+        >
+          <option value="no">doesn't count as one of its approvers</option>
+          <option value="yes">may approve it too</option>
+        </Select>
+      </Field>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton variant="secondary">Save</SubmitButton>
       </div>
     </PortalForm>
   );

@@ -3,6 +3,8 @@
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
+import { Timestamp } from "#components/ui/timestamp";
+import type { ShownPasskey } from "#lib/contract/passkeys";
 import type { FormAction } from "#lib/contract/portal";
 
 export interface Approver {
@@ -10,6 +12,7 @@ export interface Approver {
   readonly name: string;
   readonly email: string;
   readonly status: "invited" | "confirmed" | "left" | "removed";
+  readonly passkeys: readonly ShownPasskey[];
 }
 
 const words = {
@@ -19,13 +22,56 @@ const words = {
   removed: { tone: "neutral", text: "Removed" },
 } as const;
 
+interface PasskeysProps {
+  readonly person: Approver;
+  readonly removePasskey: FormAction | null;
+}
+
+function Passkeys({ person, removePasskey }: PasskeysProps) {
+  if (person.passkeys.length === 0) return <span className="text-muted">none</span>;
+  return (
+    <ul className="flex flex-col gap-2">
+      {person.passkeys.map(({ id, name, createdAt, lastUsedAt }) => (
+        <li key={id} className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <span className="min-w-0">
+            <span className="[overflow-wrap:anywhere]">{name}</span>
+            <span className="block text-muted text-sm">
+              {lastUsedAt === null ? "added " : "last used "}
+              <Timestamp iso={lastUsedAt ?? createdAt} />
+            </span>
+          </span>
+          {removePasskey === null ? null : (
+            <ActionDialog
+              triggerLabel={
+                <>
+                  Remove passkey
+                  <span className="sr-only">
+                    {" "}
+                    {name} of {person.name}
+                  </span>
+                </>
+              }
+              title="Remove passkey"
+              description={`"${name}" can't approve for ${person.name} any more. What it approved before stays valid.`}
+              action={removePasskey}
+              fields={{ approver_id: person.id, passkey_id: id }}
+              confirmLabel="Remove"
+            />
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 interface ApproverTableProps {
   readonly people: readonly Approver[];
   /** Owners only. */
   readonly remove: FormAction | null;
+  readonly removePasskey: FormAction | null;
 }
 
-export function ApproverTable({ people, remove }: ApproverTableProps) {
+export function ApproverTable({ people, remove, removePasskey }: ApproverTableProps) {
   const columns: readonly Column<Approver>[] = [
     {
       id: "name",
@@ -44,6 +90,11 @@ export function ApproverTable({ people, remove }: ApproverTableProps) {
       cell: ({ status }) => <StatusPill tone={words[status].tone}>{words[status].text}</StatusPill>,
     },
     {
+      id: "passkeys",
+      header: "Passkeys",
+      cell: (row) => <Passkeys person={row} removePasskey={removePasskey} />,
+    },
+    {
       id: "actions",
       header: "Actions",
       cell: (row) =>
@@ -57,7 +108,7 @@ export function ApproverTable({ people, remove }: ApproverTableProps) {
               </>
             }
             title="Remove approver"
-            description={`${row.name} gets no more e-mails from this organization. Requests that name them are refused.`}
+            description={`${row.name} gets no more e-mails from this organization, and their passkeys are removed. Requests that name them are refused.`}
             action={remove}
             fields={{ approver_id: row.id }}
             confirmLabel="Remove"

@@ -1,18 +1,19 @@
 "use client";
-/** Which e-mails a person gets about one organization. */
 import { AgentText } from "#components/agent-text";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Checkbox, Field, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
+/** Which e-mails a person gets about one organization. */
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { PortalForm } from "./shown-organization";
 
 interface NoticeFormProps {
   readonly action: FormAction;
   readonly settings: {
     readonly organizationId: string;
-    readonly organizationName: string;
+    readonly organizationName: string | null;
     readonly isMember: boolean;
     readonly requests: "all" | "named" | "none";
     readonly decisions: boolean;
@@ -26,7 +27,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
   return (
     <PortalForm action={submit} className="flex flex-col gap-3">
       <h3 className="font-medium">
-        <AgentText value={settings.organizationName} isName hideWarnings />
+        <AgentText value={organizationTitle(settings.organizationName)} isName hideWarnings />
       </h3>
       <input type="hidden" name="organization_id" value={settings.organizationId} />
       <div className="max-w-sm">

@@ -11,7 +11,7 @@ import { PortalForm } from "./shown-organization";
 
 interface OrganizationFormProps {
   readonly action: FormAction;
-  readonly name: string;
+  readonly name: string | null;
   readonly mark: ChosenMark;
   readonly isPublic: boolean;
   readonly canChange: boolean;
@@ -31,7 +31,7 @@ export function OrganizationForm({ action, name, mark, isPublic, canChange }: Or
         <Input
           {...describeControl("organization-name", { hint: true, error: error !== undefined })}
           name="name"
-          defaultValue={textValue(state, "name", name)}
+          defaultValue={textValue(state, "name", name ?? "")}
           maxLength={100}
           required
           disabled={!canChange}

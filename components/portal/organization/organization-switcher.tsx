@@ -5,10 +5,11 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 /** Chooses among several organizations; only shown to people who belong to more than one. */
 import { Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
+import { organizationTitle } from "#lib/core/text/organization-name";
 
 interface OrganizationSwitcherProps {
   readonly action: FormAction;
-  readonly organizations: readonly { organizationId: string; name: string }[];
+  readonly organizations: readonly { organizationId: string; name: string | null }[];
   readonly currentId: string;
 }
 
@@ -19,7 +20,7 @@ export function OrganizationSwitcher({ action, organizations, currentId }: Organ
       <Select name="organization_id" aria-label="Organization" defaultValue={currentId} className="max-w-48">
         {organizations.map(({ organizationId, name }) => (
           <option key={organizationId} value={organizationId}>
-            {name}
+            {organizationTitle(name)}
           </option>
         ))}
       </Select>

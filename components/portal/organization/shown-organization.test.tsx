@@ -73,8 +73,9 @@ it("offers keys that erase to owners only, with a warning, and never from the st
       box.includes("checked"),
     ]);
   const usual = ["attest", "authorize", "identity", "read"].map((scope) => [scope, true]);
-  expect(boxes(shown(false))).toEqual([...usual, ["hook", false]]);
-  expect(boxes(shown(true))).toEqual([...usual, ["hook", false], ["erase", false]]);
-  expect(shown(true)).toContain("give it to an agent");
-  expect(shown(false)).not.toContain("give it to an agent");
+  const unusual = (...scopes: string[]) => scopes.map((scope) => [scope, false]);
+  expect(boxes(shown(false))).toEqual([...usual, ...unusual("hook", "freeze")]);
+  expect(boxes(shown(true))).toEqual([...usual, ...unusual("hook", "freeze", "erase", "rules")]);
+  expect(shown(true)).toContain("could erase the evidence");
+  expect(shown(false)).not.toContain("could erase the evidence");
 });

@@ -8,12 +8,14 @@ import type { ReactNode } from "react";
 import { attestCommand } from "#components/commands";
 import { FocusNews } from "#components/portal/forms/focus-news";
 import { StepForm } from "#components/portal/forms/step-form";
+import type { NewKey } from "#components/portal/keys/key-dialogs";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import type { FormAction } from "#lib/contract/portal";
+import { FirstKey } from "./first-key";
 
 interface FirstStepsProps {
   readonly steps: {
@@ -24,6 +26,7 @@ interface FirstStepsProps {
   readonly base: string;
   /** The service answers on this machine only, so that a phone can't open its links. */
   readonly isLoopback: boolean;
+  readonly createKey: FormAction<NewKey>;
   readonly sendAttestation: FormAction;
   readonly askForApproval: FormAction;
 }
@@ -95,22 +98,25 @@ function ApprovalStep({ steps, isLoopback, askForApproval }: FirstStepsProps) {
       </>
     );
   return (
-    <div className="grid items-center gap-4 sm:grid-cols-[auto_minmax(0,1fr)]">
+    <div className={`grid items-center gap-4 ${isLoopback ? "" : "sm:grid-cols-[auto_minmax(0,1fr)]"}`}>
       <LiveRefresh />
-      <QRCodeSVG
-        value={approval.approvalUrl}
-        size={148}
-        marginSize={3}
-        level="M"
-        title="QR code of your approval page"
-        className="rounded-md border border-line"
-      />
+      {isLoopback ? null : (
+        <QRCodeSVG
+          value={approval.approvalUrl}
+          size={148}
+          marginSize={3}
+          level="M"
+          title="QR code of your approval page"
+          className="rounded-md border border-line"
+        />
+      )}
       <div>
-        <p>Scan the code with your phone and approve. This step completes by itself.</p>
+        <p>
+          {isLoopback ? "Open the page and approve." : "Scan the code with your phone and approve."} This step
+          completes by itself.
+        </p>
         {isLoopback ? (
-          <p className="mt-1">
-            This instance answers on this machine only, so a phone can't reach it. Open the page here.
-          </p>
+          <p className="mt-1">This instance answers on this machine only, so a phone can't reach it.</p>
         ) : null}
         <p className="mt-2">
           <ButtonLink href={approval.approvalUrl} variant="secondary" size="small">
@@ -135,18 +141,7 @@ export function FirstSteps(props: FirstStepsProps) {
     >
       <ol>
         <Step title="Create an API key" isDone={hasKey}>
-          {hasKey ? (
-            <TextLink href="/portal/keys">Your keys</TextLink>
-          ) : (
-            <>
-              <p>Your agents send it with each request.</p>
-              <p className="mt-3">
-                <ButtonLink href="/portal/keys" size="small">
-                  Create a key
-                </ButtonLink>
-              </p>
-            </>
-          )}
+          <FirstKey action={props.createKey} hasKey={hasKey} command={attestCommand(props.base)} />
         </Step>
         <Step title="Send your first attestation" isDone={attestation !== null}>
           <AttestationStep {...props} />

@@ -1,6 +1,6 @@
-/** Filters of the request log, in the address. Works without JavaScript. */
+/** Filters of the API log. */
 
-import { FilterButtons } from "#components/portal/forms/filter-buttons";
+import { FilterBar } from "#components/portal/forms/filter-bar";
 import { Field, Input, Select } from "#components/ui/field";
 import type { RequestFilters } from "#lib/contract/portal-requests";
 
@@ -18,47 +18,38 @@ const classes = [
 
 export function RequestFilterForm({ filters, keys, isFiltered }: RequestFilterFormProps) {
   return (
-    <search>
-      {/* The key: another address resets the fields. */}
-      <form
-        key={JSON.stringify(filters)}
-        action="/portal/requests"
-        method="get"
-        className="grid gap-4 sm:grid-cols-2"
-      >
-        <Field id="filter-status" label="Response">
-          <Select id="filter-status" name="status" defaultValue={filters.status ?? ""}>
-            <option value="">any</option>
-            {classes.map(({ value, text }) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </Select>
-        </Field>
-        <Field id="filter-key" label="Key">
-          <Select id="filter-key" name="key" defaultValue={filters.key ?? ""}>
-            <option value="">any</option>
-            {keys.map(({ id, name }) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </Select>
-        </Field>
-        <Field id="filter-code" label="Error code">
-          <Input
-            id="filter-code"
-            name="code"
-            defaultValue={filters.code ?? ""}
-            placeholder="validation_error"
-          />
-        </Field>
-        <Field id="filter-id" label="Request id">
-          <Input id="filter-id" name="id" defaultValue={filters.id ?? ""} placeholder="req_…" />
-        </Field>
-        <FilterButtons href="/portal/requests" isFiltered={isFiltered} />
-      </form>
-    </search>
+    <FilterBar href="/portal/requests" filters={filters} isFiltered={isFiltered}>
+      <Field id="filter-status" label="Response">
+        <Select id="filter-status" name="status" defaultValue={filters.status ?? ""}>
+          <option value="">any</option>
+          {classes.map(({ value, text }) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </Select>
+      </Field>
+      <Field id="filter-key" label="Key">
+        <Select id="filter-key" name="key" defaultValue={filters.key ?? ""}>
+          <option value="">any</option>
+          {keys.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      </Field>
+      <Field id="filter-code" label="Error code">
+        <Input
+          id="filter-code"
+          name="code"
+          defaultValue={filters.code ?? ""}
+          placeholder="validation_error"
+        />
+      </Field>
+      <Field id="filter-id" label="Request id">
+        <Input id="filter-id" name="id" defaultValue={filters.id ?? ""} placeholder="req_…" />
+      </Field>
+    </FilterBar>
   );
 }

@@ -11,7 +11,11 @@ const eventHints: Record<WebhookEvent, string> = {
   "authorization.expired": "nobody decided in time",
   "authorization.cancelled": "your organization cancelled the request, or five wrong codes were entered",
   "authorization.unattested": "a run claimed an approval, and no attestation followed within an hour",
+  "authorization.revoked": "an approval was taken back",
+  "agent.frozen": "somebody stopped an agent",
+  "agent.unfrozen": "an agent may go on",
   "attestation.created": "an agent recorded an action",
+  "roster.changed": "who can approve has changed",
 };
 
 interface WebhookFieldsProps {

@@ -37,7 +37,7 @@ export type PortalVerdict = { ok: true } | { ok: false; code: string; detail: st
 
 /**
  * `anchored`: the root (and v4's keys) are on chain at that block. `not_on_chain`: the chain was asked and does not
- * know the root. `not_checked`: nobody was asked, for the reason given; World's portal is then the only witness.
+ * know the root. `not_checked`: no chain was asked, for the reason given; World's portal is then the only witness.
  */
 export type RootVerdict =
   | { status: "anchored"; anchor: Anchor }

@@ -1,4 +1,5 @@
 /** The secrets at hand, their files, and whether they and the fork guard belong to this database. Changes nothing. */
+import { randomBytes } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import type { Database } from "#lib/db/client";
@@ -7,7 +8,10 @@ import { requireOwnHistory } from "#lib/log/publish/history";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { checkSum } from "#lib/log/records/unrecorded";
 import { ForkGuardError, readForkGuard } from "#lib/log/sequencer/fork-guard";
-import { publicHalf } from "#lib/signing/first-keys";
+import { createHeadLock, type HeadLock } from "#lib/log/sequencer/head-lock";
+import { openStore } from "#lib/log/store/open-store";
+import { logger } from "#lib/logger";
+import { publicHalf, readFirstOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles } from "#lib/signing/key-files";
 import { authSecretFile, createKeySource } from "#lib/signing/key-source";
 import { createKeyWrapping } from "#lib/signing/key-wrapping";
@@ -58,12 +62,21 @@ export async function examineKeys(env: Env, database: Database | null): Promise<
   return area.found;
 }
 
+/** Of all machines, if there is a store: it is read, and not made. */
+async function lookAtLock(env: Env, database: Database): Promise<Pick<HeadLock, "require"> | null> {
+  const store = await openStore(env.LOG_STORE, env);
+  const origin = await readFirstOrigin(database);
+  if (store === null || origin === null) return null;
+  const lock = createHeadLock({ store, origin, random: randomBytes, logger });
+  return { require: (head) => lock.requireSince(async () => head).finally(() => lock.close()) };
+}
+
 /** Whether this machine may go on signing this log. */
 export async function examineLog(env: Env, database: Database): Promise<Finding[]> {
   const area = openArea("log");
   try {
     const guard = await readForkGuard(path.join(env.DATA_DIR, "log-guard"));
-    await requireOwnHistory(database.db, guard);
+    await requireOwnHistory(database.db, guard, await lookAtLock(env, database));
     const { size, origin } = await readOpenHead(database.db);
     if (guard.current() === null)
       area.warning(

@@ -23,17 +23,19 @@ export async function withCommandContext<T>(
   env: Env = readEnv(),
 ): Promise<T> {
   const opened = await openLog(env);
-  const { database, guard, source, firstOrigin } = opened;
+  const { database, guard, lock, store, source, firstOrigin } = opened;
   try {
     const open = await readOpenHead(database.db).catch((cause: unknown) => {
       throw new Error("This database is empty. Start the service on it first.", { cause });
     });
     requireOrigin(open, firstOrigin);
     const openSequencer = (logSigner: Signer) =>
-      createLogSequencer({ database, keys: { logSigner }, guard, random: createRandom(), logger });
+      createLogSequencer({ database, keys: { logSigner }, guard, lock, random: createRandom(), logger });
     const { found } = await preferActive(database.db, source);
     return await work({ ...opened, env, clock: () => new Date(), found, openSequencer });
   } finally {
+    lock?.close();
+    store?.close();
     await database.close();
   }
 }

@@ -1,6 +1,6 @@
 /**
  * What the log says about a decision: hashes only, so that it gives nothing away, and for an approval all of it follows
- * from the `human_authorization`, so that whoever holds the object can make the logged statement again.
+ * from the `human_authorization`, so that a holder of the object can make the logged statement again.
  */
 
 import { base64Decode, bytesEqual, hexEncode, sha256 } from "#lib/core/encoding/bytes";

@@ -4,7 +4,7 @@
  * what the human saw.
  */
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { canonicalBytes, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import {
   hashToField,
@@ -13,7 +13,9 @@ import {
   type WorldProofV4,
   wordHex,
 } from "#lib/core/world-id/world-id-proof";
-import type { RequestedBy } from "./requested-by";
+import type { Amount } from "./amount";
+import { type DecidedBy, type GrantTerms, type RequiredApprovers, usableUntil } from "./decided-by";
+import type { PasskeyApproval } from "./passkey-approval";
 
 export interface ApprovalRequest {
   request_id: string;
@@ -24,10 +26,24 @@ export interface ApprovalRequest {
   /** base64 of the raw 32 bytes; null if the agent has registered no key. */
   agent_public_key: string | null;
   action: string;
+  /** The tool that would run, as in the agent's manifest. */
+  tool?: string;
+  amount?: Amount;
   context_hash: string;
   inputs_hash?: string;
-  required_level: RequiredLevel;
+  /** Of World ID; `none` only if enrolled approvers are required. */
+  required_level: RequiredLevel | "none";
+  /** With required approvers: how many they are together. */
   approvals_required: number;
+  required_approvers: RequiredApprovers[];
+  /** Whether who asks may be one of the required approvers. */
+  requester_may_approve: boolean;
+  /** Who asks, if it is one of the organization's approvers: their id. */
+  requester_id?: string;
+  /** The terms, if this asks for a standing approval. */
+  grant: GrantTerms | null;
+  /** How long people's approval can be used; without it there is no end. */
+  usable_for_seconds?: number;
   created_at: string;
   expires_at: string;
   /** base64 of 16 random bytes */
@@ -63,21 +79,28 @@ interface ApprovalRecord {
   anchor?: Anchor;
 }
 
-export type Approval = (WorldProofV3 & ApprovalRecord) | (WorldProofV4 & ApprovalRecord);
+export type WorldIdApproval = { type: "world_id" } & (WorldProofV3 | WorldProofV4) & ApprovalRecord;
 
-/**
- * 3: the hash of the context covers who asks (lib/core/approval/requested-by.ts), and the names. 2: only the names. Both back
- * only an attestation under the agent key that they name. 1: neither. Objects of every version stay verifiable.
- */
-export type AuthorizationVersion = 1 | 2 | 3;
+export type Approval = WorldIdApproval | PasskeyApproval;
+
+export const isWorldIdApproval = (approval: Approval): approval is WorldIdApproval =>
+  approval.type === "world_id";
+export const isPasskeyApproval = (approval: Approval): approval is PasskeyApproval =>
+  approval.type === "passkey";
 
 export interface UnsignedAuthorization {
   type: "human_authorization";
-  version: AuthorizationVersion;
+  version: 1;
   request: ApprovalRequest;
   binding: ApprovalBinding;
+  decided_by: DecidedBy;
+  /** None unless people decided. */
   approvals: Approval[];
+  /** Where it was given; anything but production is a TEST. */
+  environment: WorldEnvironment;
   approved_at: string;
+  /** Null: no end. */
+  usable_until: string | null;
   key_id: string;
 }
 
@@ -86,56 +109,6 @@ export interface HumanAuthorization extends UnsignedAuthorization {
   signature: string;
   /** The decision's entry in the log; outside the signature. */
   log?: JsonObject;
-}
-
-/** The names that the page showed most prominently; null if there was none. */
-export interface ShownNames {
-  agent_name: string | null;
-  organization_name: string | null;
-}
-
-/** What the page showed and the object hides; as read from a file, so of any type. */
-export interface ShownContent {
-  context: JsonValue;
-  context_salt: JsonValue;
-  agent_name: JsonValue;
-  organization_name: JsonValue;
-  /** Null before version 3. */
-  requested_by: JsonValue;
-}
-
-/** Hides context, names and who asks from whoever does not hold the salt. Null for what a version does not cover. */
-export function contextHash(
-  contextSalt: string,
-  context: Record<string, string>,
-  names: ShownNames | null,
-  requestedBy: RequestedBy | null,
-): string {
-  const { agent_name = null, organization_name = null } = names ?? {};
-  const version = names === null ? 1 : requestedBy === null ? 2 : 3;
-  const requested_by = requestedBy as JsonObject | null;
-  return hashShown(version, {
-    context,
-    context_salt: contextSalt,
-    agent_name,
-    organization_name,
-    requested_by,
-  });
-}
-
-function hashShown(version: AuthorizationVersion, shown: ShownContent): string {
-  const { context, context_salt, agent_name, organization_name, requested_by } = shown;
-  const covered = [context_salt, context, { agent_name, organization_name }, requested_by];
-  return hexEncode(sha256(canonicalBytes(covered.slice(0, version + 1))));
-}
-
-/** Whether this content, and no other, is what the approval covers. Content that its version does not cover is none of it. */
-export function isShownContent(
-  { version, request }: Pick<UnsignedAuthorization, "version" | "request">,
-  shown: ShownContent,
-): boolean {
-  const coversAsker = version >= 3;
-  return (shown.requested_by !== null) === coversAsker && hashShown(version, shown) === request.context_hash;
 }
 
 export function requestHash(request: ApprovalRequest): string {
@@ -167,21 +140,20 @@ export function formatConfirmationCode(digest: Uint8Array): string {
   return `${code.slice(0, 3)}-${code.slice(3)}`;
 }
 
-export function buildAuthorization(
-  request: ApprovalRequest,
-  approvals: Approval[],
-  approvedAt: string,
-  keyId: string,
-  version: AuthorizationVersion,
-): UnsignedAuthorization {
+/** What was decided, when and where. */
+export type DecisionFacts = Pick<
+  UnsignedAuthorization,
+  "decided_by" | "approvals" | "environment" | "approved_at" | "key_id"
+>;
+
+export function buildAuthorization(request: ApprovalRequest, facts: DecisionFacts): UnsignedAuthorization {
   return {
     type: "human_authorization",
-    version,
+    version: 1,
     request,
     binding: bindRequest(request),
-    approvals,
-    approved_at: approvedAt,
-    key_id: keyId,
+    ...facts,
+    usable_until: usableUntil({ request, ...facts }),
   };
 }
 

@@ -7,16 +7,10 @@ import { base64Decode } from "#lib/core/encoding/bytes";
 import { computeKeyId } from "#lib/core/keys/ed25519-key";
 import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import type { VerificationKey } from "#lib/core/world-id/groth16";
-import {
-  type AuthorizationVersion,
-  authorizationSigningBytes,
-  bindRequest,
-  type HumanAuthorization,
-  isShownContent,
-  type ShownContent,
-} from "./approval";
+import { authorizationSigningBytes, bindRequest, type HumanAuthorization } from "./approval";
 import { isEntryOfApproval } from "./approval-decision";
 import { describeDomains } from "./requested-by";
+import { isShownContent, type ShownContent } from "./shown-content";
 
 export interface AuthorizationVerifyOptions {
   /** The service's public keys, raw 32 bytes; undefined for a key id that is not the service's. */
@@ -25,7 +19,7 @@ export interface AuthorizationVerifyOptions {
   verifySignature: (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
   /** World's v4 key; without it v4 proofs are `checked_by_world`. */
   v4Key?: VerificationKey;
-  /** The details and names that the approval page showed, from whoever holds them. */
+  /** The details and names that the approval page showed, from a reader who holds them. */
   shown?: ShownContent;
 }
 
@@ -61,20 +55,15 @@ export function checkBinding(
   return follows ? pass("follows from the request") : fail("binding_mismatch");
 }
 
-const coveredBy: Record<AuthorizationVersion, string> = {
-  1: "the details are those that the approval covers; version 1 covers no names",
-  2: "the details and names are those that the approval covers; version 2 does not cover who asks",
-  3: "the details, the names and who asks are those that the approval covers",
-};
-
 /** The object holds only a salted hash of what was on the page beside the action. */
 export function checkShown(authorization: HumanAuthorization, shown: ShownContent | undefined): Outcome {
   if (shown === undefined) return skip("shown_content_absent");
-  if (!isShownContent(authorization, shown)) return fail("shown_content_mismatch");
-  return pass(`${coveredBy[authorization.version]}${describeDomains(shown.requested_by)}`);
+  if (!isShownContent(authorization.request, shown)) return fail("shown_content_mismatch");
+  const domains = describeDomains(shown.requested_by);
+  return pass(`the details, the names and who asks are those that the approval covers${domains}`);
 }
 
-/** Whether the log's tree holds the entry is checked by whoever has the log's key (lib/verifier). */
+/** Whether the log's tree holds the entry is checked where the log's key is known (lib/verifier). */
 export function checkLoggedDecision(
   authorization: HumanAuthorization,
   options: AuthorizationVerifyOptions,

@@ -5,7 +5,10 @@
  */
 
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { isUuid } from "#lib/core/encoding/uuid";
+import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/core/passkey/roster-shape";
 import { parseFieldElement, parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
+import { amountValuePattern, currencyPattern } from "./amount";
 import type { HumanAuthorization } from "./approval";
 
 type Rule = (value: unknown) => boolean;
@@ -53,6 +56,44 @@ const time: Rule = (value) => {
   return !Number.isNaN(date.getTime()) && date.toISOString() === value;
 };
 
+const uuid: Rule = (value) => typeof value === "string" && isUuid(value);
+const amountValue = matches(amountValuePattern);
+const currency = matches(currencyPattern);
+const textsOf = (min: number, max: number, length: number) => listOf(text(length), min, max);
+const either =
+  (...rules: Rule[]): Rule =>
+  (value) =>
+    rules.some((rule) => rule(value));
+const orNull = (rule: Rule) => either((value) => value === null, rule);
+
+/** Names of 1 to 64 characters with values of up to 1,024. */
+const details: Rule = (value) =>
+  isJsonObject(value) &&
+  Object.keys(value).length <= 32 &&
+  Object.entries(value).every(([name, detail]) => text(256)(name) && (detail === "" || text(4096)(detail)));
+
+const terms = fields(
+  { max_calls: integer(1, 10_000), expires_at: time },
+  {
+    tools: textsOf(1, 20, 256),
+    actions: textsOf(1, 20, 2000),
+    max_amount: amountValue,
+    max_budget: amountValue,
+    currency,
+    context: details,
+  },
+);
+/** Terms cover something by name, and say the currency exactly if they say an amount. */
+const grant: Rule = (value) => {
+  if (!isJsonObject(value) || !terms(value)) return false;
+  const has = (name: string) => Object.hasOwn(value, name);
+  return (has("tools") || has("actions")) && (has("max_amount") || has("max_budget")) === has("currency");
+};
+
+const requiredApprovers: Rule = (value) =>
+  listOf(fields({ group: uuid, count: integer(1, 10) }), 0, 5)(value) &&
+  new Set((value as { group: string }[]).map(({ group }) => group)).size === (value as unknown[]).length;
+
 const request = fields(
   {
     request_id: text(128),
@@ -62,13 +103,22 @@ const request = fields(
     agent_public_key: (value) => value === null || text(64)(value),
     action: text(1000),
     context_hash: sha256Hex,
-    required_level: oneOf("device", "orb"),
+    required_level: oneOf("none", "device", "orb"),
     approvals_required: integer(1, 10),
+    required_approvers: requiredApprovers,
+    requester_may_approve: oneOf(true, false),
+    grant: orNull(grant),
     created_at: time,
     expires_at: time,
     salt: text(64),
   },
-  { inputs_hash: text(128) },
+  {
+    inputs_hash: text(128),
+    tool: text(256),
+    amount: fields({ value: amountValue, currency }),
+    usable_for_seconds: integer(60, 2_592_000),
+    requester_id: uuid,
+  },
 );
 
 const binding = fields({
@@ -90,8 +140,30 @@ const anchor = fields(
   { issuer_public_key: point, oprf_public_key: point },
 );
 
+const decidedBy = either(
+  fields({ kind: oneOf("people") }),
+  fields({
+    kind: oneOf("grant"),
+    request_hash: sha256Hex,
+    authorization_hash: sha256Hex,
+    use: integer(1, 10_000),
+    of: integer(1, 10_000),
+    spent: orNull(amountValue),
+    budget: orNull(amountValue),
+    currency: orNull(currency),
+  }),
+  fields({
+    kind: oneOf("rule"),
+    ruleset_hash: sha256Hex,
+    policy_ids: textsOf(1, 100, 256),
+    context_hash: sha256Hex,
+  }),
+);
+
+const environment = oneOf("production", "staging", "local");
 const common = {
-  environment: oneOf("production", "staging", "local"),
+  type: oneOf("world_id"),
+  environment,
   app_id: text(128),
   rp_id: text(128),
   nonce: fieldElement,
@@ -121,14 +193,37 @@ const approvalV4 = fields(
   { anchor },
 );
 
+const base64Url =
+  (max: number): Rule =>
+  (value) =>
+    text(max)(value) && /^[A-Za-z0-9_-]+$/.test(value as string);
+
+const passkey = fields(
+  {
+    type: oneOf("passkey"),
+    approver_id: uuid,
+    credential_public_key: base64Url(256),
+    authenticator_data: base64Url(4096),
+    client_data_json: base64Url(8192),
+    signature: base64Url(256),
+    verified_at: time,
+    roster: fields({ head: isRosterHead, entry: isRosterEntry, index: count, proof: isProof }),
+    groups: listOf(isGroupOpening, 1, 5),
+  },
+  { nullifier_hash: fieldElement },
+);
+
 const authorization = fields(
   {
     type: oneOf("human_authorization"),
-    version: oneOf(1, 2, 3),
+    version: oneOf(1),
     request,
     binding,
-    approvals: listOf((value) => approvalV3(value) || approvalV4(value), 1, 10),
+    decided_by: decidedBy,
+    approvals: listOf(either(approvalV3, approvalV4, passkey), 0, 20),
+    environment,
     approved_at: time,
+    usable_until: orNull(time),
     key_id: matches(/^[0-9a-f]{16}$/),
     signature: (value) => typeof value === "string" && value.length === 88,
   },

@@ -1,6 +1,6 @@
 /**
- * Who asks for an approval, as the page shows it and as version 3 of `human_authorization` covers it: everything here
- * is hashed whole, so that the page can render nothing else.
+ * Who asks for an approval, as the page shows it and as `human_authorization` covers it: everything here is hashed whole,
+ * so that the page can render nothing else.
  */
 import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import type { OrganizationMark } from "#lib/core/text/organization-logo";
@@ -17,7 +17,7 @@ export interface VerifiedDomain {
 
 /** The agent's past when it asked. Counts end at {@link countedUpTo}. */
 export interface AgentPast {
-  /** Null if nobody had heard of it before. */
+  /** Null if this is its first trace. */
   known_since: string | null;
   attestations: number;
   requests: number;
@@ -42,7 +42,7 @@ export function isFreshlyChecked({ last_checked }: VerifiedDomain, requestedAt: 
   return Date.parse(requestedAt) - Date.parse(last_checked) <= freshMs;
 }
 
-/** The verified domains in words, from a file whose hash has been checked; "" if it is of an earlier version. */
+/** The verified domains in words, from a file whose hash has been checked. */
 export function describeDomains(requestedBy: JsonValue): string {
   const given = isJsonObject(requestedBy) ? requestedBy["organization_domains"] : undefined;
   if (!Array.isArray(given)) return "";

@@ -1,13 +1,14 @@
 /**
  * Verifies the whole chain of a `human_authorization` from its own bytes, for the service and any outsider: request →
- * request_hash → world_action and signal → public inputs → pairing, and the service's
- * signature. The list of checks is fixed; a check that does not apply says so instead of being left out.
+ * request_hash → world_action and signal → public inputs → pairing; request_hash → challenge → passkey → roster → group;
+ * and the service's signature. The list of checks is fixed; a check that does not apply says so instead of being left out.
  *
  * What it cannot see: whether the root is World's. The service's signature vouches for what it asked World at
  * `verified_at`, and `anchor` lets anyone ask the chain.
  */
 
 import type { Outcome } from "#lib/core/statement/outcome";
+import type { BackedMethod } from "#lib/core/statement/statement";
 import type { HumanAuthorization } from "./approval";
 import {
   checkAnchors,
@@ -25,6 +26,9 @@ import {
   checkShown,
   checkSignature,
 } from "./authorization-checks";
+import { methodOf } from "./backing";
+import { checkDecidedBy, checkUsable } from "./decided-by-checks";
+import { checkPasskeys, checkQuorum, checkRoster } from "./passkey-checks";
 
 export const authorizationCheckNames = [
   "service_signature",
@@ -32,11 +36,16 @@ export const authorizationCheckNames = [
   "world_action",
   "signal",
   "shown_content",
+  "decided_by",
   "approval_count",
+  "quorum",
+  "passkeys",
+  "roster",
   "distinct_humans",
   "environment",
   "level",
   "times",
+  "usable",
   "proofs",
   "anchors",
   "logged_decision",
@@ -48,15 +57,20 @@ export type AuthorizationCheck = Outcome & { name: AuthorizationCheckName };
 
 /**
  * `checked_by_world`: valid, but at least one proof cannot be checked again without World.
- * `test`: valid, and made with the stand-in or on World's staging network.
+ * `test`: valid, and made with the stand-in, on World's staging network or on a loopback address.
+ * Else who decided, as an attestation says it.
  */
-export type AuthorizationGrade = "invalid" | "test" | "checked_by_world" | "proven";
+export type AuthorizationGrade = "invalid" | "test" | "checked_by_world" | BackedMethod;
 
 export const gradeTexts: Record<AuthorizationGrade, string> = {
   invalid: "Not proven: a check failed",
-  test: "TEST: not a World ID proof",
+  test: "TEST: nothing about a real person is proven",
   checked_by_world: "Proof of personhood, checked by World, cannot be checked again independently",
-  proven: "Proof of personhood",
+  proof_of_personhood: "Proof of personhood",
+  enrolled_proof_of_personhood: "Enrolled approvers, each with a proof of personhood",
+  enrolled_approver: "Enrolled approvers, by passkey",
+  standing_approval: "Covered by a standing approval; no human was asked",
+  rule: "Allowed by a rule; no human was asked",
 };
 
 export interface AuthorizationReport {
@@ -77,13 +91,18 @@ export function verifyHumanAuthorization(
     world_action: () => checkBinding(authorization, "world_action"),
     signal: () => checkBinding(authorization, "signal", "signal_hash"),
     shown_content: () => checkShown(authorization, options.shown),
+    decided_by: () => checkDecidedBy(authorization),
     approval_count: () => checkCount(authorization),
-    distinct_humans: () => checkDistinct(authorization.approvals),
-    environment: () => checkEnvironment(authorization.approvals),
+    quorum: () => checkQuorum(authorization),
+    passkeys: () => checkPasskeys(authorization, options),
+    roster: () => checkRoster(authorization),
+    distinct_humans: () => checkDistinct(authorization),
+    environment: () => checkEnvironment(authorization),
     level: () => checkLevel(authorization),
     times: () => checkTimes(authorization),
+    usable: () => checkUsable(authorization),
     proofs: () => checkProofs(authorization, options.v4Key),
-    anchors: () => checkAnchors(authorization.approvals),
+    anchors: () => checkAnchors(authorization),
     logged_decision: () => checkLoggedDecision(authorization, options),
   };
   const checks = authorizationCheckNames.map((name) => ({ name, ...run[name]() }));
@@ -94,11 +113,13 @@ export function verifyHumanAuthorization(
 
 function gradeOf(
   ok: boolean,
-  { approvals }: HumanAuthorization,
+  { decided_by, approvals, environment }: HumanAuthorization,
   checks: AuthorizationCheck[],
 ): AuthorizationGrade {
   if (!ok) return "invalid";
-  if (approvals.some((approval) => approval.environment !== "production")) return "test";
+  if (environment !== "production") return "test";
+  const types = approvals.map(({ type }) => type);
   const proofs = checks.find((check) => check.name === "proofs");
-  return proofs?.status === "pass" ? "proven" : "checked_by_world";
+  const isOnWorldsWord = types.includes("world_id") && proofs?.status !== "pass";
+  return isOnWorldsWord ? "checked_by_world" : methodOf(decided_by.kind, types);
 }

@@ -1,5 +1,6 @@
-/** What the entries of an evidence pack add up to. Whoever has the entries counts again. */
+/** What the entries of an evidence pack add up to. The verifier counts again from the entries. */
 
+import { type BackedMethod, isBacked } from "#lib/core/statement/statement";
 import { warningCodes } from "#lib/core/statement/warnings";
 import type { EntryState, PackEntry } from "./pack-entries";
 
@@ -10,23 +11,26 @@ export interface PackCounts {
   approvals: {
     none: number;
     asserted: number;
-    /** By level and World's environment; others than `production` are tests. */
-    proven: { level: string; environment: string; count: number }[];
+    /** By who decided, level and environment; others than `production` are tests. */
+    backed: { method: BackedMethod; level: string; environment: string; count: number }[];
   };
-  decisions: Record<"total" | "approved" | "denied" | "cancelled" | "erased", number>;
-  /** Codes in the order of lib/core/statement/warnings.ts, without those that nobody got. */
+  decisions: Record<
+    "total" | "approved" | "denied" | "cancelled" | "revoked" | "frozen" | "unfrozen" | "erased",
+    number
+  >;
+  /** Codes in the order of lib/core/statement/warnings.ts, without those that don't occur. */
   warnings: { code: string; count: number }[];
 }
 
 const count = (entries: readonly PackEntry[], is: (entry: PackEntry) => boolean) => entries.filter(is).length;
 
-function countProven(entries: readonly PackEntry[]): PackCounts["approvals"]["proven"] {
-  const found = new Map<string, { level: string; environment: string; count: number }>();
+function countBacked(entries: readonly PackEntry[]): PackCounts["approvals"]["backed"] {
+  const found = new Map<string, PackCounts["approvals"]["backed"][number]>();
   for (const { approval } of entries) {
-    if (approval?.method !== "proof_of_personhood") continue;
-    const { level, environment } = approval;
-    const name = JSON.stringify([environment, level]);
-    const known = found.get(name) ?? { level, environment, count: 0 };
+    if (approval === null || !isBacked(approval)) continue;
+    const { method, level, environment } = approval;
+    const name = JSON.stringify([environment, method, level]);
+    const known = found.get(name) ?? { method, level, environment, count: 0 };
     found.set(name, { ...known, count: known.count + 1 });
   }
   return [...found.keys()].sort().flatMap((name) => found.get(name) ?? []);
@@ -49,13 +53,16 @@ export function countPack(entries: readonly PackEntry[]): PackCounts {
     approvals: {
       none: count(attestations, ({ approval }) => approval?.method === "none"),
       asserted: count(attestations, ({ approval }) => approval?.method === "hash"),
-      proven: countProven(attestations),
+      backed: countBacked(attestations),
     },
     decisions: {
       total: decisions.length,
       approved: decided("approved"),
       denied: decided("denied"),
       cancelled: decided("cancelled"),
+      revoked: decided("authorization_revoked"),
+      frozen: decided("frozen"),
+      unfrozen: decided("unfrozen"),
       erased: decided(null),
     },
     warnings: warningCodes.flatMap((code) => {

@@ -3,15 +3,19 @@ import { type Decision, parseDecisionStatement } from "#lib/core/approval/approv
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { type AgentChangeKind, parseChangeStatement } from "#lib/core/record/agent-change";
 import {
   type ActionPredicate,
   type HumanApproval,
+  isBacked,
   parseActionStatement,
 } from "#lib/core/statement/statement";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/core/statement/warnings";
 
 /** What the `type` of a decision's file says; an attestation's file is the answer of the API. */
 export const DECISION_FILE_TYPE = "authorization_decision";
+/** The same of a change of what the agent may do. */
+export const CHANGE_FILE_TYPE = "agent_change";
 
 /** `withheld`: private, and its owner kept the content out of the pack. */
 export type EntryState = "public" | "private" | "withheld" | "erased";
@@ -29,7 +33,8 @@ export interface PackEntry {
   action: string | null;
   /** One of the two is null. */
   approval: HumanApproval | null;
-  decision: Decision["decision"] | null;
+  decision: Decision["decision"] | AgentChangeKind | null;
+  /** Or a change of what the agent may do. */
   isDecision: boolean;
   /** An approval that no real person is proven to have given. */
   isTest: boolean;
@@ -41,10 +46,9 @@ const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8
 const textOf = (value: unknown) => (typeof value === "string" ? value : null);
 
 function warningsOf(predicate: ActionPredicate, answer: JsonObject): WarningCode[] {
-  const { human_authorization: authorization, tool_manifest: manifest } = answer;
-  const known = isJsonObject(authorization) ? authorization : null;
+  const { tool_manifest: manifest } = answer;
   return findWarnings(
-    factsOfStatement(predicate, known, typeof manifest === "string" ? utf8Encode(manifest) : null),
+    factsOfStatement(predicate, typeof manifest === "string" ? utf8Encode(manifest) : null),
   );
 }
 
@@ -64,7 +68,7 @@ function readAttestation(file: string, answer: JsonObject): PackEntry {
     approval,
     decision: null,
     isDecision: false,
-    isTest: approval?.method === "proof_of_personhood" && approval.environment !== "production",
+    isTest: approval !== null && isBacked(approval) && approval.environment !== "production",
     warnings: predicate === undefined ? [] : warningsOf(predicate, answer),
   };
 }
@@ -86,11 +90,32 @@ function readDecision(file: string, json: JsonObject): PackEntry {
     approval: null,
     decision: decided?.decision ?? null,
     isDecision: true,
-    isTest: authorization?.approvals.some(({ environment }) => environment !== "production") ?? false,
+    isTest: authorization !== null && authorization.environment !== "production",
+    warnings: [],
+  };
+}
+
+function readChange(file: string, json: JsonObject): PackEntry {
+  const { sequence, reason = null } = json;
+  const payload = bytesOf(json);
+  const changed = payload === null ? null : parseChangeStatement(payload);
+  const isWhole = changed?.reason_hash === null || typeof reason === "string";
+  return {
+    sequence: Number(sequence),
+    file,
+    slug: null,
+    state: isWhole ? "private" : "withheld",
+    time: changed?.changed_at ?? null,
+    action: textOf(reason),
+    approval: null,
+    decision: changed?.change ?? null,
+    isDecision: true,
+    isTest: false,
     warnings: [],
   };
 }
 
 export function readPackEntry(file: string, json: JsonObject): PackEntry {
+  if (json["type"] === CHANGE_FILE_TYPE) return readChange(file, json);
   return json["type"] === DECISION_FILE_TYPE ? readDecision(file, json) : readAttestation(file, json);
 }

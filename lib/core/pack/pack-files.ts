@@ -23,7 +23,7 @@ export type PackFolder = "record" | "attestations" | "decisions" | "statements";
 export const numberedFile = (folder: PackFolder, number: number): string =>
   `${folder}/${String(number).padStart(12, "0")}.json`;
 
-/** Of the files together, inflated: what nobody would check, nobody makes. */
+/** Of the files together, inflated: a pack that is too large to check isn't made. */
 export const maxPackBytes = 1024 ** 3;
 
 const fixed = new Set<string>(Object.values(packFiles));

@@ -1,6 +1,6 @@
 /**
  * The manifest of an evidence pack. Only the period is its maker's word. Everything else follows from the other files, so
- * whoever has them makes it again and compares the bytes.
+ * the verifier makes it again and compares the bytes.
  */
 
 import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";

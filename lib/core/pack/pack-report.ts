@@ -2,6 +2,8 @@
  * The report of an evidence pack for people: one HTML page that loads nothing and runs nothing. It follows from the facts
  * and the entries alone, so that its numbers cannot be others than theirs.
  */
+import { approvalWords } from "#lib/core/approval/approval-words";
+import { isBacked } from "#lib/core/statement/statement";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { escapeHtml } from "#lib/core/text/escape-html";
 import { readableTime } from "#lib/core/time/time-words";
@@ -58,35 +60,36 @@ function describeCounts({ counts, record, period }: PackFacts): string {
     ],
     [
       "Decisions",
-      `${decisions.total}: ${decisions.approved} approved, ${decisions.denied} denied, ${decisions.cancelled} cancelled, ${decisions.erased} erased`,
+      `${decisions.total}: ${decisions.approved} approved, ${decisions.denied} denied, ${decisions.cancelled} cancelled, ${decisions.revoked} taken back, ${decisions.erased} erased`,
     ],
+    ["Times that the agent was frozen and unfrozen", `${decisions.frozen}, ${decisions.unfrozen}`],
   ]);
 }
 
 function describeApprovals({ counts: { approvals } }: PackFacts): string {
-  const proven = approvals.proven.map(({ level, environment, count }) => [
-    `Proven by World ID, level ${foreign(level)}${environment === "production" ? "" : ` <strong>TEST (${foreign(environment)})</strong>`}`,
+  const backed = approvals.backed.map(({ method, level, environment, count }) => [
+    `${approvalWords[method].replace(/^./, (letter) => letter.toUpperCase())}${level === "none" ? "" : `, level ${foreign(level)}`}${environment === "production" ? "" : ` <strong>TEST (${foreign(environment)})</strong>`}`,
     String(count),
   ]);
   const rest = [
     ["Asserted by the agent, not proven", String(approvals.asserted)],
     ["None", String(approvals.none)],
   ];
-  return table(["Human approval of attestations", "Count"], [...proven, ...rest]);
+  return table(["Human approval of attestations", "Count"], [...backed, ...rest]);
 }
 
 function approvalOf({ approval, decision, isTest }: PackEntry): string {
   const test = isTest ? " <strong>TEST</strong>" : "";
+  if (decision === "authorization_revoked") return "taken back";
   if (decision !== null) return `${decision}${test}`;
   if (approval === null) return "";
-  if (approval.method === "none") return "none";
-  if (approval.method === "hash") return "asserted, not proven";
-  return `proven: ${foreign(approval.level)}${test}`;
+  const level = isBacked(approval) && approval.level !== "none" ? `, ${foreign(approval.level)}` : "";
+  return `${approvalWords[approval.method]}${level}${test}`;
 }
 
 function describeEntry(entry: PackEntry): string[] {
   const { sequence, time, action, state, isDecision, warnings, file } = entry;
-  const gone = state === "erased" ? "erased" : "content kept out";
+  const gone = state === "erased" ? "erased" : state === "withheld" ? "content kept out" : "";
   return [
     String(sequence),
     time === null ? "" : escapeHtml(readableTime(time)),

@@ -1,4 +1,4 @@
-/** What an evidence pack shows and what it cannot: for the report, and for whoever checks it. */
+/** What an evidence pack shows and what it cannot: for the report, and for its reader. */
 
 import { readableTime } from "#lib/core/time/time-words";
 import { isEndShown, type PackFacts } from "./pack-manifest";
@@ -101,7 +101,7 @@ export function listNotProven(facts: PackFacts): string[] {
   const { record, counts } = facts;
   const { last, counted } = record;
   const { erased, withheld } = counts.attestations;
-  const tests = counts.approvals.proven.filter(({ environment }) => environment !== "production");
+  const tests = counts.approvals.backed.filter(({ environment }) => environment !== "production");
   const testCount = tests.reduce((sum, { count }) => sum + count, 0);
   return [
     ...always,

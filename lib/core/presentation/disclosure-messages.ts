@@ -7,7 +7,12 @@
  */
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
-import { type HumanApproval, parseActionStatement } from "#lib/core/statement/statement";
+import {
+  type HumanApproval,
+  isBacked,
+  isHumanApproved,
+  parseActionStatement,
+} from "#lib/core/statement/statement";
 import { DISCLOSURE_SCHEMA, MESSAGE_NAMES, type MessageName } from "./disclosure";
 
 /** Throws TypeError if the bytes are not the canonical statement of an action. */
@@ -42,9 +47,9 @@ export function disclosureMessages(payload: Uint8Array): string[] {
 }
 
 function humanApprovalValues(approval: HumanApproval) {
-  const proven = approval.method === "proof_of_personhood" ? approval : null;
+  const proven = isBacked(approval) ? approval : null;
   return {
-    human_approved: approval.method !== "none",
+    human_approved: isHumanApproved(approval),
     human_approval_method: approval.method,
     human_approval_level: proven?.level ?? null,
     human_approval_environment: proven?.environment ?? null,

@@ -42,7 +42,7 @@ describe("BBS keys", () => {
     );
     expect(zkKeyId(keyPair.publicKey)).toBe("0MIxLxFYOKY-FJGu3PAAqYyBA8TSvrPJax220XglYvE");
     expect(hexEncode(sha256(signature))).toBe(
-      "4c07fba79e999fcefca58204b50e968d69f0a962119713f4e3732437c5f18735",
+      "c458b2854cfe46f16a92cdaa4dc4b578e96fec2faeed7bbc1c682dd0be13d630",
     );
   });
 

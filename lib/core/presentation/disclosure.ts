@@ -45,7 +45,7 @@ export const MESSAGE_NAMES = [
 export type MessageName = (typeof MESSAGE_NAMES)[number];
 export const MESSAGE_COUNT = MESSAGE_NAMES.length;
 
-/** The payload's salt. Whoever learned it could test guesses of the whole payload against its hash. */
+/** The payload's salt. A reader who learned it could test guesses of the whole payload against its hash. */
 export const BLINDING_INDEX = MESSAGE_NAMES.indexOf("blinding");
 
 /** What the public proof discloses, always all of it: flags shown only when true would give away a false. */

@@ -80,7 +80,7 @@ export function checkSuite({ zkProof }: State): Outcome {
   return known ? pass(`${BBS_CIPHERSUITE}, ${DISCLOSURE_SCHEMA}`) : fail("zk_suite_unknown");
 }
 
-/** Whoever found a revoked key can sign any values with it: beside the payload alone it still says something. */
+/** The finder of a revoked key can sign any values with it: beside the payload alone it still says something. */
 export function checkPinnedKey(state: State): Outcome {
   const { kid, public_key: publicKeyText } = state.zkProof;
   const isNamed = (key: Uint8Array) => zkKeyId(key) === kid;

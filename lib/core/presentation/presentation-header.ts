@@ -1,5 +1,5 @@
 /**
- * The presentation header: whom a proof was made for. It is inside the proof, so nobody can change it.
+ * The presentation header: whom a proof was made for. It is inside the proof, so it can't be changed.
  *
  *   {"attestation_id":"…","aud":"public"}              the public proof, replayable by design
  *   {"aud":"…","exp":1795237200,"iat":1795233600,"nonce":"…"}   made for one verifier, Unix seconds

@@ -116,7 +116,7 @@ export async function verifyPresentation(
 }
 
 /**
- * Whether a presentation is about these bytes, which nobody has vouched for: only a disclosed `payload_hash` binds it to
+ * Whether a presentation is about these bytes, which are not vouched for: only a disclosed `payload_hash` binds it to
  * them, as all its other values could be those of another payload too.
  */
 export function checkPayloadBinding(

@@ -1,5 +1,5 @@
 /**
- * The record of an agent: its attestations and the decisions on its requests, numbered without a gap and chained by
+ * The record of an agent: its attestations, the decisions on its requests and the changes of what it may do, numbered without a gap and chained by
  * the hashes of their signed payloads. A link needs no payload, so what is private or erased keeps its place.
  *
  *     link_0 = SHA-256("countersign/agent-record/v1\n" || agent_id)

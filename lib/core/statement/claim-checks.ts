@@ -1,11 +1,12 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
-import { judgeApprovalKey } from "#lib/core/approval/approval-key";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { isSameAgentKey } from "#lib/core/approval/approval-key";
+import { describeBacking } from "#lib/core/approval/backing";
+import { canonicalJson, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { miss, type RecordOutcome, type Subject, withoutPayload } from "#lib/core/record/record-checks";
 import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
 import { fail, pass, skip } from "./outcome";
 import type { CostlyChecks } from "./receipt";
-import type { ActionStatement, HumanApproval, Verdict } from "./statement";
+import { type ActionStatement, type BackedApproval, isBacked, type Verdict } from "./statement";
 
 const verdictWords = { true: "true", false: "false", null: "nothing to compare" } as const;
 
@@ -52,36 +53,38 @@ export function checkToolsUsed(subject: Subject): RecordOutcome {
   });
 }
 
-type ProvenApproval = Extract<HumanApproval, { method: "proof_of_personhood" }>;
+/** What differs, in words, as a refusal's text has it. */
+const backingWords: Record<keyof BackedApproval, string> = {
+  method: "who decided",
+  authorization_hash: "hash",
+  request_hash: "request hash",
+  nullifier_hashes: "nullifiers",
+  approver_ids: "approvers",
+  environment: "environment",
+  inputs_bound: "binding to inputs",
+  level: "level",
+};
 
 /** What the payload says about the authorization, against the embedded object; undefined if they fit. */
-function findMisfit(statement: ActionStatement, approval: ProvenApproval, object: JsonObject) {
-  const { request } = statement.predicate;
-  const { request: asked, binding, approvals } = object;
-  if (!isJsonObject(asked) || !isJsonObject(binding) || !Array.isArray(approvals))
-    return fail("authorization_malformed");
-  const given = approvals.filter(isJsonObject);
-  const hash = canonicalHash(object);
+function findMisfit({ predicate }: ActionStatement, approval: BackedApproval, object: JsonObject) {
+  const { request, registered } = predicate;
+  const { request: asked, usable_until: until } = object;
+  const backing = describeBacking(object);
+  if (backing === null || !isJsonObject(asked)) return fail("authorization_malformed");
+  const names = Object.keys(backingWords) as (keyof BackedApproval)[];
+  const differs = names.find((name) => canonicalJson([approval[name]]) !== canonicalJson([backing[name]]));
   const facts: [string, boolean][] = [
-    ["hash", hash === approval.authorization_hash && hash === request["human_authorization_hash"]],
-    ["request hash", binding["request_hash"] === approval.request_hash],
-    ["nullifiers", given.map((one) => one["nullifier_hash"]).join() === approval.nullifier_hashes.join()],
-    ["environment", given.length > 0 && given.every((one) => one["environment"] === approval.environment)],
-    ["organization", asked["organization"] === statement.predicate.organization],
+    ["hash", backing.authorization_hash === request["human_authorization_hash"]],
+    ["organization", asked["organization"] === predicate.organization],
     ["agent", String(asked["agent_slug"]).toLowerCase() === String(request["agent_slug"]).toLowerCase()],
-    ["agent's key", judgeApprovalKey(statement, object) !== "changed"],
+    ["agent's key", isSameAgentKey(asked, registered.agent_public_key)],
     ["action", asked["action"] === request["action"]],
     ["inputs", asked["inputs_hash"] === undefined || asked["inputs_hash"] === request["inputs_hash"]],
-    ["binding to inputs", (asked["inputs_hash"] !== undefined) === approval.inputs_bound],
-    ["level", approval.level === weakestLevel(given)],
   ];
-  const misfit = facts.find(([, fits]) => !fits);
-  return misfit && fail("authorization_mismatch", { field: misfit[0] });
-}
-
-/** The level that all of the approvals reach. */
-export function weakestLevel(approvals: readonly JsonObject[]): string {
-  return approvals.every(({ level }) => level === "orb" || level === "proof_of_human") ? "orb" : "device";
+  const misfit = differs === undefined ? facts.find(([, fits]) => !fits)?.[0] : backingWords[differs];
+  if (misfit !== undefined) return fail("authorization_mismatch", { field: misfit });
+  if (typeof until !== "string" || predicate.timestamp <= until) return undefined;
+  return fail("approval_ended", { until });
 }
 
 export async function checkHumanAuthorization(
@@ -93,7 +96,7 @@ export async function checkHumanAuthorization(
   if (statement === null) return fail("statement_malformed");
   const approval = statement.predicate.human_approval;
   const object = receipt.humanAuthorization;
-  if (approval.method !== "proof_of_personhood") {
+  if (!isBacked(approval)) {
     if (object !== null && object !== "absent") return fail("authorization_unexpected");
     return skip(approval.method === "hash" ? "approval_asserted_only" : "approval_not_recorded");
   }

@@ -1,4 +1,4 @@
-/** What the verifier is given: a receipt, which nobody vouches for, and the keys and costly checks that it trusts. */
+/** What the verifier is given: a receipt, which is not vouched for, and the keys and costly checks that it trusts. */
 
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Certificate } from "#lib/core/encoding/certificate";
@@ -13,7 +13,7 @@ import type { Outcome } from "./outcome";
 export interface Receipt {
   attestationId: string;
   agentSlug: string;
-  /** `hidden`: private, and the verifier is not its owner. `lost`: gone, though nobody says that it was erased. */
+  /** `hidden`: private, and the verifier is not its owner. `lost`: gone, without a note that it was erased. */
   payload: Uint8Array | "hidden" | "erased" | "lost";
   /** A time of erasure is given, which fits no payload but an erased one. */
   isErased: boolean;
@@ -72,7 +72,7 @@ export interface Trust {
   logKey: VerifierKey;
   /** For the keys of the service and of its agents: as strict as the strict verifier, which is the default. */
   verifySignature?: VerifyEd25519;
-  /** Whose cosignatures count as times; default: nobody's. */
+  /** Whose cosignatures count as times; default: none. */
   witnesses?: readonly VerifierKey[];
   /** Certificates of time-stamp authorities, or of those that issue theirs; default: none. */
   timeAuthorities?: readonly Certificate[];

@@ -54,6 +54,7 @@ const predicate: ActionPredicate = {
     request_hash: "rh",
     authorization_hash: "ah",
     nullifier_hashes: ["n1", "n2"],
+    approver_ids: [],
     environment: "production",
     inputs_bound: true,
   },

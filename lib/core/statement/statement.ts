@@ -20,9 +20,12 @@ export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
 export const STATEMENT_MEDIA_TYPE = "application/vnd.in-toto+json";
 export const AGENT_ACTION_PREDICATE = `${PRODUCT_URI}/agent-action/v1`;
 export const DECISION_PREDICATE = `${PRODUCT_URI}/authorization-decision/v1`;
+export const AGENT_CHANGE_PREDICATE = `${PRODUCT_URI}/agent-change/v1`;
 export const KEY_EVENT_PREDICATE = `${PRODUCT_URI}/key-event/v1`;
 export const EPOCH_PREDICATE = `${PRODUCT_URI}/log-epoch/v1`;
+export const RULESET_PREDICATE = `${PRODUCT_URI}/ruleset/v1`;
 export const AGENT_HEADS_PREDICATE = `${PRODUCT_URI}/agent-heads/v1`;
+export const APPROVER_ROSTER_PREDICATE = `${PRODUCT_URI}/approver-roster/v1`;
 
 export type Verdict = boolean | null;
 
@@ -43,18 +46,48 @@ export interface RegisteredIdentity {
   tool_manifest_hash: string | null;
 }
 
+/** Who decided, from the authorization that backs the attestation; the last two are never counted as a human. */
+export const backedMethods = [
+  "proof_of_personhood",
+  "enrolled_proof_of_personhood",
+  "enrolled_approver",
+  "standing_approval",
+  "rule",
+] as const;
+export type BackedMethod = (typeof backedMethods)[number];
+export const approvalMethods = ["none", "hash", ...backedMethods] as const;
+export type ApprovalMethod = (typeof approvalMethods)[number];
+
+export function isApprovalMethod(value: unknown): value is ApprovalMethod {
+  return approvalMethods.some((known) => known === value);
+}
+
+export type BackedApproval = {
+  method: BackedMethod;
+  /** The weakest of the World ID proofs; `none` without any. */
+  level: string;
+  request_hash: string;
+  authorization_hash: string;
+  nullifier_hashes: string[];
+  /** The enrolled approvers' pseudonyms. */
+  approver_ids: string[];
+  environment: string;
+  inputs_bound: boolean;
+};
+
 export type HumanApproval =
   | { method: "none" }
   | { method: "hash"; approver_hash: string | null }
-  | {
-      method: "proof_of_personhood";
-      level: string;
-      request_hash: string;
-      authorization_hash: string;
-      nullifier_hashes: string[];
-      environment: string;
-      inputs_bound: boolean;
-    };
+  | BackedApproval;
+
+export function isBacked(approval: HumanApproval): approval is BackedApproval {
+  return approval.method !== "none" && approval.method !== "hash";
+}
+
+/** What `human_approved` says: that a human approved this very request, asserted or proven. */
+export function isHumanApproved({ method }: HumanApproval): boolean {
+  return method !== "none" && method !== "standing_approval" && method !== "rule";
+}
 
 export interface ActionPredicate {
   attestation_id: string;
@@ -70,9 +103,11 @@ export interface ActionPredicate {
   request: JsonObject;
   agent_signature?: string;
   registered: RegisteredIdentity;
+  /** Since when the agent was frozen; absent if it wasn't. */
+  agent_frozen_at?: string;
   verdicts: Verdicts;
   human_approval: HumanApproval;
-  /** Absent if nobody independent had vouched for the time lately. */
+  /** Absent if no third party had vouched for the time lately. */
   not_before?: NotBefore;
 }
 
@@ -135,19 +170,21 @@ export function parseCanonical(bytes: Uint8Array, isOwn?: boolean): JsonObject |
 
 const isVerdict = (value: unknown): value is Verdict => value === null || typeof value === "boolean";
 const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === "string";
+const isTextList = (value: unknown) =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
 
 function isHumanApproval(value: unknown): value is HumanApproval {
   if (!isJsonObject(value)) return false;
   if (value["method"] === "none") return true;
   if (value["method"] === "hash") return isTextOrNull(value["approver_hash"]);
   return (
-    value["method"] === "proof_of_personhood" &&
+    backedMethods.some((method) => method === value["method"]) &&
     ["level", "request_hash", "authorization_hash", "environment"].every(
       (name) => typeof value[name] === "string",
     ) &&
     typeof value["inputs_bound"] === "boolean" &&
-    Array.isArray(value["nullifier_hashes"]) &&
-    value["nullifier_hashes"].every((hash) => typeof hash === "string")
+    isTextList(value["nullifier_hashes"]) &&
+    isTextList(value["approver_ids"])
   );
 }
 
@@ -173,6 +210,7 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     ["agent_public_key", "code_hash", "tool_manifest_hash"].every(
       (name) => isJsonObject(registered) && isTextOrNull(registered[name]),
     ) &&
+    (value["agent_frozen_at"] === undefined || typeof value["agent_frozen_at"] === "string") &&
     isJsonObject(verdicts) &&
     ["agent_authenticated", "code_hash_verified", "tools_authorized"].every((name) =>
       isVerdict(verdicts[name]),

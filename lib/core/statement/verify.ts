@@ -52,7 +52,7 @@ export interface AttestationReport {
   statement: ActionStatement | null;
   /** What is authentic and yet bad news; empty if a check failed, as nothing the record says counts then. */
   warnings: Warning[];
-  /** What was proven about when it was made; null where nobody who is trusted vouches, or a check failed. */
+  /** What was proven about when it was made; null without a trusted source, or if a check failed. */
   madeAfter: TimeBound | null;
   madeBefore: TimeBound | null;
 }
@@ -137,7 +137,7 @@ function watchZkKey(costly: CostlyChecks) {
   return { checks, isKeyRevoked: () => isKeyRevoked };
 }
 
-/** Nobody outside vouches for its time: what judges such evidence is not loaded then. */
+/** No third party vouches for its time: what judges such evidence is not loaded then. */
 function isUntimed({ receipt: { time }, payload, statement }: Subject): boolean {
   const hasEvidence = time !== "absent" && (time.checkpoint !== null || time.anchors.length > 0);
   return (
@@ -145,9 +145,15 @@ function isUntimed({ receipt: { time }, payload, statement }: Subject): boolean 
   );
 }
 
-function mayStatementWarn({ human_approval: approval, verdicts }: ActionPredicate): boolean {
+function mayStatementWarn({
+  human_approval: approval,
+  verdicts,
+  agent_frozen_at: frozenAt,
+}: ActionPredicate): boolean {
   const { client_gap: isGap = false, ...compared } = verdicts;
-  return approval.method !== "none" || isGap || Object.values(compared).includes(false);
+  return (
+    approval.method !== "none" || isGap || frozenAt !== undefined || Object.values(compared).includes(false)
+  );
 }
 
 /** Whether there is anything to warn of, at a guess that is never too low: rules and words are loaded for it. */
@@ -163,15 +169,9 @@ async function listWarnings(subject: Subject, isZkKeyRevoked: boolean): Promise<
   if (!mayWarn(subject) && !isZkKeyRevoked) return [];
   const { drawWarnings, factsOfStatement } = await import("./warnings");
   const { receipt, trust, statement } = subject;
-  const { humanAuthorization: authorization, toolManifest: manifest } = receipt;
+  const { toolManifest: manifest } = receipt;
   const signed =
-    statement === null
-      ? {}
-      : factsOfStatement(
-          statement.predicate,
-          authorization === "absent" ? null : authorization,
-          manifest === "absent" ? null : manifest,
-        );
+    statement === null ? {} : factsOfStatement(statement.predicate, manifest === "absent" ? null : manifest);
   return drawWarnings({
     ...signed,
     isSigningKeyRevoked: trust.keys.some(({ keyId, isRevoked }) => isRevoked && keyId === receipt.keyId),

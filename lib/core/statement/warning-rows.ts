@@ -11,19 +11,19 @@ export const warningRows: Record<
   code_hash_mismatch: { check: "code_hash", answer: "no" },
   tools_not_registered: { check: "tools", answer: "no" },
   client_gap: { check: "record", answer: "yes, but after a gap" },
+  agent_frozen: null,
   approval_asserted_only: { check: "human_authorization", answer: "not proven" },
   approval_test: { check: "human_authorization", answer: "a TEST only" },
-  approval_key_changed: { check: "human_authorization", answer: "no, for another key" },
   signing_key_revoked: { check: "key_validity", answer: "yes, revoked since" },
   zk_key_revoked: { check: "zk_proof", answer: "yes, key revoked since" },
   content_erased: null,
 };
 
-/** The first warning about this check, with the answer in its row; undefined if there is none. */
+/** The first warning about this check, with its code and the answer in its row; undefined if there is none. */
 export function findRowWarning(name: string, warnings: readonly Warning[]) {
   for (const { code, message } of warnings) {
     const row = warningRows[code];
-    if (row?.check === name) return { answer: row.answer, message };
+    if (row?.check === name) return { code, answer: row.answer, message };
   }
   return undefined;
 }

@@ -1,9 +1,8 @@
 /** Each code appears exactly if its cause does, in a statement that has none of the others. */
 import { describe, expect, it } from "vitest";
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { buildToolManifest } from "./identity-checks";
-import type { ActionPredicate, HumanApproval } from "./statement";
+import type { ActionPredicate, BackedApproval } from "./statement";
 import {
   drawWarnings,
   factsOfStatement,
@@ -14,12 +13,13 @@ import {
 } from "./warnings";
 
 const manifest = buildToolManifest(["fs.read"], null);
-const proven: HumanApproval = {
+const proven: BackedApproval = {
   method: "proof_of_personhood",
   level: "orb",
   request_hash: "r",
   authorization_hash: "a",
   nullifier_hashes: ["0x1"],
+  approver_ids: [],
   environment: "production",
   inputs_bound: true,
 };
@@ -43,10 +43,8 @@ const good: ActionPredicate = {
   verdicts: { agent_authenticated: true, code_hash_verified: true, tools_authorized: true },
   human_approval: proven,
 };
-const authorization: JsonObject = { version: 1, request: { agent_public_key: "agent's key" } };
 
-const facts = (change: Partial<ActionPredicate> = {}, object: JsonObject | null = authorization) =>
-  factsOfStatement({ ...good, ...change }, object, manifest);
+const facts = (change: Partial<ActionPredicate> = {}) => factsOfStatement({ ...good, ...change }, manifest);
 const verdicts = (change: object) => facts({ verdicts: { ...good.verdicts, ...change } });
 
 /** By code: facts in which its cause is there, and nothing else. */
@@ -55,15 +53,11 @@ const causes: Record<WarningCode, WarningFacts[]> = {
   code_hash_mismatch: [verdicts({ code_hash_verified: false })],
   tools_not_registered: [verdicts({ tools_authorized: false })],
   client_gap: [verdicts({ client_gap: true })],
-  approval_asserted_only: [facts({ human_approval: { method: "hash", approver_hash: null } }, null)],
+  agent_frozen: [facts({ agent_frozen_at: "2026-11-24T12:00:00.000Z" })],
+  approval_asserted_only: [facts({ human_approval: { method: "hash", approver_hash: null } })],
   approval_test: ["local", "staging", "made up"].map((environment) =>
     facts({ human_approval: { ...proven, environment } }),
   ),
-  approval_key_changed: [
-    facts({}, { version: 1, request: { agent_public_key: "another key" } }),
-    facts({}, { version: 1, request: { agent_public_key: null } }),
-    facts({ registered: { ...good.registered, agent_public_key: null } }),
-  ],
   signing_key_revoked: [{ ...facts(), isSigningKeyRevoked: true }],
   zk_key_revoked: [{ ...facts(), isZkKeyRevoked: true }],
   content_erased: [{ isErased: true }],
@@ -75,7 +69,7 @@ describe("warnings", () => {
   it("are none where everything fits, and none for what is absent", () => {
     expect(codes(facts())).toEqual([]);
     const verdictsNull = { agent_authenticated: null, code_hash_verified: null, tools_authorized: null };
-    expect(codes(facts({ verdicts: verdictsNull, human_approval: { method: "none" } }, null))).toEqual([]);
+    expect(codes(facts({ verdicts: verdictsNull, human_approval: { method: "none" } }))).toEqual([]);
     expect(codes(verdicts({ client_gap: false }))).toEqual([]);
     expect(codes({})).toEqual([]);
   });
@@ -99,10 +93,6 @@ describe("warnings", () => {
     ]);
   });
 
-  it("compare the key of the approval in version 1 only: later versions are refused when they do not fit", () => {
-    expect(codes(facts({}, { version: 2, request: { agent_public_key: "another key" } }))).toEqual([]);
-  });
-
   it("name the tools that are not registered, each once, and only from the registered manifest", () => {
     const request = { ...good.request, tools_used: ["fs.read", "shell.exec", "net.send", "shell.exec"] };
     const change = { request, verdicts: { ...good.verdicts, tools_authorized: false } };
@@ -112,7 +102,7 @@ describe("warnings", () => {
     );
     const constant = warningOf("tools_not_registered");
     for (const other of [null, buildToolManifest(["shell.exec"], null)])
-      expect(drawWarnings(factsOfStatement({ ...good, ...change }, null, other))).toEqual([constant]);
+      expect(drawWarnings(factsOfStatement({ ...good, ...change }, other))).toEqual([constant]);
     expect(constant.message).not.toContain("shell.exec");
   });
 });

@@ -3,18 +3,18 @@
  * what the reader must not overlook in it. They follow only from what has been verified, the same in the service, the
  * visitor's browser and the command line. An absence (no signature, no approval) is no warning.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import { listUnregisteredTools } from "./identity-checks";
-import type { UnplacedPredicate } from "./statement";
+import { isBacked, type UnplacedPredicate } from "./statement";
 
 export const warningCodes = [
   "agent_signature_invalid",
   "code_hash_mismatch",
   "tools_not_registered",
   "client_gap",
+  "agent_frozen",
   "approval_asserted_only",
   "approval_test",
-  "approval_key_changed",
   "signing_key_revoked",
   "zk_key_revoked",
   "content_erased",
@@ -33,10 +33,11 @@ export interface WarningFacts {
   code_hash_verified?: JsonValue;
   tools_authorized?: JsonValue;
   client_gap?: JsonValue | undefined;
+  /** Since when the agent was frozen. */
+  agent_frozen_at?: JsonValue | undefined;
   human_approval_method?: JsonValue;
   human_approval_environment?: JsonValue;
   unregisteredTools?: readonly string[];
-  isApprovedForOtherKey?: boolean;
   isSigningKeyRevoked?: boolean;
   isZkKeyRevoked?: boolean;
   isErased?: boolean;
@@ -47,10 +48,10 @@ const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> =
   code_hash_mismatch: (facts) => facts.code_hash_verified === false,
   tools_not_registered: (facts) => facts.tools_authorized === false,
   client_gap: (facts) => facts.client_gap === true,
+  agent_frozen: (facts) => typeof facts.agent_frozen_at === "string",
   approval_asserted_only: (facts) => facts.human_approval_method === "hash",
   approval_test: ({ human_approval_environment: environment }) =>
     typeof environment === "string" && environment !== "production",
-  approval_key_changed: (facts) => facts.isApprovedForOtherKey,
   signing_key_revoked: (facts) => facts.isSigningKeyRevoked,
   zk_key_revoked: (facts) => facts.isZkKeyRevoked,
   content_erased: (facts) => facts.isErased,
@@ -66,9 +67,9 @@ const messages: Record<WarningCode, string> = {
   code_hash_mismatch: "The reported code hash is not the registered one.",
   tools_not_registered: "A tool was used that is not in the registered manifest.",
   client_gap: "The agent's own number does not follow its last one: an earlier attestation may be missing.",
+  agent_frozen: "The agent's organization had frozen it when this was recorded.",
   approval_asserted_only: "The human approval is asserted by the caller, not proven.",
   approval_test: "The approval is a TEST: no real person is proven to have given it.",
-  approval_key_changed: "The approval was given while the agent had another key, or none.",
   signing_key_revoked:
     "The key that signed this record was revoked later. Its place in the log is before that, so the signature counts.",
   zk_key_revoked: "The key of the zero-knowledge proof was revoked later.",
@@ -89,10 +90,9 @@ export function drawWarnings(facts: WarningFacts): Warning[] {
   );
 }
 
-/** What the signed statement alone shows, with the authorization and manifest if they are at hand. */
+/** What the signed statement alone shows, with the manifest if it is at hand. */
 export function factsOfStatement(
-  { verdicts, human_approval: approval, registered, request }: UnplacedPredicate,
-  authorization: JsonObject | null,
+  { verdicts, human_approval: approval, registered, request, agent_frozen_at }: UnplacedPredicate,
   manifest: Uint8Array | null,
 ): WarningFacts {
   const { agent_authenticated, code_hash_verified, tools_authorized, client_gap } = verdicts;
@@ -101,19 +101,9 @@ export function factsOfStatement(
     code_hash_verified,
     tools_authorized,
     client_gap,
+    agent_frozen_at,
     human_approval_method: approval.method,
-    human_approval_environment: approval.method === "proof_of_personhood" ? approval.environment : null,
+    human_approval_environment: isBacked(approval) ? approval.environment : null,
     unregisteredTools: listUnregisteredTools(request, registered.tool_manifest_hash, manifest),
-    isApprovedForOtherKey: isApprovedForOtherKey(authorization, registered.agent_public_key),
   };
-}
-
-/**
- * Version 1 could be used after the agent's key had changed: someone who took over the account could register a key of
- * their own and use an approval that was given to another.
- */
-function isApprovedForOtherKey(authorization: JsonObject | null, agentPublicKey: string | null): boolean {
-  if (authorization === null || authorization["version"] !== 1) return false;
-  const { request } = authorization;
-  return isJsonObject(request) && (request["agent_public_key"] ?? null) !== agentPublicKey;
 }

@@ -42,7 +42,7 @@ const plainAscii = /^[!-~]+(?: +[!-~]+)*$/;
 const markOpening = "⟨U+";
 const shownOpening = "⟨U+27E8⟩U+";
 
-/** The string in order, as visible text and hidden characters. Spaces at either end count as hidden: nobody sees them. */
+/** The string in order, as visible text and hidden characters. Spaces at either end count as hidden: they can't be seen. */
 export function segmentText(text: string): DisplaySegment[] {
   if (plainAscii.test(text)) return [{ kind: "text", value: text }];
   const segments: DisplaySegment[] = [];

@@ -1,5 +1,5 @@
 /**
- * `predicate.not_before`: something that nobody could know before a certain time, inside the signed bytes. So the
+ * `predicate.not_before`: something that could not be known before a certain time, inside the signed bytes. So the
  * statement was made after it, whatever the service's own clock says.
  *
  * - A cosigned checkpoint: the witnesses' signatures are unpredictable to the service, and each states its time.

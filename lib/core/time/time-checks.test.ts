@@ -176,8 +176,8 @@ describe("the time of a record", () => {
     expect(describeBounds(a, b)).toBe(
       `Made between ${iso(at).slice(0, 10)} ${iso(at).slice(11, 19)} UTC (w1, w2) and ${readableTime(iso(at + 1))} (d).`,
     );
-    expect(describeBounds(null, b)).toContain("No independent lower bound");
-    expect(describeBounds(null, null)).toContain("No independent lower bound");
+    expect(describeBounds(null, b)).toContain("Nobody else has confirmed when at the earliest");
+    expect(describeBounds(null, null)).toContain("Only Countersign says when this was made");
     expect(parseCertificates(authority.root)[0]?.name).toBe("TEST time-stamp authority root");
   });
 });

@@ -101,7 +101,7 @@ export async function checkNotAfter(subject: Subject): Promise<TimeOutcome> {
   return { outcome: pass(`made before ${values.bound} (${values.who})`), bound };
 }
 
-/** An authority on the service's own machine is nobody else: it is there for development. */
+/** An authority on the service's own machine is no third party: it is there for development. */
 function markOwn(tsa: string, name: string): string {
   const isOwn = URL.canParse(tsa) && isLoopbackUrl(tsa);
   return isOwn && !/\bTEST\b/.test(name) ? `TEST ${name}` : name;

@@ -13,7 +13,7 @@ const show = ({ at, by }: ShownBound) => `${readableTime(at)} (${by.join(", ")})
 
 export function describeBounds(after: ShownBound | null, before: ShownBound | null): string {
   if (after !== null && before !== null) return `Made between ${show(after)} and ${show(before)}.`;
-  if (after !== null) return `Made after ${show(after)}. No independent upper bound yet.`;
-  if (before !== null) return `Made before ${show(before)}. No independent lower bound.`;
-  return "No independent lower bound, and no independent upper bound: the time is the service's own word.";
+  if (after !== null) return `Made after ${show(after)}. Nobody else has confirmed when at the latest.`;
+  if (before !== null) return `Made before ${show(before)}. Nobody else has confirmed when at the earliest.`;
+  return "Only Countersign says when this was made. Nobody else has confirmed the time.";
 }

@@ -62,7 +62,7 @@ export function verifyCosignature(
   return times.length === 0 ? undefined : Math.max(...(times as number[]));
 }
 
-/** Throws RangeError for a policy that one operator could meet twice or nobody can meet. */
+/** Throws RangeError for a policy that one operator could meet twice, or that can't be met. */
 export function checkWitnesses(
   note: SignedNote,
   { witnesses, threshold }: WitnessPolicy,

@@ -1,6 +1,6 @@
 /**
  * Which parts of the tree a proof is made of (RFC 6962 sections 2.1.1 and 2.1.2), as ranges of leaves
- * [from, to), and how the hash of a range follows from its perfect subtrees, whoever holds those: the
+ * [from, to), and how the hash of a range follows from its perfect subtrees, wherever they are kept: the
  * sequencer's memory (tiles.ts) or tiles that are read (tile-proofs.ts).
  */
 import { emptyRoot, isTreeSize, largestPowerOfTwoBelow, nodeHash } from "./merkle";

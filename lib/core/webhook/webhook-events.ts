@@ -5,6 +5,10 @@ export const webhookEvents = [
   "authorization.expired",
   "authorization.cancelled",
   "authorization.unattested",
+  "authorization.revoked",
+  "agent.frozen",
+  "agent.unfrozen",
   "attestation.created",
+  "roster.changed",
 ] as const;
 export type WebhookEvent = (typeof webhookEvents)[number];

@@ -19,8 +19,11 @@ import { at, bytea, createdAt } from "./columns";
 
 export const organizations = pgTable("organizations", {
   id: uuid().primaryKey(),
-  name: text().notNull(),
+  /** What an owner called it; null until one has. */
+  name: text(),
   default_public: boolean().notNull().default(true),
+  /** Whether who asks for an approval may count as one of its approvers. */
+  requester_may_approve: boolean().notNull().default(false),
   attestations_per_day: integer(),
   /** Both null: derived from the name (lib/core/text/organization-logo.ts). */
   mark_text: text(),

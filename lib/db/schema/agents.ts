@@ -1,7 +1,7 @@
 /** Agents, the keys that they have had, and their tools. */
-import { boolean, index, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
-import { at, bytea, createdAt } from "./columns";
+import { at, bytea, createdAt, leafIndex } from "./columns";
 
 /** `slug` as written by its owner, `slug_key` = its lower case, unique: `Bank` and `bank` are one. */
 export const agents = pgTable(
@@ -21,6 +21,8 @@ export const agents = pgTable(
     tool_manifest_hash: text(),
     /** Made by a test key, or in the portal of an instance that only makes such keys. */
     is_test: boolean().notNull().default(false),
+    /** Since when its organization has it stopped. */
+    frozen_at: at("frozen_at"),
     created_at: createdAt(),
     updated_at: at("updated_at").notNull().defaultNow(),
   },
@@ -40,6 +42,39 @@ export const agentKeys = pgTable(
     retired_at: at("retired_at"),
   },
   (t) => [primaryKey({ columns: [t.agent_id, t.registered_at] })],
+);
+
+/** What its organization changed about what an agent may do, each with its signed statement and leaf of the log. */
+export const agentChanges = pgTable(
+  "agent_changes",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    agent_id: uuid()
+      .notNull()
+      .references(() => agents.id),
+    change: text({ enum: ["frozen", "unfrozen", "authorization_revoked"] }).notNull(),
+    /** The request whose approval was taken back. */
+    request_id: text(),
+    changed_at: at("changed_at").notNull(),
+    /** The organization's own words, and the salt of their hash. */
+    reason: text(),
+    reason_salt: text(),
+    payload: bytea().notNull(),
+    signature: bytea().notNull(),
+    envelope_signature: bytea().notNull(),
+    signed_by: text().notNull(),
+    log: text().notNull(),
+    log_id: integer().notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+  },
+  (t) => [
+    index("agent_changes_agent").on(t.agent_id, t.changed_at.desc()),
+    index("agent_changes_request").on(t.request_id),
+    uniqueIndex("agent_changes_leaf").on(t.log_id, t.leaf_index),
+  ],
 );
 
 /** Kept by content hash (hex SHA-256 of the canonical bytes), so that an old verdict can be drawn again. */

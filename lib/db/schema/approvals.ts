@@ -1,6 +1,16 @@
 /** Human authorization: requests, nonces, received proofs and what was accepted of them. */
 import { sql } from "drizzle-orm";
-import { boolean, foreignKey, index, integer, pgTable, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  boolean,
+  foreignKey,
+  index,
+  integer,
+  pgTable,
+  text,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { agents } from "./agents";
 import { at, bytea, createdAt, leafIndex } from "./columns";
@@ -19,30 +29,43 @@ export const authorizationRequests = pgTable(
     /** Canonical bytes of `human_authorization.request`, made once. */
     request: bytea().notNull(),
     request_hash: bytea().notNull().unique(),
-    /** Of the object that an approval of it makes (lib/core/approval/approval.ts); 1 was before there were versions. */
-    version: integer().notNull().default(1).$type<1 | 2 | 3>(),
     context: text(),
     context_salt: text(),
-    /** As the page shows them, bound by the hash of the context; version 1 has none. */
+    /** As the page shows them, bound by the hash of the context. */
     agent_name: text(),
     organization_name: text(),
-    /** Canonical JSON of who asks (lib/core/approval/requested-by.ts), bound likewise; before version 3 there is none. */
+    /** JSON array of the required groups' names, bound likewise. */
+    group_names: text(),
+    /** Canonical JSON of who asks (lib/core/approval/requested-by.ts), bound likewise. */
     requested_by: text(),
     /** SHA-256 of what makes two requests equal. */
     fingerprint: bytea().notNull(),
+    /** Its amount in units of 10⁻⁴, as sums of a day are counted. */
+    amount_units: bigint({ mode: "bigint" }),
+    currency: text(),
+    /** The request of the standing approval that approved this one. */
+    grant_id: text(),
+    /** Canonical JSON of what the rules were evaluated over (lib/core/rules/rule-context.ts); without rules there is none. */
+    rule_context: text(),
+    /** JSON of what they said. */
+    rule_outcome: text(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
     approvals_required: integer().notNull(),
     /** Who decides must know the confirmation code, which the page never shows. */
     require_code: boolean().notNull().default(false),
     /** How often a wrong one was entered. */
     wrong_codes: integer().notNull().default(0),
-    /** Fixed by the first approval, so that nobody counts twice. */
+    /** Fixed by the first approval, so that no person counts twice. */
     protocol_version: text(),
     denial_reason: text(),
     callback_url: text(),
     created_at: at("created_at").notNull(),
     expires_at: at("expires_at").notNull(),
     decided_at: at("decided_at"),
+    /** JSON of who decided (lib/core/approval/decided-by.ts). */
+    decided_by: text(),
+    /** Null: without an end. */
+    usable_until: at("usable_until"),
     /** Canonical bytes of the signed object without `log`; only when approved. */
     human_authorization: bytea(),
     /** The decision's statement and its leaf. */
@@ -55,6 +78,9 @@ export const authorizationRequests = pgTable(
     leaf_index: leafIndex("leaf_index"),
     /** The attestation that this authorization backs. */
     attestation_id: uuid(),
+    /** Since when what was approved is taken back. */
+    revoked_at: at("revoked_at"),
+    used_at: at("used_at"),
     /** The one run of the action that may begin, and since when it has its claim. */
     run: text(),
     claimed_at: at("claimed_at"),
@@ -66,6 +92,8 @@ export const authorizationRequests = pgTable(
     index("authorizations_agent").on(t.agent_id, t.status),
     index("authorizations_pending").on(t.organization_id, t.status),
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
+    index("authorizations_grant").on(t.grant_id).where(sql`${t.grant_id} IS NOT NULL`),
+    index("authorizations_approved").on(t.agent_id, t.decided_at).where(sql`${t.status} = 'approved'`),
     index("authorizations_overdue").on(t.expires_at).where(sql`${t.status} = 'pending'`),
     index("authorizations_claimed")
       .on(t.claimed_at)
@@ -101,7 +129,9 @@ export const approvalSubmissions = pgTable(
     client: text(),
     status: text({ enum: ["pending", "accepted", "refused"] }).notNull(),
     /** Why it was refused: the error's name and its words at that time. */
-    code: text({ enum: ["approval_refused", "already_approved", "authorization_not_pending"] }),
+    code: text({
+      enum: ["approval_refused", "already_approved", "authorization_not_pending", "agent_frozen"],
+    }),
     detail: text(),
     attempts: integer().notNull().default(0),
     next_attempt_at: at("next_attempt_at").notNull(),
@@ -110,7 +140,7 @@ export const approvalSubmissions = pgTable(
   (t) => [index().on(t.request_id), index().on(t.status, t.next_attempt_at)],
 );
 
-/** Accepted approvals. The unique index is the rule that each human approves once per request. */
+/** Accepted approvals, one of each person. The unique indexes are the rule that each human approves once per request. */
 export const approvals = pgTable(
   "approvals",
   {
@@ -118,12 +148,17 @@ export const approvals = pgTable(
     request_id: text().notNull(),
     environment: text().notNull(),
     world_action: text().notNull(),
-    nullifier_hash: text().notNull(),
-    record: text().notNull(),
+    /** Null without a World ID proof. */
+    nullifier_hash: text(),
+    /** The enrolled approver, if the request wants one. */
+    approver_id: uuid(),
+    /** JSON array of what the object has of this person: a World ID proof, a passkey's signature, or both. */
+    records: text().notNull(),
     created_at: createdAt(),
   },
   (t) => [
     uniqueIndex("approvals_nullifier").on(t.environment, t.world_action, t.nullifier_hash),
+    uniqueIndex("approvals_approver").on(t.request_id, t.approver_id),
     foreignKey({ columns: [t.request_id], foreignColumns: [authorizationRequests.id] }),
   ],
 );

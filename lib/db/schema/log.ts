@@ -56,9 +56,21 @@ export const logLeaves = pgTable(
   {
     log_id: integer().notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),
-    kind: text({ enum: ["attestation", "decision", "key_event", "epoch", "agent_heads"] }).notNull(),
-    leaf_hash: bytea().notNull(),
-    data: bytea().notNull(),
+    kind: text({
+      enum: [
+        "attestation",
+        "decision",
+        "agent_change",
+        "key_event",
+        "epoch",
+        "agent_heads",
+        "ruleset",
+        "approver_roster",
+      ],
+    }).notNull(),
+    /** Null, both, once the store has them and they were dropped here (lib/log/publish/compact.ts). */
+    leaf_hash: bytea(),
+    data: bytea(),
     payload_hash: bytea().notNull(),
     /** Its place in an agent's record; the service's own statements have none. */
     agent_id: uuid(),
@@ -70,15 +82,16 @@ export const logLeaves = pgTable(
     uniqueIndex("log_leaves_record").on(t.agent_id, t.sequence).where(sql`${t.agent_id} IS NOT NULL`),
     index("log_leaves_statements")
       .on(t.log_id, t.leaf_index)
-      .where(sql`${t.kind} NOT IN ('attestation', 'decision')`),
+      .where(sql`${t.kind} NOT IN ('attestation', 'decision', 'agent_change')`),
     index("log_leaves_unrecorded")
       .on(t.log_id, t.leaf_index)
-      .where(sql`${t.agent_id} IS NULL AND ${t.kind} IN ('attestation', 'decision')`),
+      .where(sql`${t.agent_id} IS NULL AND ${t.kind} IN ('attestation', 'decision', 'agent_change')`),
+    check("log_leaves_dropped", sql`num_nulls(${t.leaf_hash}, ${t.data}) IN (0, 2)`),
     /** Each new leaf is in a record, or is a statement of the service's own: whatever version writes it. */
     check(
       "log_leaves_place",
-      sql`${t.payload_hash} IS NOT NULL AND num_nonnulls(${t.agent_id}, ${t.sequence}, ${t.previous}) =
-        CASE WHEN ${t.kind} IN ('attestation', 'decision') THEN 3 ELSE 0 END`,
+      sql`num_nonnulls(${t.agent_id}, ${t.sequence}, ${t.previous}) =
+        CASE WHEN ${t.kind} IN ('attestation', 'decision', 'agent_change') THEN 3 ELSE 0 END`,
     ),
   ],
 );
@@ -174,7 +187,7 @@ export const agentHeads = pgTable(
 );
 
 /** Who outside may be asked again, and when: one process at a time, and not too often. */
-export const outsideTurns = pgTable("outside_turns", {
+export const leases = pgTable("leases", {
   /** Such as `witness <name>` or `tsa <address>`. */
   name: text().primaryKey(),
   next_at: at("next_at").notNull(),

@@ -1,6 +1,6 @@
 /**
  * Key events (made, retired, revoked) as signed statements and leaves of the log. A key's retirement names its
- * successor and is signed by the key itself, so whoever trusts the old key can follow to the new one.
+ * successor and is signed by the key itself, so a reader that trusts the old key can follow to the new one.
  */
 
 import { and, asc, eq } from "drizzle-orm";

@@ -11,9 +11,10 @@ import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
 import { emptyRightEdge } from "#lib/core/tlog/tiles";
 import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
-import { readHead } from "#lib/log/publish/reader";
+import { holdsCheckpoints, readHead } from "#lib/log/publish/reader";
 import { appendLeaves, type Head, lockOpenHead, storeWithin } from "#lib/log/sequencer/append";
-import type { ForkGuard, SignedHead } from "#lib/log/sequencer/fork-guard";
+import { type ForkGuard, isHigher, type SignedHead } from "#lib/log/sequencer/fork-guard";
+import type { HeadLock } from "#lib/log/sequencer/head-lock";
 import { describeRecords } from "#lib/log/sequencer/record-heads";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { insertLog } from "#lib/signing/first-keys";
@@ -22,6 +23,8 @@ import type { Signer } from "#lib/signing/signer";
 export interface EpochContext {
   database: Database;
   guard: ForkGuard;
+  /** Null without a store. */
+  lock: HeadLock | null;
   clock: () => Date;
   firstOrigin: string;
 }
@@ -39,11 +42,9 @@ const toSignedHead = ({ id, size, root }: Head): SignedHead => ({
   rootHex: hexEncode(root),
 });
 
-/** What the guard knows, unless the database has gone on since. */
-function findLastSigned(kept: SignedHead | null, held: SignedHead): SignedHead {
-  if (kept === null) return held;
-  const isBehind = kept.logId < held.logId || (kept.logId === held.logId && kept.size < held.size);
-  return isBehind ? held : kept;
+/** What guard and lock know, unless the database has gone on since. */
+function findLastSigned(held: SignedHead, ...known: (SignedHead | null)[]): SignedHead {
+  return known.reduce<SignedHead>((last, one) => (one === null || isHigher(last, one) ? last : one), held);
 }
 
 function signEpoch(
@@ -107,9 +108,11 @@ export async function beginEpoch(
   context: EpochContext,
   keys: EpochKeys,
 ): Promise<{ origin: string; previous: SignedHead; held: SignedHead }> {
+  const { guard, lock } = context;
   const begun = await context.database.db.transaction(async (tx) => {
     const held = await lockOpenHead(tx);
-    const last = findLastSigned(context.guard.current(), toSignedHead(held));
+    const out = (await lock?.readOut()) ?? null;
+    const last = findLastSigned(toSignedHead(held), out, guard.current());
     const logId = Math.max(last.logId, held.id) + 1;
     await tx.update(logs).set({ closed_at: sql`now()` }).where(eq(logs.id, held.id));
     await moveKeys(tx, logId, keys, held, last);
@@ -130,8 +133,10 @@ export async function beginEpoch(
     const append = [...parameters({ attestation: keys.signer.keyId, zk: null }), ...describeRecords([])];
     await storeWithin(tx, append, []);
     const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
+    await lock?.supersede(out, toSignedHead(held), signed);
     return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
   });
-  await context.guard.advance(begun.signed);
+  await lock?.confirm(begun.signed, (heads) => holdsCheckpoints(context.database.db, heads));
+  await guard.advance(begun.signed);
   return { origin: begun.origin, previous: begun.previous, held: begun.held };
 }

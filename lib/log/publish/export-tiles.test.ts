@@ -14,6 +14,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { openFolderStore } from "#lib/log/store/folder-store";
 import { nodeIo } from "#lib/verifier/node-io";
 import { runCommand } from "#lib/verifier/run-command";
 import { startTestApp, type TestApp } from "#support/app";
@@ -46,7 +47,7 @@ async function attest(action: string) {
   return answer.body;
 }
 const exportNow = (into = folder, existing?: ExistingFiles) =>
-  exportTiles(test.app.context.database.db, undefined, into, existing);
+  exportTiles({ db: test.app.context.database.db, old: null }, undefined, openFolderStore(into), existing);
 
 const readIn = (root: string) => (name: string) => {
   const file = path.join(root, name);
@@ -277,11 +278,15 @@ describe("the exported tree", () => {
     const checkpoint = readFileSync(path.join(folder, "checkpoint"), "utf8");
     const otherFolder = path.join(folder, "other");
     const other = await startTestApp(anyKind);
-    await exportTiles(other.app.context.database.db, undefined, otherFolder);
-    await expect(exportNow(otherFolder)).rejects.toThrow(/does not hold the log|of another|invalid/i);
-    await expect(exportTiles(other.app.context.database.db, undefined, folder)).rejects.toThrow(
-      /Choose another/,
+    await exportTiles(
+      { db: other.app.context.database.db, old: null },
+      undefined,
+      openFolderStore(otherFolder),
     );
+    await expect(exportNow(otherFolder)).rejects.toThrow(/does not hold the log|of another|invalid/i);
+    await expect(
+      exportTiles({ db: other.app.context.database.db, old: null }, undefined, openFolderStore(folder)),
+    ).rejects.toThrow(/Choose another/);
     await other.close();
     expect(readFileSync(path.join(folder, "checkpoint"), "utf8")).toBe(checkpoint);
   });
@@ -294,7 +299,9 @@ describe("the exported tree", () => {
         [],
       );
     await change("255 - get_byte(hashes, 0)");
-    await expect(exportTiles(db, undefined, folder)).rejects.toThrow(/log -- check/);
+    await expect(exportTiles({ db: db, old: null }, undefined, openFolderStore(folder))).rejects.toThrow(
+      /log -- check/,
+    );
     expect(existsSync(path.join(folder, "checkpoint"))).toBe(false);
     await change("255 - get_byte(hashes, 0)");
     await exportNow();

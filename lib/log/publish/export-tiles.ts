@@ -1,28 +1,35 @@
 /**
- * The static tree that C2SP clients read (c2sp.org/tlog-tiles), as files: `checkpoint`, `tile/<L>/<N>[.p/<W>]` and
+ * The static tree that C2SP clients read (c2sp.org/tlog-tiles), in a store: `checkpoint`, `tile/<L>/<N>[.p/<W>]` and
  * `tile/entries/<N>[.p/<W>]`. Later logs are below their number, as at `/log/<number>/`.
  *
- * Everything that a checkpoint needs is on the disk before the checkpoint is, so a run that ends anywhere leaves the tree
- * of the last whole run. What is there already is compared with the database first (exported-files.ts), and written again
- * only for a repair. Leaves hold hashes and signatures only, so an erased record leaves nothing here.
+ * Everything that a checkpoint needs is in the store before the checkpoint is, so a run that ends anywhere leaves the tree
+ * of the last whole run, and the next one goes on from its checkpoint. What is there already is compared with the database
+ * first (exported-files.ts), unless the caller trusts it, and written again only for a repair. Leaves hold hashes and
+ * signatures only, so an erased record leaves nothing here.
  */
-import { mkdir, open, readFile, rename } from "node:fs/promises";
-import path from "node:path";
-import { bytesEqual } from "#lib/core/encoding/bytes";
+import { bytesEqual, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
 import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
 import { encodeTilePath } from "#lib/core/tlog/tile-path";
 import { rootAtSize } from "#lib/core/tlog/tile-proofs";
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Executor } from "#lib/db/client";
+import type { ObjectStore } from "#lib/log/store/object-store";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import { readLogs } from "#lib/signing/log-keys";
 import { findWrongFiles, tilesBetween, type WrongFile } from "./exported-files";
+import { type OldEntries, storeOfLog } from "./old-entries";
 import { readTilePath } from "./public-log";
 import { tileReader } from "./reader";
 
+/** The database, and what the store has that the database has no longer. */
+export interface ExportSource {
+  db: Executor;
+  old: OldEntries | null;
+}
+
 export interface ExportedLog {
   origin: string;
-  /** What the folder held before, and what it holds now. */
+  /** What the store held before, and what it holds now. */
   from: number;
   size: number;
   files: number;
@@ -33,30 +40,6 @@ export interface ExportedLog {
 /** What to do with the files that are there: end with an error if one is wrong, write the wrong ones again, or don't look. */
 export type ExistingFiles = "check" | "repair" | "trust";
 
-async function readIfThere(file: string): Promise<string | null> {
-  return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
-    throw error;
-  });
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  await handle.sync().finally(() => handle.close());
-}
-
-/** Whole or not at all, and on the disk when this returns. */
-async function writeWhole(file: string, data: Uint8Array | string): Promise<void> {
-  const folder = path.dirname(file);
-  await mkdir(folder, { recursive: true });
-  const draft = path.join(folder, `.${path.basename(file)}.${process.pid}`);
-  const handle = await open(draft, "w");
-  await handle.writeFile(data);
-  await handle.sync().finally(() => handle.close());
-  await rename(draft, file);
-  await syncFolder(folder);
-}
-
 type Log = Awaited<ReturnType<typeof readLogs>>[number];
 
 /** The tiles are what is exported, so they must have the checkpoint's root. */
@@ -64,23 +47,23 @@ async function hasRoot(executor: Executor, log: Log, { size, root }: Checkpoint)
   return size === 0 || bytesEqual(await rootAtSize(size, tileReader(executor, log.id)), root);
 }
 
-/** The size of the folder's checkpoint; 0 without one. Throws if it isn't a beginning of this log. */
-async function readExported(executor: Executor, log: Log, folder: string, size: number): Promise<number> {
-  const note = await readIfThere(path.join(folder, "checkpoint"));
-  if (note === null) return 0;
-  const verdict = verifyCheckpoint(note, log.key);
+/** The size of the store's checkpoint; 0 without one. Throws if it isn't a beginning of this log. */
+async function readExported(executor: Executor, log: Log, store: ObjectStore, size: number): Promise<number> {
+  const found = await store.read("checkpoint");
+  if (found === null) return 0;
+  const verdict = verifyCheckpoint(utf8Decode(found.bytes), log.key);
   if (!verdict.ok)
     throw new Error(
-      `${folder} does not hold the log ${log.origin} (${verdict.problem}). Choose another one.`,
+      `${store.name} does not hold the log ${log.origin} (${verdict.problem}). Choose another place.`,
     );
   const { size: exported } = verdict.checkpoint;
   if (exported > size)
     throw new Error(
-      `${folder} holds ${exported} entries of ${log.origin}, but the checkpoint to export has ${size}. The database may be an older copy.`,
+      `${store.name} holds ${exported} entries of ${log.origin}, but the checkpoint to export has ${size}. The database may be an older copy.`,
     );
   if (!(await hasRoot(executor, log, verdict.checkpoint)))
     throw new Error(
-      `${folder} holds another history of ${log.origin}: the roots at size ${exported} differ.`,
+      `${store.name} holds another history of ${log.origin}: the roots at size ${exported} differ.`,
     );
   return exported;
 }
@@ -88,12 +71,12 @@ async function readExported(executor: Executor, log: Log, folder: string, size: 
 /** How many files an error names. */
 const namedAtMost = 20;
 
-function wrongFilesError(folder: string, wrong: readonly WrongFile[]): Error {
-  const named = wrong.slice(0, namedAtMost).map(({ name, problem }) => `  ${name} ${problem}`);
+function wrongFilesError(name: string, wrong: readonly WrongFile[]): Error {
+  const named = wrong.slice(0, namedAtMost).map((one) => `  ${one.name} ${one.problem}`);
   const more = wrong.length > namedAtMost ? [`  and ${wrong.length - namedAtMost} more`] : [];
   return new Error(
     [
-      `${folder} was changed since its last export:`,
+      `${name} was changed since its last export:`,
       ...named,
       ...more,
       "Run `npm run log -- check` to see that the database is right, then run this again with --repair.",
@@ -101,47 +84,78 @@ function wrongFilesError(folder: string, wrong: readonly WrongFile[]): Error {
   );
 }
 
+/** A store far away takes its time for each, and little of ours. */
+const writtenAtOnce = 16;
+
+async function forEachAtOnce<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+  const left = items[Symbol.iterator]();
+  const next = async () => {
+    for (let one = left.next(); !one.done; one = left.next()) await work(one.value);
+  };
+  await Promise.all(Array.from({ length: writtenAtOnce }, next));
+}
+
+/** What is there already, of a run that broke off, must be the same: a tile never changes. */
+async function addTile(store: ObjectStore, name: string, bytes: Uint8Array, mayReplace: boolean) {
+  if (await store.create(name, bytes, "immutable")) return;
+  const found = await store.read(name);
+  if (found !== null && bytesEqual(found.bytes, bytes)) return;
+  if (!mayReplace) throw wrongFilesError(store.name, [{ name, problem: "differs from the database" }]);
+  await store.write(name, bytes, "immutable");
+}
+
+interface ExportOptions {
+  existing: ExistingFiles;
+  /** By log: the checkpoint that the caller published last. With the same one there is nothing to do. */
+  published: Map<number, string>;
+}
+
 async function exportLog(
-  executor: Executor,
+  { db: executor, old }: ExportSource,
   log: Log,
   policy: WitnessPolicySettings | undefined,
-  folder: string,
-  existing: ExistingFiles,
+  store: ObjectStore,
+  { existing, published }: ExportOptions,
 ): Promise<ExportedLog> {
   const { size, note } = await readShownCheckpoint(executor, log, policy);
+  const { origin } = log;
+  if (published.get(log.id) === note) return { origin, from: size, size, files: 0, repaired: 0 };
   const verdict = verifyCheckpoint(note, log.key);
   if (!verdict.ok || !(await hasRoot(executor, log, verdict.checkpoint)))
     throw new Error(
       `The stored tiles of ${log.origin} are not those of its checkpoint. Run \`npm run log -- check\`.`,
     );
-  const from = await readExported(executor, log, folder, size);
-  const writeTile = async (name: string) =>
-    writeWhole(path.join(folder, name), await readTilePath(executor, log.id, name));
+  const from = await readExported(executor, log, store, size);
+  const readTile = (name: string) => readTilePath(executor, old, log.id, name);
   const wrong =
-    existing === "trust" ? [] : await findWrongFiles({ executor, logId: log.id, folder, from, size });
-  if (wrong.length > 0 && existing === "check") throw wrongFilesError(folder, wrong);
-  for (const { name } of wrong) await writeTile(name);
+    existing === "trust" ? [] : await findWrongFiles({ executor, logId: log.id, store, from, size });
+  if (wrong.length > 0 && existing === "check") throw wrongFilesError(store.name, wrong);
+  for (const { name } of wrong) await store.write(name, await readTile(name), "immutable");
   let files = 0;
-  for (const tile of tilesBetween(from, size)) {
-    await writeTile(encodeTilePath(tile));
+  await forEachAtOnce(tilesBetween(from, size), async (tile) => {
+    const name = encodeTilePath(tile);
+    await addTile(store, name, await readTile(name), existing === "repair");
     files += 1;
-  }
-  // From here on the tree has its new size.
-  await writeWhole(path.join(folder, "checkpoint"), note);
-  return { origin: log.origin, from, size, files, repaired: wrong.length };
+  });
+  // From here on the tree has its new size, unless another publisher has been faster.
+  if ((await readExported(executor, log, store, Number.MAX_SAFE_INTEGER)) <= size)
+    await store.write("checkpoint", utf8Encode(note), "checkpoint");
+  published.set(log.id, note);
+  return { origin, from, size, files, repaired: wrong.length };
 }
 
 /** Every log of the service. */
 export async function exportTiles(
-  executor: Executor,
+  source: ExportSource,
   policy: WitnessPolicySettings | undefined,
-  folder: string,
+  store: ObjectStore,
   existing: ExistingFiles = "check",
+  published = new Map<number, string>(),
 ): Promise<ExportedLog[]> {
   const exported: ExportedLog[] = [];
-  for (const log of await readLogs(executor)) {
-    const own = log.id === 1 ? folder : path.join(folder, String(log.id));
-    exported.push(await exportLog(executor, log, policy, own, existing));
+  for (const log of await readLogs(source.db)) {
+    const own = storeOfLog(store, log.id);
+    exported.push(await exportLog(source, log, policy, own, { existing, published }));
   }
   return exported;
 }

@@ -1,6 +1,4 @@
-/** Which files an exported tree has, and which of those in a folder are not what the database has. */
-import { readdir, readFile } from "node:fs/promises";
-import path from "node:path";
+/** Which files an exported tree has, and which of those in a store are not what the database has. */
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import { decodeEntryBundle } from "#lib/core/tlog/entry-bundle";
 import { HASH_BYTES, leafHash } from "#lib/core/tlog/merkle";
@@ -13,6 +11,7 @@ import {
   treeHasTile,
 } from "#lib/core/tlog/tile-path";
 import type { Executor } from "#lib/db/client";
+import type { ObjectStore } from "#lib/log/store/object-store";
 import { tileReader } from "./reader";
 
 /** The tiles and bundles of a tree of `size` that one of `from` did not have. */
@@ -36,16 +35,16 @@ export interface WrongFile {
 interface Exported {
   executor: Executor;
   logId: number;
-  folder: string;
-  /** Of the folder's checkpoint, and of the one to publish. */
+  store: ObjectStore;
+  /** Of the store's checkpoint, and of the one to publish. */
   from: number;
   size: number;
 }
 
 /** The file that a tree of `from` needs, and the partial ones that smaller trees left beside it. */
-async function listFiles(tile: TilePath, { folder, size }: Exported): Promise<Set<string>> {
+async function listFiles(tile: TilePath, { store, size }: Exported): Promise<Set<string>> {
   const partial = `${encodeTilePath({ ...tile, width: TILE_WIDTH })}.p`;
-  const widths = await readdir(path.join(folder, partial)).catch((): string[] => []);
+  const widths = await store.list(partial);
   const isOfTree = (name: string) => {
     const parsed = parseTilePath(name);
     return parsed !== undefined && treeHasTile(parsed, size);
@@ -66,18 +65,13 @@ function isRight(bytes: Uint8Array, { level, width }: TilePath, hashes: Uint8Arr
   }
 }
 
-async function findProblem(folder: string, name: string, hashes: Uint8Array): Promise<string | null> {
-  let bytes: Uint8Array;
-  try {
-    bytes = await readFile(path.join(folder, name));
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === "ENOENT" ? "is missing" : `can't be read (${code})`;
-  }
-  return isRight(bytes, parseTilePath(name) as TilePath, hashes) ? null : "differs from the database";
+async function findProblem(store: ObjectStore, name: string, hashes: Uint8Array): Promise<string | null> {
+  const found = await store.read(name);
+  if (found === null) return "is missing";
+  return isRight(found.bytes, parseTilePath(name) as TilePath, hashes) ? null : "differs from the database";
 }
 
-/** Reads every file of the folder's tree once, and the stored hashes: entries are compared by their hashes. */
+/** Reads every file of the store's tree once, and the stored hashes: entries are compared by their hashes. */
 export async function findWrongFiles(exported: Exported): Promise<WrongFile[]> {
   const readTile = tileReader(exported.executor, exported.logId);
   const wrong: WrongFile[] = [];
@@ -86,7 +80,7 @@ export async function findWrongFiles(exported: Exported): Promise<WrongFile[]> {
     // A bundle follows the tile of its leaves.
     if (tile.level !== "entries") hashes = (await readTile(tile.level, tile.index)) ?? new Uint8Array();
     for (const name of await listFiles(tile, exported)) {
-      const problem = await findProblem(exported.folder, name, hashes);
+      const problem = await findProblem(exported.store, name, hashes);
       if (problem !== null) wrong.push({ name, problem });
     }
   }

@@ -6,14 +6,21 @@ import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
 import type { Executor } from "#lib/db/client";
 import { loadEdge } from "#lib/log/sequencer/append";
 import { type KnownHeads, requirePrefix } from "#lib/log/sequencer/fork-guard";
+import type { HeadLock } from "#lib/log/sequencer/head-lock";
 import { readLogs } from "#lib/signing/log-keys";
+import type { OldEntries } from "./old-entries";
 import { readEntries, readOpenHead, tileReader } from "./reader";
 
-/** Throws if the database's log is not the one that this machine has signed, or its tiles do not hold it. */
-export async function requireOwnHistory(executor: Executor, guard: KnownHeads): Promise<void> {
+/** Throws if the database's log is not the one that this machine, or any that shares the lock, has signed, or its tiles do not hold it. */
+export async function requireOwnHistory(
+  executor: Executor,
+  guard: KnownHeads,
+  lock: Pick<HeadLock, "require"> | null,
+): Promise<void> {
   const head = await readOpenHead(executor);
   const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
   guard.check(signed);
+  await lock?.require(signed);
   await requirePrefix(guard, signed, tileReader(executor, head.id));
   await loadEdge(executor, head);
 }
@@ -31,6 +38,7 @@ export interface StoredLogCheck {
 /** Everything again from the entries alone: leaf hashes, tiles, root, and the newest checkpoint's signature. */
 export async function checkStoredLogs(
   executor: Executor,
+  old: OldEntries | null,
   onProgress: (origin: string, checkedLeaves: number, size: number) => void = () => {},
 ): Promise<StoredLogCheck[]> {
   const results: StoredLogCheck[] = [];
@@ -42,7 +50,7 @@ export async function checkStoredLogs(
       ? await checkLog(
           size,
           tileReader(executor, id),
-          (bundle, width) => readEntries(executor, id, bundle * 256, width),
+          (bundle, width) => readEntries(executor, old, id, bundle * 256, width),
           { root, onProgress: (checked) => onProgress(origin, checked, size) },
         )
       : { ok: false, problem: signed.ok ? "the checkpoint is not that of the head" : signed.problem };

@@ -9,9 +9,10 @@ import { agentHeads } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import { findCosignedNote } from "#lib/log/witness/cosigned-notes";
+import type { OldEntries } from "./old-entries";
 import { findHead, readEntries, tileReader } from "./reader";
 
-/** A width that the tree does not have yet may exist a moment later, so nobody may remember the answer. */
+/** A width that the tree does not have yet may exist a moment later, so no cache may keep the answer. */
 function notInLog(): AppError {
   return new AppError("not_found", "the log has nothing at this path", {
     headers: { "cache-control": "no-store" },
@@ -50,13 +51,18 @@ export async function readHeadRows(
 }
 
 /** `path` from `tile/` on. Throws not_found for all but the one spelling of what the committed tree has. */
-export async function readTilePath(executor: Executor, logId: number, path: string): Promise<Uint8Array> {
+export async function readTilePath(
+  executor: Executor,
+  old: OldEntries | null,
+  logId: number,
+  path: string,
+): Promise<Uint8Array> {
   const tile = parseTilePath(path);
   const head = tile === undefined ? null : await findHead(executor, logId);
   if (tile === undefined || head === null || !treeHasTile(tile, head.size)) throw notInLog();
   const { level, index, width } = tile;
   if (level === "entries") {
-    const entries = await readEntries(executor, logId, index * TILE_WIDTH, width);
+    const entries = await readEntries(executor, old, logId, index * TILE_WIDTH, width);
     if (entries.length !== width) throw new Error(`entries of bundle ${index} of log ${logId} are missing`);
     return encodeEntryBundle(entries);
   }

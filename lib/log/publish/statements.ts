@@ -12,7 +12,7 @@ interface Row extends Pick<LoggedStatement, "kind" | "log_origin" | "log_index" 
 /** $1: how many come before. $2: how many to read. */
 const pageText = `SELECT leaf.kind, logs.origin AS log_origin, leaf.leaf_index AS log_index,
     e.payload, e.signature, e.envelope_signature, e.signed_by AS key_id
-  FROM (SELECT log_id, leaf_index, kind FROM log_leaves WHERE kind NOT IN ('attestation', 'decision')
+  FROM (SELECT log_id, leaf_index, kind FROM log_leaves WHERE kind NOT IN ('attestation', 'decision', 'agent_change')
     ORDER BY log_id, leaf_index OFFSET $1 LIMIT $2) AS leaf
   JOIN logs ON logs.id = leaf.log_id
   CROSS JOIN LATERAL (
@@ -21,6 +21,12 @@ const pageText = `SELECT leaf.kind, logs.origin AS log_origin, leaf.leaf_index A
     UNION ALL
     SELECT payload, signature, envelope_signature, signed_by FROM agent_heads
       WHERE leaf.kind = 'agent_heads' AND log_id = leaf.log_id AND leaf_index = leaf.leaf_index
+    UNION ALL
+    SELECT payload, signature, envelope_signature, signed_by FROM rule_sets
+      WHERE leaf.kind = 'ruleset' AND log_id = leaf.log_id AND leaf_index = leaf.leaf_index
+    UNION ALL
+    SELECT payload, signature, envelope_signature, signed_by FROM rosters
+      WHERE leaf.kind = 'approver_roster' AND log_id = leaf.log_id AND leaf_index = leaf.leaf_index
     UNION ALL
     SELECT logs.epoch_payload, logs.epoch_signature, logs.epoch_envelope_signature, logs.epoch_key_id
       WHERE leaf.kind = 'epoch'

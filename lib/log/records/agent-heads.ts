@@ -108,7 +108,7 @@ async function readRows(tx: Executor, { log_id, covers_size }: LastSnapshot): Pr
   return row?.rows ?? new Uint8Array();
 }
 
-const isStatement = sql`${logLeaves.kind} NOT IN ('attestation', 'decision')`;
+const isStatement = sql`${logLeaves.kind} NOT IN ('attestation', 'decision', 'agent_change')`;
 
 /** Everything as it was at one moment. */
 async function gather({ database }: SnapshotContext, incrementalFrom: number) {

@@ -8,12 +8,14 @@ import { proveInclusion } from "#lib/core/tlog/tile-proofs";
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
 import { agentRecords } from "#lib/db/schema";
+import type { OldEntries } from "#lib/log/publish/old-entries";
 import { readEntries, readHead, tileReader } from "#lib/log/publish/reader";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 
 interface Reading {
   database: Database;
   settings: { baseUrl: string; WITNESSES?: WitnessPolicySettings | undefined };
+  oldEntries: OldEntries | null;
 }
 
 interface Row {
@@ -40,11 +42,11 @@ const rowsText = `SELECT substring(rows FROM $3::int * ${HEAD_ROW_BYTES} + 1 FOR
   FROM agent_heads WHERE log_id = $1 AND covers_size = $2`;
 
 /** The leaf under the checkpoint that is shown, or under the newest if that one is older than the leaf. */
-async function readLogReceipt({ database, settings }: Reading, logId: number, index: number) {
+async function readLogReceipt({ database, settings, oldEntries }: Reading, logId: number, index: number) {
   const head = await readHead(database.db, logId);
   const shown = await readShownCheckpoint(database.db, head, settings.WITNESSES);
   const { size, note } = shown.size > index ? shown : { size: head.size, note: head.checkpoint };
-  const [entry] = await readEntries(database.db, logId, index, 1);
+  const [entry] = await readEntries(database.db, oldEntries, logId, index, 1);
   if (entry === undefined) throw new Error(`leaf ${index} of log ${logId} is missing`);
   const proof = await proveInclusion(index, size, tileReader(database.db, logId));
   return {

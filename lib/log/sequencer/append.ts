@@ -1,6 +1,6 @@
 /**
  * Appending to the log: the tree grows in memory, its new checkpoint is signed, and the database's function
- * `append_leaves` (drizzle/0007_store_batch.sql) stores both if the head is still the one that was built on.
+ * `append_leaves` (drizzle/0001_functions.sql) stores both if the head is still the one that was built on.
  */
 import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
@@ -17,7 +17,15 @@ import { logs, logTiles, signingKeys } from "#lib/db/schema";
 import type { Signer } from "#lib/signing/signer";
 import type { SealedStatement } from "./sign-statement";
 
-export type LeafKind = "attestation" | "decision" | "key_event" | "epoch" | "agent_heads";
+export type LeafKind =
+  | "attestation"
+  | "decision"
+  | "agent_change"
+  | "key_event"
+  | "epoch"
+  | "agent_heads"
+  | "ruleset"
+  | "approver_roster";
 
 export interface NewLeaf {
   kind: LeafKind;

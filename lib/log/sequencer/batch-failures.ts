@@ -3,6 +3,7 @@ import { isUnreachable, type Refusal, refusalOf } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import type { Outcome } from "./batch";
 import { ForkGuardError } from "./fork-guard";
+import { HeadLockAway } from "./head-lock";
 import { type Judgement, type QueuedItem, SigningKeyChanged, type Verdict } from "./item";
 
 /** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
@@ -39,6 +40,10 @@ export function wholeFailure(error: unknown): AppError | SigningKeyChanged | nul
   if (error instanceof SigningKeyChanged) return error;
   if (error instanceof ForkGuardError) {
     const detail = "the log cannot be extended until its operator has investigated";
+    return new AppError("service_unavailable", detail, { cause: error });
+  }
+  if (error instanceof HeadLockAway) {
+    const detail = "the log's store did not respond, so nothing was recorded; try again shortly";
     return new AppError("service_unavailable", detail, { cause: error });
   }
   if (error instanceof UncertainCommit) {

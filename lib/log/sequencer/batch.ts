@@ -24,8 +24,9 @@ import {
 import { Refused } from "./batch-failures";
 import { describeClients } from "./client-numbers";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
+import type { HeadLock } from "./head-lock";
 import {
-  isPlaceOf,
+  isSamePosition,
   type LogItem,
   type LogItemKind,
   type Place,
@@ -86,7 +87,7 @@ async function findEdge(
   return { edge, places: createKnownPlaces() };
 }
 
-/** Locks the head; nobody else appends until the transaction ends. */
+/** Locks the head: no other process appends until the transaction ends. */
 async function lockHead(tx: Executor, known: KnownHead | null, { keys, guard }: Signing): Promise<KnownHead> {
   const head = await lockOpenHead(tx);
   if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
@@ -105,6 +106,10 @@ export const isSignedByActive = ({ item }: QueuedItem, active: ActiveKeys) =>
   (item.replacesKeyId ?? item.keyId) === active.attestation &&
   (item.zkKeyId === undefined || item.zkKeyId === active.zk);
 
+/** A transaction that makes a request locks its organization first, and then reads the agent. */
+const lockOrderOf = ({ locksOrganizations, locksAgents }: LogItemKind<LogItem>) =>
+  locksOrganizations ? 0 : locksAgents ? 1 : 2;
+
 /** The checks of every kind, on the items whose keys are still the active ones. */
 async function admitAll(
   tx: Executor,
@@ -116,7 +121,9 @@ async function admitAll(
   const refused: Outcome[] = batch
     .filter((queued) => !isSigned(queued))
     .map((queued) => ({ queued, result: new SigningKeyChanged() }));
-  for (const [kind, members] of groupByKind(batch.filter(isSigned))) {
+  const byKind = [...groupByKind(batch.filter(isSigned))];
+  const inOrder = byKind.toSorted(([a], [b]) => lockOrderOf(a) - lockOrderOf(b));
+  for (const [kind, members] of inOrder) {
     const items = members.map(({ item }) => item);
     const errors = (await kind.admit?.(tx, items)) ?? [];
     for (const [i, queued] of members.entries()) {
@@ -150,7 +157,7 @@ async function sealAll(items: readonly QueuedItem[], places: GivingPlaces) {
   for (const { item } of items) {
     const { preparation } = item;
     const place = places.next(item);
-    if (preparation && place && !(preparation.place && isPlaceOf(preparation.place, place)))
+    if (preparation && place && !(preparation.place && isSamePosition(preparation.place, place)))
       await preparation.make(place);
     const one = item.seal(place);
     places.take(item, one.payloadHash);
@@ -209,6 +216,8 @@ export function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
 export interface Signing {
   keys: Pick<SigningKeys, "logSigner">;
   guard: ForkGuard;
+  /** Null without a store. */
+  lock: HeadLock | null;
   random: (bytes: number) => Uint8Array;
 }
 
@@ -237,5 +246,7 @@ export async function sequenceLocked(
   const sequenced = await sequence(before, admitted, signing, placeReadersWithin(tx));
   await storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced)));
   for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
+  // Under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.
+  await signing.lock?.intend(toSigned(before), toSigned(sequenced.head));
   return { refused, sequenced };
 }

@@ -48,7 +48,7 @@ export class ForkGuardError extends Error {
 const describeHead = ({ logId, size, rootHex }: SignedHead) =>
   `log ${logId} at size ${size} (root ${rootHex})`;
 
-function isHigher(a: SignedHead, b: SignedHead): boolean {
+export function isHigher(a: SignedHead, b: SignedHead): boolean {
   return a.logId > b.logId || (a.logId === b.logId && a.size > b.size);
 }
 

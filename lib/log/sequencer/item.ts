@@ -21,7 +21,7 @@ export function requirePlace(place: Place | null): Place {
   return place;
 }
 
-export const isPlaceOf = (a: Place, b: Place) =>
+export const isSamePosition = (a: Place, b: Place) =>
   isSamePlace(a.record, b.record) && a.clientGap === b.clientGap;
 
 export interface LogItem {
@@ -74,6 +74,10 @@ export type Judgement = AppError | "again" | "after";
 /** What one kind of item does in the batch's transaction. */
 export interface LogItemKind<Item extends LogItem> {
   kind: LeafKind;
+  /** Whether `admit` locks agents, which comes before it locks anything else of theirs. */
+  locksAgents?: boolean;
+  /** Whether `admit` locks organizations, which comes before agents. */
+  locksOrganizations?: boolean;
   /** The last checks, under the head's lock; an error for each item that must not be stored. */
   admit?(tx: Executor, items: Item[]): Promise<(AppError | null)[]>;
   /** Stores what belongs to the leaves, statement by statement. */
@@ -96,11 +100,27 @@ export interface QueuedItem {
   reject: (error: unknown) => void;
 }
 
+/** Items that are stored together or not at all. */
+export interface Group {
+  batch: QueuedItem[];
+  resolve: (placed: Placed<LogItem>[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Nothing of a group was stored. For each item why it is in the way; null for one that is not. */
+export class GroupRefused extends Error {
+  readonly reasons: readonly (AppError | null)[];
+  constructor(reasons: readonly (AppError | null)[]) {
+    super("a group was refused");
+    this.reasons = reasons;
+  }
+}
+
 /** A key was rotated since the item was signed, or a new log opened: load the keys and sign again. */
 export class SigningKeyChanged extends Error {}
 
 /** Made from something that is no longer so (a registration, a setting): to be made again. */
-export class Outdated extends AppError {
+export class StaleInputs extends AppError {
   constructor() {
     super("service_unavailable", "what this depends on was changed at the same moment; try again");
   }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
 import type { QueuedItem } from "./item";
-import { createPreparing } from "./pre-signing";
+import { createPreSigning } from "./pre-signing";
 
 const place = { record: { agent_id: "a", sequence: 1, previous: "0" }, clientGap: null };
 
@@ -25,7 +25,7 @@ describe("items that wait for their place", () => {
     const released: string[][] = [];
     let end = () => {};
     const made = new Promise<void>((resolve) => (end = resolve));
-    const preparing = createPreparing(
+    const preparing = createPreSigning(
       async () => place,
       (items) => void released.push(namesOf(items)),
     );
@@ -44,7 +44,7 @@ describe("items that wait for their place", () => {
   it("are refused alone if they cannot be prepared, as a database out of reach is said everywhere", async () => {
     const released: string[][] = [];
     const unreachable = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
-    const preparing = createPreparing(
+    const preparing = createPreSigning(
       () => Promise.reject(unreachable),
       (items) => void released.push(namesOf(items)),
     );

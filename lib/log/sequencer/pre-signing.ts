@@ -6,7 +6,7 @@
 import { wholeFailure } from "./batch-failures";
 import type { LogItem, Place, QueuedItem } from "./item";
 
-interface Preparing {
+interface PreSigning {
   /** The items that may go into a batch now; the others are kept until they may. */
   take(items: readonly QueuedItem[]): QueuedItem[];
   /** Once what came before is committed: starts with those that `take` has kept. */
@@ -18,10 +18,10 @@ interface Preparing {
 }
 
 /** `release` gets items that may go on, in their order; they come before all that is queued. */
-export function createPreparing(
+export function createPreSigning(
   readPlace: (item: LogItem) => Promise<Place>,
   release: (items: QueuedItem[]) => void,
-): Preparing {
+): PreSigning {
   /** By agent: the item that is prepared, and those behind it. */
   const waiting = new Map<string, QueuedItem[]>();
   const running = new Map<string, Promise<void>>();

@@ -115,7 +115,13 @@ describe.each(databaseKinds)("on %s", (kind) => {
       },
     };
     let kept = guard.current();
-    const ready = createReadiness({ database, keys: held, guard: { ...guard, current: () => kept }, logger });
+    const ready = createReadiness({
+      lock: null,
+      database,
+      keys: held,
+      guard: { ...guard, current: () => kept },
+      logger,
+    });
     const fails = () => expect(ready()).rejects.toMatchObject({ errorName: "service_unavailable" });
     await ready();
     for (const name of ["signer", "logSigner"] as const) {

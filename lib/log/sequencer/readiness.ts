@@ -9,6 +9,7 @@ import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import { checkHead, type ForkGuard } from "./fork-guard";
+import type { HeadLock } from "./head-lock";
 
 /** What an attestation writes. Rights are judged before the first row, and there is none. */
 const attestationWrites = [
@@ -55,16 +56,25 @@ interface Given {
   database: Pick<Database, "query">;
   keys: Pick<SigningKeys, "signer" | "logSigner" | "reload">;
   guard: ForkGuard;
+  lock: HeadLock | null;
   logger: Pick<Logger, "error" | "info">;
 }
 
-async function requireHead({ database, keys, guard }: Given): Promise<void> {
-  // Read first: whatever is committed meanwhile is on top of it.
-  const kept = guard.current();
+async function readHeadRow(database: Given["database"]): Promise<Row> {
   const { rows } = await database.query(readHead, []);
   const head = rows[0] as unknown as Row | undefined;
   if (head === undefined) throw new Error("the database has no open log");
-  checkHead(kept, { logId: head.id, size: head.size, rootHex: head.root });
+  return head;
+}
+
+const toSigned = ({ id, size, root }: Row) => ({ logId: id, size, rootHex: root });
+
+async function requireHead({ database, keys, guard, lock }: Given): Promise<void> {
+  // Read first: whatever is committed meanwhile is on top of it.
+  const kept = guard.current();
+  const head = await readHeadRow(database);
+  checkHead(kept, toSigned(head));
+  await lock?.requireSince(async () => toSigned(await readHeadRow(database)));
   const areAtHand = () => keys.signer.keyId === head.attestation_key && keys.logSigner.keyId === head.key_id;
   if (areAtHand()) return;
   // As an attestation would after a rotation by another process.
@@ -94,7 +104,7 @@ export function createReadiness(given: Given): () => Promise<void> {
   };
 }
 
-/** The embedded database has no autovacuum, and nobody who reads the table while it is emptied. */
+/** The embedded database has no autovacuum, and no other process reads the table while it is emptied. */
 export async function emptyProbe({ db, kind }: Database): Promise<void> {
   if (kind === "embedded") await db.execute(sql`TRUNCATE ${writeProbe}`);
 }

@@ -47,7 +47,7 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
   const readSize = async () => (await readOpenHead(test.app.context.database.db)).size;
   const openWith = (guard: ForkGuard) => {
     const { database, keys, random, logger } = test.app.context;
-    return createLogSequencer({ database, keys, guard, random, logger });
+    return createLogSequencer({ database, keys, guard, lock: null, random, logger });
   };
   const isRefused = (name: string) => (error: unknown) =>
     error instanceof AppError && error.errorName === name;
@@ -57,7 +57,7 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
   });
   afterEach(async () => {
     vi.useRealTimers();
-    const logs = await checkStoredLogs(test.app.context.database.db);
+    const logs = await checkStoredLogs(test.app.context.database.db, null);
     expect(logs).toHaveLength(1);
     expect(logs[0]?.check).toMatchObject({ ok: true });
     expect(logs[0]?.size).toBe(await readSize());

@@ -1,11 +1,12 @@
 /**
  * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch
- * commits the next gathers, so a lone item waits for nobody; a batch is stored at once (batch.ts); only after the
- * commit and the fork guard's note of it do receipts leave the process.
+ * commits the next gathers, so a lone item doesn't wait; a batch is stored at once (batch.ts); only after the
+ * commit, and the lock's and the fork guard's note of it, do receipts leave the process.
  *
  * A batch goes one of two ways:
  * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed;
- * - locked: the head is locked first, because other processes keep moving it, or an item's kind needs a transaction.
+ * - locked: the head is locked first, because other processes keep moving it, an item's kind needs a transaction, or
+ *   machines share a lock in the store (head-lock.ts).
  *
  * Either way the database gives a verdict for each item that can't be stored: those get their answers, and the rest goes
  * again without them.
@@ -14,6 +15,7 @@ import type { Database } from "#lib/db/client";
 import { isSurelyNotStored } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import { count, measure } from "#lib/instrumentation";
+import { holdsCheckpoints } from "#lib/log/publish/reader";
 import type { Logger } from "#lib/logger";
 import { describeStore } from "./append";
 import {
@@ -32,19 +34,23 @@ import {
 import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
 import { ForkGuardError } from "./fork-guard";
 import {
+  type Group,
+  GroupRefused,
   type Judgement,
   type LogItem,
   type LogItemKind,
-  Outdated,
   type Placed,
   type QueuedItem,
+  StaleInputs,
 } from "./item";
-import { createPreparing } from "./pre-signing";
+import { createPreSigning } from "./pre-signing";
 import { createPlaceReaders, readNextPlace, rememberPlaces } from "./sequence-positions";
 
 export interface LogSequencer {
   /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
   submit<Item extends LogItem>(kind: LogItemKind<Item>, item: Item): Promise<Placed<Item>>;
+  /** All of them or none. Rejects with GroupRefused if some can't be stored as they are. */
+  submitAll<Item extends LogItem>(kind: LogItemKind<Item>, items: readonly Item[]): Promise<Placed<Item>[]>;
   /** Called with each head after its commit. */
   onCommit(listener: (head: CommittedHead) => void): void;
   /** Resolves when nothing is queued or running. */
@@ -52,7 +58,7 @@ export interface LogSequencer {
 }
 
 const maxBatch = 500;
-/** Beyond this the database does not keep up, and waiting longer helps nobody. */
+/** Beyond this the database does not keep up, and waiting longer doesn't help. */
 const maxQueued = 10_000;
 
 /** After another process has moved the head, so many batches lock it before they are signed. */
@@ -60,7 +66,18 @@ const lockedBatches = 64;
 /** After an item was refused, its owner's items go apart from the others' for so many batches. */
 const apartBatches = 64;
 
-/** Two turns of the event loop: whoever got the last answers, or can be read by now, joins the next batch. */
+/** How often a group is tried again with what has changed put in place. */
+const groupAttempts = 3;
+
+/** `after`: it is in the way of another one of its group, which no order can help. */
+const reasonOf = (judgement: Judgement | undefined): AppError | null =>
+  judgement === "after"
+    ? new AppError("validation_error", "another entry has the same agent_signature or human_authorization")
+    : judgement instanceof AppError
+      ? judgement
+      : null;
+
+/** Two turns of the event loop: clients that got the last answers, or can be read by now, join the next batch. */
 async function untilOthersJoin(): Promise<void> {
   for (let turn = 0; turn < 2; turn += 1) await new Promise((next) => setImmediate(next));
 }
@@ -71,8 +88,9 @@ interface Dependencies extends Signing {
 }
 
 export function createLogSequencer(dependencies: Dependencies): LogSequencer {
-  const { database, guard, logger } = dependencies;
+  const { database, guard, lock, logger } = dependencies;
   const queue: QueuedItem[] = [];
+  const groups: Group[] = [];
   const listeners: ((head: CommittedHead) => void)[] = [];
   let running: Promise<void> | null = null;
   let known: KnownHead | null = null;
@@ -80,7 +98,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   let lockedUntil = 0;
   const apartUntil = new Map<string, number>();
   const readers = createPlaceReaders(database);
-  const preparing = createPreparing(
+  const preparing = createPreSigning(
     (item) => readNextPlace(item, known?.places, readers, dependencies.random),
     enqueue,
   );
@@ -89,12 +107,17 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   function enqueue(first: QueuedItem[], last: QueuedItem[] = []): void {
     queue.unshift(...first);
     queue.push(...last);
+    start();
+  }
+
+  function start(): void {
     running ??= new Promise((started) => setImmediate(started)).then(run);
   }
 
   async function finish({ head, grown, note }: Sequenced): Promise<void> {
     rememberPlaces(head.places, grown);
     known = head;
+    await lock?.confirm(toSigned(head), (heads) => holdsCheckpoints(database.db, heads));
     await guard.advance(toSigned(head));
     tellListeners({ ...toSigned(head), checkpoint: note });
   }
@@ -120,13 +143,14 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     return sequenced.outcomes;
   }
 
-  async function commitLocked(batch: QueuedItem[]): Promise<Outcome[]> {
+  async function commitLocked(batch: QueuedItem[], isGroup: boolean): Promise<Outcome[]> {
     const before = known;
     known = null;
     let isCommitting = false;
     try {
       const { refused, sequenced } = await database.db.transaction(async (tx) => {
         const locked = await sequenceLocked(tx, batch, before, dependencies);
+        if (isGroup && locked.refused[0] !== undefined) throw locked.refused[0].result;
         // The point of no return: from here on a failure does not say that nothing was stored.
         isCommitting = locked.sequenced !== null;
         return locked;
@@ -145,7 +169,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   function noteRefusal({ item }: QueuedItem, error: unknown): void {
-    if (item.owner === undefined || !(error instanceof AppError) || error instanceof Outdated) return;
+    if (item.owner === undefined || !(error instanceof AppError) || error instanceof StaleInputs) return;
     apartUntil.delete(item.owner);
     apartUntil.set(item.owner, batches + apartBatches);
     for (const [owner, until] of apartUntil) {
@@ -156,21 +180,22 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
 
   /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
   const mayGoDirectly = (batch: QueuedItem[], { log, active }: KnownHead) =>
+    lock === null &&
     log.key_id === dependencies.keys.logSigner.keyId &&
     batches > lockedUntil &&
     batch.every((queued) => queued.kind.storedBy !== undefined && isSignedByActive(queued, active));
 
   /** `isAnew`: from the database alone, after a failure. */
-  async function commitBatch(batch: QueuedItem[], isAnew: boolean): Promise<Outcome[]> {
+  async function commitBatch(batch: QueuedItem[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
     batches += 1;
     if (isAnew) known = null;
-    if (known === null || !mayGoDirectly(batch, known)) return commitLocked(batch);
+    if (known === null || !mayGoDirectly(batch, known)) return commitLocked(batch, isGroup);
     try {
       return await commitDirectly(known, batch);
     } catch (error) {
       if (!(error instanceof Refused) || error.judged.size > 0) throw error;
       if (error.reason === "head") lockedUntil = batches + lockedBatches;
-      return commitLocked(batch);
+      return commitLocked(batch, isGroup);
     }
   }
 
@@ -231,33 +256,63 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     }
   }
 
+  async function runGroup({ batch, resolve, reject }: Group): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const outcomes = await commitBatch(batch, attempt > 1, true);
+        return resolve(outcomes.map(({ result }) => result as Placed<LogItem>));
+      } catch (error) {
+        const judged = error instanceof Refused ? error.judged : new Map<QueuedItem, Judgement>();
+        if (judged.size === 0) return reject(wholeFailure(error) ?? error);
+        for (const [{ item }, judgement] of judged) if (judgement instanceof AppError) item.forget?.();
+        const isChangedInPlace = [...judged.values()].every((judgement) => judgement === "again");
+        if (!isChangedInPlace || attempt === groupAttempts)
+          return reject(new GroupRefused(batch.map((queued) => reasonOf(judged.get(queued)))));
+      }
+    }
+  }
+
   const goesApart = ({ item }: QueuedItem) =>
     item.owner !== undefined && (apartUntil.get(item.owner) ?? 0) > batches;
 
   async function run(): Promise<void> {
-    while (queue.length > 0) {
+    while (queue.length > 0 || groups.length > 0) {
       const batch = preparing.take(queue.splice(0, maxBatch));
       const apart = apartUntil.size === 0 ? [] : batch.filter(goesApart);
       const others = apart.length === 0 ? batch : batch.filter((queued) => !goesApart(queued));
       if (others.length > 0) await runBatch(others);
       if (apart.length > 0) await runBatch(apart);
+      const group = groups.shift();
+      if (group !== undefined) await runGroup(group);
       preparing.begin();
       await untilOthersJoin();
     }
     running = null;
   }
 
+  function requireRoom(): void {
+    if (queue.length + groups.length + preparing.count() >= maxQueued)
+      throw new AppError("service_unavailable", "too many requests are waiting; try again shortly");
+  }
+
   const submit = <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) =>
     new Promise<Placed<Item>>((resolve, reject) => {
-      if (queue.length + preparing.count() >= maxQueued) {
-        reject(new AppError("service_unavailable", "too many requests are waiting; try again shortly"));
-        return;
-      }
+      requireRoom();
       enqueue([], [{ kind, item, resolve, reject } as unknown as QueuedItem]);
+    });
+
+  const submitAll = <Item extends LogItem>(kind: LogItemKind<Item>, items: readonly Item[]) =>
+    new Promise<Placed<Item>[]>((resolve, reject) => {
+      requireRoom();
+      const none = { resolve: () => {}, reject: () => {} };
+      const batch = items.map((item) => ({ kind, item, ...none }));
+      groups.push({ batch, resolve, reject } as unknown as Group);
+      start();
     });
 
   return {
     submit: (kind, item) => measure("append", kind.kind, () => submit(kind, item)),
+    submitAll: (kind, items) => measure("append", kind.kind, () => submitAll(kind, items)),
     onCommit: (listener) => listeners.push(listener),
     drain: async () => {
       while (running !== null || preparing.count() > 0) await (running ?? preparing.settled());

@@ -16,7 +16,7 @@ interface StoredAnchor {
   tiles: string | null;
 }
 
-/** Rows of this many sizes are looked at; whoever has none among them was silent for long. */
+/** Rows of this many sizes are looked at. A witness that has none among them was silent for long. */
 const maxCosignatures = 32;
 const maxStamps = 8;
 

@@ -7,7 +7,7 @@ import { parseCheckpoint } from "#lib/core/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
 import { parseNote } from "#lib/core/tlog/signed-note";
 import { parseEnv } from "#lib/env";
-import { endTurn, takeTurn } from "#lib/jobs/leases";
+import { releaseLease, takeLease } from "#lib/jobs/leases";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
@@ -206,22 +206,18 @@ describe("a turn", () => {
     const test = await startTestApp(kind);
     const { db, query } = test.app.context.database;
     const seconds = async () =>
-      Number(
-        (await query("SELECT extract(epoch FROM next_at - now()) AS s FROM outside_turns", [])).rows[0]?.[
-          "s"
-        ],
-      );
-    const taken = await Promise.all(Array.from({ length: 8 }, () => takeTurn(db, "x", 60)));
+      Number((await query("SELECT extract(epoch FROM next_at - now()) AS s FROM leases", [])).rows[0]?.["s"]);
+    const taken = await Promise.all(Array.from({ length: 8 }, () => takeLease(db, "x", 60)));
     expect(taken.filter(Boolean)).toHaveLength(1);
-    await endTurn(db, "x", false);
+    await releaseLease(db, "x", false);
     expect(Math.round(await seconds())).toBe(60);
-    for (let failure = 0; failure < 3; failure += 1) await endTurn(db, "x", false);
+    for (let failure = 0; failure < 3; failure += 1) await releaseLease(db, "x", false);
     expect(Math.round(await seconds())).toBe(480);
-    for (let failure = 0; failure < 30; failure += 1) await endTurn(db, "x", false);
+    for (let failure = 0; failure < 30; failure += 1) await releaseLease(db, "x", false);
     expect(Math.round(await seconds())).toBe(3_600);
-    await endTurn(db, "x", true);
+    await releaseLease(db, "x", true);
     // The clock of a virtual machine is set back now and then, by less than this waits.
-    await vi.waitFor(async () => expect(await takeTurn(db, "x", 60)).toBe(true), 2_000);
+    await vi.waitFor(async () => expect(await takeLease(db, "x", 60)).toBe(true), 2_000);
     await test.close();
   });
 });

@@ -11,7 +11,7 @@ import { encodeTimeStampRequest, NONCE_BYTES, nonceOf, verifyTimeStamp } from "#
 import { parseNote } from "#lib/core/tlog/signed-note";
 import type { Database } from "#lib/db/client";
 import { logTimestamps } from "#lib/db/schema";
-import { endTurn, takeTurn } from "#lib/jobs/leases";
+import { releaseLease, takeLease } from "#lib/jobs/leases";
 import { readOpenHead } from "#lib/log/publish/reader";
 import type { Head } from "#lib/log/sequencer/append";
 import type { Logger } from "#lib/logger";
@@ -84,18 +84,18 @@ async function stampIfDue(options: Options, url: string): Promise<void> {
   const { db } = options.database;
   if (!(await isDue(options, url, await readOpenHead(db)))) return;
   const turn = `tsa ${url}`;
-  if (!(await takeTurn(db, turn, turnSeconds))) return;
+  if (!(await takeLease(db, turn, turnSeconds))) return;
   const head = await readOpenHead(db);
-  if (!(await isDue(options, url, head))) return endTurn(db, turn, true);
+  if (!(await isDue(options, url, head))) return releaseLease(db, turn, true);
   try {
     const text = utf8Encode(parseNote(head.checkpoint).text);
     const { response, stampedAt } = await stamp(options, url, text);
     const row = { log_id: head.id, size: head.size, tsa: url, response, stamped_at: stampedAt };
     await db.insert(logTimestamps).values(row).onConflictDoNothing();
-    await endTurn(db, turn, true);
+    await releaseLease(db, turn, true);
   } catch (error) {
     options.logger.warn({ err: error, tsa: url }, "a time-stamp authority did not stamp the log");
-    await endTurn(db, turn, false);
+    await releaseLease(db, turn, false);
   }
 }
 

@@ -9,7 +9,7 @@ import { proveConsistency } from "#lib/core/tlog/tile-proofs";
 import type { Witness, WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
 import { logCosignatures } from "#lib/db/schema";
-import { takeTurn } from "#lib/jobs/leases";
+import { takeLease } from "#lib/jobs/leases";
 import { readOpenHead, tileReader } from "#lib/log/publish/reader";
 import type { Head } from "#lib/log/sequencer/append";
 import { ForkGuardError } from "#lib/log/sequencer/fork-guard";
@@ -105,7 +105,7 @@ async function cosign(
 
 /** Public witnesses serve many logs, and are asked by one process at a time. */
 async function mayAsk({ database, intervalSeconds }: Options, { key }: Witness): Promise<boolean> {
-  return intervalSeconds === 0 || takeTurn(database.db, `witness ${key.name}`, intervalSeconds);
+  return intervalSeconds === 0 || takeLease(database.db, `witness ${key.name}`, intervalSeconds);
 }
 
 /** `isStart`: whatever the turns say, because nothing is signed before they have answered. */

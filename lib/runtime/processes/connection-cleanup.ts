@@ -1,6 +1,6 @@
 /**
  * Connections that no process of a server will take. node:cluster passes a connection on to a worker and waits for a word
- * that it was accepted. If the worker is killed in between, nobody would ever close it. If the worker takes no more,
+ * that it was accepted. If the worker is killed in between, no process would ever close it. If the worker takes no more,
  * because it stops, cluster keeps the connection for another one, also when all stop. In both cases its client would
  * wait. Node.js has no public way to know, so this follows cluster's own messages (lib/internal/cluster in Node.js 20 to
  * 24).

@@ -11,7 +11,7 @@ import { deserialize, serialize } from "node:v8";
 export type Answering = (name: string, argument: unknown) => Promise<unknown>;
 
 export interface Calls {
-  /** Null: nobody is there. Rejects with CallLost if the other process ends before it answers. */
+  /** Null: the other process isn't there. Rejects with CallLost if the other process ends before it answers. */
   call(name: string, argument: unknown): Promise<unknown> | null;
   close(): void;
 }

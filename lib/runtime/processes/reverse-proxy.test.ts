@@ -8,7 +8,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { peerOf, takeHandedOn } from "#lib/runtime/server/peer-address";
 import { listenAt } from "./ipc";
-import { createHandOn } from "./reverse-proxy";
+import { createReverseProxy } from "./reverse-proxy";
 
 const secret = "s".repeat(32);
 
@@ -36,9 +36,9 @@ describe("a request that is handed on", () => {
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), "hand-on-"));
     reasons = [];
-    const handOn = createHandOn(path.join(folder, "behind"), secret);
+    const proxy = createReverseProxy(path.join(folder, "behind"), secret);
     front = createServer((incoming, outgoing) =>
-      handOn(incoming, outgoing, (wasSent) => {
+      proxy(incoming, outgoing, (wasSent) => {
         reasons.push(wasSent);
         outgoing.writeHead(503).end("otherwise");
       }),

@@ -9,7 +9,11 @@ import { vouch } from "#lib/runtime/server/peer-address";
 /** `wasSent`: whether the other process may have begun with it. Then its body is gone. */
 type Otherwise = (wasSent: boolean) => void;
 
-export type HandOn = (incoming: IncomingMessage, outgoing: ServerResponse, otherwise: Otherwise) => void;
+export type ReverseProxy = (
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  otherwise: Otherwise,
+) => void;
 
 /** About the client's own connection (RFC 9110 section 7.6.1). Transfer-Encoding stays: it tells how to frame the body. */
 const ofConnection = ["connection", "keep-alive", "te", "trailer", "upgrade", "http2-settings", "expect"];
@@ -44,7 +48,7 @@ function passBack(answer: IncomingMessage, outgoing: ServerResponse): void {
   answer.pipe(outgoing);
 }
 
-export function createHandOn(socketPath: string, peerSecret: string): HandOn {
+export function createReverseProxy(socketPath: string, peerSecret: string): ReverseProxy {
   const agent = new Agent({ keepAlive: true });
   return (incoming, outgoing, otherwise) => {
     const { method, url } = incoming;

@@ -15,10 +15,10 @@ import { type Member, serveMetrics } from "#lib/runtime/telemetry/metrics-server
 import { watchConnections } from "./connection-cleanup";
 import { untilStop } from "./draining";
 import { openCalls } from "./ipc";
-import { type Done, type Order, type Place, type Setup, socketsIn } from "./worker-specs";
+import { type Done, type Order, type Setup, socketsIn, type WorkerSpec } from "./worker-specs";
 
 interface Child {
-  place: Place;
+  place: WorkerSpec;
   worker: Worker;
   startedMs: number;
   isListening: boolean;
@@ -37,7 +37,7 @@ class ChildEnded extends Error {}
  */
 const roomForRequests = "--max-semi-space-size=32";
 
-function startChild(place: Place): Child {
+function startChild(place: WorkerSpec): Child {
   const { role } = place;
   const heap = role === "pages" ? [] : [roomForRequests];
   cluster.setupPrimary({ args: [role], execArgv: [...process.execArgv, ...heap] });
@@ -73,7 +73,7 @@ const longestPauseMs = 30_000;
 export const pauseMs = (failures: number) =>
   failures < 2 ? 0 : Math.min(longestPauseMs, 500 * 2 ** (failures - 2));
 
-interface Family {
+interface Workers {
   /** Resolves when all listen; rejects with ChildEnded if one ends before. */
   start(): Promise<void>;
   /** They answer as before, and ask everyone to go elsewhere. */
@@ -83,12 +83,12 @@ interface Family {
   kill(): void;
 }
 
-function createFamily(places: readonly Place[], setup: Setup): Family {
+function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
   const children = new Set<Child>();
   const connections = watchConnections();
   let isStopping = false;
 
-  function add(place: Place): Child {
+  function add(place: WorkerSpec): Child {
     const child = startChild(place);
     connections.watch(child.worker);
     children.add(child);
@@ -164,14 +164,14 @@ function ignoreEnd(error: unknown): void {
   if (!(error instanceof ChildEnded)) throw error;
 }
 
-function listPlaces(processCount: number): Place[] {
-  const reader = (_: unknown, i: number): Place => ({ role: "reader", name: `reader-${i + 1}` });
+function listPlaces(processCount: number): WorkerSpec[] {
+  const reader = (_: unknown, i: number): WorkerSpec => ({ role: "reader", name: `reader-${i + 1}` });
   const readers = Array.from({ length: processCount - 1 }, reader);
   return [{ role: "writer", name: "writer" }, ...readers, { role: "pages", name: "pages" }];
 }
 
-/** Whoever is replaced is found again at the same socket. */
-async function openMember(folder: string, { name }: Place): Promise<Member> {
+/** A replacement listens on the same socket. */
+async function openMember(folder: string, { name }: WorkerSpec): Promise<Member> {
   const calls = await openCalls(socketsIn(folder).metrics(name));
   return { name, read: () => calls.call("metrics", null) as Promise<string> | null };
 }
@@ -181,7 +181,7 @@ export async function startSeveral(env: Env): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "countersign-family-"));
   const places = listPlaces(env.processCount);
   const peerSecret = randomBytes(16).toString("hex");
-  const family = createFamily(places, { folder, peerSecret });
+  const family = createWorkers(places, { folder, peerSecret });
   const leave = async (code: number): Promise<never> => {
     await rm(folder, { recursive: true, force: true });
     process.exit(code);

@@ -10,8 +10,8 @@ export type Role = "writer" | "reader" | "pages";
 
 export type Done = "loaded" | "opened" | "listening" | "unbound" | "drained";
 
-/** A process's part, and its name in metrics, which whoever replaces it gets too. */
-export interface Place {
+/** A process's part, and its name in metrics, which its replacement gets too. */
+export interface WorkerSpec {
   role: Role;
   name: string;
 }

@@ -15,27 +15,27 @@ import { type App, getApp } from "#lib/runtime/app";
 import { isStandInPath } from "#lib/runtime/emulators";
 import { isDecision, normalizePath, refuse } from "#lib/runtime/operations";
 import { prepareFront } from "#lib/runtime/server/listener";
-import { sendAnswer, serveDirectly } from "#lib/runtime/server/node-http";
+import { sendResponse, serveDirectly } from "#lib/runtime/server/node-http";
 import { explainRefusal } from "#lib/runtime/server/page-limits";
 import { takeHandedOn } from "#lib/runtime/server/peer-address";
 import { openTelemetry } from "#lib/runtime/telemetry/open";
 import { listenAt, openCalls, serveCalls } from "./ipc";
-import { createHandOn } from "./reverse-proxy";
+import { createReverseProxy } from "./reverse-proxy";
 import { type Done, type Order, type Role, type Setup, socketsIn } from "./worker-specs";
 import { createAnswers } from "./writer-ipc";
 
 const retryLater = { headers: { "retry-after": "2" } };
 
 function handPagesOn({ peerSecret }: App, socketPath: string): RequestListener {
-  const handOn = createHandOn(socketPath, peerSecret);
+  const proxy = createReverseProxy(socketPath, peerSecret);
   const error = new AppError("service_unavailable", "pages are back in a moment", retryLater);
   return (incoming, outgoing) =>
-    handOn(incoming, outgoing, () => void sendAnswer(explainRefusal(error), outgoing));
+    proxy(incoming, outgoing, () => void sendResponse(explainRefusal(error), outgoing));
 }
 
 async function refuseUnknown(outgoing: ServerResponse): Promise<void> {
   const detail = "a process of this server ended, so this may or may not have been recorded";
-  await sendAnswer(await refuse(new AppError("service_unavailable", detail, retryLater)), outgoing);
+  await sendResponse(await refuse(new AppError("service_unavailable", detail, retryLater)), outgoing);
 }
 
 /**
@@ -50,13 +50,13 @@ function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if
 
 /** While there is no writer, what belongs to it is done here: slower, but done. */
 function handWritingOn({ peerSecret }: App, socketPath: string): RequestListener {
-  const handOn = createHandOn(socketPath, peerSecret);
+  const proxy = createReverseProxy(socketPath, peerSecret);
   return (incoming, outgoing) => {
     const answerHere = () => void serveDirectly(incoming, outgoing);
     const belonging = belongsToWriter(incoming);
     if (belonging === "no") answerHere();
     else
-      handOn(incoming, outgoing, (wasSent) => {
+      proxy(incoming, outgoing, (wasSent) => {
         if (wasSent || belonging === "always") void refuseUnknown(outgoing);
         else answerHere();
       });

@@ -8,7 +8,7 @@ import { type AttestationFacts, type AttestationItem, toItem } from "#lib/attest
 import { attestationKind } from "#lib/attestations/store";
 import type { LogReceipt } from "#lib/contract/attest";
 import { AppError } from "#lib/errors";
-import { Outdated, type Placed, SigningKeyChanged } from "#lib/log/sequencer/item";
+import { type Placed, SigningKeyChanged, StaleInputs } from "#lib/log/sequencer/item";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import type { SealedStatement } from "#lib/log/sequencer/sign-statement";
 import { shareOf } from "#lib/workers/fair-share";
@@ -99,7 +99,7 @@ describe("what is left to the writer", () => {
     const headers = { "retry-after": "5" } as const;
     const errors = [{ pointer: "/a", message: "b" }];
     const known = new AppError("daily_limit_exceeded", "enough", { headers, errors });
-    const failures: unknown[] = [new SigningKeyChanged(), new Outdated(), known, new Error("odd")];
+    const failures: unknown[] = [new SigningKeyChanged(), new StaleInputs(), known, new Error("odd")];
     const writer = makeContext(async (item) => {
       item.forget?.();
       throw failures.shift();
@@ -113,7 +113,7 @@ describe("what is left to the writer", () => {
     expect(await submit()).toBeInstanceOf(SigningKeyChanged);
     // The reader signs with its own keys again, and the writer signs the log with its own.
     expect(writer.asked).toEqual(["reload"]);
-    expect(await submit()).toBeInstanceOf(Outdated);
+    expect(await submit()).toBeInstanceOf(StaleInputs);
     expect(await submit()).toMatchObject({
       errorName: "daily_limit_exceeded",
       detail: "enough",

@@ -11,9 +11,9 @@ import { AppError, type ErrorName } from "#lib/errors";
 import {
   type LogItem,
   type LogItemKind,
-  Outdated,
   type Placed,
   SigningKeyChanged,
+  StaleInputs,
 } from "#lib/log/sequencer/item";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import { reloadKeys } from "#lib/log/sequencer/submit-signed";
@@ -42,7 +42,7 @@ interface Job {
 
 function describeFailure(error: unknown): Failure {
   if (error instanceof SigningKeyChanged) return { kind: "signing key changed" };
-  if (error instanceof Outdated) return { kind: "outdated" };
+  if (error instanceof StaleInputs) return { kind: "outdated" };
   if (error instanceof AppError) {
     const { errorName, detail, errors, headers } = error;
     return { kind: "app", name: errorName, detail, options: { errors, headers } };
@@ -55,7 +55,7 @@ function restoreError(failure: Failure): Error {
     case "signing key changed":
       return new SigningKeyChanged();
     case "outdated":
-      return new Outdated();
+      return new StaleInputs();
     case "app": {
       const { errors, headers } = failure.options;
       return new AppError(failure.name, failure.detail, { headers, ...(errors && { errors }) });

@@ -4,19 +4,19 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Env } from "#lib/env";
-import type { Leaving } from "#lib/http/context";
-import { createAdmit } from "#lib/http/host-check";
+import type { Draining } from "#lib/http/context";
+import { createHostCheck } from "#lib/http/host-check";
 import { describeBinding, startServers } from "#lib/http/listen";
 import { loadStaticAssets } from "#lib/http/static-assets";
 import { measure } from "#lib/instrumentation";
-import { isDispatched, sendAnswer, serveDirectly } from "./node-http";
+import { isDispatched, sendResponse, serveDirectly } from "./node-http";
 import { refuseConnect } from "./page-requests";
 
 interface Answering {
   pages: RequestListener;
   /** Default: here. */
   operations?: RequestListener;
-  leaving: Leaving;
+  leaving: Draining;
 }
 
 const answerHere = (incoming: IncomingMessage, outgoing: ServerResponse) =>
@@ -39,14 +39,14 @@ export async function prepareFront(
   { pages, operations = answerHere, leaving }: Answering,
 ): Promise<() => Promise<Server[]>> {
   const serveAsset = await loadStaticAssets(".next/static");
-  const admit = createAdmit(env);
+  const admit = createHostCheck(env);
   const servePage = measured(pages);
   const handle: RequestListener = (incoming, outgoing) => {
     // So that the next request of this client finds another server.
     if (leaving.hasBegun) outgoing.shouldKeepAlive = false;
     const foreign = admit(incoming);
     if (foreign !== null) {
-      void sendAnswer(foreign, outgoing);
+      void sendResponse(foreign, outgoing);
       return;
     }
     if (serveAsset(incoming, outgoing)) return;

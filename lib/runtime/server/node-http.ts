@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { PEER_HEADER, rememberPeer } from "#lib/http/client-ip";
-import type { Answer, Asked } from "#lib/http/messages";
+import type { HttpRequest, HttpResponse } from "#lib/http/messages";
 import { logger } from "#lib/logger";
 import { isStandInPath, serveStandIn } from "#lib/runtime/emulators";
-import { answerAsked, isOperationPath, normalizePath } from "#lib/runtime/operations";
+import { handleRequest, isOperationPath, normalizePath } from "#lib/runtime/operations";
 import { peerOf } from "./peer-address";
 
 /** Whether the table of operations answers this path; everything else is Next's. */
@@ -31,11 +31,11 @@ export function readHeaders(incoming: IncomingMessage): Headers {
 }
 
 /** The request without a Request. */
-class AskedOverHttp implements Asked {
+class AskedOverHttp implements HttpRequest {
   readonly method: string;
   readonly url: string;
-  readonly headers: Asked["headers"];
-  readonly whole: Asked["whole"];
+  readonly headers: HttpRequest["headers"];
+  readonly whole: HttpRequest["whole"];
   readonly #incoming: IncomingMessage;
   #body: ReadableStream<Uint8Array> | null = null;
 
@@ -57,7 +57,7 @@ class AskedOverHttp implements Asked {
   }
 }
 
-export function toAsked(incoming: IncomingMessage): Asked {
+export function readRequest(incoming: IncomingMessage): HttpRequest {
   const asked = new AskedOverHttp(incoming);
   rememberPeer(asked, peerOf(incoming));
   return asked;
@@ -95,12 +95,12 @@ function toRequest(incoming: IncomingMessage): Request {
   return request;
 }
 
-/** Never rejects. A client that goes away in the middle is nobody's error. */
-export async function sendAnswer(answer: Answer | Response, outgoing: ServerResponse): Promise<void> {
+/** Never rejects. A client that goes away in the middle is no error. */
+export async function sendResponse(answer: HttpResponse | Response, outgoing: ServerResponse): Promise<void> {
   await send(answer, outgoing).catch(() => outgoing.destroy());
 }
 
-function sendText({ status, headers, text }: Answer, outgoing: ServerResponse): void {
+function sendText({ status, headers, text }: HttpResponse, outgoing: ServerResponse): void {
   if (text === null) {
     outgoing.writeHead(status, headers).end();
     return;
@@ -111,7 +111,7 @@ function sendText({ status, headers, text }: Answer, outgoing: ServerResponse): 
   outgoing.writeHead(status, headers).end(text, bytes === text.length ? "latin1" : "utf8");
 }
 
-export async function send(response: Answer | Response, outgoing: ServerResponse): Promise<void> {
+export async function send(response: HttpResponse | Response, outgoing: ServerResponse): Promise<void> {
   if (!(response instanceof Response)) {
     sendText(response, outgoing);
     return;
@@ -124,19 +124,19 @@ export async function send(response: Answer | Response, outgoing: ServerResponse
   }
 }
 
-/** Never rejects. A client that goes away in the middle is nobody's error. */
+/** Never rejects. A client that goes away in the middle is no error. */
 export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  let answer: Answer | Response;
+  let answer: HttpResponse | Response;
   try {
     answer = isStandInPath(pathOfTarget(incoming))
       ? await serveStandIn(toRequest(incoming))
-      : await answerAsked(toAsked(incoming));
+      : await handleRequest(readRequest(incoming));
   } catch (error) {
     logger.error({ err: error }, "a request could not be dispatched");
     outgoing.writeHead(500, { connection: "close" }).end();
     return;
   }
-  await sendAnswer(answer, outgoing);
+  await sendResponse(answer, outgoing);
 }
 
 const pathOfTarget = ({ url = "/" }: IncomingMessage) => normalizePath(url.split("?")[0] ?? "/");

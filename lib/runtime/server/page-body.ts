@@ -6,7 +6,7 @@ import { IncomingMessage, type ServerResponse } from "node:http";
 import { AppError } from "#lib/errors";
 import { readBytes } from "#lib/http/read-json-body";
 import { refuse } from "#lib/runtime/operations";
-import { sendAnswer, toAsked } from "./node-http";
+import { readRequest, sendResponse } from "./node-http";
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
@@ -29,10 +29,10 @@ export async function receiveBody(
 ): Promise<IncomingMessage | null> {
   if (!hasBody(incoming)) return incoming;
   try {
-    return withBody(incoming, await readBytes(toAsked(incoming)));
+    return withBody(incoming, await readBytes(readRequest(incoming)));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    await sendAnswer(await refuse(error), outgoing);
+    await sendResponse(await refuse(error), outgoing);
     return null;
   }
 }

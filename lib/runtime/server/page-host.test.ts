@@ -11,7 +11,7 @@ import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
 import { vouchForPeer } from "./peer-address";
 import { createPageGate } from "./render-limiter";
 
-describe("the door of pages", () => {
+describe("the pages' host check", () => {
   let test: TestApp;
   let base: string;
   let seen: string[] = [];

@@ -6,7 +6,7 @@ import type { LimitName } from "#lib/contract/operation";
 import { AppError, describeError } from "#lib/errors";
 import { clientAddress } from "#lib/http/client-ip";
 import { enforceLimit, limitPolicy } from "#lib/http/limits";
-import type { Answer } from "#lib/http/messages";
+import type { HttpResponse } from "#lib/http/messages";
 import { plainPage } from "#lib/http/plain-page";
 import { getApp } from "#lib/runtime/app";
 
@@ -26,7 +26,7 @@ export function limitOfPage(pathname: string): LimitName | null {
 }
 
 /** For 429, and 503 if too many pages are waiting already. */
-export function explainRefusal({ errorName, detail, headers }: AppError): Answer {
+export function explainRefusal({ errorName, detail, headers }: AppError): HttpResponse {
   const seconds = headers["retry-after"] ?? "60";
   const isLimit = errorName === "rate_limit_exceeded";
   const reason = isLimit
@@ -47,7 +47,7 @@ async function countRequest(request: Request, name: LimitName): Promise<void> {
 }
 
 /** Counts the request; the 429 for a client that has used up the limit, else null. */
-export async function refusePage(request: Request, name: LimitName): Promise<Answer | null> {
+export async function refusePage(request: Request, name: LimitName): Promise<HttpResponse | null> {
   try {
     await countRequest(request, name);
     return null;

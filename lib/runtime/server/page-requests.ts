@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { clientAddress, rememberPeer } from "#lib/http/client-ip";
-import type { Answer } from "#lib/http/messages";
+import type { HttpResponse } from "#lib/http/messages";
 import { getApp } from "#lib/runtime/app";
 import { answerServerOptions, normalizePath, refuse } from "#lib/runtime/operations";
 import { forbiddenMethods, readHeaders, send } from "./node-http";
@@ -29,15 +29,15 @@ export function isDecodable(path: string): boolean {
   }
 }
 
-/** Of app/demo and app/notices. Their handlers read no body, and no page has these addresses. */
+/** Of app/demo and app/notices. Their handlers read no body, or one that is bounded, and no page has these addresses. */
 const isPlainForm = (path: string) =>
-  /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave))$/.test(path);
+  /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave|passkey-link|passkeys))$/.test(path);
 
 /**
  * Only the portal, the demo and approvers' links have forms that Next takes; elsewhere it would decode what a stranger
  * posts, and render the page besides.
  */
-function refuseMethod(method: string, path: string): Promise<Answer> | null {
+function refuseMethod(method: string, path: string): Promise<HttpResponse> | null {
   const takesForms = path === "/portal" || path.startsWith("/portal/") || isPlainForm(path);
   const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
   if (isTaken) return null;
@@ -52,7 +52,10 @@ function refuseMethod(method: string, path: string): Promise<Answer> | null {
 const isForeignToBuild = (path: string, files: ReadonlySet<string> | undefined) =>
   files !== undefined && /^\/_next(?:\/|$)/.test(path) && !files.has(path);
 
-function refuseMalformed(incoming: IncomingMessage, files?: ReadonlySet<string>): Promise<Answer> | null {
+function refuseMalformed(
+  incoming: IncomingMessage,
+  files?: ReadonlySet<string>,
+): Promise<HttpResponse> | null {
   const { method = "GET", url = "/" } = incoming;
   if (url === "*" && method === "OPTIONS") return answerServerOptions();
   const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");
@@ -101,7 +104,7 @@ export async function serveRefusal(
   peerSecret: string,
 ): Promise<boolean> {
   delete incoming.headers[COUNTED_HEADER];
-  let refusal: Answer | null;
+  let refusal: HttpResponse | null;
   try {
     refusal = await refusePage(toBareRequest(incoming), limitOfPage(pathOf(incoming)) ?? "public_read");
   } catch {

@@ -1,6 +1,6 @@
 /**
  * The address at the other end of the client's connection. Another process of the server, and Next, learn it from a
- * header that nobody outside can write, because it has a secret in it.
+ * header that no client can write, because it has a secret in it.
  */
 import type { IncomingMessage } from "node:http";
 import { PEER_HEADER, peerFromHeader } from "#lib/http/client-ip";

@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LRUCache } from "lru-cache";
 import { answerKept, collectPage, type KeptPage, makeImpersonal, themeOf } from "./cached-page";
 
-/** Names what is handed over to the page that Next renders; nobody outside can guess it. */
+/** Names what is handed over to the page that Next renders. Clients can't guess it. */
 export const HANDED_OVER_HEADER = "x-countersign-handed-over";
 
 export interface KeptRecords {
@@ -116,7 +116,7 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
         return true;
       }
       pages.delete(key);
-      // From when it was there: nobody waits twice for what takes long, or fails.
+      // Counted from when it was loaded: a page doesn't wait twice for what takes long, or fails.
       const made = { loading, sinceMs: nowMs(), loadAgain: load, isTaken: false };
       handOver(incoming, outgoing, made);
       if (digest === null) return false;

@@ -26,7 +26,7 @@ export interface GateOptions {
   readonly workedMs?: () => number;
 }
 
-/** Signals that nobody is waiting for the answer anymore. */
+/** Signals that the client has gone. */
 interface Client {
   once(event: "close", listener: () => void): unknown;
   readonly destroyed: boolean;

@@ -7,6 +7,6 @@ const bare = (headers: Headers) => new Request("http://localhost", { headers });
 export const requestAddress = ({ env, peerSecret }: App, headers: Headers): string =>
   clientAddress(bare(headers), peerSecret, env);
 
-/** Nobody else sees the pages of the stand-ins. */
+/** Other machines can't see the pages of the stand-ins. */
 export const isOwnRequest = ({ env, peerSecret }: App, headers: Headers): boolean =>
   isFromThisMachine(bare(headers), peerSecret, env);

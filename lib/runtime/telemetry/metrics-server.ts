@@ -1,5 +1,5 @@
 /**
- * GET /metrics on a port of its own, so that nobody makes it public by accident. A server of several processes answers
+ * GET /metrics on a port of its own, so that a proxy rule for the service doesn't publish it by accident. A server of several processes answers
  * for all of them; each labels its metrics with its name, and one that doesn't answer is shown as down.
  */
 import { once } from "node:events";

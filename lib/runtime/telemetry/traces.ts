@@ -36,7 +36,7 @@ function describe({ attributes, outcome }: Step): Record<string, string | number
 const isFailure = ({ attributes: { status }, outcome }: Step) =>
   status === undefined ? outcome !== "ok" : Number(status) >= 500;
 
-/** A batch belongs to many requests, so it is nobody's child. */
+/** A batch belongs to many requests, so it has no parent. */
 const parentOf = ({ kind }: Step, current: Context | undefined) =>
   kind === "batch" ? ROOT_CONTEXT : (current ?? ROOT_CONTEXT);
 

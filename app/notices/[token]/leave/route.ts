@@ -1,6 +1,6 @@
 /**
  * POST /notices/<token>/leave: the page's button, and the mail program's own (RFC 8058), which comes from no page of ours
- * and must not be led elsewhere. Whoever has the token may leave; what else is in the request is not read.
+ * and must not be led elsewhere. The token lets its holder leave; what else is in the request is not read.
  */
 import { leaveByLink } from "#lib/accounts/approver-links";
 import { toResponse } from "#lib/http/messages";

@@ -3,6 +3,9 @@
 import { revalidatePath } from "next/cache";
 import { chooseDefaultGroup, removeGroup, saveGroup } from "#lib/accounts/approver-groups";
 import { addApprover, removeApprover } from "#lib/accounts/approvers";
+import { requireOwnerOf } from "#lib/accounts/passkey-access";
+import { removePasskey as removeTheirs } from "#lib/accounts/passkeys";
+import { setRequesterMayApprove } from "#lib/accounts/requester-rule";
 import type { FormState } from "#lib/contract/portal";
 import {
   approverForm,
@@ -10,6 +13,8 @@ import {
   defaultGroupForm,
   groupForm,
   groupIdForm,
+  passkeyIdForm,
+  requesterForm,
 } from "#lib/contract/portal-approvers";
 import { limitMails, runAction } from "#lib/pages/portal-request";
 
@@ -62,6 +67,23 @@ export async function chooseDefault(_state: State, form: FormData): Promise<Stat
     await runAction(defaultGroupForm, form, async ({ context, person }, input) => {
       await chooseDefaultGroup(context, person, input.group_id);
       return { message: "Default saved.", result: null };
+    }),
+  );
+}
+
+export async function removePasskey(_state: State, form: FormData): Promise<State> {
+  return runAction(passkeyIdForm, form, async ({ context, person }, input) => {
+    const { approver, actor } = await requireOwnerOf(context, person, input.approver_id);
+    await removeTheirs(context, approver, input.passkey_id, actor);
+    return { message: "Passkey removed.", result: null };
+  });
+}
+
+export async function saveRequester(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(requesterForm, form, async ({ context, person }, input) => {
+      await setRequesterMayApprove(context, person, input.requester_may_approve === "yes");
+      return { message: "Saved.", result: null };
     }),
   );
 }

@@ -1,16 +1,27 @@
 /** /portal/approvers: the people and groups whom requests can name, and who is notified if they name nobody. */
 import type { Metadata } from "next";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
-import { ApproverForm, DefaultGroupForm, GroupForm } from "#components/portal/organization/approver-forms";
+import {
+  ApproverForm,
+  DefaultGroupForm,
+  GroupForm,
+  RequesterForm,
+} from "#components/portal/organization/approver-forms";
 import { ApproverTable } from "#components/portal/organization/approver-table";
+import { RosterChanges } from "#components/portal/organization/roster-changes";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
+import { TextLink } from "#components/ui/text-link";
 import { listApprovers } from "#lib/accounts/approvers";
+import { mayRequesterApprove } from "#lib/accounts/requester-rule";
+import { listRosters } from "#lib/accounts/roster-list";
 import { requirePortal } from "#lib/pages/portal-request";
-import { add, chooseDefault, deleteGroup, remove, save } from "./actions";
+import { add, chooseDefault, deleteGroup, remove, removePasskey, save, saveRequester } from "./actions";
 
 export const metadata: Metadata = { title: "Approvers" };
+
+const shownChanges = 20;
 
 type Listed = Awaited<ReturnType<typeof listApprovers>>;
 
@@ -28,7 +39,7 @@ function Groups({ people, groups }: Listed) {
                 </>
               }
               title="Delete group"
-              description="Requests that name it are refused. Its people stay."
+              description="Requests that name or require it are refused. Its people stay."
               action={deleteGroup}
               fields={{ group_id: group.id }}
               confirmLabel="Delete"
@@ -46,14 +57,25 @@ export default async function ApproversPage() {
   const { context, person, membership } = await requirePortal("/portal/approvers");
   const listed = await listApprovers(context, person);
   const isOwner = membership.role === "owner";
+  const { db } = context.database;
+  const { organizationId } = person;
+  const rosters = await listRosters(db, organizationId, { number: undefined, limit: shownChanges });
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Approvers"
-        lead="They get the link of a request by e-mail. That gives them no power: an approval needs World ID, and anyone with the link can decide."
+        lead="They get the link of a request by e-mail. Anyone with the link can decide with World ID, unless the request requires approvers of a group: then only their passkeys count."
       />
       <Card>
-        <ApproverTable people={listed.people} remove={isOwner ? remove : null} />
+        <ApproverTable
+          people={listed.people}
+          remove={isOwner ? remove : null}
+          removePasskey={isOwner ? removePasskey : null}
+        />
+        <p className="mt-4 text-muted">
+          People create passkeys with the link in their e-mails, or in their{" "}
+          <TextLink href="/portal/inbox">inbox</TextLink>.
+        </p>
         {isOwner ? (
           <div className="mt-6 border-line border-t pt-5">
             <ApproverForm action={add} />
@@ -65,14 +87,22 @@ export default async function ApproversPage() {
           <Groups {...listed} />
         ) : (
           <ul className="list-disc pl-5">
-            {listed.groups.map(({ id, name, members, isDefault }) => (
+            {listed.groups.map(({ id, name, members, isDefault, enrolled }) => (
               <li key={id}>
-                {name}: {members.map((one) => one.name).join(", ") || "nobody"}
+                {name}: {members.map((one) => one.name).join(", ") || "nobody"}, {enrolled} with a passkey
                 {isDefault ? " (default)" : ""}
               </li>
             ))}
           </ul>
         )}
+      </Card>
+      {isOwner ? (
+        <Card title="Separation of duties" className="mt-5">
+          <RequesterForm action={saveRequester} mayApprove={await mayRequesterApprove(db, organizationId)} />
+        </Card>
+      ) : null}
+      <Card title="Changes" className="mt-5">
+        <RosterChanges rosters={rosters} />
       </Card>
     </PortalPage>
   );

@@ -3,10 +3,10 @@ import type { Metadata } from "next";
 import { authorizeCommand } from "#components/commands";
 import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
+import { FilterBar } from "#components/portal/forms/filter-bar";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
-import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CopyButton } from "#components/ui/copy-button";
 import { CursorPagination } from "#components/ui/cursor-pagination";
@@ -18,7 +18,7 @@ import { authorizationFilters } from "#lib/contract/portal-authorizations";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { cancelRequest } from "./actions";
 
-export const metadata: Metadata = { title: "Authorizations" };
+export const metadata: Metadata = { title: "Approvals" };
 
 const pageSize = 20;
 const path = "/portal/authorizations";
@@ -29,23 +29,18 @@ interface PageProps {
 
 function StatusFilter({ status }: { readonly status: AuthorizationStatus | undefined }) {
   return (
-    <form key={status ?? ""} action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
-      <div className="w-48">
-        <Field id="filter-status" label="State">
-          <Select id="filter-status" name="status" defaultValue={status ?? ""}>
-            <option value="">any</option>
-            {authorizationStatuses.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </Select>
-        </Field>
-      </div>
-      <Button type="submit" variant="secondary">
-        Filter
-      </Button>
-    </form>
+    <FilterBar href={path} filters={{ status }} isFiltered={status !== undefined}>
+      <Field id="filter-status" label="State">
+        <Select id="filter-status" name="status" defaultValue={status ?? ""}>
+          <option value="">any</option>
+          {authorizationStatuses.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      </Field>
+    </FilterBar>
   );
 }
 
@@ -61,7 +56,7 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       {isPending ? <LiveRefresh /> : null}
       <PageHeading
-        title="Authorizations"
+        title="Approvals"
         lead="Approval requests from your agents. Anyone with an approval link can approve or deny, so send it only to the person who should decide."
       />
       <Card>

@@ -1,5 +1,7 @@
 /** /portal/inbox: what waits for a decision and what was decided, of every organization that concerns this person. */
 import type { Metadata } from "next";
+import { AgentText } from "#components/agent-text";
+import { PasskeyList } from "#components/passkeys/passkey-list";
 import { InboxTable } from "#components/portal/approvals/inbox-table";
 import { NoticeForm } from "#components/portal/organization/notice-form";
 import { PortalPage } from "#components/portal/organization/shown-organization";
@@ -9,10 +11,16 @@ import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
 import { listNoticeSettings } from "#lib/accounts/notice-settings";
+import { listOwnApprovers } from "#lib/accounts/passkey-access";
+import { listPasskeys, maxPasskeys } from "#lib/accounts/passkeys";
+import type { Context } from "#lib/approvals/context";
 import { listInbox } from "#lib/approvals/inbox";
 import { inboxFilters } from "#lib/contract/portal-approvers";
+import { organizationTitle } from "#lib/core/text/organization-name";
+import type { UserPrincipal } from "#lib/http/principal";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { saveNotices } from "./actions";
+import { begin, finish, remove, rename } from "./passkey-actions";
 
 export const metadata: Metadata = { title: "Inbox" };
 
@@ -21,6 +29,41 @@ const path = "/portal/inbox";
 
 interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+/** For each organization that the person approves for. */
+async function Passkeys({ context, person }: { readonly context: Context; readonly person: UserPrincipal }) {
+  const own = await listOwnApprovers(context, person);
+  if (own.length === 0) return null;
+  return (
+    <Card title="Your passkeys" className="mt-5">
+      <p className="mb-5 text-muted">
+        A passkey signs your decisions with your device's fingerprint, face or PIN. Owners see when one is
+        added.
+      </p>
+      <ul className="flex flex-col gap-8">
+        {own.map(async ({ id, organizationName }) => (
+          <li key={id}>
+            {own.length === 1 ? null : (
+              <h3 className="mb-2 font-medium">
+                <AgentText value={organizationTitle(organizationName)} isName hideWarnings />
+              </h3>
+            )}
+            <PasskeyList
+              passkeys={await listPasskeys(context.database.db, id)}
+              actions={{
+                begin: begin.bind(null, id),
+                finish: finish.bind(null, id),
+                rename: rename.bind(null, id),
+                remove: remove.bind(null, id),
+              }}
+              max={maxPasskeys}
+            />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
 }
 
 export default async function InboxPage({ searchParams }: PageProps) {
@@ -51,6 +94,7 @@ export default async function InboxPage({ searchParams }: PageProps) {
           {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
         />
       </Card>
+      <Passkeys context={context} person={person} />
       <Card title="E-mails" className="mt-5">
         <p className="mb-5 text-muted">
           An e-mail has the link to decide. Owners choose the{" "}

@@ -18,7 +18,7 @@ export async function createKey(_state: KeyState, form: FormData): Promise<KeySt
     });
     return { message: `Key “${input.name}” created.`, result: { text } };
   });
-  if (state.status === "done") revalidatePath("/portal/keys");
+  if (state.status === "done") revalidatePath("/portal", "layout");
   return state;
 }
 

@@ -22,7 +22,7 @@ export const metadata: Metadata = { title: "Keys" };
 
 const pageSize = 20;
 
-/** Nobody else has a name that ends in 32 random bits. */
+/** No other organization has a name that ends in 32 random bits. */
 const newAgentSlug = (random: (length: number) => Uint8Array) => `invoice-bot-${hexEncode(random(4))}`;
 
 interface PageProps {

@@ -1,4 +1,4 @@
-/** /portal/requests: the request log. */
+/** /portal/requests: the API log. */
 import type { Metadata } from "next";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RequestFilterForm } from "#components/portal/requests/request-filters";
@@ -9,10 +9,11 @@ import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { cursorText } from "#lib/contract/portal-attestations";
 import { requestFilters } from "#lib/contract/portal-requests";
+import { countOf } from "#lib/core/text/count";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { describeRequestLog, listRequests } from "#lib/portal/request-log";
 
-export const metadata: Metadata = { title: "Requests" };
+export const metadata: Metadata = { title: "API log" };
 
 const pageSize = 50;
 const path = "/portal/requests";
@@ -36,12 +37,12 @@ export default async function RequestsPage({ searchParams }: PageProps) {
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
-        title="Requests"
+        title="API log"
         lead={`Each API request made with one of your keys, kept for ${days} days. A request appears within a few seconds. Headers, queries and bodies are not recorded.`}
       />
       {missing === 0 ? null : (
         <div className="mb-5">
-          <Callout tone="warn" title={`${missing.toLocaleString("en")} requests are not listed`}>
+          <Callout tone="warn" title={`${countOf(missing, "request")} not listed`}>
             There were more of them at a time, or on a day, than the log keeps. They are counted in your
             usage.
           </Callout>
@@ -49,8 +50,6 @@ export default async function RequestsPage({ searchParams }: PageProps) {
       )}
       <Card>
         <RequestFilterForm filters={filters} keys={keys} isFiltered={isFiltered} />
-      </Card>
-      <Card className="mt-5">
         <RequestTable
           rows={rows}
           empty={

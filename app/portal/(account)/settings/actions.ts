@@ -66,11 +66,11 @@ export async function remove(_state: State, form: FormData): Promise<State> {
   });
 }
 
-export async function deleteAccount(_state: State, form: FormData): Promise<State> {
+export async function endOrganization(_state: State, form: FormData): Promise<State> {
   const state = await runAction(deleteOrganizationForm, form, async ({ context, person }, input) => {
     await deleteOrganization(context, person, input.confirmation);
     return { message: "", result: null };
   });
-  if (state.status === "done") redirect("/portal/sign-in");
+  if (state.status === "done") redirect("/portal/sign-in?deleted=organization");
   return state;
 }

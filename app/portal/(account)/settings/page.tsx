@@ -1,6 +1,7 @@
 /** /portal/settings: the organization, its people, what is kept and how long, and its end. */
+
 import type { Metadata } from "next";
-import { DeleteAccount } from "#components/portal/organization/delete-account";
+import { DeleteOrganization } from "#components/portal/organization/delete-organization";
 import { DomainsCard } from "#components/portal/organization/domains-card";
 import { InviteForm } from "#components/portal/organization/invite-form";
 import { InvitationTable, MemberTable } from "#components/portal/organization/member-table";
@@ -10,9 +11,10 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readOrganization } from "#lib/portal/organization";
-import { changeRole, deleteAccount, invite, remove, saveOrganization, withdraw } from "./actions";
+import { changeRole, endOrganization, invite, remove, saveOrganization, withdraw } from "./actions";
 import { addDomain, checkDomain, removeDomain } from "./domain-actions";
 
 export const metadata: Metadata = { title: "Settings" };
@@ -55,7 +57,7 @@ export default async function SettingsPage() {
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading title="Settings" />
-      <Card title="Organization">
+      <Card title="Organization" id="organization">
         <OrganizationForm
           action={saveOrganization}
           name={organization.name}
@@ -71,7 +73,7 @@ export default async function SettingsPage() {
         domains={organization.domains}
         actions={isOwner ? { add: addDomain, check: checkDomain, remove: removeDomain } : null}
       />
-      <Card title="Members" className="mt-5">
+      <Card title="Members" className="mt-5" id="members">
         <MemberTable
           members={organization.members}
           selfId={person.userId}
@@ -91,12 +93,12 @@ export default async function SettingsPage() {
           </div>
         ) : null}
       </Card>
-      <Card title="Limits and retention" className="mt-5">
+      <Card title="Limits and retention" className="mt-5" id="limits">
         <DefinitionList items={limitsOf(organization.attestationsPerDay)} />
       </Card>
       {isOwner ? (
-        <Card title="Delete account" className="mt-5">
-          <DeleteAccount action={deleteAccount} name={organization.name} />
+        <Card title="Delete organization" className="mt-5" id="delete">
+          <DeleteOrganization action={endOrganization} name={organizationTitle(organization.name)} />
         </Card>
       ) : null}
     </PortalPage>

@@ -1,4 +1,5 @@
 /** /portal/invitations/<token>: opening it changes nothing; joining needs the invited address and a button. */
+
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { AgentText } from "#components/agent-text";
@@ -6,6 +7,7 @@ import { AcceptInvitationForm } from "#components/portal/organization/accept-inv
 import { SignInForm } from "#components/portal/shell/sign-in-form";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { readInvitation } from "#lib/accounts/invitations";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import type { UserPrincipal } from "#lib/http/principal";
 import { readUser } from "#lib/pages/portal-request";
 import { getApp } from "#lib/runtime/app";
@@ -59,7 +61,7 @@ export default async function InvitationPage({ params }: PageProps) {
       <p className="mt-3 mb-8 text-lg text-muted [overflow-wrap:anywhere]">
         {invitation.invitedBy} invites {invitation.email} to join{" "}
         <strong className="text-ink">
-          <AgentText value={invitation.organizationName} isName />
+          <AgentText value={organizationTitle(invitation.organizationName)} isName />
         </strong>{" "}
         as {invitation.role === "owner" ? "an owner" : "a member"}.
       </p>

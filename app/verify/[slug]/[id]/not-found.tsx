@@ -12,7 +12,7 @@ export default function UnknownAttestation() {
         verdict={{
           kind: "unknown",
           title: "Unknown",
-          sentence: "This instance has no attestation with this id, so the link proves nothing.",
+          record: "This instance has no attestation with this id, so the link proves nothing.",
           warnings: [],
           notes: ["The link may be cut off or mistyped, or belong to another instance. Check the host name."],
         }}

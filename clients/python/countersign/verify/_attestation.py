@@ -232,7 +232,7 @@ def _check_human_authorization(subject: Subject) -> Check:
     action, given = subject.action, subject.receipt.human_authorization
     if action is None:
         return subject.without_payload() if subject.payload is None else fail("statement_malformed")
-    if action.approval["method"] != "proof_of_personhood":
+    if action.approval["method"] in ("none", "hash"):
         if is_object(given):
             return fail("authorization_unexpected")
         return skip("approval_asserted_only" if action.approval["method"] == "hash" else "approval_not_recorded")
@@ -260,24 +260,47 @@ def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
     approval, request = action.approval, action.request
     rows = [row for row in approvals if is_object(row)]
     given_hash = canonical_hash(given)
-    # Version 1 was usable after the agent's key had changed; drawn as a warning, not as a failure.
-    is_same_key = asked.get("agent_public_key") == action.registered["agent_public_key"] or given.get("version") == 1
-    is_strong = all(row.get("level") in ("orb", "proof_of_human") for row in rows)
+    proofs = [row for row in rows if row.get("type") == "world_id"]
+    passkeys = [row for row in rows if row.get("type") == "passkey"]
     facts = {
         "hash": given_hash == approval["authorization_hash"] == request.get("human_authorization_hash"),
         "request hash": binding.get("request_hash") == approval["request_hash"],
-        "nullifiers": [row.get("nullifier_hash") for row in rows] == approval["nullifier_hashes"],
-        "environment": rows != [] and all(row.get("environment") == approval["environment"] for row in rows),
+        "who decided": _method_of(given, rows) == approval["method"],
+        "nullifiers": [row.get("nullifier_hash") for row in proofs] == approval["nullifier_hashes"],
+        "approvers": [row.get("approver_id") for row in passkeys] == approval["approver_ids"],
+        "environment": given.get("environment") == approval["environment"],
         "organization": asked.get("organization") == action.predicate["organization"],
         "agent": str(asked.get("agent_slug")).lower() == str(request["agent_slug"]).lower(),
-        "agent's key": is_same_key,
+        "agent's key": asked.get("agent_public_key") == action.registered["agent_public_key"],
         "action": asked.get("action") == request["action"],
         "inputs": "inputs_hash" not in asked or asked["inputs_hash"] == request["inputs_hash"],
         "binding to inputs": ("inputs_hash" in asked) is approval["inputs_bound"],
-        "level": approval["level"] == ("orb" if is_strong else "device"),
+        "level": approval["level"] == _weakest_level(proofs),
     }
     misfit = next((name for name, fits in facts.items() if not fits), None)
-    return None if misfit is None else fail("authorization_mismatch", field=misfit)
+    if misfit is not None:
+        return fail("authorization_mismatch", field=misfit)
+    until = given.get("usable_until")
+    is_over = isinstance(until, str) and str(action.predicate["timestamp"]) > until
+    return fail("approval_ended", until=until) if is_over else None
+
+
+def _method_of(given: JsonObject, rows: list[JsonObject]) -> str:
+    """Never personhood for what no person was asked about."""
+    decided_by = given.get("decided_by")
+    kind = decided_by.get("kind") if is_object(decided_by) else None
+    if kind in ("grant", "rule"):
+        return "standing_approval" if kind == "grant" else "rule"
+    types = {str(row.get("type")) for row in rows}
+    if "passkey" not in types:
+        return "proof_of_personhood"
+    return "enrolled_proof_of_personhood" if "world_id" in types else "enrolled_approver"
+
+
+def _weakest_level(proofs: list[JsonObject]) -> str:
+    if not proofs:
+        return "none"
+    return "orb" if all(row.get("level") in ("orb", "proof_of_human") for row in proofs) else "device"
 
 
 def _check_zk_proof(subject: Subject) -> Check:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from Crypto.Hash import keccak
 
@@ -28,8 +29,10 @@ from ._trust import Trust
 
 GRADES = {
     "invalid": "Not proven: a check failed",
-    "test": "TEST: not a World ID proof",
+    "test": "TEST: nothing about a real person is proven",
     "pairing_not_checked": "Proof of personhood, whose zero-knowledge proof was not checked here",
+    "standing_approval": "Covered by a standing approval; no human was asked",
+    "rule": "Allowed by a rule; no human was asked",
 }
 
 Rule = Callable[[Any], bool]
@@ -88,8 +91,56 @@ def _is_time(value: Json) -> bool:
     return not math.isnan(time) and to_iso(time) == value
 
 
+def _or_none(rule: Rule) -> Rule:
+    return lambda value: value is None or rule(value)
+
+
 _word, _element = _canonical(parse_word), _canonical(parse_field_element)
 _sha256_hex = _matches(r"[0-9a-f]{64}")
+_uuid = _matches(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_amount_value = _matches(r"(0|[1-9][0-9]{0,13})(\.[0-9]{0,3}[1-9])?")
+_currency = _matches(r"[A-Z]{3}")
+
+
+def _whole(least: int, most: int) -> Rule:
+    return lambda value: is_count(value) and least <= value <= most
+
+
+def _is_details(value: Json) -> bool:
+    """Names of 1 to 64 characters with values of up to 1,024."""
+    if not is_object(value) or len(value) > 32:
+        return False
+    return all(_text(256)(name) and (detail == "" or _text(4096)(detail)) for name, detail in value.items())
+
+
+_terms = _fields(
+    {"max_calls": _whole(1, 10_000), "expires_at": _is_time},
+    {
+        "tools": _list_of(_text(256), 1, 20),
+        "actions": _list_of(_text(2000), 1, 20),
+        "max_amount": _amount_value,
+        "max_budget": _amount_value,
+        "currency": _currency,
+        "context": _is_details,
+    },
+)
+
+
+def _is_grant(value: Json) -> bool:
+    """Terms cover something by name, and say the currency exactly if they say an amount."""
+    if not _terms(value):
+        return False
+    names = set(cast("JsonObject", value))
+    return bool(names & {"tools", "actions"}) and bool(names & {"max_amount", "max_budget"}) == ("currency" in names)
+
+
+def _is_required_approvers(value: Json) -> bool:
+    if not _list_of(_fields({"group": _uuid, "count": _whole(1, 10)}), 0, 5)(value):
+        return False
+    rows = cast("list[JsonObject]", value)
+    return len({str(row["group"]) for row in rows}) == len(rows)
+
+
 _request = _fields(
     {
         "request_id": _text(128),
@@ -99,13 +150,22 @@ _request = _fields(
         "agent_public_key": lambda value: value is None or _text(64)(value),
         "action": _text(1000),
         "context_hash": _sha256_hex,
-        "required_level": _one_of("device", "orb"),
-        "approvals_required": lambda value: is_count(value) and 1 <= value <= 10,
+        "required_level": _one_of("none", "device", "orb"),
+        "approvals_required": _whole(1, 10),
+        "required_approvers": _is_required_approvers,
+        "requester_may_approve": _one_of(True, False),
+        "grant": _or_none(_is_grant),
         "created_at": _is_time,
         "expires_at": _is_time,
         "salt": _text(64),
     },
-    {"inputs_hash": _text(128)},
+    {
+        "inputs_hash": _text(128),
+        "tool": _text(256),
+        "amount": _fields({"value": _amount_value, "currency": _currency}),
+        "usable_for_seconds": _whole(60, 2_592_000),
+        "requester_id": _uuid,
+    },
 )
 _binding = _fields(
     {
@@ -126,8 +186,33 @@ _anchor = _fields(
     },
     {"issuer_public_key": _point, "oprf_public_key": _point},
 )
+_decided_by_kinds: tuple[Rule, ...] = (
+    _fields({"kind": _one_of("people")}),
+    _fields(
+        {
+            "kind": _one_of("grant"),
+            "request_hash": _sha256_hex,
+            "authorization_hash": _sha256_hex,
+            "use": _whole(1, 10_000),
+            "of": _whole(1, 10_000),
+            "spent": _or_none(_amount_value),
+            "budget": _or_none(_amount_value),
+            "currency": _or_none(_currency),
+        }
+    ),
+    _fields(
+        {
+            "kind": _one_of("rule"),
+            "ruleset_hash": _sha256_hex,
+            "policy_ids": _list_of(_text(256), 1, 100),
+            "context_hash": _sha256_hex,
+        }
+    ),
+)
+_environment = _one_of("production", "staging", "local")
 _common: dict[str, Rule] = {
-    "environment": _one_of("production", "staging", "local"),
+    "type": _one_of("world_id"),
+    "environment": _environment,
     "app_id": _text(128),
     "rp_id": _text(128),
     "nonce": _element,
@@ -162,11 +247,14 @@ _approval_kinds: tuple[Rule, ...] = (
 _authorization = _fields(
     {
         "type": _one_of("human_authorization"),
-        "version": _one_of(1, 2, 3),
+        "version": _one_of(1),
         "request": _request,
         "binding": _binding,
-        "approvals": _list_of(lambda value: any(kind(value) for kind in _approval_kinds), 1, 10),
+        "decided_by": lambda value: any(kind(value) for kind in _decided_by_kinds),
+        "approvals": _list_of(lambda value: any(kind(value) for kind in _approval_kinds), 0, 20),
+        "environment": _environment,
         "approved_at": _is_time,
+        "usable_until": _or_none(_is_time),
         "key_id": _matches(r"[0-9a-f]{16}"),
         "signature": lambda value: isinstance(value, str) and len(value) == 88,
     },
@@ -190,20 +278,36 @@ def check_authorization(
         "world_action": _check_binding(binding, bound, "world_action"),
         "signal": _check_binding(binding, bound, "signal", "signal_hash"),
         "shown_content": _check_shown(given, request, shown),
-        "approval_count": _check_count(request, approvals),
+        "decided_by": _check_decided_by(request, cast("JsonObject", given["decided_by"]), approvals),
+        "approval_count": _check_count(given, request, approvals),
+        "quorum": skip("no_group_required"),
+        "passkeys": skip("no_passkey"),
+        "roster": skip("no_passkey"),
         "distinct_humans": _check_distinct(approvals),
-        "environment": _check_environment(approvals),
-        "level": _check_level(request, approvals),
+        "environment": _check_environment(given, request, approvals),
+        "level": _check_level(given, request, approvals),
         "times": _check_times(given, request, approvals),
-        "proofs": skip("pairing_not_checked"),
+        "usable": _check_usable(given, request),
+        "proofs": skip("pairing_not_checked" if approvals else "no_world_id"),
         "anchors": _check_anchors(approvals),
         "logged_decision": _check_logged_decision(given, trust),
     }
     named = [check.named(name) for name, check in checks.items()]
     is_failed = any(check.status == "fail" for check in named)
-    is_test = any(one["environment"] != "production" for one in approvals)
-    grade = "invalid" if is_failed else "test" if is_test else "pairing_not_checked"
-    return AuthorizationReport(grade, [*named, *_check_decision_log(given, trust)])
+    return AuthorizationReport(
+        "invalid" if is_failed else _grade_of(given), [*named, *_check_decision_log(given, trust)]
+    )
+
+
+def _grade_of(given: JsonObject) -> str:
+    if given["environment"] != "production":
+        return "test"
+    kind = _kind_of(given)
+    return "standing_approval" if kind == "grant" else "rule" if kind == "rule" else "pairing_not_checked"
+
+
+def _kind_of(given: JsonObject) -> Json:
+    return cast("JsonObject", given["decided_by"])["kind"]
 
 
 def _hash_to_field(data: bytes) -> int:
@@ -250,38 +354,104 @@ def _check_shown(given: JsonObject, request: JsonObject, shown: JsonObject | Non
     """The object holds only a salted hash of what was on the page beside the action."""
     if shown is None:
         return skip("shown_content_absent")
-    names: JsonObject = {name: shown.get(name) for name in ("agent_name", "organization_name")}
-    asker = shown.get("requested_by")
-    version = cast("int", given["version"])
-    covered: list[Json] = [shown.get("context_salt"), shown.get("context"), names, asker]
-    is_shown = canonical_hash(covered[: version + 1]) == request["context_hash"]
-    if not is_shown or (asker is not None) is not (version >= 3):
+    names: JsonObject = {name: shown.get(name) for name in ("agent_name", "organization_name", "group_names")}
+    covered: list[Json] = [shown.get("context_salt"), shown.get("context"), names, shown.get("requested_by")]
+    if canonical_hash(covered) != request["context_hash"]:
         return fail("shown_content_mismatch")
-    return passed(f"what the page showed is what version {version} of the approval covers")
+    return passed("the details, the names and who asks are those that the approval covers")
 
 
-def _check_count(request: JsonObject, approvals: list[JsonObject]) -> Check:
-    given, required = len(approvals), request["approvals_required"]
-    if given != required:
-        return fail("approval_count_mismatch", given=given, required=required)
-    return passed(f"{given} of {required} approvals")
+def _check_decided_by(request: JsonObject, decided_by: JsonObject, approvals: list[JsonObject]) -> Check:
+    """What a standing approval or a rule allows is in documents of their own."""
+    kind = decided_by["kind"]
+    if kind == "people":
+        return passed("people decided")
+    if approvals:
+        return fail("approvals_unexpected", kind=kind)
+    if request["grant"] is not None:
+        return fail("grant_needs_people")
+    if kind == "rule":
+        return skip("rules_absent")
+    return _find_excess(request, decided_by) or skip("grant_absent")
+
+
+def _units(value: Json) -> int:
+    """Of a canonical amount, in whole units of 10⁻⁴."""
+    whole, _, fraction = str(value or "0").partition(".")
+    return int(whole) * 10_000 + int(fraction.ljust(4, "0"))
+
+
+def _find_excess(request: JsonObject, use: JsonObject) -> Check | None:
+    """The numbers of a use have to fit each other, whatever the terms are."""
+    number, of = cast("int", use["use"]), cast("int", use["of"])
+    spent, budget, currency = use["spent"], use["budget"], use["currency"]
+    if number > of:
+        return fail("grant_exceeded", what=f"use {number} of {of}")
+    if (currency is None) is not (spent is None) or (currency is None and budget is not None):
+        return fail("grant_amounts_mismatch")
+    if budget is not None and _units(spent) > _units(budget):
+        return fail("grant_exceeded", what=f"{spent} of {budget} {currency}")
+    amount = request.get("amount")
+    if not is_object(amount):
+        return None
+    is_counted = amount["currency"] == currency and _units(amount["value"]) <= _units(spent)
+    return None if is_counted else fail("grant_amounts_mismatch")
+
+
+def _check_count(given: JsonObject, request: JsonObject, approvals: list[JsonObject]) -> Check:
+    if _kind_of(given) != "people":
+        return skip("nobody_asked")
+    count, required = len(approvals), request["approvals_required"]
+    if count != required:
+        return fail("approval_count_mismatch", given=count, required=required)
+    return passed(f"{count} of {required} approvals")
 
 
 def _check_distinct(approvals: list[JsonObject]) -> Check:
     """v3 and v4 nullifiers of one human cannot be linked, so one version for all."""
+    if not approvals:
+        return skip("no_world_id")
     if len({str(one["protocol_version"]) for one in approvals}) != 1:
         return fail("versions_mixed")
     is_distinct = len({str(one["nullifier_hash"]) for one in approvals}) == len(approvals)
     return passed("each approval is another human's") if is_distinct else fail("human_repeated")
 
 
-def _check_environment(approvals: list[JsonObject]) -> Check:
+def _check_environment(given: JsonObject, request: JsonObject, approvals: list[JsonObject]) -> Check:
+    """A rule or a standing approval on a loopback address counts as a TEST."""
     places = {tuple(str(one[name]) for name in ("environment", "app_id", "rp_id")) for one in approvals}
-    return passed(str(approvals[0]["environment"])) if len(places) == 1 else fail("environments_mixed")
+    if len(places) > 1:
+        return fail("environments_mixed")
+    stated = given["environment"]
+    found = approvals[0]["environment"] if approvals else _place_of(str(request["origin"]))
+    fits = stated == found or (_kind_of(given) == "grant" and stated != "production")
+    return passed(str(stated)) if fits else fail("environment_mismatch")
 
 
-def _check_level(request: JsonObject, approvals: list[JsonObject]) -> Check:
+def _place_of(origin: str) -> str:
+    try:
+        host = urlsplit(origin).hostname or ""
+    except ValueError:
+        host = ""
+    is_loopback = re.fullmatch(r"localhost|.+\.localhost|127(\.[0-9]{1,3}){3}|::1", host) is not None
+    return "local" if is_loopback or host == "" else "production"
+
+
+def _check_usable(given: JsonObject, request: JsonObject) -> Check:
+    asked = cast("int | None", request.get("usable_for_seconds"))
+    seconds = asked if _kind_of(given) == "people" else min(asked or 3600, 3600)
+    until = None if seconds is None else to_iso(parse_time(str(given["approved_at"])) + seconds * 1000)
+    if given["usable_until"] != until:
+        return fail("usable_until_mismatch")
+    return passed("without an end" if until is None else f"until {until}")
+
+
+def _check_level(given: JsonObject, request: JsonObject, approvals: list[JsonObject]) -> Check:
     required = request["required_level"]
+    if required == "none":
+        return skip("level_not_required") if request["required_approvers"] else fail("level_too_low", required="device")
+    if _kind_of(given) != "people":
+        return skip("nobody_asked")
     has_device = any(one["level"] == "device" for one in approvals)
     if required != "device" and has_device:
         return fail("level_too_low", required=required)
@@ -304,6 +474,8 @@ def _check_times(given: JsonObject, request: JsonObject, approvals: list[JsonObj
 
 
 def _check_anchors(approvals: list[JsonObject]) -> Check:
+    if not approvals:
+        return skip("no_world_id")
     anchored = [one for one in approvals if is_object(one.get("anchor"))]
     if any(cast("JsonObject", one["anchor"])["root"] != one["merkle_root"] for one in anchored):
         return fail("anchor_mismatch")

@@ -65,7 +65,7 @@ def _restate(subject: Subject) -> JsonObject:
         **{name: predicate[name] for name in signed},
         **action.verdicts,
         "client_gap": action.verdicts.get("client_gap"),
-        "human_approved": action.approval["method"] != "none",
+        "human_approved": action.approval["method"] not in ("none", "standing_approval", "rule"),
         "has_zk_proof": "zk" in predicate,
         "record": predicate.get("record"),
     }

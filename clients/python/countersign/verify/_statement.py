@@ -109,6 +109,7 @@ def _read_action(statement: JsonObject) -> Action:
     _require(all(name in registered and is_text_or_none(registered[name]) for name in names))
     _require_verdicts(request, verdicts)
     _require(_is_approval(approval))
+    _require(isinstance(predicate.get("agent_frozen_at", ""), str))
     _require("not_before" not in predicate or _is_not_before(predicate["not_before"]))
     subject: list[Json] = [{"digest": subject_digest(str(request["inputs_hash"])), "name": "inputs"}]
     _require(statement.get("subject") == subject)
@@ -126,6 +127,15 @@ def _require_verdicts(request: JsonObject, verdicts: JsonObject) -> None:
     _require(isinstance(verdicts.get("client_gap"), bool))
 
 
+_BACKED_METHODS = (
+    "proof_of_personhood",
+    "enrolled_proof_of_personhood",
+    "enrolled_approver",
+    "standing_approval",
+    "rule",
+)
+
+
 def _is_approval(approval: JsonObject) -> bool:
     method = approval.get("method")
     if method == "none":
@@ -133,13 +143,12 @@ def _is_approval(approval: JsonObject) -> bool:
     if method == "hash":
         return "approver_hash" in approval and is_text_or_none(approval["approver_hash"])
     texts = ("level", "request_hash", "authorization_hash", "environment")
-    nullifiers = approval.get("nullifier_hashes")
+    lists = (approval.get("nullifier_hashes"), approval.get("approver_ids"))
     return (
-        method == "proof_of_personhood"
+        method in _BACKED_METHODS
         and all(isinstance(approval.get(name), str) for name in texts)
         and isinstance(approval.get("inputs_bound"), bool)
-        and is_list(nullifiers)
-        and all(isinstance(one, str) for one in nullifiers)
+        and all(is_list(one) and all(isinstance(item, str) for item in one) for one in lists)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._json import Json, JsonObject, is_list, is_object
+from .._json import JsonObject, is_list, is_object
 from ..errors import UnreadableError
 from ._attestation import Subject, list_unregistered_tools, manifest_of, uses_tools
 
@@ -13,9 +13,9 @@ WARNINGS = {
     "code_hash_mismatch": "The reported code hash is not the registered one.",
     "tools_not_registered": "A tool was used that is not in the registered manifest.",
     "client_gap": "The agent's own number does not follow its last one: an earlier attestation may be missing.",
+    "agent_frozen": "The agent's organization had frozen it when this was recorded.",
     "approval_asserted_only": "The human approval is asserted by the caller, not proven.",
     "approval_test": "The approval is a TEST: no real person is proven to have given it.",
-    "approval_key_changed": "The approval was given while the agent had another key, or none.",
     "signing_key_revoked": "The key that signed this record was revoked later. Its place in the log is before that, "
     "so the signature counts.",
     "zk_key_revoked": "The key of the zero-knowledge proof was revoked later.",
@@ -56,24 +56,14 @@ def draw_warnings(subject: Subject) -> list[Warning]:
     messages = dict(WARNINGS)
     if action is not None:
         facts |= _from_verdicts(action.verdicts)
+        facts["agent_frozen"] = "agent_frozen_at" in action.predicate
         facts["approval_asserted_only"] = action.approval["method"] == "hash"
         facts["approval_test"] = action.approval.get("environment", "production") != "production"
-        facts["approval_key_changed"] = _is_for_other_key(
-            receipt.human_authorization, action.registered["agent_public_key"]
-        )
         tools = list_unregistered_tools(action, manifest_of(receipt)) if uses_tools(action) else None
         if tools:
             named = ", ".join(dict.fromkeys(map(str, tools)))
             messages["tools_not_registered"] = f"Tools were used that are not in the registered manifest: {named}."
     return [Warning(code, messages[code]) for code in WARNINGS if facts.get(code)]
-
-
-def _is_for_other_key(authorization: object, agent_public_key: Json) -> bool:
-    """Version 1 could be used after the agent's key had changed."""
-    if not is_object(authorization) or authorization.get("version") != 1:
-        return False
-    asked = authorization.get("request")
-    return is_object(asked) and asked.get("agent_public_key") != agent_public_key
 
 
 def compare_warnings(given: JsonObject, subject: Subject, own: list[Warning]) -> tuple[str | None, list[str]]:

@@ -1,9 +1,16 @@
 "use server";
-/** Changing what is registered about an agent. A change applies to later attestations only. */
+/** Changing what is registered about an agent, which applies to later attestations only, and stopping it. */
 import { revalidatePath } from "next/cache";
-import { putOwnTools, updateOwnAgent } from "#lib/agents/portal-agents";
+import { freezeOwnAgent, putOwnTools, unfreezeOwnAgent, updateOwnAgent } from "#lib/agents/portal-agents";
 import type { FormState } from "#lib/contract/portal";
-import { agentKeyForm, agentProfileForm, agentSlugForm, agentToolsForm } from "#lib/contract/portal-agents";
+import {
+  agentKeyForm,
+  agentProfileForm,
+  agentSlugForm,
+  agentToolsForm,
+  freezeAgentForm,
+  unfreezeAgentForm,
+} from "#lib/contract/portal-agents";
 import { runAction } from "#lib/pages/portal-request";
 
 type State = FormState<null>;
@@ -45,4 +52,18 @@ export async function saveTools(_state: State, form: FormData): Promise<State> {
       return { message: `Manifest saved. Its hash is ${hash}.`, result: null };
     }),
   );
+}
+
+export async function freeze(_state: State, form: FormData): Promise<State> {
+  return runAction(freezeAgentForm, form, async ({ context, person }, { slug, reason }) => {
+    await freezeOwnAgent(context, person, slug, reason);
+    return { message: "Frozen. Nothing of this agent can be approved or used.", result: null };
+  });
+}
+
+export async function unfreeze(_state: State, form: FormData): Promise<State> {
+  return runAction(unfreezeAgentForm, form, async ({ context, person }, { slug, reason }) => {
+    await unfreezeOwnAgent(context, person, slug, reason ?? null);
+    return { message: "Unfrozen. The agent may go on.", result: null };
+  });
 }

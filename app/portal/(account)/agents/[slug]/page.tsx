@@ -3,6 +3,7 @@ import type { Metadata } from "next";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agents/agent-forms";
 import { AgentKeyHistory } from "#components/portal/agents/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agents/agent-table";
+import { FreezeCard } from "#components/portal/agents/freeze-card";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { PortalPage } from "#components/portal/organization/shown-organization";
@@ -17,7 +18,7 @@ import { TextLink } from "#components/ui/text-link";
 import { readOwnAgent } from "#lib/agents/portal-agents";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { readAgentUsage } from "#lib/portal/usage";
-import { removeKey, replaceKey, saveProfile, saveTools } from "./actions";
+import { freeze, removeKey, replaceKey, saveProfile, saveTools, unfreeze } from "./actions";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;
@@ -90,6 +91,13 @@ export default async function AgentPage({ params }: PageProps) {
             Public page: <TextLink href={`/agent/${agent.slug}`}>View agent</TextLink>.
           </>
         }
+      />
+      <FreezeCard
+        slug={agent.slug}
+        frozenAt={agent.frozen_at}
+        stops={agent.stops}
+        freeze={freeze}
+        unfreeze={unfreeze}
       />
       <Card title="Attestations through the API" className="mb-5">
         <UsageWords usage={usage.get(agent.slug.toLowerCase())} />

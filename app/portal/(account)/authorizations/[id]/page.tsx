@@ -3,6 +3,7 @@ import type { Metadata } from "next";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationStatusPill } from "#components/portal/approvals/authorization-status";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
+import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
@@ -12,7 +13,7 @@ import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { readOwnAuthorization } from "#lib/approvals/portal-authorizations";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { cancelRequest } from "./actions";
+import { cancelRequest, takeBack } from "./actions";
 
 export const metadata: Metadata = { title: "Authorization" };
 
@@ -37,6 +38,7 @@ export default async function AuthorizationPage({ params }: PageProps) {
             given={state.approvals.given}
             isTest={state.isTest}
             unattestedAt={state.unattested_at}
+            revokedAt={state.revoked_at}
           />
         }
       />
@@ -51,6 +53,15 @@ export default async function AuthorizationPage({ params }: PageProps) {
       ) : null}
       <Card title="Request">
         <AuthorizationFacts state={state} />
+        {state.status === "approved" && state.revoked_at === null && state.attestation_id === null ? (
+          <div className="mt-5">
+            <TakeBackDialog
+              action={takeBack}
+              requestId={state.request_id}
+              isClaimed={(state.claimed_at ?? null) !== null}
+            />
+          </div>
+        ) : null}
       </Card>
       {state.approval_url === null ? null : (
         <Card title="Approval link" className="mt-5">

@@ -1,0 +1,54 @@
+"use server";
+/** Changing the organization's rules, and deciding about a change that waits. */
+import { revalidatePath } from "next/cache";
+import type { FormState } from "#lib/contract/portal";
+import { proposalForm, type RulesFormResult, rulesForm } from "#lib/contract/portal-rules";
+import { runAction } from "#lib/pages/portal-request";
+import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/rules/own-rules";
+import { confirmProposal, dropProposal } from "#lib/rules/save";
+
+type State = FormState<RulesFormResult>;
+
+const path = "/portal/rules";
+
+export async function changeRules(_state: State, form: FormData): Promise<State> {
+  const state = await runAction(
+    rulesForm,
+    form,
+    async (
+      { context, person },
+      input,
+    ): Promise<{
+      message: string;
+      result: RulesFormResult;
+    }> => {
+      const { text, mode, fallback, version } = input;
+      const problems = await findOwnProblems(context, person, text);
+      if (problems.length > 0) return { message: "", result: { kind: "problems", problems } };
+      if (input.intent === "compare") {
+        const simulation = await simulateOwnRules(context, person, { text, fallback });
+        return { message: "", result: { kind: "compared", simulation } };
+      }
+      const change = { text, mode, fallback, version, require_second_owner: input.second_owner === "on" };
+      const counts = await saveOwnRules(context, person, change);
+      const message = counts ? "Rules saved." : "Change proposed. Another owner must confirm it.";
+      return { message, result: { kind: "saved", counts } };
+    },
+  );
+  if (state.result?.kind === "saved") revalidatePath(path);
+  return state;
+}
+
+export async function confirmChange(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runAction(proposalForm, form, async ({ context, person }, input) => {
+    await confirmProposal(context, person, input.proposal_id);
+    return { message: "Confirmed. The change is in effect.", result: null };
+  });
+}
+
+export async function dropChange(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runAction(proposalForm, form, async ({ context, person }, input) => {
+    await dropProposal(context, person, input.proposal_id);
+    return { message: "Change dropped. The rules stay as they are.", result: null };
+  });
+}

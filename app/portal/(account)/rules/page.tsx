@@ -1,0 +1,143 @@
+/** /portal/rules: who may act without asking, what people are asked for, and what was changed when. */
+import type { Metadata } from "next";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { RulesDiff } from "#components/portal/rules/rules-diff";
+import { RulesEditor } from "#components/portal/rules/rules-editor";
+import { modeWords, VersionTable } from "#components/portal/rules/version-table";
+import { PageHeading } from "#components/portal/shell/page-heading";
+import { Callout } from "#components/ui/callout";
+import { Card } from "#components/ui/card";
+import { CodeBlock, HashText } from "#components/ui/code-block";
+import { TextLink } from "#components/ui/text-link";
+import { type RulesResponse, readRulesQuery } from "#lib/contract/rules";
+import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { readOwnRules } from "#lib/rules/own-rules";
+import { changeRules, confirmChange, dropChange } from "./actions";
+
+export const metadata: Metadata = { title: "Rules" };
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+function Proposal({ rules, isAuthor }: { readonly rules: RulesResponse; readonly isAuthor: boolean }) {
+  const { proposal } = rules;
+  if (proposal === null) return null;
+  const fields = { proposal_id: proposal.id };
+  return (
+    <Card title="A change waits for a second owner" className="mb-5">
+      <p className="mb-3">
+        {proposal.author} proposed this change: mode {modeWords[proposal.mode]}, otherwise{" "}
+        {proposal.fallback === "ask" ? "ask people" : "deny"}
+        {proposal.require_second_owner ? "." : ", and no second owner from then on."}
+      </p>
+      <RulesDiff before={rules.rules?.text ?? ""} after={proposal.text} label="The proposed change" />
+      <div className="mt-4 flex flex-wrap gap-3">
+        {isAuthor ? (
+          <p className="self-center text-muted text-sm">Another owner must confirm it.</p>
+        ) : (
+          <ActionDialog
+            triggerLabel="Confirm"
+            triggerVariant="primary"
+            title="Confirm this change"
+            description="It is in effect at once, and every owner gets an e-mail."
+            action={confirmChange}
+            fields={fields}
+            confirmLabel="Confirm"
+            confirmVariant="primary"
+          />
+        )}
+        <ActionDialog
+          triggerLabel="Drop"
+          title="Drop this change"
+          description="The rules stay as they are."
+          action={dropChange}
+          fields={fields}
+          confirmLabel="Drop"
+        />
+      </div>
+    </Card>
+  );
+}
+
+function Changes({ shown, before }: { readonly shown: RulesResponse; readonly before: string }) {
+  const { rules } = shown;
+  if (rules === null) return null;
+  return (
+    <Card
+      title={`Version ${rules.version}`}
+      className="mb-5"
+      action={<TextLink href="/portal/rules">Newest version</TextLink>}
+    >
+      <p className="mb-3 text-sm">
+        Changed by {rules.author}
+        {rules.confirmed_by === null ? "" : `, confirmed by ${rules.confirmed_by}`}. Mode{" "}
+        {modeWords[rules.mode]}. Entry {rules.log_index} of the log.
+      </p>
+      <RulesDiff before={before} after={rules.text} label={`Changes of version ${rules.version}`} />
+      <p className="mt-3 text-sm">
+        <span className="block text-muted">Hash</span>
+        <HashText value={rules.hash} label="hash of the rules" />
+      </p>
+    </Card>
+  );
+}
+
+export default async function RulesPage({ searchParams }: PageProps) {
+  const { context, person, membership } = await requirePortal("/portal/rules");
+  const query = readRulesQuery.safeParse(await searchParams);
+  const wanted = query.success ? query.data.version : undefined;
+  const newest = await readOwnRules(context, person);
+  const shown = wanted === undefined ? null : await orNotFound(readOwnRules(context, person, wanted));
+  const before =
+    wanted === undefined || wanted === 1 ? null : await readOwnRules(context, person, wanted - 1);
+  const { rules, versions } = newest;
+  const isOwner = membership.role === "owner";
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      <PageHeading
+        title="Rules"
+        lead={
+          <>
+            Which requests go ahead without asking, which are denied, and whom to ask.{" "}
+            <TextLink href="/docs/rules">How to write them</TextLink>
+          </>
+        }
+      />
+      {shown === null ? null : <Changes shown={shown} before={before?.rules?.text ?? ""} />}
+      {isOwner ? <Proposal rules={newest} isAuthor={newest.proposal?.author === person.email} /> : null}
+      <Card>
+        {rules?.mode === "log_only" ? (
+          <div className="mb-5">
+            <Callout tone="info" title="These rules only log">
+              Each request shows what they would have said. People are asked as before.
+            </Callout>
+          </div>
+        ) : null}
+        {isOwner ? (
+          <RulesEditor
+            key={rules?.version ?? 0}
+            action={changeRules}
+            rules={{
+              version: rules?.version ?? 0,
+              text: rules?.text ?? "",
+              mode: rules?.mode ?? "log_only",
+              fallback: rules?.fallback ?? "ask",
+              secondOwner: rules?.require_second_owner ?? false,
+            }}
+          />
+        ) : (
+          <CodeBlock
+            label="rules"
+            title="Only owners can change them"
+            code={rules?.text ?? "// no rules yet"}
+          />
+        )}
+      </Card>
+      <Card title="Versions" className="mt-5">
+        <VersionTable versions={versions} />
+      </Card>
+    </PortalPage>
+  );
+}

@@ -1,0 +1,5 @@
+import { operation, otherMethods } from "#lib/runtime/server/next-routes";
+
+export const GET = operation("readRules");
+export const PUT = operation("putRules");
+export const { DELETE, HEAD, OPTIONS, PATCH, POST } = otherMethods;

@@ -1,0 +1,211 @@
+"""CrewAI itself, its executor and its hooks, with a model of our own: the tool runs what a human approved, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false", OTEL_SDK_DISABLED="true")
+
+import pytest
+from conftest import API_KEY, BASE_URL, Counted, Human, lose
+from crewai import Agent, BaseLLM, Crew, Task
+from crewai.hooks.dispatch import InterceptionPoint, clear_all, register
+from crewai.tools import tool
+
+from countersign import Countersign
+from countersign.crewai import gate_tool, refuse_ungated
+
+
+class Scripted(BaseLLM):
+    """Calls ``pay`` with each of these at once, and then repeats what the tools have answered."""
+
+    calls: list[dict[str, Any]]
+    native: bool = True
+
+    def supports_function_calling(self) -> bool:
+        return self.native
+
+    def call(self, messages: Any, tools: Any = None, *_: Any, **__: Any) -> Any:
+        if not self.native:
+            return self.in_words(messages)
+        returned = [str(one["content"]) for one in messages if one.get("role") == "tool"]
+        if returned:
+            return " | ".join(returned)
+        return [
+            {"id": f"call-{n}", "type": "function", "function": {"name": "pay", "arguments": json.dumps(call)}}
+            for n, call in enumerate(self.calls)
+        ]
+
+    def in_words(self, messages: Any) -> str:
+        # The instructions before it have the word too.
+        _, *seen = "".join(str(one["content"]) for one in messages[2:]).split("Observation:")
+        if seen:
+            answer, *_ = seen[0].split("Analyze the tool result")
+            return f"Thought: done\nFinal Answer: {answer.strip()}"
+        return f"Thought: pay\nAction: pay\nAction Input: {json.dumps(self.calls[0])}"
+
+
+def ungated(paid: list[Any]) -> Any:
+    @tool("pay")
+    def pay(invoice: int, cents: int, currency: str = "EUR") -> str:
+        """Pays an invoice."""
+        paid.append((invoice, cents, currency))
+        return f"paid {cents}"
+
+    return pay
+
+
+def run(
+    name: str, paid: list[Any], human: Any, base: str = BASE_URL, http: Any = None, calls: Any = None,
+    native: bool = True, tools: Any = None, **more: Any,
+) -> str:
+    with Countersign(base, API_KEY, http=http) as client:
+
+        def describe(given: dict[str, Any]) -> Any:
+            return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"}
+
+        made = tools or [gate_tool(client, ungated(paid), describe, run_id="run-1", on_request=human, **more)]
+        model = Scripted(model="scripted", calls=calls or [{"invoice": 1042, "cents": 100}], native=native)
+        agent = Agent(role="payer", goal="pay", backstory="pays", llm=model, tools=made, max_retry_limit=0)
+        task = Task(description="Pay", expected_output="what was paid", agent=agent)
+        return str(Crew(agents=[agent], tasks=[task]).kickoff())
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_runs_what_was_approved_and_shows_its_defaults(
+    native: bool, human: Human, count: Any, new_agent: Any
+) -> None:
+    name, paid = new_agent(), []
+    assert run(name, paid, human, native=native) == "paid 100"
+    assert paid == [(1042, 100, "EUR")]
+    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
+    assert count(name) == Counted(1, 1)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_tells_the_model_what_was_denied_and_asks_once(
+    native: bool, human: Human, count: Any, new_agent: Any
+) -> None:
+    name, paid = new_agent(), []
+    human.decision = "deny"
+    assert "Do not retry" in run(name, paid, human, native=native)
+    assert paid == []
+    assert count(name) == Counted(1, 0)
+
+
+def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("countersign._client.time.sleep", lambda _: None)
+    paid: list[Any] = []
+    said = run(new_agent(), paid, human, base="http://127.0.0.1:1", native=False)
+    assert said.startswith("Stop and report to your operator: POST http://127.0.0.1:1/v1/authorize: no answer")
+    assert paid == []
+
+
+def test_says_that_what_ran_could_not_be_attested(
+    human: Human, count: Any, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("countersign._client.time.sleep", lambda _: None)
+    name, paid = new_agent(), []
+    said = run(name, paid, human, http=lose("/v1/attest"))
+    assert said.endswith("The action ran, but its attestation could not be stored. Don't run the action again.")
+    assert len(paid) == 1
+    assert count(name) == Counted(1, 0)
+
+
+def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
+    assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
+    assert len(paid) == 3
+    assert count(name) == Counted(3, 3)
+
+
+def test_runs_the_approved_arguments_though_a_hook_changes_them(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+
+    def change(context: Any) -> None:
+        # Before the human sees them: they are what is asked for.
+        context.tool_input["cents"] = 100_000
+
+    def approve(made: Any) -> None:
+        assert made["context"]["cents"] == "100000"
+        human.decision = "deny"
+        human(made)
+
+    register(InterceptionPoint.PRE_TOOL_CALL, change)
+    try:
+        assert "Do not retry" in run(name, paid, approve)
+    finally:
+        clear_all()
+    assert paid == []
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_blocks_an_ungated_tool_of_the_same_name(native: bool, human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+    with Countersign(BASE_URL, API_KEY) as client:
+        gated = gate_tool(client, ungated([]), {"agent_slug": name, "action": "Pay"}, run_id="run-1", on_request=human)
+    other = ungated(paid)
+    assert run(name, paid, human, tools=[other], native=native) == "paid 100"
+    undo = refuse_ungated(gated)
+    try:
+        assert "blocked by hook" in run(name, paid, human, tools=[other], native=native)
+        assert len(paid) == 1
+    finally:
+        undo()
+    assert run(name, paid, human, tools=[other], native=native) == "paid 100"
+    assert count(name) == Counted(0, 0)
+
+
+def test_aborts_if_it_cannot_tell_which_tool_is_called(new_agent: Any) -> None:
+    from crewai.hooks.tool_hooks import ToolCallHookContext, run_before_tool_call_hooks
+
+    class Broken:
+        def __getattr__(self, _: str) -> Any:
+            raise RuntimeError("broken")
+
+    with Countersign(BASE_URL, API_KEY) as client:
+        gated = gate_tool(client, ungated([]), {"agent_slug": new_agent(), "action": "Pay"}, run_id="run-1")
+    undo = refuse_ungated(gated)
+    try:
+        assert run_before_tool_call_hooks(ToolCallHookContext("pay", {}, Broken())) is True  # type: ignore[arg-type]
+        assert run_before_tool_call_hooks(ToolCallHookContext("pay", {}, gated.to_structured_tool())) is False
+        assert run_before_tool_call_hooks(ToolCallHookContext("look", {}, Broken())) is False  # type: ignore[arg-type]
+    finally:
+        undo()
+    assert run_before_tool_call_hooks(ToolCallHookContext("pay", {}, Broken())) is False  # type: ignore[arg-type]
+
+
+PROGRAM = Path(__file__).read_text().split("\n@pytest.mark")[0] + '''
+paid = []
+said = run(sys.argv[1], paid, None, wait=False)
+print(json.dumps([paid, said]))
+'''
+
+
+def go_on(name: str) -> Any:
+    args = [sys.executable, "-c", PROGRAM, name]
+    done = subprocess.run(args, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().split("\n")[-1])
+
+
+def test_goes_on_in_another_process_and_runs_nothing_else(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid, asked = new_agent(), [], []
+    for _ in range(2):
+        assert run(name, paid, asked.append, wait=False) == "Not run: no human has decided yet."
+    assert asked[0]["request_id"] == asked[1]["request_id"]
+    human(asked[0])
+    # Other arguments are another request, which nobody has decided.
+    changed = [{"invoice": 1042, "cents": 100_000}]
+    assert run(name, paid, asked.append, wait=False, calls=changed) == "Not run: no human has decided yet."
+    assert asked[2]["request_id"] != asked[0]["request_id"]
+    assert go_on(name) == [[[1042, 100, "EUR"]], "paid 100"]
+    assert run(name, paid, None, wait=False).startswith("Not run: this approval was used before")
+    assert paid == []
+    assert count(name) == Counted(2, 1)

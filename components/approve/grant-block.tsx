@@ -1,0 +1,114 @@
+/** The terms of a standing approval, its limits largest, and in words what it would cover and what not. */
+import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
+import { Callout } from "#components/ui/callout";
+import { Card } from "#components/ui/card";
+import { LocalTime } from "#components/ui/local-time";
+import { Timestamp } from "#components/ui/timestamp";
+import type { GrantTerms } from "#lib/core/approval/decided-by";
+import { EndOf } from "./use-seen";
+
+export const grantId = "grant";
+
+function Names({ names }: { readonly names: readonly string[] }) {
+  return names.map((name, i) => (
+    <span key={name}>
+      {i === 0 ? "" : i === names.length - 1 ? " or " : ", "}
+      <span className="break-all font-mono">
+        <AgentText value={name} isName />
+      </span>
+    </span>
+  ));
+}
+
+/** The most that it can cost, largest of all. */
+function Limits({ terms }: { readonly terms: GrantTerms }) {
+  const { max_calls, max_amount, max_budget, currency } = terms;
+  return (
+    <>
+      <p className="font-semibold text-3xl tabular-nums" data-limit>
+        {max_budget === undefined ? null : (
+          <>
+            Up to {max_budget} {currency} in all,{" "}
+          </>
+        )}
+        {max_calls === 1 ? "1 use" : `${max_budget === undefined ? "Up to " : ""}${max_calls} uses`}
+      </p>
+      {max_amount === undefined ? null : (
+        <p className="mt-1 font-medium text-xl tabular-nums">
+          At most {max_amount} {currency} each
+        </p>
+      )}
+      <p className="mt-1 font-medium text-xl">
+        Until <LocalTime iso={terms.expires_at} />
+        <Timestamp iso={terms.expires_at} relative={false} />
+      </p>
+    </>
+  );
+}
+
+function listCovered({ tools, actions, context }: GrantTerms): ReactNode[] {
+  const exact = actions?.filter((action) => !action.endsWith("*")) ?? [];
+  const prefixes = actions?.filter((action) => action.endsWith("*")) ?? [];
+  return [
+    ...(tools ? [<>calls of the tool {<Names names={tools} />}</>] : ["calls of any tool, or of none"]),
+    ...(exact.length > 0 ? [<>the action {<Names names={exact} />}</>] : []),
+    ...(prefixes.length > 0
+      ? [
+          <>
+            {exact.length > 0 ? "and " : ""}actions like {<Names names={prefixes} />}, whatever stands in
+            place of *
+          </>,
+        ]
+      : []),
+    ...Object.entries(context ?? {}).map(([name, value]) => (
+      <>
+        only with <AgentText value={name} isName /> = <AgentText value={value} />
+      </>
+    )),
+  ];
+}
+
+function listUncovered({ tools, actions, max_amount, currency, context }: GrantTerms): ReactNode[] {
+  return [
+    ...(tools ? ["any other tool, also one whose name only looks the same"] : []),
+    ...(actions ? ["any other action"] : []),
+    ...(max_amount === undefined
+      ? ["anything that costs an amount"]
+      : [`more than ${max_amount} ${currency} at once, another currency, or no amount`]),
+    ...(context && Object.keys(context).length > 0 ? ["other details"] : []),
+    "any other agent, or this one with another key or other code",
+  ];
+}
+
+function List({ title, items }: { readonly title: string; readonly items: readonly ReactNode[] }) {
+  return (
+    <div>
+      <h3 className="font-medium">{title}</h3>
+      <ul className="mt-1 list-disc pl-5 text-[15px]">
+        {items.map((item, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a list that never changes
+          <li key={i}>{item}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+export function GrantBlock({ terms }: { readonly terms: GrantTerms }) {
+  return (
+    <Card title="What you would allow without being asked again">
+      <Limits terms={terms} />
+      <div className="mt-4 grid gap-4 sm:grid-cols-2">
+        <List title="Covered" items={listCovered(terms)} />
+        <List title="Not covered: you are asked again" items={listUncovered(terms)} />
+      </div>
+      <div className="mt-4">
+        <Callout tone="warn" title="Nobody is asked about each use">
+          It can be taken back at any time.
+        </Callout>
+      </div>
+      <EndOf id={grantId} />
+    </Card>
+  );
+}

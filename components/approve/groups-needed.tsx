@@ -1,0 +1,44 @@
+/** Who still has to approve, by group. */
+import { AgentText } from "#components/agent-text";
+import { Callout } from "#components/ui/callout";
+import type { ApprovalView } from "#lib/contract/approval-view";
+
+const numbers = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
+
+/** "One more person of finance is needed."; null if nobody is. */
+export function describeMissing({ groups, status }: Pick<ApprovalView, "groups" | "status">): string | null {
+  const missing = groups.filter(({ count, given }) => given < count);
+  if (missing.length === 0 || status !== "pending") return null;
+  const each = missing.map(({ name, count, given }) => {
+    const left = count - given;
+    const more = given > 0 ? " more" : "";
+    const who = `${left === 1 ? "person" : "people"} of ${name ?? "a required group"}`;
+    return `${numbers[left] ?? left}${more} ${who} ${left === 1 ? "is" : "are"} needed.`;
+  });
+  return each.join(" ");
+}
+
+export function GroupsNeeded({ view }: { readonly view: ApprovalView }) {
+  const missing = describeMissing(view);
+  if (missing === null) return null;
+  return (
+    <Callout tone="info" title="Enrolled approvers decide">
+      <AgentText value={missing} hideWarnings /> Each person counts once. Their passkey is needed to approve
+      and to deny. One denial ends the request.
+    </Callout>
+  );
+}
+
+/** What is signed: how many of which group, and whether who asks may be one of them. */
+export function RequiredGroups({ view }: { readonly view: ApprovalView }) {
+  return (
+    <ul className="flex flex-col gap-0.5">
+      {view.groups.map(({ name, count, given }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: names are null after an erasure, and the order never changes
+        <li key={index}>
+          {given} of {count} from <AgentText value={name ?? "a group"} isName />
+        </li>
+      ))}
+    </ul>
+  );
+}

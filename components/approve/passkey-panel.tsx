@@ -1,0 +1,115 @@
+"use client";
+/** The panel of an enrolled approver: the passkey first, and World ID after it if the request asks for a level. */
+import { KeyRound } from "lucide-react";
+import dynamic from "next/dynamic";
+import { useEffect, useRef, useState } from "react";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import { TestMark } from "#components/ui/status-pill";
+import type { ApprovalView, SentAssertion } from "#lib/contract/approval-view";
+import { DifferenceAlert } from "./difference-alert";
+import { describeMissing } from "./groups-needed";
+import { postJson } from "./post-json";
+import { signByPasskey } from "./sign-by-passkey";
+import { explainProblem } from "./world-id-words";
+
+const WorldIdPanel = dynamic(() => import("./world-id-panel").then((module) => module.WorldIdPanel), {
+  ssr: false,
+  loading: () => <p className="text-muted">Loading World ID …</p>,
+});
+
+type Phase =
+  | { kind: "ready" | "signing" | "sending" | "counted" }
+  | { kind: "different"; differences: string[] }
+  | { kind: "world-id"; passkey: SentAssertion }
+  | { kind: "failed"; title: string; text: string };
+
+interface PasskeyPanelProps {
+  readonly view: ApprovalView;
+  readonly token: string;
+  /** What was typed; empty if none is asked for. */
+  readonly code: string;
+  /** How often the way here has been chosen: each time it takes the focus. */
+  readonly turn: number;
+  readonly onChange: () => void;
+  readonly onCounted: () => void;
+}
+
+/** What the service answered, in the words of the way by World ID. */
+async function send({ token, code }: PasskeyPanelProps, passkey: SentAssertion): Promise<Phase> {
+  const answer = await postJson(`/approve/${token}/passkey`, { passkey, ...(code === "" ? {} : { code }) });
+  if (answer.ok) return { kind: "counted" };
+  const { status, code: name, detail } = answer.problem;
+  if (name === "approval_refused")
+    return { kind: "failed", title: "Your approval was not accepted", text: sentence(detail) };
+  if (status === 0 || status >= 500)
+    return {
+      kind: "failed",
+      title: "Your approval isn't confirmed",
+      text: "We don't know whether it went through. This page will show it. You can also sign again: it counts once.",
+    };
+  return { kind: "failed", ...explainProblem(answer.problem, false) };
+}
+
+const sentence = (detail: string) => `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
+
+export function PasskeyPanel(props: PasskeyPanelProps) {
+  const { view, turn, onChange, onCounted } = props;
+  const [phase, setPhase] = useState<Phase>({ kind: "ready" });
+  const top = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (turn > 0) top.current?.focus();
+  }, [turn]);
+
+  async function sign(): Promise<void> {
+    setPhase({ kind: "signing" });
+    const signed = await signByPasskey(view, "approve");
+    if (signed.kind !== "signed") return setPhase(signed);
+    if (view.required_level !== "none") return setPhase({ kind: "world-id", passkey: signed.passkey });
+    setPhase({ kind: "sending" });
+    const sent = await send(props, signed.passkey);
+    setPhase(sent);
+    if (sent.kind === "counted") onCounted();
+    onChange();
+  }
+
+  if (phase.kind === "world-id") return <WorldIdPanel {...props} passkey={phase.passkey} />;
+  const isBusy = phase.kind === "signing" || phase.kind === "sending";
+  return (
+    <section
+      ref={top}
+      tabIndex={-1}
+      aria-labelledby="passkey"
+      className="flex flex-col gap-3 rounded-lg border border-line bg-surface p-4 outline-none sm:p-5"
+    >
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <h3 id="passkey" className="font-semibold text-[17px]">
+          Approve with your passkey
+        </h3>
+        {view.is_test ? <TestMark /> : null}
+      </div>
+      {phase.kind === "counted" ? (
+        <Callout tone="pass" title="You approved." alert>
+          {describeMissing(view) ?? "The decision will appear here shortly."}
+        </Callout>
+      ) : (
+        <>
+          <p className="text-[15px] text-muted">
+            Your device signs exactly this request.
+            {view.required_level === "none" ? "" : " World ID follows, in the same visit."}
+          </p>
+          <Button disabled={isBusy} onClick={() => void sign()}>
+            <KeyRound aria-hidden="true" className="size-5 shrink-0" />
+            {isBusy ? "Waiting for your device …" : "Use your passkey"}
+          </Button>
+        </>
+      )}
+      {phase.kind === "different" ? <DifferenceAlert differences={phase.differences} where="page" /> : null}
+      {phase.kind === "failed" ? (
+        <Callout tone="warn" title={phase.title} alert>
+          {phase.text}
+        </Callout>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,50 @@
+/** Asks the person's device to sign this request and decision, after the page was checked against its hash. */
+import type { ApprovalView, SentAssertion } from "#lib/contract/approval-view";
+import { requestHash } from "#lib/core/approval/approval";
+import { base64UrlEncode } from "#lib/core/encoding/bytes";
+import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/core/passkey/challenge";
+import { findDifferences } from "./check-shown";
+
+export type Signed =
+  | { kind: "signed"; passkey: SentAssertion }
+  | { kind: "different"; differences: string[] }
+  | { kind: "failed"; title: string; text: string };
+
+const nothing = "Nothing was decided.";
+
+/** Why the browser gave no answer (WebAuthn level 3, section 5.1.4). */
+function explain(error: unknown): Signed {
+  const name = error instanceof Error ? error.name : "";
+  if (name === "NotAllowedError" || name === "AbortError")
+    return {
+      kind: "failed",
+      title: "No passkey was used",
+      text: `${nothing} You cancelled, it took too long, or this device has no passkey for this site.`,
+    };
+  if (name === "SecurityError")
+    return { kind: "failed", title: "The browser refuses passkeys on this address", text: nothing };
+  return { kind: "failed", title: "This browser couldn't use a passkey", text: nothing };
+}
+
+export async function signByPasskey(view: ApprovalView, decision: PasskeyDecision): Promise<Signed> {
+  const differences = findDifferences(view);
+  if (differences.length > 0) return { kind: "different", differences };
+  try {
+    const { startAuthentication } = await import("@simplewebauthn/browser");
+    const challenge = base64UrlEncode(approvalChallenge(requestHash(view.request), decision));
+    const { rpId } = relyingPartyOf(view.request.origin);
+    // The device offers its passkeys for this site: the page doesn't say who may decide.
+    const optionsJSON = { challenge, rpId, userVerification: "required" as const, timeout: 120_000 };
+    const { id, response } = await startAuthentication({ optionsJSON });
+    const { authenticatorData, clientDataJSON, signature } = response;
+    const passkey = {
+      credential_id: id,
+      authenticator_data: authenticatorData,
+      client_data_json: clientDataJSON,
+      signature,
+    };
+    return { kind: "signed", passkey };
+  } catch (error) {
+    return explain(error);
+  }
+}

@@ -1,0 +1,66 @@
+/** docs/wire.md as pages of the site: one document would be a page of 300 KB, of which a reader wants a part. */
+import { headingId } from "#components/heading-id";
+
+/** Each part of the document, by its headings, is on one page. */
+const headings = {
+  wire: ["Conventions", "Errors", "Operations", "Authentication", "Limits", "Idempotency"],
+  "wire-attestations": ["Attestations"],
+  "wire-approvals": ["Authorization requests", "Enrolled approvers"],
+  "wire-rules": ["Rules", "Webhooks"],
+  "wire-log": ["Agents", "API keys", "Service", "Log", "Versions"],
+  "wire-disclosure": ["Zero-knowledge disclosure", "Evidence pack"],
+} as const;
+
+export type WireSlug = keyof typeof headings;
+
+const slugs = Object.keys(headings) as WireSlug[];
+
+/** The text without code, where a line that begins with `#` is no heading. */
+const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "");
+
+function anchorsOf(text: string): string[] {
+  return [...withoutFences(text).matchAll(/^#{2,3} (.+)$/gm)].map(([, title = ""]) => headingId(title));
+}
+
+/** The document's introduction, and its parts by heading. */
+function cut(text: string): { introduction: string; parts: Map<string, string> } {
+  const [introduction = "", ...rest] = text.split(/^(?=## )/m);
+  const parts = new Map(rest.map((part) => [/^## (.+)$/m.exec(part)?.[1] ?? "", part]));
+  if (parts.size !== rest.length) throw new Error("docs/wire.md has a heading twice");
+  return { introduction, parts };
+}
+
+/** A link within the document leads to the page that its anchor is on. */
+function relink(text: string, own: WireSlug, pageOf: Map<string, WireSlug>): string {
+  return text.replace(/\]\(#([^)]+)\)/g, (link, anchor: string) => {
+    const page = pageOf.get(anchor);
+    if (page === undefined) throw new Error(`docs/wire.md links to #${anchor}, which it does not have`);
+    return page === own ? link : `](/docs/${page}#${anchor})`;
+  });
+}
+
+const titleOf = (slug: WireSlug) => headings[slug][0].toLowerCase();
+
+/** Below the introduction, on the first page. */
+const others = `On pages of their own: ${slugs
+  .filter((slug) => slug !== "wire")
+  .map((slug) => `[${headings[slug].join(", ").toLowerCase()}](/docs/${slug})`)
+  .join("; ")}.\n\n`;
+
+/** Throws unless every part of the document is on exactly one page. */
+export function splitWire(text: string): Record<WireSlug, string> {
+  const { introduction, parts } = cut(text);
+  const pages = slugs.map((slug) => {
+    const own = headings[slug].map((title) => {
+      const part = parts.get(title);
+      if (!parts.delete(title) || part === undefined) throw new Error(`docs/wire.md has no part "${title}"`);
+      return part;
+    });
+    const begin = slug === "wire" ? `${introduction}${others}` : `# Wire format: ${titleOf(slug)}\n\n`;
+    return { slug, text: begin + own.join("") };
+  });
+  if (parts.size > 0) throw new Error(`docs/wire.md: ${[...parts.keys()].join(", ")} is on no page`);
+  const pageOf = new Map(pages.flatMap(({ slug, text }) => anchorsOf(text).map((anchor) => [anchor, slug])));
+  const linked = pages.map(({ slug, text }) => [slug, relink(text, slug, pageOf)]);
+  return Object.fromEntries(linked) as Record<WireSlug, string>;
+}

@@ -1,0 +1,10 @@
+/** What a page lets a person do with their passkeys: server actions, each for the person that its page is about. */
+import type { PublicKeyCredentialCreationOptionsJSON } from "@simplewebauthn/browser";
+import type { PasskeyAnswer } from "#lib/contract/passkeys";
+
+export interface PasskeyActions {
+  readonly begin: () => Promise<PasskeyAnswer<PublicKeyCredentialCreationOptionsJSON>>;
+  readonly finish: (name: string, response: unknown) => Promise<PasskeyAnswer<{ isListed: boolean }>>;
+  readonly rename: (passkeyId: string, name: string) => Promise<PasskeyAnswer>;
+  readonly remove: (passkeyId: string) => Promise<PasskeyAnswer>;
+}

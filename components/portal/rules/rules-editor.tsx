@@ -1,0 +1,169 @@
+"use client";
+/** The rules as text, with their mistakes in place. They are compared with past requests before they are saved. */
+import { useRef, useState } from "react";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+import { PortalForm } from "#components/portal/organization/shown-organization";
+import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
+import { Checkbox, Field, Select, Textarea } from "#components/ui/field";
+import type { FormAction } from "#lib/contract/portal";
+import type { RulesFormResult } from "#lib/contract/portal-rules";
+import type { RulesProblem } from "#lib/core/rules/parse-rules";
+import { rulesTemplates } from "#lib/core/rules/templates";
+import { RulesDiff } from "./rules-diff";
+import { SimulationView } from "./simulation-view";
+
+const modes = [
+  { value: "off", label: "Off" },
+  { value: "log_only", label: "Log only: record what they would have said" },
+  { value: "enforce", label: "Enforce" },
+] as const;
+
+export interface EditedRules {
+  readonly version: number;
+  readonly text: string;
+  readonly mode: "off" | "log_only" | "enforce";
+  readonly fallback: "ask" | "deny";
+  readonly secondOwner: boolean;
+}
+
+interface ProblemsProps {
+  readonly problems: readonly RulesProblem[];
+  readonly onShow: (problem: RulesProblem) => void;
+}
+
+function Problems({ problems, onShow }: ProblemsProps) {
+  return (
+    <Callout
+      alert
+      tone="fail"
+      title={problems.length === 1 ? "Not saved: one problem" : `Not saved: ${problems.length} problems`}
+    >
+      <ul className="flex flex-col gap-1">
+        {problems.map((problem) => (
+          <li key={`${problem.line}:${problem.column}:${problem.message}`}>
+            <button
+              type="button"
+              className="min-h-8 text-left underline underline-offset-2"
+              onClick={() => onShow(problem)}
+            >
+              Line {problem.line}, column {problem.column}
+            </button>
+            : {problem.message}
+            {problem.help === null ? null : <span className="block text-sm">{problem.help}</span>}
+          </li>
+        ))}
+      </ul>
+    </Callout>
+  );
+}
+
+function Templates({ onAdd }: { readonly onAdd: (text: string) => void }) {
+  return (
+    <fieldset className="flex flex-wrap items-center gap-2">
+      <legend className="mb-1 text-muted text-sm">Add a template</legend>
+      {rulesTemplates.map(({ title, text }) => (
+        <Button key={title} variant="secondary" size="small" onClick={() => onAdd(text)}>
+          {title}
+        </Button>
+      ))}
+    </fieldset>
+  );
+}
+
+function Choices({ rules }: { readonly rules: EditedRules }) {
+  return (
+    <>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Field id="rules-mode" label="Mode">
+          <Select id="rules-mode" name="mode" defaultValue={rules.mode}>
+            {modes.map(({ value, label }) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </Select>
+        </Field>
+        <Field id="rules-fallback" label="If no rule permits a request">
+          <Select id="rules-fallback" name="fallback" defaultValue={rules.fallback}>
+            <option value="ask">Ask people</option>
+            <option value="deny">Deny it</option>
+          </Select>
+        </Field>
+      </div>
+      <Checkbox
+        name="second_owner"
+        defaultChecked={rules.secondOwner}
+        label="Changes need a second owner"
+        hint="From the next change on, another owner than its author must confirm it."
+      />
+    </>
+  );
+}
+
+/** Where a line and column of Cedar's (characters, from 1) are in the text. */
+function indexOf(text: string, { line, column }: RulesProblem): number {
+  const lines = text.split("\n");
+  const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  return before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
+}
+
+interface RulesEditorProps {
+  readonly action: FormAction<RulesFormResult>;
+  readonly rules: EditedRules;
+}
+
+export function RulesEditor({ action, rules }: RulesEditorProps) {
+  const [state, submit, isPending] = useFormAction(action);
+  const [text, setText] = useState(rules.text);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const { result } = state;
+  const show = (problem: RulesProblem) => {
+    const index = indexOf(text, problem);
+    area.current?.focus();
+    area.current?.setSelectionRange(index, index + 1);
+  };
+  const add = (template: string) =>
+    setText((old) => (old === "" ? template : `${old.trimEnd()}\n\n${template}`));
+  return (
+    <PortalForm action={submit} className="flex flex-col gap-5">
+      <input type="hidden" name="version" value={rules.version} />
+      <Templates onAdd={add} />
+      <Field id="rules-text" label="Rules, in Cedar">
+        <Textarea
+          ref={area}
+          id="rules-text"
+          name="text"
+          rows={Math.min(30, Math.max(12, text.split("\n").length + 1))}
+          spellCheck={false}
+          autoCapitalize="off"
+          autoComplete="off"
+          className="whitespace-pre font-mono text-[13px] leading-[1.6]"
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+          {...(result?.kind === "problems" ? { "aria-invalid": true } : {})}
+        />
+      </Field>
+      {result?.kind === "problems" ? <Problems problems={result.problems} onShow={show} /> : null}
+      <Choices rules={rules} />
+      <div className="flex flex-wrap gap-3">
+        <Button type="submit" variant="secondary" name="intent" value="compare" disabled={isPending}>
+          What would this have changed?
+        </Button>
+        <Button type="submit" name="intent" value="save" disabled={isPending}>
+          Save rules
+        </Button>
+      </div>
+      <FormStatus state={state} />
+      {result?.kind === "compared" ? (
+        <>
+          {text === rules.text ? null : (
+            <RulesDiff before={rules.text} after={text} label="Your changes of the text" />
+          )}
+          <SimulationView simulation={result.simulation} />
+        </>
+      ) : null}
+    </PortalForm>
+  );
+}

@@ -1,0 +1,110 @@
+/** "What would this have changed?": the requests that other rules would have answered differently. */
+import { AgentText } from "#components/agent-text";
+import { Callout } from "#components/ui/callout";
+import { DataTable } from "#components/ui/data-table";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { SimulateResponse } from "#lib/contract/rules";
+
+type Difference = SimulateResponse["differences"][number];
+
+const words = { allowed: "allowed without asking", asked: "people asked", denied: "denied" } as const;
+
+function demandsOf({ demands }: Difference): string {
+  if (demands === null) return "";
+  const groups = demands.groups.map(({ group, count }) => `${count} of ${group}`);
+  const level = demands.level === null ? [] : [`World ID: ${demands.level}`];
+  return [...groups, ...(groups.length === 0 ? [`approvals: ${demands.approvals}`] : []), ...level].join(
+    ", ",
+  );
+}
+
+function whyOf({ policy_ids, reason }: Difference): string {
+  if (reason === "nothing_permits") return "no rule permits it";
+  return `${reason === "evaluation_error" ? "can't be evaluated: " : ""}${policy_ids.join(", ")}`;
+}
+
+const shown = 100;
+
+function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
+  const { requests, erased, differences, would, unused } = simulation;
+  const left = erased === 0 ? "" : ` ${erased} erased ones could not be evaluated.`;
+  return (
+    <>
+      <Callout
+        tone={differences.length === 0 ? "info" : "warn"}
+        title={
+          requests === 0
+            ? "There are no requests yet to compare with"
+            : `${differences.length} of your last ${requests} requests would have another answer`
+        }
+      >
+        {requests === 0 ? null : (
+          <p>
+            {would.allowed} allowed without asking, {would.asked} with people asked, {would.denied} denied.
+            {left}
+          </p>
+        )}
+      </Callout>
+      {unused.length === 0 || requests === 0 ? null : (
+        <Callout tone="warn" title={`Decided nothing: ${unused.join(", ")}`}>
+          If you expected a rule to apply, check its names: tools and agents are compared exactly.
+        </Callout>
+      )}
+    </>
+  );
+}
+
+export function SimulationView({ simulation }: { readonly simulation: SimulateResponse }) {
+  const rows = simulation.differences.slice(0, shown);
+  const more = simulation.differences.length - rows.length;
+  return (
+    <section aria-label="What would this have changed?" className="flex flex-col gap-4">
+      <Summary simulation={simulation} />
+      <DataTable
+        caption="Requests with another answer"
+        rows={rows}
+        rowKey={(row) => row.request_id}
+        empty={null}
+        columns={[
+          {
+            id: "request",
+            header: "Request",
+            isRowHeader: true,
+            cell: (row) => (
+              <>
+                <TextLink href={`/portal/authorizations/${row.request_id}`}>
+                  <AgentText value={row.action} hideWarnings />
+                </TextLink>
+                <span className="block font-normal text-muted">
+                  {row.agent_slug}
+                  {row.tool === null ? null : (
+                    <>
+                      {" · "}
+                      <AgentText value={row.tool} isName hideWarnings />
+                    </>
+                  )}
+                  {row.amount === null ? "" : ` · ${row.amount.value} ${row.amount.currency}`}
+                </span>
+              </>
+            ),
+          },
+          { id: "was", header: "Was", cell: (row) => words[row.was] },
+          {
+            id: "would",
+            header: "Would be",
+            cell: (row) => (
+              <>
+                <strong className="font-medium">{words[row.would]}</strong>
+                <span className="block text-muted">{demandsOf(row)}</span>
+              </>
+            ),
+          },
+          { id: "why", header: "By", cell: whyOf },
+          { id: "when", header: "When", cell: (row) => <Timestamp iso={row.created_at} relative={false} /> },
+        ]}
+      />
+      {more > 0 ? <p className="text-muted text-sm">And {more} more.</p> : null}
+    </section>
+  );
+}

@@ -1,0 +1,8 @@
+"use client";
+/** What stands around a page; not around an approval, where a person decides and nothing else is offered. */
+import { usePathname } from "next/navigation";
+import type { ReactNode } from "react";
+
+export function SiteChrome({ children }: { readonly children: ReactNode }) {
+  return usePathname().startsWith("/approve/") ? null : children;
+}

@@ -1,0 +1,51 @@
+"use client";
+/** Opens a search: a button, and Ctrl+K or ⌘K. */
+import { Search } from "lucide-react";
+import { type ReactNode, Suspense, useEffect, useState } from "react";
+import { buttonClass } from "./button-style";
+import { useIsReady } from "./use-is-ready";
+
+interface SearchButtonProps {
+  /** The dialog, made when it is first opened. */
+  readonly children: (isOpen: boolean, onOpenChange: (open: boolean) => void) => ReactNode;
+}
+
+export function SearchButton({ children }: SearchButtonProps) {
+  const isReady = useIsReady();
+  const [isLoaded, setLoaded] = useState(false);
+  const [isOpen, setOpen] = useState(false);
+  const show = (open: boolean) => {
+    setLoaded(true);
+    setOpen(open);
+  };
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const isShortcut = (event.metaKey || event.ctrlKey) && !event.altKey && !event.shiftKey;
+      if (!isShortcut || event.key.toLowerCase() !== "k") return;
+      event.preventDefault();
+      setLoaded(true);
+      setOpen(true);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  return (
+    <>
+      <button
+        type="button"
+        aria-haspopup="dialog"
+        aria-keyshortcuts="Control+K Meta+K"
+        disabled={!isReady}
+        onClick={() => show(true)}
+        className={buttonClass("secondary", "small")}
+      >
+        <Search aria-hidden="true" className="size-4" />
+        Find…
+        <span aria-hidden="true" className="font-normal text-muted max-sm:hidden">
+          Ctrl K
+        </span>
+      </button>
+      {isLoaded ? <Suspense fallback={null}>{children(isOpen, show)}</Suspense> : null}
+    </>
+  );
+}

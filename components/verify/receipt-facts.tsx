@@ -1,0 +1,203 @@
+/**
+ * The first screen of a receipt: who, what, when, by whom approved, each with who vouches for it. Green is the record's
+ * authenticity alone, in the header above.
+ */
+import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
+import { DomainName } from "#components/domain-name";
+import { StatusPill } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { VerifyResponse } from "#lib/contract/verify";
+import type { Habits } from "#lib/core/statement/habits";
+import type { ApprovalMethod } from "#lib/core/statement/statement";
+import { toVisibleText } from "#lib/core/text/display-text";
+import { organizationTitle } from "#lib/core/text/organization-name";
+import { describeBounds, readableTime } from "#lib/core/time/time-words";
+import type { Verification } from "./facts";
+import { byAgent, byService, type Finding, findingsOf } from "./findings";
+import type { Surroundings } from "./surroundings";
+
+interface FactProps {
+  readonly name: string;
+  readonly id: string;
+  readonly children: ReactNode;
+}
+
+function Fact({ name, id, children }: FactProps) {
+  return (
+    <div
+      data-fact={id}
+      className="keep-together grid grid-cols-[5.25rem_minmax(0,1fr)] gap-x-3 py-2 sm:grid-cols-[8rem_minmax(0,1fr)] sm:gap-x-6 sm:py-2.5"
+    >
+      <dt className="text-muted text-sm leading-6">{name}</dt>
+      <dd className="min-w-0">{children}</dd>
+    </div>
+  );
+}
+
+/** Who vouches for the fact above it. */
+function By({ children }: { readonly children: ReactNode }) {
+  return <p className="text-muted text-sm [overflow-wrap:anywhere]">{children}</p>;
+}
+
+function State({ finding }: { readonly finding: Finding }) {
+  return <StatusPill tone={finding.tone}>{finding.text}</StatusPill>;
+}
+
+function Organization({ organization }: Pick<Surroundings, "organization">) {
+  const { name, domains } = organization;
+  return (
+    <>
+      <p className="font-medium text-[17px]">
+        <AgentText value={organizationTitle(name)} isName />
+      </p>
+      {domains.map((proven) => (
+        <p key={proven.domain} className="text-[15px]">
+          <DomainName {...proven} />{" "}
+          <span className="text-muted text-sm">
+            {byService}, last on {proven.last_checked.slice(0, 10)}
+          </span>
+        </p>
+      ))}
+      {domains.length === 0 ? (
+        <By>{name === null ? "" : "The name is its own choice. "}No verified domain</By>
+      ) : null}
+    </>
+  );
+}
+
+/** What an auditor would miss: said beside the finding that it qualifies. */
+function describeSignatures(
+  habits: Habits,
+  { agent_authenticated: isSigned }: VerifyResponse,
+): string | null {
+  const { signatures } = habits;
+  if (isSigned !== null || signatures === null) return null;
+  const until = readableTime(signatures.until);
+  return signatures.isResumed
+    ? `It signed other public reports before and after this one, the last before it at ${until}.`
+    : `It signed reports until ${until}, none since.`;
+}
+
+const lacking: Partial<Record<ApprovalMethod, string>> = {
+  none: "here there is none.",
+  hash: "here none is proven.",
+  rule: "here a rule allowed it, and no human was asked.",
+};
+
+function UsualApproval({ habits, answer }: { readonly habits: Habits; readonly answer: VerifyResponse }) {
+  const usual = habits.approvals;
+  const method = answer.human_approval?.method;
+  const here = method === undefined ? undefined : lacking[method];
+  if (usual === null || here === undefined) return null;
+  return (
+    <p className="text-sm text-warn" data-unusual="approval">
+      This agent usually has an approval for “
+      <AgentText value={usual.word} isName hideWarnings /> …” ({usual.approved} of the last {usual.of});{" "}
+      {here}
+    </p>
+  );
+}
+
+function Who({ verification, surroundings }: ReceiptFactsProps) {
+  const { answer } = verification;
+  const { agent } = findingsOf(verification);
+  const unusual = surroundings === null ? null : describeSignatures(surroundings.habits, answer);
+  return (
+    <>
+      {surroundings === null ? null : (
+        <Fact id="organization" name="Who">
+          <Organization organization={surroundings.organization} />
+        </Fact>
+      )}
+      <Fact id="agent" name="Agent">
+        <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
+          <TextLink href={`/agent/${answer.agent_slug}`}>
+            <AgentText value={answer.agent_slug} isName />
+          </TextLink>
+          <State finding={agent} />
+        </p>
+        <By>{agent.by}</By>
+        {unusual === null ? null : (
+          <p className="text-sm text-warn" data-unusual="signature">
+            {unusual}
+          </p>
+        )}
+      </Fact>
+    </>
+  );
+}
+
+function ActionText({ answer }: { readonly answer: VerifyResponse }) {
+  if (answer.action !== null) return <AgentText value={answer.action} />;
+  const text =
+    answer.status === "erased"
+      ? "The content was erased."
+      : answer.is_public
+        ? "The record can't be read."
+        : "The content is private.";
+  return <span className="text-muted">{text}</span>;
+}
+
+function When({ answer }: { readonly answer: VerifyResponse }) {
+  const { timestamp, valid, time_bounds: bounds } = answer;
+  if (timestamp === null) return null;
+  const words = describeBounds(bounds.made_after, bounds.made_before);
+  return (
+    <Fact id="when" name="When">
+      <p>
+        <Timestamp iso={timestamp} relative={false} />
+      </p>
+      <By>
+        {valid === false ? (
+          "This record failed verification"
+        ) : (
+          <span data-time-bounds>{toVisibleText(words)}</span>
+        )}
+      </By>
+    </Fact>
+  );
+}
+
+interface ReceiptFactsProps {
+  readonly verification: Verification;
+  readonly surroundings: Surroundings | null;
+}
+
+export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) {
+  const { answer } = verification;
+  const { approval } = findingsOf(verification);
+  return (
+    <dl className="divide-y divide-line border-line border-b">
+      <Fact id="what" name="What">
+        <p className="font-medium text-[17px] leading-snug sm:text-xl">
+          <ActionText answer={answer} />
+        </p>
+        {answer.action === null ? null : <By>{byAgent}</By>}
+      </Fact>
+      <Who verification={verification} surroundings={surroundings} />
+      <When answer={answer} />
+      <Fact id="approval" name="Approved by">
+        <p>
+          <State finding={approval} />
+        </p>
+        <By>{approval.by}</By>
+        {surroundings === null ? null : <UsualApproval habits={surroundings.habits} answer={answer} />}
+      </Fact>
+    </dl>
+  );
+}
+
+/** One sentence; the section below it says the rest. */
+export function NotProvenLine({ answer }: { readonly answer: VerifyResponse }) {
+  if (answer.valid === false) return null;
+  return (
+    <p className="mt-3 text-[15px]">
+      It doesn't prove that the action happened as reported.{" "}
+      <a className="text-accent underline decoration-1 underline-offset-[3px]" href="#not-proven">
+        What else it doesn't prove
+      </a>
+    </p>
+  );
+}

@@ -1,0 +1,14 @@
+/** What only the service says about a public record: no part of what is signed, and not repeated by the browser. */
+import type { Habits } from "#lib/core/statement/habits";
+
+export interface Surroundings {
+  readonly organization: {
+    readonly name: string | null;
+    readonly domains: readonly {
+      readonly domain: string;
+      readonly unicode: string;
+      readonly last_checked: string;
+    }[];
+  };
+  readonly habits: Habits;
+}

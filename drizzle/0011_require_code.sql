@@ -1,2 +1,0 @@
-ALTER TABLE "authorization_requests" ADD COLUMN "require_code" boolean DEFAULT false NOT NULL;--> statement-breakpoint
-ALTER TABLE "authorization_requests" ADD COLUMN "wrong_codes" integer DEFAULT 0 NOT NULL;

@@ -1,0 +1,118 @@
+/** Enrolled approvers decide on the approval page, with Chromium's virtual authenticators; on a phone too. */
+import { type Browser, expect, type Page } from "@playwright/test";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
+import { approveAs, followToWallet, poll } from "./approval-helpers";
+import { addApprover, addGroup, openDevice, openElsewhere, plugIn } from "./passkey-helpers";
+import { makeKey, newAddress, signIn } from "./portal-helpers";
+import { expectNoSidewaysScroll } from "./small-screen-helpers";
+import { test } from "./test";
+
+test.describe.configure({ timeout: 180_000 });
+
+/** An approver in a browser of their own, with a passkey on its device. */
+async function enrol(browser: Browser, owner: Page, name: string): Promise<Page> {
+  const link = await addApprover(owner, name, newAddress(name.toLowerCase()));
+  const page = await openElsewhere(browser);
+  await plugIn(await openDevice(page));
+  await page.goto(link);
+  await page.getByRole("button", { name: "Accept" }).click();
+  await page.getByRole("button", { name: "Create a passkey" }).click();
+  await expect(page.getByText("You have one passkey.")).toBeVisible();
+  return page;
+}
+
+async function ask(page: Page, key: string, more: object) {
+  const answer = await page.request.post("/v1/authorize", {
+    headers: { authorization: `Bearer ${key}` },
+    data: {
+      agent_slug: `payer-${Date.now()}`,
+      action: "Pay invoice 1042",
+      amount: { value: "12000.5", currency: "EUR" },
+      tool: "bank.transfer",
+      context: { recipient: "Example Ltd" },
+      required_level: "none",
+      ...more,
+    },
+  });
+  expect(answer.status(), await answer.text()).toBe(201);
+  return answer.json();
+}
+
+async function approve(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Approve with passkey" }).click();
+  const unseen = page.getByRole("button", { name: /Approve without reading them|Continue to your passkey/ });
+  const use = page.getByRole("button", { name: "Use your passkey" });
+  await expect(use.or(unseen)).toBeVisible();
+  if (await unseen.isVisible()) await unseen.click();
+  await use.click();
+}
+
+test("two of finance approve by passkey, one denies, and the link alone does neither", async ({
+  page,
+  browser,
+}) => {
+  await signIn(page, newAddress("owner"));
+  const key = await makeKey(page, "approvals");
+  const carol = await enrol(browser, page, "Carol");
+  const dave = await enrol(browser, page, "Dave");
+  await page.goto("/portal/approvers");
+  await addGroup(page, "finance", "Carol", "Dave");
+  const required_approvers = [{ group: "finance", count: 2 }];
+  await expect
+    .poll(async () => {
+      const tried = await page.request.post("/v1/authorize", {
+        headers: { authorization: `Bearer ${key}` },
+        data: { agent_slug: "probe", action: "Probe", required_level: "none", required_approvers },
+      });
+      return tried.status();
+    })
+    .toBe(201);
+
+  const asked = await ask(page, key, { required_approvers });
+  await carol.setViewportSize({ width: 390, height: 844 });
+  await carol.goto(asked.approval_url);
+  await expect(carol.getByText("Your browser computed the same hash")).toBeVisible();
+  await expect(carol.locator("[data-amount]")).toHaveText("12000.5 EUR");
+  await expect(carol.getByText("Two people of finance are needed.").first()).toBeVisible();
+  await expectNoSidewaysScroll(carol);
+  await expectAccessibleInBothThemes(carol);
+  await approve(carol);
+  await expect(carol.getByText("You approved.").first()).toBeVisible();
+  await expect(carol.getByText("One more person of finance is needed.").first()).toBeVisible();
+  await expectNoSidewaysScroll(carol);
+
+  // Who has the link and no passkey of an approver.
+  const stranger = await openElsewhere(browser);
+  await plugIn(await openDevice(stranger));
+  await stranger.goto(asked.approval_url);
+  await approve(stranger);
+  await expect(stranger.getByText("No passkey was used")).toBeVisible();
+
+  await dave.goto(asked.approval_url);
+  await approve(dave);
+  await expect(dave.getByRole("heading", { name: "This request was approved" })).toBeVisible();
+  const state = await poll(page.request, asked);
+  expect(state.human_authorization.approvals).toHaveLength(2);
+
+  const other = await ask(page, key, { required_approvers, action: "Pay invoice 1043" });
+  await dave.goto(other.approval_url);
+  await dave.getByRole("button", { name: "Deny", exact: true }).click();
+  await dave.getByRole("button", { name: "Deny: I did not expect this request" }).click();
+  await expect(dave.getByRole("heading", { name: "This request was denied" })).toBeVisible();
+  expect((await poll(page.request, other)).status).toBe("denied");
+
+  const both = await ask(page, key, {
+    required_approvers: [{ group: "finance", count: 1 }],
+    required_level: "orb",
+    action: "Pay invoice 1044",
+  });
+  await carol.setViewportSize({ width: 1280, height: 900 });
+  await carol.goto(both.approval_url);
+  await approve(carol);
+  const wallet = await followToWallet(carol, carol.context());
+  await approveAs(wallet, "Ada", "Orb");
+  await expect(carol.getByRole("heading", { name: "This request was approved" })).toBeVisible({
+    timeout: 30_000,
+  });
+  for (const one of [carol, dave, stranger]) await one.context().close();
+});

@@ -1,0 +1,118 @@
+/** Passkeys of approvers, with Chromium's virtual authenticators: from the link in a mail, from the portal, and lost. */
+import { expect, type Page } from "@playwright/test";
+import { expectGoodPage } from "./accessibility-helpers";
+import { addApprover, addGroup, openDevice, openElsewhere, plugIn } from "./passkey-helpers";
+import { newAddress, readLink, signIn } from "./portal-helpers";
+import { expectNoSidewaysScroll } from "./small-screen-helpers";
+import { test } from "./test";
+
+/** The newest mail's, which is another one than before. */
+async function readFreshLink(page: Page, to: string, before: string): Promise<string> {
+  await expect.poll(() => readLink(page.request, to, "It expires in 30 minutes")).not.toBe(before);
+  return readLink(page.request, to, "It expires in 30 minutes");
+}
+
+test("enrols from the mail's link, and by a fresh link after the device was lost", async ({
+  page,
+  browser,
+}) => {
+  test.slow();
+  const owner = newAddress("owner");
+  await signIn(page, owner);
+  const address = newAddress("ana");
+  const link = await addApprover(page, "Ana", address);
+  await addGroup(page, "Finance", "Ana");
+  await expect(page.getByText("Nobody has a passkey")).toBeVisible();
+  await expect(page.getByText("Nobody has created a passkey yet.")).toBeVisible();
+
+  const ana = await openElsewhere(browser);
+  const cdp = await openDevice(ana);
+  const loseIt = await plugIn(cdp);
+  await ana.goto(link);
+  await expect(ana.getByRole("button", { name: "Create a passkey" })).toHaveCount(0);
+  await ana.getByRole("button", { name: "Accept" }).click();
+  await expectGoodPage(ana);
+  await ana.getByRole("button", { name: "Create a passkey" }).click();
+  await expect(ana.getByText("You have one passkey.")).toBeVisible();
+  // The mail may be in anybody's archive: from now on it takes a fresh one.
+  await expect(ana.getByRole("button", { name: "Add another passkey" })).toHaveCount(0);
+  await expectNoSidewaysScroll(ana);
+  await expectGoodPage(ana);
+
+  const foreign = { origin: "https://evil.test", "sec-fetch-site": "cross-site" };
+  const posted = await page.request.post(`${link}/passkeys`, { data: { action: "begin" }, headers: foreign });
+  expect(await posted.json()).toMatchObject({ ok: false, message: expect.stringContaining("Only a page") });
+
+  await page.reload();
+  await expect(page.getByText("1 of 1 person has a passkey")).toBeVisible();
+  await expect(page.getByText('Ana (Finance): passkey "Linux" added')).toBeVisible();
+  await expectNoSidewaysScroll(page);
+  await expectGoodPage(page);
+  await expect
+    .poll(() => readLink(page.request, owner, 'Ana, in Finance: passkey "Linux" added'), { timeout: 20_000 })
+    .toContain("/portal/approvers");
+
+  await loseIt();
+  await plugIn(cdp);
+  await ana.getByRole("button", { name: "Send me a link" }).click();
+  await expect(ana.getByText("Link sent")).toBeVisible();
+  const fresh = await readFreshLink(ana, address, "");
+  expect(fresh).not.toBe(link);
+  await ana.goto(fresh);
+  await ana.getByRole("button", { name: "Add another passkey" }).click();
+  await expect(ana.getByText("You have 2 passkeys.")).toBeVisible();
+  await ana.getByRole("button", { name: "Add another passkey" }).click();
+  await expect(ana.getByText("This device already has a passkey for you.")).toBeVisible();
+  const rows = ana.locator("section[aria-labelledby=passkeys] li");
+  await rows.first().getByRole("button", { name: "Remove" }).click();
+  await ana.getByRole("button", { name: "Remove passkey" }).click();
+  await expect(rows).toHaveCount(1);
+  await rows.getByRole("button", { name: "Rename" }).click();
+  await ana.getByLabel("Name of the passkey").fill("New phone");
+  await ana.getByRole("button", { name: "Save" }).click();
+  await expect(rows.getByRole("button", { name: "Rename New phone" })).toBeVisible();
+  await expectNoSidewaysScroll(ana);
+  await expectGoodPage(ana);
+
+  await page.reload();
+  await expect(page.getByText('Ana: passkey "Linux" removed')).toBeVisible();
+  await page.getByRole("button", { name: "Remove passkey New phone of Ana" }).click();
+  await page.getByRole("button", { name: "Remove", exact: true }).last().click();
+  await expect(page.getByText("Passkey removed.")).toBeVisible();
+  await page.getByRole("button", { name: "Close" }).last().click();
+  await expect(page.getByText("Nobody has a passkey")).toBeVisible();
+  await ana.context().close();
+});
+
+test("enrols from the portal, and stores nothing of a device that isn't unlocked", async ({ page }) => {
+  test.slow();
+  const address = newAddress("owner");
+  await signIn(page, address);
+  const link = await addApprover(page, "Me", address);
+  await page.goto(link);
+  await page.getByRole("button", { name: "Accept" }).click();
+  await expect(page.getByText("gets these e-mails")).toBeVisible();
+  const cdp = await openDevice(page);
+  await page.goto("/portal/inbox");
+  const { authenticatorId } = await cdp.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "usb",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: false,
+      automaticPresenceSimulation: true,
+    },
+  });
+  await page.getByRole("button", { name: "Create a passkey" }).click();
+  await expect(page.getByText(/^(Nothing was added|This device can't make)/)).toBeVisible();
+  await cdp.send("WebAuthn.removeVirtualAuthenticator", { authenticatorId });
+  await plugIn(cdp);
+  await page.getByRole("button", { name: "Create a passkey" }).click();
+  await expect(page.getByRole("button", { name: "Add another passkey" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Rename Linux" })).toBeVisible();
+  await expectNoSidewaysScroll(page);
+  await expectGoodPage(page);
+  await page.goto("/portal/audit");
+  await expect(page.getByText("passkey.enrolled")).toBeVisible();
+});

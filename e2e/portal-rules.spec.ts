@@ -1,0 +1,84 @@
+/** Rules in the portal: mistakes in place, what a change would have changed, versions; and a standing approval's page. */
+import { expect, type Page } from "@playwright/test";
+import { expectGoodPage } from "./accessibility-helpers";
+import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { test } from "./test";
+
+test.describe.configure({ timeout: 180_000 });
+
+const editor = (page: Page) => page.getByLabel("Rules, in Cedar");
+
+test("rules are written, compared with what happened, saved, and in effect", async ({ page, request }) => {
+  await signIn(page, newAddress("ruler"));
+  const key = await makeKey(page, "ruled");
+  const agent_slug = newAddress("ruled").split("@")[0];
+  const pay = (value: string) =>
+    callApi(request, key, "/v1/authorize", {
+      agent_slug,
+      action: `Pay ${value} EUR`,
+      tool: "payments.send",
+      amount: { value, currency: "EUR" },
+    });
+  await pay("20");
+  await pay("900");
+
+  await page.getByRole("link", { name: "Rules", exact: true }).click();
+  await expect(page.getByRole("heading", { name: "Rules", level: 1 })).toBeVisible();
+  await editor(page).fill(
+    '@id("a")\npermit (principal, action == Action::"act", resource)\nwhen { context.amonut.value == 1 };',
+  );
+  await page.getByRole("button", { name: "Save rules" }).click();
+  await expect(page.getByText("Not saved: one problem")).toBeVisible();
+  await expect(page.getByText("did you mean `amount`?")).toBeVisible();
+  await page.getByRole("button", { name: "Line 3, column 8" }).click();
+  expect(
+    await editor(page).evaluate((area: HTMLTextAreaElement) =>
+      area.value.slice(area.selectionStart, area.selectionStart + 7),
+    ),
+  ).toBe("context");
+  await expectGoodPage(page);
+
+  await editor(page).fill("");
+  await page.getByRole("button", { name: "Small amounts without asking" }).click();
+  await page.getByRole("button", { name: "Never this tool" }).click();
+  await page.getByRole("button", { name: "What would this have changed?" }).click();
+  await expect(page.getByText("1 of your last 2 requests would have another answer")).toBeVisible();
+  await expect(page.getByRole("row", { name: /Pay 20 EUR/ })).toContainText("allowed without asking");
+  await expect(page.getByText("Decided nothing: never-delete")).toBeVisible();
+  await expectGoodPage(page);
+
+  await page.getByLabel("Mode").selectOption("enforce");
+  await page.getByRole("button", { name: "Save rules" }).click();
+  await expect(page.getByRole("row", { name: /enforced/ })).toBeVisible();
+  expect(await pay("30")).toMatchObject({ status: "approved", decided_by: { kind: "rule" } });
+  expect(await pay("900")).toMatchObject({ status: "pending" });
+
+  await page.getByRole("link", { name: /^1/ }).click();
+  await expect(page.getByRole("heading", { name: "Version 1" })).toBeVisible();
+  await expectGoodPage(page);
+});
+
+test("a standing approval's page shows its limits", async ({ page, request }) => {
+  await signIn(page, newAddress("granter"));
+  const key = await makeKey(page, "grants");
+  const asked = await callApi(request, key, "/v1/authorize", {
+    agent_slug: newAddress("standing").split("@")[0],
+    action: "Pay the invoices of November",
+    grant: {
+      tools: ["payments.send"],
+      actions: ["Pay invoice *"],
+      max_calls: 20,
+      max_amount: "50",
+      max_budget: "500",
+      currency: "EUR",
+      expires_at: new Date(Date.now() + 7 * 86_400_000).toISOString(),
+      context: { payee: "Example Ltd" },
+    },
+  });
+  await page.goto(asked["approval_url"] ?? "");
+  await expect(
+    page.getByRole("heading", { name: "An agent is requesting a standing approval" }),
+  ).toBeVisible();
+  await expect(page.getByText("Up to 500 EUR in all, 20 uses")).toBeVisible();
+  await expectGoodPage(page);
+});

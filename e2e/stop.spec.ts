@@ -1,0 +1,64 @@
+/** The stop buttons as people press them: an agent in the portal, and an approval on the page where it was given. */
+import { expect } from "@playwright/test";
+import { expectGoodPage } from "./accessibility-helpers";
+import { approveAs, openWallet } from "./approval-helpers";
+import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { test } from "./test";
+
+test.describe.configure({ timeout: 180_000 });
+
+test("freezes an agent with a reason, shows it to everyone, and lets it go on", async ({ page, request }) => {
+  await signIn(page, newAddress("stops"));
+  const key = await makeKey(page, "stops");
+  const slug = `stopped-${Date.now()}`;
+  await callApi(request, key, "/v1/attest", {
+    agent_slug: slug,
+    action: "Paid",
+    inputs_hash: "a",
+    is_public: true,
+  });
+  await page.goto(`/portal/agents/${slug}`);
+  await page.getByRole("button", { name: "Freeze agent" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("It paid the same invoice twice");
+  await expectGoodPage(page);
+  await dialog.getByRole("button", { name: "Freeze now" }).click();
+  await expect(dialog.getByText("Frozen. Nothing of this agent can be approved or used.")).toBeVisible();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await expect(page.getByText("This agent is frozen")).toBeVisible();
+  await expect(page.getByText("It paid the same invoice twice")).toBeVisible();
+  await expectGoodPage(page);
+  await page.goto("/portal/agents");
+  await expect(page.getByText("Frozen", { exact: true })).toBeVisible();
+  await page.goto(`/agent/${slug}`);
+  await expect(page.getByText("Frozen by its organization")).toBeVisible();
+  await expect(page.getByText("It paid the same invoice twice")).toHaveCount(0);
+  await expectGoodPage(page);
+  await page.goto(`/portal/agents/${slug}`);
+  await page.getByRole("button", { name: "Unfreeze agent" }).click();
+  await dialog.getByRole("button", { name: "Unfreeze", exact: true }).click();
+  await expect(dialog.getByText("Unfrozen. The agent may go on.")).toBeVisible();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await expect(page.getByRole("button", { name: "Freeze agent" })).toBeVisible();
+});
+
+test("takes an approval back on the page where it was given", async ({ page, context, request }) => {
+  await signIn(page, newAddress("regrets"));
+  const key = await makeKey(page, "regrets");
+  const made = await callApi(request, key, "/v1/authorize", {
+    agent_slug: `regret-${Date.now()}`,
+    action: "Pay G",
+  });
+  await page.goto(String(made["approval_url"]));
+  await approveAs(await openWallet(page, context), "Ada", "Orb");
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
+  await page.getByText("Changed your mind? Take it back").click();
+  await page.getByLabel("Reason (optional)").fill("Wrong account");
+  await expectGoodPage(page);
+  await page.getByRole("button", { name: "Take back the approval" }).click();
+  await expect(page.getByRole("heading", { name: "This approval was taken back" })).toBeVisible();
+  await expectGoodPage(page);
+  await page.goto(`/portal/authorizations/${made["request_id"]}`);
+  await expect(page.getByText("Wrong account")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Take back" })).toHaveCount(0);
+});

@@ -1,0 +1,155 @@
+/** For tests only: a roster of an organization whose approvers hold software passkeys, and what they approve. */
+import { p256 } from "@noble/curves/nist.js";
+import {
+  type ApprovalRequest,
+  buildAuthorization,
+  type HumanAuthorization,
+  requestHash,
+} from "#lib/core/approval/approval";
+import type { PasskeyApproval } from "#lib/core/approval/passkey-approval";
+import {
+  base64Encode,
+  base64UrlEncode,
+  concatBytes,
+  hexDecode,
+  sha256,
+  utf8Encode,
+} from "#lib/core/encoding/bytes";
+import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/core/passkey/challenge";
+import {
+  buildRosterHead,
+  hashGroup,
+  orderEntries,
+  proveMembership,
+  type RosterEntry,
+} from "#lib/core/passkey/roster";
+import { makeTestApproval, signForTest, testFacts, testRequest } from "./human-authorization";
+
+/** An authenticator of software: ES256, one credential. */
+export function makeSoftPasskey(number: number) {
+  const secretKey = sha256(utf8Encode(`soft passkey ${number}`));
+  const point = p256.getPublicKey(secretKey, false);
+  const credentialId = base64UrlEncode(sha256(utf8Encode(`credential ${number}`)));
+  const cose = [
+    hexDecode("a5010203262001215820"),
+    point.subarray(1, 33),
+    hexDecode("225820"),
+    point.subarray(33),
+  ];
+  const publicKey = base64UrlEncode(concatBytes(...cose));
+  return {
+    credentialId,
+    publicKey,
+    /** Touched by its user, who has unlocked it. */
+    sign: (origin: string, challenge: Uint8Array, flags = 0x05) => {
+      const clientData = {
+        type: "webauthn.get",
+        challenge: base64UrlEncode(challenge),
+        origin,
+        crossOrigin: false,
+      };
+      const client_data_json = utf8Encode(JSON.stringify(clientData));
+      const rpIdHash = sha256(utf8Encode(relyingPartyOf(origin).rpId));
+      const authenticator_data = concatBytes(rpIdHash, Uint8Array.of(flags, 0, 0, 0, number));
+      const signed = concatBytes(authenticator_data, sha256(client_data_json));
+      const signature = p256.sign(signed, secretKey, { format: "der" });
+      return {
+        authenticator_data: base64UrlEncode(authenticator_data),
+        client_data_json: base64UrlEncode(client_data_json),
+        signature: base64UrlEncode(signature),
+      };
+    },
+  };
+}
+
+const idOf = (kind: number, number: number) =>
+  `019a0000-0000-7000-800${kind}-${String(number).padStart(12, "0")}`;
+export const groupId = (number: number) => idOf(1, number);
+export const approverId = (number: number) => idOf(2, number);
+const saltOf = (...numbers: number[]) => base64Encode(sha256(Uint8Array.from(numbers)).slice(0, 16));
+
+/** Approver n is in the groups of that place. */
+export function makeTestRoster(organization: string, memberships: readonly (readonly number[])[]) {
+  const people = memberships.map((groups, person) => {
+    const passkey = makeSoftPasskey(person);
+    const openings = groups.map((group) => ({ group: groupId(group), salt: saltOf(person, group) }));
+    const entry: RosterEntry = {
+      approver_id: approverId(person),
+      credential_id: passkey.credentialId,
+      public_key: passkey.publicKey,
+      groups: openings.map(hashGroup).sort(),
+      since: "2026-11-01T08:00:00.000Z",
+      salt: saltOf(person),
+    };
+    return { passkey, openings, entry };
+  });
+  const entries = orderEntries(people.map(({ entry }) => entry));
+  const head = buildRosterHead(entries, {
+    organization,
+    number: 1,
+    previous: null,
+    changed_at: "2026-11-20T08:00:00.000Z",
+  });
+  return { people, entries, head };
+}
+
+export type TestRoster = ReturnType<typeof makeTestRoster>;
+
+export function makePasskeyApproval(
+  request: ApprovalRequest,
+  { people, entries, head }: TestRoster,
+  person: number,
+  decision: PasskeyDecision = "approve",
+): PasskeyApproval {
+  const { passkey, openings, entry } = people[person] ?? makeTestRoster("", [[]]).people[0] ?? fail();
+  const index = entries.indexOf(entry);
+  const required = request.required_approvers.map(({ group }) => group);
+  return {
+    type: "passkey",
+    approver_id: entry.approver_id,
+    credential_public_key: entry.public_key,
+    ...passkey.sign(request.origin, approvalChallenge(requestHash(request), decision)),
+    verified_at: "2026-11-21T08:05:00.000Z",
+    roster: { head, entry, index, proof: proveMembership(entries, index) },
+    groups: openings.filter(({ group }) => required.includes(group)),
+  };
+}
+
+function fail(): never {
+  throw new Error("no such person");
+}
+
+/** Two of group 0 and one of group 1 are wanted; person 1 is in both, person 3 in none. */
+export const testMemberships = [[0], [0, 1], [1], [], [0]];
+
+export const enrolledRequest: ApprovalRequest = {
+  ...testRequest,
+  required_level: "none",
+  required_approvers: [
+    { group: groupId(0), count: 2 },
+    { group: groupId(1), count: 1 },
+  ],
+  approvals_required: 3,
+  requester_id: approverId(4),
+};
+
+export const testRoster = makeTestRoster(enrolledRequest.organization, testMemberships);
+
+export function makeEnrolledAuthorization(
+  people: readonly number[] = [0, 1, 2],
+  request: ApprovalRequest = enrolledRequest,
+): HumanAuthorization {
+  const approvals = people.map((person) => makePasskeyApproval(request, testRoster, person));
+  return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+}
+
+/** The same, each with a World ID proof of their own. */
+export function makeBothAuthorization(): HumanAuthorization {
+  const request = { ...enrolledRequest, required_level: "orb" as const };
+  const approvals = [0, 1, 2].flatMap((person) => {
+    const proof = makeTestApproval(request, BigInt(person) + 21n);
+    const passkey = makePasskeyApproval(request, testRoster, person);
+    return [proof, { ...passkey, nullifier_hash: proof.nullifier_hash }];
+  });
+  return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+}

@@ -1,0 +1,108 @@
+/** What a decision needs of the roster, in the decision's own transaction: who the passkey's owner is, and the proof of it. */
+import { and, eq, inArray, or, sql } from "drizzle-orm";
+import type { LogReceipt } from "#lib/contract/attest";
+import { base64UrlEncode } from "#lib/core/encoding/bytes";
+import { type Membership, proveMembership } from "#lib/core/passkey/roster";
+import type { Executor } from "#lib/db/client";
+import { approverGroups, approvers, passkeys } from "#lib/db/schema";
+import { readLastRoster } from "./roster";
+import { isEnrolled } from "./roster-state";
+
+export interface RosterProof extends Membership {
+  /** Hex; the name of the roster. */
+  rosterHash: string;
+  /** The head's statement in the log. */
+  logged: { key_id: string; log: LogReceipt };
+  passkeyId: string;
+  approver: { id: string; name: string; email: string };
+  /** WebAuthn level 3, section 7.2: it never changes. */
+  backupEligible: boolean;
+}
+
+/**
+ * The place of an enrolled passkey, with an opening for each group that its owner is in now. Null for one that is not
+ * enrolled, or not in a logged roster yet. The passkey, its owner and their groups stay as they are until the commit.
+ */
+export async function readRosterProof(
+  tx: Executor,
+  organizationId: string,
+  credentialId: string,
+): Promise<RosterProof | null> {
+  const [row] = await tx
+    .select({
+      passkeyId: passkeys.id,
+      publicKey: passkeys.public_key,
+      backupEligible: passkeys.backup_eligible,
+      approverId: approvers.id,
+      name: sql<string>`coalesce(${approvers.name}, ${approvers.email})`,
+      email: sql<string>`${approvers.email}`,
+    })
+    .from(passkeys)
+    .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
+    .where(
+      and(eq(passkeys.organization_id, organizationId), eq(passkeys.credential_id, credentialId), isEnrolled),
+    )
+    .for("no key update", { of: [passkeys, approvers] });
+  if (!row) return null;
+  const current = await tx
+    .select({ groupId: approverGroups.group_id })
+    .from(approverGroups)
+    .where(eq(approverGroups.approver_id, row.approverId))
+    .for("share");
+  const last = await readLastRoster(tx, organizationId);
+  const index = last?.entries.findIndex(({ credential_id }) => credential_id === credentialId) ?? -1;
+  const entry = last?.entries[index];
+  if (!last || !entry || entry.public_key !== base64UrlEncode(row.publicKey)) return null;
+  const isCurrent = new Set(current.map(({ groupId }) => groupId));
+  const openings = last.details.openings[credentialId] ?? [];
+  return {
+    head: last.head,
+    rosterHash: last.hash,
+    entry,
+    index,
+    proof: proveMembership(last.entries, index),
+    groups: openings.filter(({ group }) => isCurrent.has(group)),
+    logged: { key_id: last.logged.key_id, log: JSON.parse(last.logged.receipt) as LogReceipt },
+    passkeyId: row.passkeyId,
+    approver: { id: row.approverId, name: row.name, email: row.email },
+    backupEligible: row.backupEligible,
+  };
+}
+
+/** How many people of each group have a passkey; a group without one is missing. */
+export async function countEnrolled(
+  executor: Executor,
+  groupIds: readonly string[],
+): Promise<Map<string, number>> {
+  if (groupIds.length === 0) return new Map();
+  const rows = await executor
+    .select({
+      groupId: approverGroups.group_id,
+      people: sql<number>`count(DISTINCT ${passkeys.approver_id})`.mapWith(Number),
+    })
+    .from(approverGroups)
+    .innerJoin(passkeys, eq(passkeys.approver_id, approverGroups.approver_id))
+    .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
+    .where(and(inArray(approverGroups.group_id, [...groupIds]), isEnrolled))
+    .groupBy(approverGroups.group_id);
+  return new Map(rows.map(({ groupId, people }) => [groupId, people]));
+}
+
+/**
+ * Notes that a passkey has signed, once for each signature: a counter that did not grow is of a copy (WebAuthn level 3,
+ * section 7.2, step 22). False then, and for a passkey that was removed; authenticators without a counter always say 0.
+ */
+export async function notePasskeyUse(
+  tx: Executor,
+  passkeyId: string,
+  { signCount, backedUp }: { signCount: number; backedUp: boolean },
+): Promise<boolean> {
+  const hasGrown = sql`${passkeys.sign_count} < ${signCount}`;
+  const hasNone = sql`${passkeys.sign_count} = 0 AND ${signCount} = 0`;
+  const noted = await tx
+    .update(passkeys)
+    .set({ sign_count: signCount, backed_up: backedUp, last_used_at: sql`now()` })
+    .where(and(eq(passkeys.id, passkeyId), sql`${passkeys.removed_at} IS NULL`, or(hasGrown, hasNone)))
+    .returning({ id: passkeys.id });
+  return noted.length === 1;
+}

@@ -1,0 +1,104 @@
+/** The request as it will be hashed, from what the caller sent and what the service knows at that moment. */
+import { type FoundAgent, slugKey } from "#lib/agents/agents";
+import type { AuthorizeBody } from "#lib/contract/authorize";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
+import type { GrantTerms } from "#lib/core/approval/decided-by";
+import type { RequestedBy } from "#lib/core/approval/requested-by";
+import { contextHash, type ShownNames } from "#lib/core/approval/shown-content";
+import { base64Encode, sha256 } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { authorizationRequestId } from "#lib/core/encoding/ids";
+import type { Demands } from "./apply-obligations";
+import type { Context } from "./context";
+import type { NamedGroup, Requester } from "./required-groups";
+
+const defaultMinutes = 30;
+
+/** What makes two requests equal, whoever makes them when, and whoever they say asks. */
+export function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array {
+  const { agent_slug, action, context, inputs_hash, tool, amount, grant } = body;
+  return sha256(
+    canonicalBytes([
+      organizationId,
+      slugKey(agent_slug),
+      action,
+      context ?? {},
+      inputs_hash ?? null,
+      tool ?? null,
+      amount ?? null,
+      grant ? ({ ...buildTerms(grant) } as JsonObject) : null,
+    ]),
+  );
+}
+
+/** What the approval page will show and the public object hides: salted, and as it is at this moment. */
+export interface Hidden {
+  salt: string;
+  names: ShownNames;
+  requestedBy: RequestedBy;
+}
+
+export interface RequestFacts {
+  organizationId: string;
+  body: AuthorizeBody;
+  agent: FoundAgent | null;
+  hidden: Hidden;
+  createdAt: Date;
+  demands: Demands;
+  requester: Requester;
+}
+
+/** As the caller asks for it, before the rules have a say. */
+export const ownDemands = (
+  { required_level, approvals_required }: AuthorizeBody,
+  groups: readonly NamedGroup[],
+): Demands => ({
+  required_level: required_level ?? "device",
+  isLevelChosen: required_level != null,
+  approvals_required: groups.reduce((sum, { count }) => sum + count, 0) || (approvals_required ?? 1),
+  required_approvers: groups.map(({ group, count }) => ({ group, count })),
+  groupNames: groups.map(({ name }) => name),
+});
+
+/** In one form, and only what is there: this is what gets hashed. */
+export function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
+  const { tools, actions, max_calls, max_amount, max_budget, currency, expires_at, context } = grant;
+  return {
+    ...(tools && { tools }),
+    ...(actions && { actions }),
+    max_calls,
+    ...(max_amount != null && { max_amount }),
+    ...(max_budget != null && { max_budget }),
+    ...(currency != null && { currency }),
+    expires_at: new Date(expires_at).toISOString(),
+    ...(context && Object.keys(context).length > 0 && { context }),
+  };
+}
+
+export function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
+  const { organizationId, body, agent, hidden, createdAt, demands, requester } = facts;
+  const { tool, amount, inputs_hash, usable_for_seconds } = body;
+  const minutes = body.expires_in_minutes ?? defaultMinutes;
+  return {
+    request_id: authorizationRequestId(context.random(16)),
+    origin: context.settings.baseUrl,
+    organization: organizationId,
+    agent_slug: body.agent_slug,
+    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+    action: body.action,
+    ...(typeof tool === "string" && { tool }),
+    ...(amount && { amount }),
+    context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names, hidden.requestedBy),
+    ...(typeof inputs_hash === "string" && { inputs_hash }),
+    required_level: demands.required_level,
+    approvals_required: demands.approvals_required,
+    required_approvers: demands.required_approvers,
+    requester_may_approve: requester.mayApprove,
+    ...(requester.id !== null && { requester_id: requester.id }),
+    grant: body.grant ? buildTerms(body.grant) : null,
+    ...(typeof usable_for_seconds === "number" && { usable_for_seconds }),
+    created_at: createdAt.toISOString(),
+    expires_at: new Date(createdAt.getTime() + minutes * 60_000).toISOString(),
+    salt: base64Encode(context.random(16)),
+  };
+}

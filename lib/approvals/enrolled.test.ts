@@ -1,0 +1,319 @@
+/**
+ * Guarantee: a request that requires approvers is decided by these people alone, each once and for one group, by their
+ * passkey's signature over this request and decision; whoever else has the link can neither approve nor block.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { saveGroup } from "#lib/accounts/approver-groups";
+import { listApprovers, removeApprover } from "#lib/accounts/approvers";
+import {
+  type Approver,
+  beginEnrolment,
+  finishEnrolment,
+  listPasskeys,
+  removePasskey,
+} from "#lib/accounts/passkeys";
+import { hexDecode } from "#lib/core/encoding/bytes";
+import { approvalChallenge, type PasskeyDecision } from "#lib/core/passkey/challenge";
+import { organizations } from "#lib/db/schema";
+import type { MemberPrincipal } from "#lib/http/principal";
+import { verifyInBrowser } from "#lib/verifier/browser";
+import { startTestApp, type TestApp } from "#support/app";
+import { enrolApprover } from "#support/approvers";
+import { createPasskey, type Said, type TestPasskey } from "#support/authenticator";
+import { type AskedRequest, ask, makeResult } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { readApprovalView } from "./view";
+
+const actor = { kind: "user", id: "test", ip: null } as const;
+const fromPage = { origin: "http://localhost:3000" };
+
+describe.each(databaseKinds)("a request for enrolled approvers (%s)", (kind) => {
+  let test: TestApp;
+  let owner: MemberPrincipal;
+  let key: string;
+  const people = new Map<string, { approver: Approver; passkey: TestPasskey }>();
+
+  async function enrol(name: string) {
+    people.set(name, await enrolApprover(test, owner, name));
+  }
+  const idOf = (name: string) => people.get(name)?.approver.id ?? "";
+  const setGroup = async (name: string, ...members: string[]) => {
+    const { groups } = await listApprovers(test.app.context, owner);
+    const id = groups.find((one) => one.name === name)?.id ?? null;
+    await saveGroup(test.app.context, owner, { id, name, memberIds: members.map(idOf) });
+  };
+
+  beforeAll(async () => {
+    test = await startTestApp(kind);
+    owner = await signInPerson(test.app.context, "owner@example.com");
+    ({ key } = await test.createKey("owner@example.com"));
+    for (const name of ["Carol", "Dave", "Erin", "Frank", "Owner"]) await enrol(name);
+    await setGroup("finance", "Carol", "Dave", "Owner");
+    await setGroup("legal", "Dave", "Erin");
+  }, 60_000);
+  afterAll(() => test.close());
+
+  const askFor = (required: object, more: object = {}) =>
+    ask(test, key, { required_approvers: required, required_level: "none", ...more });
+  const twoOfFinance = [{ group: "finance", count: 2 }];
+
+  function sign(asked: AskedRequest, name: string, decision: PasskeyDecision, said: Said = {}) {
+    const request = people.get(name);
+    if (!request) throw new Error(`nobody is called ${name}`);
+    const { public_key: _key, ...assertion } = request.passkey.assert(challengeOf(asked, decision), said);
+    return assertion;
+  }
+  const challengeOf = ({ hash }: AskedRequest & { hash?: string }, decision: PasskeyDecision) =>
+    approvalChallenge(hash ?? "", decision);
+
+  /** With the hash that the page would compute. */
+  async function open(asked: AskedRequest) {
+    const view = await readApprovalView(test.app.context, asked.token);
+    if (view === null) throw new Error("no view");
+    const { request_hash: hash } = view.binding;
+    expect(hexDecode(hash)).toHaveLength(32);
+    const opened = { ...asked, hash };
+    const post = (what: string, body: object) =>
+      test.call("POST", `/approve/${asked.token}/${what}`, { headers: fromPage, body });
+    return {
+      ...opened,
+      view,
+      groups: async () => (await readApprovalView(test.app.context, asked.token))?.groups,
+      approveAs: (name: string, said?: Said, more: object = {}) =>
+        post("passkey", { passkey: sign(opened, name, "approve", said), ...more }),
+      approveWith: (passkey: object) => post("passkey", { passkey }),
+      denyAs: (name: string) => post("deny", { passkey: sign(opened, name, "deny"), reason: "No" }),
+      signAs: (name: string, decision: PasskeyDecision, said?: Said) => sign(opened, name, decision, said),
+      status: async () => (await asked.read(key)).body.status as string,
+    };
+  }
+  const openFor = async (required: object, more: object = {}) => open(await askFor(required, more));
+
+  it("is approved by two of finance, and anyone can check it offline", async () => {
+    const asked = await openFor(twoOfFinance);
+    expect(asked.made).toMatchObject({
+      required_level: "none",
+      approvals_required: 2,
+      required_approvers: [{ name: "finance", count: 2 }],
+      environment: "local",
+    });
+    expect((await asked.approveAs("Carol")).status).toBe(200);
+    expect(await asked.groups()).toEqual([{ name: "finance", count: 2, given: 1 }]);
+    expect(await asked.status()).toBe("pending");
+    expect((await asked.approveAs("Dave")).status).toBe(200);
+    const { body } = await asked.read(key);
+    expect(body).toMatchObject({
+      status: "approved",
+      decided_by: { kind: "people" },
+      approvals: { given: 2 },
+    });
+    const { approvals, environment } = body.human_authorization;
+    expect(approvals.map(({ approver_id }: { approver_id: string }) => approver_id)).toEqual([
+      idOf("Carol"),
+      idOf("Dave"),
+    ]);
+    expect(environment).toBe("local");
+    const report = await verifyInBrowser(body, (await test.call("GET", "/v1/pubkey")).body);
+    expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);
+    expect(report.authorization?.grade).toBe("test");
+    expect(
+      report.authorization?.checks.filter(({ name }) => ["quorum", "passkeys", "roster"].includes(name)),
+    ).toEqual(
+      ["quorum", "passkeys", "roster"].map((name) => expect.objectContaining({ name, status: "pass" })),
+    );
+    const attested = await test.call("POST", "/v1/attest", {
+      key,
+      body: {
+        agent_slug: "treasurer",
+        action: asked.made.action,
+        inputs_hash: "sha256:aa",
+        human_authorization: body.human_authorization,
+      },
+    });
+    expect(attested.body).toMatchObject({
+      human_approved: true,
+      human_approval: {
+        method: "enrolled_approver",
+        level: "none",
+        approver_ids: [idOf("Carol"), idOf("Dave")],
+      },
+    });
+    const page = await test.call("GET", `/v1/verify/${attested.body.attestation_id}`);
+    expect(page.body.valid).toBe(true);
+  });
+
+  it("counts nobody for two, whatever groups they are in, and makes room for who is in two", async () => {
+    const required = [
+      { group: "finance", count: 1 },
+      { group: "legal", count: 1 },
+    ];
+    const asked = await openFor(required);
+    expect((await asked.approveAs("Dave")).status).toBe(200);
+    const again = await asked.approveAs("Dave");
+    expect([again.status, again.body.code]).toEqual([409, "already_approved"]);
+    expect((await asked.approveAs("Carol")).status).toBe(200);
+    expect(await asked.status()).toBe("approved");
+    const other = await openFor(required);
+    expect((await other.approveAs("Erin")).status).toBe(200);
+    expect((await other.approveAs("Dave")).status).toBe(200);
+    expect(await other.status()).toBe("approved");
+    const full = await openFor([
+      { group: "finance", count: 1 },
+      { group: "legal", count: 2 },
+    ]);
+    expect((await full.approveAs("Carol")).status).toBe(200);
+    expect((await full.approveAs("Erin")).status).toBe(200);
+    expect((await full.approveAs("Dave")).status).toBe(200);
+    expect(await full.status()).toBe("approved");
+  });
+
+  it("takes no answer of another request, decision, site, device or person", async () => {
+    const asked = await openFor(twoOfFinance);
+    const other = await openFor(twoOfFinance);
+    const refusals: [string, object][] = [
+      ["another request", other.signAs("Carol", "approve")],
+      ["a denial", asked.signAs("Carol", "deny")],
+      ["another site", asked.signAs("Carol", "approve", { origin: "https://evil.example" })],
+      ["another relying party", asked.signAs("Carol", "approve", { rpId: "evil.example" })],
+      ["inside another page", asked.signAs("Carol", "approve", { crossOrigin: true })],
+      ["a locked device", asked.signAs("Carol", "approve", { flags: 0x01 })],
+      [
+        "another's signature",
+        { ...asked.signAs("Carol", "approve"), signature: asked.signAs("Dave", "approve").signature },
+      ],
+      ["a copy", asked.signAs("Carol", "approve", { signCount: 0 })],
+      ["legal alone", asked.signAs("Erin", "approve")],
+      ["no group", asked.signAs("Frank", "approve")],
+      ["who made the key", asked.signAs("Owner", "approve")],
+    ];
+    for (const [what, passkey] of refusals) {
+      const answer = await asked.approveWith(passkey);
+      expect([what, answer.status, answer.body.code]).toEqual([what, 422, "approval_refused"]);
+    }
+    const stranger = createPasskey().assert(approvalChallenge(asked.hash, "approve"));
+    const { public_key: _key, ...unknown } = stranger;
+    expect((await asked.approveWith(unknown)).status).toBe(422);
+    expect(await asked.groups()).toEqual([{ name: "finance", count: 2, given: 0 }]);
+  });
+
+  it("can't be approved or blocked by the link alone, and is denied by who is required", async () => {
+    const asked = await openFor(twoOfFinance);
+    const denied = await asked.deny("I have the link");
+    expect([denied.status, denied.body.code]).toEqual([422, "approval_refused"]);
+    expect((await asked.denyAs("Erin")).status).toBe(422);
+    expect(await asked.status()).toBe("pending");
+    expect((await asked.denyAs("Dave")).status).toBe(200);
+    expect((await asked.read(key)).body).toMatchObject({ status: "denied", denial_reason: "No" });
+    const leveled = await openFor(twoOfFinance, { required_level: "device" });
+    expect((await leveled.approve("ada")).body.code).toBe("approval_refused");
+    expect((await leveled.approveAs("Carol")).body.detail).toContain("World ID is asked for too");
+  });
+
+  it("takes World ID and passkey in one visit, and no human for two approvers", async () => {
+    const asked = await openFor(twoOfFinance, { required_level: "orb" });
+    const visit = async (name: string, human: string) =>
+      asked.approveAs(name, undefined, { result: await makeResult(await asked.start(), human, "orb") });
+    expect((await visit("Carol", "ada")).status).toBe(200);
+    const same = await visit("Dave", "ada");
+    expect([same.status, same.body.code]).toEqual([409, "already_approved"]);
+    expect((await visit("Dave", "grace")).status).toBe(200);
+    const { body } = await asked.read(key);
+    expect(body.status).toBe("approved");
+    expect(body.human_authorization.approvals).toHaveLength(4);
+    const report = await verifyInBrowser(body, (await test.call("GET", "/v1/pubkey")).body);
+    expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);
+  }, 60_000);
+
+  it("lets who asks count where the organization allows it, and says so in what is signed", async () => {
+    const { db } = test.app.context.database;
+    await db.update(organizations).set({ requester_may_approve: true });
+    try {
+      const asked = await openFor([{ group: "finance", count: 1 }]);
+      expect(asked.view.request).toMatchObject({ requester_may_approve: true, requester_id: idOf("Owner") });
+      expect((await asked.approveAs("Owner")).status).toBe(200);
+      expect((await asked.read(key)).body.status).toBe("approved");
+    } finally {
+      await db.update(organizations).set({ requester_may_approve: false });
+    }
+  });
+
+  it.each<[string, object, RegExp]>([
+    [
+      "an unknown group",
+      { required_approvers: [{ group: "nobody", count: 1 }] },
+      /required_approvers.0.group: is not a group/,
+    ],
+    ["a person", { required_approvers: [{ group: "Carol", count: 1 }] }, /is not a group/],
+    ["a group twice", { required_approvers: [...twoOfFinance, ...twoOfFinance] }, /is there twice/],
+    [
+      "more than are enrolled",
+      { required_approvers: [{ group: "legal", count: 3 }] },
+      /asks for 3 of "legal", which has 2/,
+    ],
+    ["another sum", { required_approvers: twoOfFinance, approvals_required: 3 }, /must be 2/],
+    ["no level and no group", {}, /can be none only with required_approvers/],
+  ])("is refused with %s", async (_what, body, detail) => {
+    const asked = { agent_slug: "treasurer", action: "Pay", required_level: "none", ...body };
+    const answer = await test.call("POST", "/v1/authorize", { key, body: asked });
+    expect([answer.status, answer.body.detail]).toEqual([422, expect.stringMatching(detail)]);
+  });
+
+  it("shows its groups to its owner only, by name, and names nobody in the public object", async () => {
+    const asked = await openFor([{ group: "finance", count: 1 }]);
+    await asked.approveAs("Carol");
+    const open = (await asked.read()).body;
+    expect(open).not.toHaveProperty("required_approvers");
+    expect(JSON.stringify(open)).not.toMatch(/finance|Carol|carol@/);
+    expect((await asked.read(key)).body.required_approvers).toEqual([
+      { group: expect.any(String), name: "finance", count: 1 },
+    ]);
+  });
+
+  it("is decided once when two approve the last place at once, and twice the same answer counts once", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const asked = await openFor([{ group: "finance", count: 1 }]);
+      const answers = await Promise.all([asked.approveAs("Carol"), asked.approveAs("Dave")]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+      const { body } = await asked.read(key);
+      expect([body.status, body.human_authorization.approvals.length]).toEqual(["approved", 1]);
+      const two = await openFor(twoOfFinance);
+      const passkey = two.signAs("Carol", "approve");
+      const twice = await Promise.all([two.approveWith(passkey), two.approveWith(passkey)]);
+      expect(twice.some(({ status }) => status === 200)).toBe(true);
+      expect(await two.groups()).toEqual([{ name: "finance", count: 2, given: 1 }]);
+    }
+  }, 60_000);
+
+  it("counts nobody who is removed between the signature and the commit", async () => {
+    const { context } = test.app;
+    await enrol("Gina");
+    await setGroup("finance", "Carol", "Dave", "Owner", "Gina");
+    const asked = await openFor([{ group: "finance", count: 1 }]);
+    const early = asked.signAs("Gina", "approve");
+    await setGroup("finance", "Carol", "Dave", "Owner");
+    expect((await asked.approveWith(early)).status).toBe(422);
+    await setGroup("finance", "Carol", "Dave", "Owner", "Gina");
+    for (let round = 0; round < 4; round += 1) {
+      const raced = await openFor([{ group: "finance", count: 1 }]);
+      const { approver, passkey } = people.get("Gina") ?? {};
+      if (!approver || !passkey) throw new Error("nobody");
+      const [{ id } = { id: "" }] = await listPasskeys(context.database.db, approver.id);
+      const removed = removePasskey(context, approver, id, actor);
+      const [answer] = await Promise.all([raced.approveAs("Gina"), removed]);
+      const { body } = await raced.read(key);
+      expect([answer.status, body.status]).toEqual(
+        answer.status === 200 ? [200, "approved"] : [422, "pending"],
+      );
+      const late = await openFor([{ group: "finance", count: 1 }]);
+      expect((await late.approveAs("Gina")).status).toBe(422);
+      const fresh = createPasskey();
+      const { challenge } = await beginEnrolment(context, approver);
+      await finishEnrolment(context, approver, { name: "Next", response: fresh.register(challenge) }, actor);
+      people.set("Gina", { approver, passkey: fresh });
+    }
+    const last = await openFor([{ group: "finance", count: 1 }]);
+    await removeApprover(context, owner, idOf("Gina"));
+    expect((await last.approveAs("Gina")).status).toBe(422);
+  }, 60_000);
+});

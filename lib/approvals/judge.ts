@@ -1,0 +1,226 @@
+/**
+ * Who decides a request, in this order: a frozen agent is denied; rules deny; a standing approval covers it; rules allow;
+ * else people are asked, with what the rules demand. Rules that only log change nothing.
+ */
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
+import { slugKey } from "#lib/agents/agents";
+import type { Amount } from "#lib/core/approval/amount";
+import type { DecidedBy, Decider } from "#lib/core/approval/decided-by";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import type { RuleOutcome, RulesFallback } from "#lib/core/rules/evaluate-rules";
+import type { Obligations } from "#lib/core/rules/obligations";
+import { type RuleContext, ruleContextHash } from "#lib/core/rules/rule-context";
+import type { RulesMode } from "#lib/core/rules/ruleset-statement";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
+import { type Executor, rowsOf } from "#lib/db/client";
+import { approvers } from "#lib/db/schema";
+import { describeForRules } from "#lib/rules/describe-request";
+import { readDayUsage } from "#lib/rules/usage";
+import { MAX_APPROVALS, MAX_REQUIRED_GROUPS, meetsObligations } from "./apply-obligations";
+import type { Context } from "./context";
+import { chooseGrant, findActiveGrants } from "./grants";
+
+/** What can decide about an agent's requests besides people. */
+export interface Standing {
+  agent_id: string | null;
+  agent_name: string | null;
+  is_frozen: boolean;
+  has_grants: boolean;
+  is_code_known: boolean;
+  number: number | null;
+  text: string | null;
+  hash: string | null;
+  mode: RulesMode | null;
+  fallback: RulesFallback | null;
+}
+
+export async function readStanding(
+  executor: Executor,
+  organizationId: string,
+  slug: string,
+): Promise<Standing> {
+  const [row] = await rowsOf<Standing>(
+    executor,
+    sql`SELECT a.id AS agent_id, a.name AS agent_name, a.frozen_at IS NOT NULL AS is_frozen,
+        a.code_hash IS NOT NULL AS is_code_known,
+        EXISTS (SELECT FROM grants WHERE agent_id = a.id AND expires_at > clock_timestamp()) AS has_grants,
+        rules.number, rules.text, rules.hash, rules.mode, rules.fallback
+      FROM (SELECT) AS one
+      LEFT JOIN agents AS a ON a.slug_key = ${slugKey(slug)} AND a.organization_id = ${organizationId}
+      LEFT JOIN LATERAL (SELECT * FROM rule_sets WHERE organization_id = ${organizationId}
+        ORDER BY number DESC LIMIT 1) AS rules ON true`,
+  );
+  if (row === undefined) throw new Error("the database returned no row");
+  return row;
+}
+
+/** Whether anything but people can have a say. */
+export const isJudged = ({ is_frozen, has_grants, mode }: Standing) =>
+  is_frozen || has_grants || (mode !== null && mode !== "off");
+
+export interface JudgedRequest {
+  organizationId: string;
+  agent_slug: string;
+  agent_public_key: string | null;
+  action: string;
+  tool?: string;
+  amount?: Amount;
+  context: Record<string, string>;
+  requester: string | null;
+  isGrant: boolean;
+  createdAt: Date;
+}
+
+/** What is kept beside a request of what the rules said. */
+export interface RuleRecord extends Pick<RuleOutcome, "decision" | "reason" | "policy_ids" | "error"> {
+  version: number;
+  mode: RulesMode;
+  ruleset_hash: string;
+  context_hash: string;
+}
+
+export interface Judged {
+  verdict: "approved" | "denied" | "ask";
+  /** Null if people are asked. */
+  decidedBy: Decider | null;
+  denialReason: string | null;
+  /** Of the people who are asked. */
+  obligations: Obligations | null;
+  /** By name, of the groups that the obligations name. */
+  groupIds: Map<string, string>;
+  grantId: string | null;
+  /** Where the standing approval was given, if that makes a TEST of what it approves. */
+  environment: WorldEnvironment | null;
+  rules: { context: RuleContext; record: RuleRecord } | null;
+}
+
+type Rules = NonNullable<Judged["rules"]> & { outcome: RuleOutcome };
+
+const asked: Omit<Judged, "rules"> = {
+  verdict: "ask",
+  decidedBy: null,
+  denialReason: null,
+  obligations: null,
+  groupIds: new Map(),
+  grantId: null,
+  environment: null,
+};
+
+async function askRules(
+  context: Context,
+  tx: Executor,
+  standing: Standing,
+  request: JudgedRequest,
+): Promise<Rules | null> {
+  const { number, text, hash, mode, fallback, agent_id } = standing;
+  if (number === null || text === null || hash === null || mode === null || mode === "off") return null;
+  const usage =
+    agent_id === null
+      ? { uses: 0, spentUnits: 0n }
+      : await readDayUsage(tx, agent_id, request.amount?.currency ?? null, request.createdAt);
+  const { createdAt, context: given, requester } = request;
+  const ruleContext = describeForRules(
+    { ...request, created_at: createdAt.toISOString() },
+    {
+      salt: base64Encode(context.random(16)),
+      agentName: standing.agent_name,
+      isCodeKnown: standing.is_code_known,
+      context: given,
+      requester,
+      environment: context.worldId.environment,
+    },
+    usage,
+  );
+  const outcome = context.rules.evaluate({ hash, text }, ruleContext, fallback ?? "ask");
+  const { decision, reason, policy_ids, error } = outcome;
+  return {
+    outcome,
+    context: ruleContext,
+    record: {
+      ...{ version: number, mode, ruleset_hash: hash, context_hash: ruleContextHash(ruleContext) },
+      ...{ decision, reason, policy_ids, error },
+    },
+  };
+}
+
+const byRule = ({ record: { ruleset_hash, policy_ids, context_hash } }: Rules): DecidedBy => ({
+  kind: "rule",
+  ruleset_hash,
+  policy_ids,
+  context_hash,
+});
+
+function describeDenial({ reason, policy_ids, error }: RuleOutcome): string {
+  if (reason === "nothing_permits") return "No rule permits this.";
+  const names = policy_ids.join(", ");
+  return reason === "evaluation_error"
+    ? `A rule could not be evaluated${names === "" ? "" : ` (${names})`}: ${error}`
+    : `Denied by rule: ${names}`;
+}
+
+async function findGroupIds(tx: Executor, organizationId: string, obligations: Obligations | null) {
+  const names = obligations?.groups.map(({ group }) => group) ?? [];
+  if (names.length === 0) return new Map<string, string>();
+  const rows = await tx
+    .select({ id: approvers.id, name: approvers.name })
+    .from(approvers)
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        isNull(approvers.email),
+        inArray(approvers.name, names),
+      ),
+    );
+  return new Map(rows.map(({ id, name }) => [name ?? "", id]));
+}
+
+const isTooMuch = ({ groups }: Obligations) =>
+  groups.length > MAX_REQUIRED_GROUPS || groups.reduce((sum, { count }) => sum + count, 0) > MAX_APPROVALS;
+
+/** Needs the organization's lock if anything is stored because of it. */
+export async function judge(
+  context: Context,
+  tx: Executor,
+  standing: Standing,
+  request: JudgedRequest,
+): Promise<Judged> {
+  const rules = await askRules(context, tx, standing, request);
+  const kept = rules && { context: rules.context, record: rules.record };
+  if (standing.is_frozen)
+    return {
+      ...asked,
+      verdict: "denied",
+      decidedBy: { kind: "freeze" },
+      denialReason: "The organization has frozen this agent.",
+      rules: kept,
+    };
+  const enforced = rules?.record.mode === "enforce" ? rules : null;
+  const deny = (denialReason: string): Judged => ({
+    ...asked,
+    verdict: "denied",
+    decidedBy: enforced && byRule(enforced),
+    denialReason,
+    rules: kept,
+  });
+  if (enforced?.outcome.decision === "deny") return deny(describeDenial(enforced.outcome));
+  const obligations = enforced?.outcome.obligations ?? null;
+  const groupIds = await findGroupIds(tx, request.organizationId, obligations);
+  const gone = obligations?.groups.find(({ group }) => !groupIds.has(group));
+  if (gone !== undefined) return deny(`A rule asks for the group "${gone.group}", which is gone.`);
+  if (obligations !== null && isTooMuch(obligations))
+    return deny("Rules ask for more people than a request can.");
+  const toPeople: Judged = { ...asked, obligations, groupIds, rules: kept };
+  if (request.isGrant) return toPeople;
+  if (standing.has_grants && standing.agent_id !== null) {
+    const active = await findActiveGrants(tx, standing.agent_id);
+    const idOf = (name: string) => groupIds.get(name) ?? "";
+    const fit = active.filter(
+      (grant) => obligations === null || meetsObligations(grant.request, obligations, idOf),
+    );
+    const use = chooseGrant(fit, request, request.context, request.createdAt);
+    if (use !== null) return { ...asked, verdict: "approved", rules: kept, ...use };
+  }
+  if (enforced?.outcome.decision === "allow")
+    return { ...asked, verdict: "approved", decidedBy: byRule(enforced), rules: kept };
+  return toPeople;
+}

@@ -1,0 +1,95 @@
+/** The portal's stop buttons: for members of the organization, and audited as the person who pressed. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freezeOwnAgent, listOwnAgents, readOwnAgent, unfreezeOwnAgent } from "#lib/agents/portal-agents";
+import type { MemberPrincipal } from "#lib/http/principal";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { readOwnAuthorization, revokeOwnAuthorization } from "./portal-authorizations";
+
+describe("stopping from the portal", () => {
+  let test: TestApp;
+  let key: string;
+  let person: MemberPrincipal;
+  let stranger: MemberPrincipal;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+    const made = await test.createKey();
+    key = made.key;
+    person = await signInPerson(test.app.context, "dev@example.com", made.organizationId);
+    stranger = await signInPerson(test.app.context, "other@example.com");
+  });
+  afterAll(() => test.close());
+
+  const audited = async (subject: string) =>
+    (
+      await test.app.context.database.query(
+        "SELECT action, actor_kind, actor FROM audit_events WHERE subject = $1 AND action NOT LIKE '%request%' ORDER BY id",
+        [subject],
+      )
+    ).rows;
+
+  it("freezes and unfreezes, and keeps the reasons for the organization", async () => {
+    const { context } = test.app;
+    await ask(test, key, { agent_slug: "watched" });
+    await freezeOwnAgent(context, person, "watched", "It paid twice");
+    await unfreezeOwnAgent(context, person, "watched", null);
+    await freezeOwnAgent(context, person, "watched", "It did it again");
+    const { frozen_at, stops } = await readOwnAgent(context, person, "watched");
+    expect(stops.map(({ isFrozen, reason }) => [isFrozen, reason])).toEqual([
+      [true, "It did it again"],
+      [false, null],
+      [true, "It paid twice"],
+    ]);
+    expect(frozen_at).toBe(stops[0]?.at);
+    const { rows } = await listOwnAgents(context, person, { limit: 10 });
+    expect(rows.find(({ slug }) => slug === "watched")?.frozenAt).toBe(frozen_at);
+    expect(await audited("watched")).toEqual(
+      ["agent.frozen", "agent.unfrozen", "agent.frozen"].map((action) => ({
+        action,
+        actor_kind: "user",
+        actor: "dev@example.com",
+      })),
+    );
+    const body = { agent_slug: "watched", action: "Paid", inputs_hash: "a", is_public: true };
+    expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
+    for (const path of ["/v1/agent/watched", "/v1/agent/watched/record", "/v1/identity/watched"])
+      expect(JSON.stringify((await test.call("GET", path)).body), path).not.toContain("It paid twice");
+  });
+
+  it("takes an approval back, with the reason on its page", async () => {
+    const { context } = test.app;
+    const asked = await ask(test, key, { agent_slug: "watched-two" });
+    const id = asked.made.request_id;
+    await approveUnproven(test, id);
+    await revokeOwnAuthorization(context, person, id, "Wrong account");
+    expect(await readOwnAuthorization(context, person, id)).toMatchObject({
+      status: "approved",
+      revoked_at: expect.any(String),
+      revocation_reason: "Wrong account",
+    });
+    expect((await audited(id)).at(-1)).toEqual({
+      action: "authorization.revoked",
+      actor_kind: "user",
+      actor: "dev@example.com",
+    });
+  });
+
+  it("is for nobody of another organization", async () => {
+    const { context } = test.app;
+    const asked = await ask(test, key, { agent_slug: "watched-three" });
+    await approveUnproven(test, asked.made.request_id);
+    for (const attempt of [
+      freezeOwnAgent(context, stranger, "watched-three", "mine"),
+      unfreezeOwnAgent(context, stranger, "watched", null),
+    ])
+      await expect(attempt).rejects.toMatchObject({ errorName: "agent_not_found" });
+    await expect(
+      revokeOwnAuthorization(context, stranger, asked.made.request_id, null),
+    ).rejects.toMatchObject({
+      errorName: "authorization_not_found",
+    });
+    expect((await asked.read()).body.revoked_at).toBeNull();
+  });
+});

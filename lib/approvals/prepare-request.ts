@@ -1,0 +1,93 @@
+/** What a request is made from, read once in its transaction, and what decides it. */
+import { type FoundAgent, findAgent } from "#lib/agents/agents";
+import type { AuthorizeBody } from "#lib/contract/authorize";
+import { MAX_GRANT_DAYS } from "#lib/core/approval/grant";
+import { base64Encode } from "#lib/core/encoding/bytes";
+import type { Executor } from "#lib/db/client";
+import { fieldError } from "#lib/errors";
+import type { IdempotencyHold } from "#lib/http/idempotency-leases";
+import type { KeyPrincipal } from "#lib/http/principal";
+import { applyObligations, type Demands } from "./apply-obligations";
+import { fingerprintOf, type Hidden, ownDemands } from "./build-request";
+import type { Context } from "./context";
+import { type Judged, type JudgedRequest, judge, type Standing } from "./judge";
+import { readAsker } from "./requested-by";
+import { type Requester, readGroups, readRequester, requireEnrolled } from "./required-groups";
+import { readDatabaseTime } from "./rows";
+
+export interface AuthorizeInput {
+  principal: KeyPrincipal;
+  body: AuthorizeBody;
+  hold: IdempotencyHold | null;
+}
+
+/** Everything about a request but its id, read in the transaction that makes it. */
+export interface Prepared {
+  agent: FoundAgent | null;
+  hidden: Hidden;
+  createdAt: Date;
+  fingerprint: Uint8Array;
+  demands: Demands;
+  requester: Requester;
+  judged: Judged | null;
+}
+
+const maxGrantMs = MAX_GRANT_DAYS * 86_400_000;
+
+function requireTerms(body: AuthorizeBody, now: Date): void {
+  if (!body.grant) return;
+  const left = Date.parse(body.grant.expires_at) - now.getTime();
+  if (left <= 0 || left > maxGrantMs)
+    throw fieldError(
+      "validation_error",
+      "grant.expires_at",
+      `must be in the future, and at most ${MAX_GRANT_DAYS} days away`,
+    );
+}
+
+/** Under the organization's lock. `standing`: if anything but people can decide. */
+export async function prepareRequest(
+  context: Context,
+  tx: Executor,
+  { principal, body }: AuthorizeInput,
+  standing: Standing | null,
+): Promise<Prepared> {
+  const { organizationId } = principal;
+  const createdAt = await readDatabaseTime(tx);
+  requireTerms(body, createdAt);
+  const agent = await findAgent(tx, body.agent_slug);
+  const asker = await readAsker(tx, principal, agent, body.requester ?? null);
+  const judged =
+    standing && (await judge(context, tx, standing, describeJudged(organizationId, body, agent, createdAt)));
+  const own = ownDemands(body, await readGroups(tx, organizationId, body));
+  const demands = applyJudged(own, judged);
+  if (judged === null || judged.verdict === "ask") await requireEnrolled(tx, demands);
+  const requester = await readRequester(tx, principal, demands);
+  const names = { ...asker.names, group_names: demands.groupNames };
+  const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
+  const fingerprint = fingerprintOf(organizationId, body);
+  return { agent, hidden, createdAt, demands, requester, judged, fingerprint };
+}
+
+export const describeJudged = (
+  organizationId: string,
+  body: AuthorizeBody,
+  agent: Pick<FoundAgent, "public_key"> | null,
+  createdAt: Date,
+): JudgedRequest => ({
+  organizationId,
+  agent_slug: body.agent_slug,
+  agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+  action: body.action,
+  ...(body.tool != null && { tool: body.tool }),
+  ...(body.amount && { amount: body.amount }),
+  context: body.context ?? {},
+  requester: body.requester ?? null,
+  isGrant: body.grant != null,
+  createdAt,
+});
+
+function applyJudged(own: Demands, judged: Judged | null): Demands {
+  if (judged?.verdict !== "ask" || judged.obligations === null) return own;
+  return applyObligations(own, judged.obligations, (name) => judged.groupIds.get(name) ?? "");
+}

@@ -1,0 +1,94 @@
+/** POST /v1/authorizations/{id}/revoke: from the commit on, nothing can use what was approved. */
+import { and, eq } from "drizzle-orm";
+import { changeAgent, Unchanged } from "#lib/agents/agent-changes";
+import { hexEncode } from "#lib/core/encoding/bytes";
+import type { Executor } from "#lib/db/client";
+import { authorizationRequests } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import { type Actor, actorOf, type Principal } from "#lib/http/principal";
+import { requireCodeToRevoke } from "./confirmation-code";
+import type { Context } from "./context";
+import { findOwn } from "./decide";
+import { wakeupName } from "./read";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  isRevocable,
+  parseRequest,
+} from "./rows";
+
+const { id, attestation_id } = authorizationRequests;
+
+const alreadyUsed = () =>
+  new AppError("already_used", "an attestation has used this approval already; it can't be taken back");
+
+/** Under the row's lock: an attestation that uses it comes before, or finds it revoked. */
+async function setRevoked(tx: Executor, requestId: string, at: Date): Promise<AppError | null> {
+  const changed = await tx
+    .update(authorizationRequests)
+    .set({ revoked_at: at })
+    .where(and(eq(id, requestId), isRevocable))
+    .returning({ id });
+  if (changed.length === 1) return null;
+  const [row] = await tx.select({ attestation_id }).from(authorizationRequests).where(eq(id, requestId));
+  return row?.attestation_id === null ? new Unchanged() : alreadyUsed();
+}
+
+async function revoke(
+  context: Context,
+  row: AuthorizationRow,
+  actor: Actor,
+  reason: string | null,
+): Promise<void> {
+  if (row.status !== "approved")
+    throw new AppError(
+      row.status === "pending" ? "authorization_pending" : `authorization_${row.status}`,
+      `this authorization request is ${row.status}: there is no approval to take back`,
+    );
+  if (row.attestation_id !== null) throw alreadyUsed();
+  if (row.revoked_at !== null) return;
+  await changeAgent(context, {
+    change: "authorization_revoked",
+    agentId: row.agent_id,
+    organizationId: row.organization_id,
+    actor,
+    reason,
+    request: { id: row.id, hash: hexEncode(row.request_hash) },
+    apply: (tx, at) => setRevoked(tx, row.id, at),
+    subject: row.id,
+    event: "authorization.revoked",
+    announced: (changedAt) => ({ request_id: row.id, status: "approved", revoked_at: changedAt }),
+    callbackUrl: row.callback_url,
+  });
+  await context.wakeups.notify(wakeupName(row.id));
+}
+
+/** With a key or in the portal. Repeats change nothing. */
+export async function revokeAuthorization(
+  context: Context,
+  requestId: string,
+  principal: Principal,
+  reason: string | null,
+): Promise<void> {
+  await revoke(context, await findOwn(context, requestId, principal, "revokes"), actorOf(principal), reason);
+}
+
+/** By the link, with the confirmation code if the request asked for one. */
+export async function revokeByLink(
+  context: Context,
+  requestId: string,
+  { code, ip, reason }: { code: string | null | undefined; ip: string; reason: string | null },
+): Promise<void> {
+  const row = await findAuthorization(context.database, requestId);
+  if (row === null) throw authorizationNotFound();
+  // A stranger with the link could neither approve nor deny this one, so the link takes nothing back either.
+  if (parseRequest(row).required_approvers.length > 0)
+    throw new AppError(
+      "forbidden",
+      "named approvers decided this: a member takes it back in the portal, or a key by the API",
+    );
+  const actor: Actor = { kind: "human", id: "approval link", ip };
+  await requireCodeToRevoke(context, row, code, actor);
+  await revoke(context, row, actor, reason);
+}

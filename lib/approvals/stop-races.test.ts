@@ -1,0 +1,201 @@
+/**
+ * Taking back and freezing against whatever uses an approval at that moment: 200 interleavings of each pair, twenty at a time.
+ * The log's order says what came first: no attestation used an approval that was taken back, or of a frozen agent.
+ */
+import { randomInt } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+
+const atOnce = 20;
+const rounds = 10;
+
+describe.each(databaseKinds)("stopping against using (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  let made = 0;
+  beforeAll(async () => {
+    test = await startTestApp(kind, {
+      LIMIT_AUTHORIZE_PER_MINUTE: "1000000",
+      LIMIT_AUTHORIZE_PENDING: "1000000",
+      LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: "1000000",
+      LIMIT_ATTEST_PER_MINUTE: "1000000",
+      LIMIT_ATTEST_PER_DAY: "1000000",
+      LIMIT_KEYED_PER_MINUTE: "1000000",
+      LIMIT_READ_AUTHORIZATION_PER_MINUTE: "1000000",
+    });
+    ({ key } = await test.createKey());
+  });
+  afterAll(() => test.close());
+
+  const query = async (text: string, ...values: unknown[]) =>
+    (await test.app.context.database.query(text, values)).rows;
+  const post = (path: string, body: object) => test.call("POST", path, { key, body });
+  const freeze = (slug: string) => post(`/v1/identity/${slug}/freeze`, { reason: "stop" });
+  const unfreeze = (slug: string) => post(`/v1/identity/${slug}/unfreeze`, {});
+  const revoke = ({ made: { request_id } }: AskedRequest) =>
+    post(`/v1/authorizations/${request_id}/revoke`, {});
+  const claim = ({ made: { request_id } }: AskedRequest, run = "run") =>
+    post(`/v1/authorize/${request_id}/claim`, { run });
+  const attest = ({ made: { agent_slug, action } }: AskedRequest, human_authorization?: unknown) =>
+    post("/v1/attest", { agent_slug, action, inputs_hash: "sha256:aa", human_authorization });
+  const later = async <T>(act: () => Promise<T>): Promise<T> => {
+    await new Promise((resolve) => setTimeout(resolve, randomInt(0, 12)));
+    return act();
+  };
+  const outcome = ({ status, body }: TestAnswer) => (status < 300 ? status : String(body.code));
+
+  /** Twenty agents with an approved request each, ten times; both acts of each at once. */
+  async function race(
+    isApproved: boolean,
+    judge: (asked: AskedRequest, object: unknown) => Promise<string>,
+  ): Promise<Map<string, number>> {
+    const seen = new Map<string, number>();
+    for (let round = 0; round < rounds; round += 1) {
+      const prepared = await Promise.all(
+        Array.from({ length: atOnce }, async () => {
+          made += 1;
+          const asked = await ask(test, key, { agent_slug: `racer-${made}` });
+          if (isApproved) await approveUnproven(test, asked.made.request_id);
+          return { asked, object: (await asked.read()).body.human_authorization };
+        }),
+      );
+      const judged = await Promise.all(prepared.map(({ asked, object }) => judge(asked, object)));
+      for (const what of judged) seen.set(what, (seen.get(what) ?? 0) + 1);
+    }
+    return seen;
+  }
+
+  /** By the log: which attestations came after the change that forbade them. */
+  const findForbidden = () =>
+    query(`SELECT r.id FROM authorization_requests r JOIN attestations a ON a.authorization_id = r.id
+      JOIN LATERAL (
+        SELECT c.change FROM agent_changes c WHERE c.log_id = a.log_id AND c.leaf_index < a.leaf_index
+          AND (c.request_id = r.id OR (c.agent_id = r.agent_id AND c.change <> 'authorization_revoked'))
+        ORDER BY c.leaf_index DESC LIMIT 1
+      ) AS before ON before.change <> 'unfrozen'`);
+  /** An attestation says that its agent was frozen if, and only if, the log has the freeze before it. */
+  const findUnwarned = () =>
+    query(`SELECT a.id FROM attestations a LEFT JOIN LATERAL (
+        SELECT c.change FROM agent_changes c WHERE c.agent_id = a.agent_id AND c.leaf_index < a.leaf_index
+          AND c.change <> 'authorization_revoked' ORDER BY c.leaf_index DESC LIMIT 1
+      ) AS before ON true
+      WHERE (coalesce(before.change, '') = 'frozen') <> ('agent_frozen' = ANY(coalesce(a.warnings, '{}')))`);
+
+  const expectBoth = (seen: Map<string, number>, ...outcomes: string[]) => {
+    expect([...seen.keys()].filter((one) => !outcomes.includes(one))).toEqual([]);
+    expect([...seen.values()].reduce((sum, count) => sum + count, 0)).toBe(atOnce * rounds);
+    // A race that only ever has one winner is none.
+    for (const one of outcomes) expect(seen.get(one), one).toBeGreaterThan(0);
+  };
+
+  it("revoke and attest", async () => {
+    const seen = await race(true, async (asked, object) => {
+      const [revoked, used] = await Promise.all([
+        later(() => revoke(asked)),
+        later(() => attest(asked, object)),
+      ]);
+      const { revoked_at, attestation_id } = (await asked.read(key)).body;
+      expect((revoked_at === null) !== (attestation_id === null)).toBe(true);
+      expect(outcome(await attest(asked, object))).toBe(
+        revoked_at === null ? "authorization_already_used" : "authorization_revoked",
+      );
+      return `${outcome(revoked)} ${outcome(used)}`;
+    });
+    expectBoth(seen, "already_used 201", "200 authorization_revoked");
+    expect(await findForbidden()).toEqual([]);
+  });
+
+  it("revoke and claim", async () => {
+    const seen = await race(true, async (asked, object) => {
+      const [revoked, claimed] = await Promise.all([later(() => revoke(asked)), later(() => claim(asked))]);
+      const { run } = (await asked.read(key)).body;
+      expect(run).toBe(claimed.status === 200 ? "run" : null);
+      for (const again of [await claim(asked), await attest(asked, object)])
+        expect(outcome(again)).toBe("authorization_revoked");
+      return `${outcome(revoked)} ${outcome(claimed)}`;
+    });
+    expectBoth(seen, "200 200", "200 authorization_revoked");
+  });
+
+  it("freeze and attest", async () => {
+    const seen = await race(true, async (asked, object) => {
+      const [frozen, used, plain] = await Promise.all([
+        later(() => freeze(asked.made.agent_slug)),
+        later(() => attest(asked, object)),
+        later(() => attest(asked)),
+      ]);
+      expect([frozen.status, plain.status]).toEqual([200, 201]);
+      const again = outcome(await attest(asked, object));
+      expect(again).toBe(used.status === 201 ? "authorization_already_used" : "agent_frozen");
+      return String(outcome(used));
+    });
+    expectBoth(seen, "201", "agent_frozen");
+    expect(await findForbidden()).toEqual([]);
+    expect(await findUnwarned()).toEqual([]);
+  });
+
+  it("freeze and claim", async () => {
+    const seen = await race(true, async (asked, object) => {
+      const [, claimed] = await Promise.all([
+        later(() => freeze(asked.made.agent_slug)),
+        later(() => claim(asked)),
+      ]);
+      for (const again of [await claim(asked), await attest(asked, object)])
+        expect(outcome(again)).toBe("agent_frozen");
+      return String(outcome(claimed));
+    });
+    expectBoth(seen, "200", "agent_frozen");
+  });
+
+  it("freeze and an approval whose proof is under way", async () => {
+    const seen = await race(false, async (asked) => {
+      const id = asked.made.request_id;
+      const [, given] = await Promise.all([
+        later(() => freeze(asked.made.agent_slug)),
+        later(() => approveUnproven(test, id)).then(
+          () => "approved",
+          ({ errorName }: { errorName: string }) => errorName,
+        ),
+      ]);
+      expect((await asked.read()).body.status).toBe(given === "approved" ? "approved" : "pending");
+      return given;
+    });
+    expectBoth(seen, "approved", "agent_frozen");
+    const late =
+      await query(`SELECT r.id FROM authorization_requests r JOIN agent_changes c ON c.agent_id = r.agent_id
+      WHERE r.status = 'approved' AND c.change = 'frozen' AND r.leaf_index > c.leaf_index`);
+    expect(late, "decided after the freeze").toEqual([]);
+  });
+
+  it("freeze, unfreeze, attest and claim", async () => {
+    const seen = await race(true, async (asked, object) => {
+      const { agent_slug: slug } = asked.made;
+      const answers = await Promise.all([
+        later(() => freeze(slug)),
+        later(() => unfreeze(slug)),
+        later(() => freeze(slug)),
+        later(() => attest(asked, object)),
+        later(() => claim(asked)),
+      ]);
+      expect(answers.slice(0, 3).map(({ status }) => status)).toEqual([200, 200, 200]);
+      const { frozen_at } = (await test.call("GET", `/v1/identity/${slug}`)).body;
+      const changes = await query(
+        "SELECT c.change, c.changed_at FROM agent_changes c JOIN agents a ON a.id = c.agent_id WHERE a.slug = $1 ORDER BY c.leaf_index",
+        slug,
+      );
+      expect(changes.map(({ change }) => change)).toEqual(
+        ["frozen", "unfrozen", "frozen"].slice(0, changes.length),
+      );
+      expect(frozen_at === null).toBe(changes.at(-1)?.["change"] === "unfrozen");
+      await unfreeze(slug);
+      const used = outcome(answers[3]);
+      expect(outcome(await attest(asked, object))).toBe(used === 201 ? "authorization_already_used" : 201);
+      return used === 201 ? "used" : String(used);
+    });
+    expect([...seen.keys()].filter((one) => !["used", "agent_frozen"].includes(one))).toEqual([]);
+    expect(await findForbidden()).toEqual([]);
+    expect(await findUnwarned()).toEqual([]);
+  });
+});

@@ -1,0 +1,407 @@
+/**
+ * Guarantee: rules and standing approvals decide in the order frozen, denied, covered, allowed, asked; each such decision
+ * is signed, logged and verifies offline, is never a human's, and no limit is passed however many ask at once.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { saveGroup } from "#lib/accounts/approver-groups";
+import { type AuthorizationState, authorizationState, authorizeResponse } from "#lib/contract/authorize";
+import type { GrantTerms } from "#lib/core/approval/decided-by";
+import { ruleContextHash } from "#lib/core/rules/rule-context";
+import { rulesetHash } from "#lib/core/rules/rules-schema";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, ask, openRequest } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { signInPerson } from "#support/portal";
+
+const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+const eur = (value: string) => ({ value, currency: "EUR" });
+
+const allowSmall = `@id("small") permit (principal, action == Action::"act", resource)
+  when { context has amount && context.amount.currency == "EUR" && context.amount.total_today.lessThanOrEqual(decimal("100.0")) };`;
+const never = '@id("never") forbid (principal, action, resource == Tool::"rm");';
+
+describe("what decides without people", () => {
+  let test: TestApp;
+  let key: string;
+  let email: string;
+  let slug: string;
+  let counter = 0;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "100000" });
+  });
+  afterAll(() => test.close());
+  beforeEach(async () => {
+    counter += 1;
+    email = `owner${counter}@example.com`;
+    slug = `payer-${counter}`;
+    ({ key } = await test.createKey(email));
+  });
+
+  const put = async (text: string, more: object = {}) => {
+    const { status, body } = await test.call("PUT", "/v1/rules", {
+      key,
+      body: { text, mode: "enforce", ...more },
+    });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body.rules;
+  };
+  const request = (body: object = {}) =>
+    ask(test, key, { agent_slug: slug, action: "Pay invoice 17", ...body });
+  const stateOf = async (asked: { read(key?: string): Promise<{ body: AuthorizationState }> }) =>
+    (await asked.read(key)).body;
+  const grantWith = async (terms: Partial<GrantTerms>) => {
+    const grant = { tools: ["pay"], max_calls: 3, expires_at: inAnHour(), ...terms };
+    const asked = await request({ action: "Standing approval", grant });
+    await approveUnproven(test, asked.made.request_id);
+    return asked;
+  };
+  const attest = (state: AuthorizationState, more: object = {}) =>
+    test.call("POST", "/v1/attest", {
+      key,
+      body: {
+        agent_slug: slug,
+        action: state.action,
+        inputs_hash: "sha256:1",
+        human_authorization: state.human_authorization,
+        ...more,
+      },
+    });
+
+  describe("rules", () => {
+    it("approve at once, signed and logged, as no human's approval", async () => {
+      const rules = await put(allowSmall);
+      const asked = await request({ amount: eur("20"), tool: "pay", context: { payee: "Example" } });
+      expect(authorizeResponse.parse(asked.made)).toEqual(asked.made);
+      expect(asked.made).toMatchObject({ status: "approved", notified: 0, denial_reason: null });
+      const state = await stateOf(asked);
+      expect(authorizationState.parse(state)).toEqual(state);
+      expect(state).toMatchObject({
+        status: "approved",
+        decided_by: { kind: "rule", ruleset_hash: rulesetHash(allowSmall), policy_ids: ["small"] },
+        approvals: { given: 0 },
+        rules: { version: rules.version, mode: "enforce", decision: "allow", policy_ids: ["small"] },
+      });
+      expect(Date.parse(state.usable_until ?? "") - Date.parse(state.decided_at ?? "")).toBe(3_600_000);
+      const { context, context_hash } = state.rules ?? {};
+      expect(ruleContextHash(context as never)).toBe(context_hash);
+      expect(state.decided_by).toMatchObject({ context_hash });
+      expect(context).toMatchObject({ tool: "pay", context: { payee: "Example" }, uses_today: 0 });
+      expect(JSON.stringify(state.human_authorization)).not.toContain("Example");
+      const { status, body } = await attest(state);
+      expect(status).toBe(201);
+      expect(body.human_approval.method).toBe("rule");
+      expect(body.human_approved).not.toBe(true);
+      expect((await attest(state)).body.code).toBe("authorization_already_used");
+    });
+
+    it("count the day's sums in the transaction: 20 at once never pass the limit", async () => {
+      await put(allowSmall);
+      const all = await Promise.all(
+        Array.from({ length: 20 }, () => request({ amount: eur("30"), tool: "pay" })),
+      );
+      const statuses = all.map(({ made }) => made.status);
+      expect(statuses.filter((status) => status === "approved")).toHaveLength(3);
+      expect(statuses.filter((status) => status === "pending")).toHaveLength(17);
+      const totals = await Promise.all(
+        all
+          .filter(({ made }) => made.status === "approved")
+          .map(
+            async (asked) =>
+              ((await stateOf(asked)).rules as unknown as { context: { amount: { total_today: string } } })
+                .context.amount,
+          ),
+      );
+      expect(totals.map(({ total_today }) => total_today).sort()).toEqual(["30", "60", "90"]);
+    });
+
+    it("count each agent and currency by itself", async () => {
+      await put(allowSmall);
+      await request({ amount: eur("100") });
+      expect((await request({ amount: eur("1") })).made.status).toBe("pending");
+      expect((await request({ amount: eur("1"), agent_slug: `${slug}-2` })).made.status).toBe("approved");
+      expect((await request({ amount: { value: "1", currency: "USD" } })).made.status).toBe("pending");
+    });
+
+    it("deny at once, with the deciding policies and nothing to use", async () => {
+      await put(`${never} ${allowSmall}`);
+      const asked = await request({ tool: "rm", amount: eur("1") });
+      expect(asked.made).toMatchObject({ status: "denied", denial_reason: "Denied by rule: never" });
+      const state = await stateOf(asked);
+      expect(state).toMatchObject({
+        status: "denied",
+        decided_by: { kind: "rule", policy_ids: ["never"] },
+        denial_reason: "Denied by rule: never",
+      });
+      expect(state).not.toHaveProperty("human_authorization");
+      expect(state).not.toHaveProperty("denial_reason_note");
+      const record = await test.call("GET", `/v1/agent/${slug}/record`);
+      expect(record.body.entries.at(-1).kind).toBe("decision");
+    });
+
+    it("deny if they can't be evaluated, or nothing permits and that is the choice", async () => {
+      await put(
+        '@id("broken") permit (principal, action, resource) when { context.uses_today + 9223372036854775807 > 0 };',
+      );
+      await put(`${allowSmall}`, { fallback: "deny" });
+      expect((await request({ amount: eur("1") })).made.status).toBe("approved");
+      const denied = await request({ tool: "x" });
+      expect(denied.made).toMatchObject({ status: "denied", denial_reason: "No rule permits this." });
+      await put(
+        '@id("broken") permit (principal, action, resource) when { context.uses_today + 9223372036854775807 > 0 };',
+      );
+      const broken = await request({ amount: eur("1") });
+      expect(broken.made.denial_reason).toMatch(/^A rule could not be evaluated \(broken\): .*overflow/);
+    });
+
+    it("demand more people and a higher level, and what the caller asked for stays", async () => {
+      await put(
+        '@id("two") @approvals("2") @level("orb") permit (principal, action == Action::"act_approved", resource);',
+      );
+      expect((await request()).made).toMatchObject({
+        status: "pending",
+        approvals_required: 2,
+        required_level: "orb",
+        decided_by: null,
+      });
+      expect((await request({ approvals_required: 3 })).made.approvals_required).toBe(3);
+    });
+
+    it("demand people of a group, and ask nobody if it has too few", async () => {
+      const owner = await signInPerson(test.app.context, email);
+      await saveGroup(test.app.context, owner, { id: null, name: "finance", memberIds: [] });
+      await put(
+        '@id("two") @approvals("2") @group("finance") permit (principal, action == Action::"act_approved", resource);',
+      );
+      const body = { agent_slug: slug, action: "Pay" };
+      const refused = await test.call("POST", "/v1/authorize", { key, body });
+      expect(refused.status).toBe(422);
+      expect(refused.body.detail).toContain('asks for 2 of "finance", which has 0 enrolled approvers');
+    });
+
+    it("change nothing while they only log", async () => {
+      await put(never, { mode: "log_only" });
+      const asked = await request({ tool: "rm" });
+      expect(asked.made.status).toBe("pending");
+      expect((await stateOf(asked)).rules).toMatchObject({
+        mode: "log_only",
+        decision: "deny",
+        policy_ids: ["never"],
+      });
+      await put(never, { mode: "off" });
+      expect((await stateOf(await request({ tool: "rm" }))).rules).toBeNull();
+    });
+
+    it("are read by the owner alone", async () => {
+      await put(allowSmall);
+      const asked = await request({ amount: eur("1") });
+      expect((await asked.read()).body).not.toHaveProperty("rules");
+    });
+
+    it("come after a freeze", async () => {
+      await put(allowSmall);
+      await request({ amount: eur("1") });
+      await test.call("POST", `/v1/identity/${slug}/freeze`, { key, body: { reason: "test" } });
+      const asked = await request({ amount: eur("1") });
+      expect(asked.made).toMatchObject({ status: "denied", decided_by: { kind: "freeze" } });
+      expect(asked.made.denial_reason).toContain("frozen");
+    });
+
+    it("answer a repeat with the same key the same", async () => {
+      await put(allowSmall);
+      const headers = { "idempotency-key": "once" };
+      const body = { agent_slug: slug, action: "Pay", amount: eur("60") };
+      const post = () => test.call("POST", "/v1/authorize", { key, body, headers });
+      const [first, again] = [await post(), await post()];
+      expect(again.body).toEqual(first.body);
+      expect(first.body.status).toBe("approved");
+      expect((await request({ amount: eur("40") })).made.status).toBe("approved");
+    });
+  });
+
+  describe("a standing approval", () => {
+    it("approves what it covers, use by use, and then people are asked again", async () => {
+      const terms = { max_amount: "50", max_budget: "60", currency: "EUR" };
+      const given = await grantWith(terms);
+      const first = await request({ tool: "pay", amount: eur("50") });
+      const { human_authorization } = (await stateOf(given)) as unknown as {
+        human_authorization: { binding: { request_hash: string } };
+      };
+      expect((await stateOf(first)).decided_by).toMatchObject({
+        kind: "grant",
+        request_hash: human_authorization.binding.request_hash,
+        use: 1,
+        of: 3,
+        spent: "50",
+        budget: "60",
+        currency: "EUR",
+      });
+      expect((await request({ tool: "pay", amount: eur("50.0001") })).made.status).toBe("pending");
+      expect((await request({ tool: "pay", amount: eur("11") })).made.status).toBe("pending");
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+      expect((await request({ tool: "pay", amount: { value: "1", currency: "USD" } })).made.status).toBe(
+        "pending",
+      );
+      expect((await request({ tool: "pay", amount: eur("10") })).made.decided_by).toMatchObject({
+        use: 2,
+        spent: "60",
+      });
+      const { body } = await attest(await stateOf(first));
+      expect(body.human_approval.method).toBe("standing_approval");
+    });
+
+    it("is never passed by 50 requests at once", async () => {
+      await grantWith({ max_calls: 10, max_amount: "5", max_budget: "35", currency: "EUR" });
+      const all = await Promise.all(
+        Array.from({ length: 50 }, () => request({ tool: "pay", amount: eur("5") })),
+      );
+      const uses = all.flatMap(({ made: { decided_by } }) =>
+        decided_by?.kind === "grant" ? [decided_by] : [],
+      );
+      expect(uses.map(({ use }) => use).sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+      expect(uses.map(({ spent }) => Number(spent)).sort((a, b) => a - b)).toEqual([
+        5, 10, 15, 20, 25, 30, 35,
+      ]);
+    });
+
+    it("gives the last use to one of two", async () => {
+      await grantWith({ max_calls: 1 });
+      const both = await Promise.all([request({ tool: "pay" }), request({ tool: "pay" })]);
+      expect(both.map(({ made }) => made.status).sort()).toEqual(["approved", "pending"]);
+    });
+
+    it("backs no action itself, and can't be claimed", async () => {
+      const given = await grantWith({});
+      const refused = await attest(await stateOf(given));
+      expect([refused.status, refused.body.code]).toEqual([422, "authorization_mismatch"]);
+      const claim = await test.call("POST", `/v1/authorize/${given.made.request_id}/claim`, {
+        key,
+        body: { run: "r" },
+      });
+      expect(claim.status).toBe(422);
+    });
+
+    it("ends when it is taken back, and gives nothing to who asks after", async () => {
+      const given = await grantWith({});
+      const path = `/v1/authorizations/${given.made.request_id}/revoke`;
+      const revoked = await test.call("POST", path, { key, body: { reason: "over" } });
+      expect(revoked.status).toBe(200);
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+    });
+
+    it("is suspended by another key or code hash, and goes on when they are back", async () => {
+      const identity = (body: object) =>
+        test.call("POST", "/v1/identity/register", { key, body: { slug, name: "Payer", ...body } });
+      await identity({ code_hash: "sha256:a" });
+      await grantWith({});
+      await identity({ code_hash: "sha256:b" });
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+      await identity({ code_hash: "sha256:a" });
+      expect((await request({ tool: "pay" })).made.status).toBe("approved");
+      await identity({ code_hash: "sha256:a", public_key: "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=" });
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+    });
+
+    it("gives back what lapsed without a claim or an attestation, and keeps what was claimed", async () => {
+      await grantWith({ max_calls: 2 });
+      const lapsed = await request({ tool: "pay" });
+      const claimed = await request({ tool: "pay" });
+      await test.call("POST", `/v1/authorize/${claimed.made.request_id}/claim`, { key, body: { run: "r" } });
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+      await test.app.context.database.query(
+        "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '2 minutes' WHERE id = ANY($1)",
+        [[lapsed.made.request_id, claimed.made.request_id]],
+      );
+      expect((await request({ tool: "pay" })).made.decided_by).toMatchObject({ use: 2, of: 2 });
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+    });
+
+    it("ends at its time", async () => {
+      const given = await grantWith({});
+      await test.app.context.database.query(
+        "UPDATE grants SET expires_at = clock_timestamp() WHERE request_id = $1",
+        [given.made.request_id],
+      );
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+    });
+
+    it("is people's alone to give, whatever rules allow", async () => {
+      await put('@id("all") permit (principal, action == Action::"act", resource);');
+      const asked = await request({
+        action: "Standing",
+        grant: { tools: ["pay"], max_calls: 1, expires_at: inAnHour() },
+      });
+      expect(asked.made.status).toBe("pending");
+    });
+
+    it("covers nothing that rules deny, or for which they ask more people than gave it", async () => {
+      await grantWith({ tools: ["pay", "rm"] });
+      await put(`${never} @id("two") @approvals("2") permit (principal, action == Action::"act_approved", resource)
+        when { context.details.hasTag("big") };`);
+      expect((await request({ tool: "rm" })).made.status).toBe("denied");
+      expect((await request({ tool: "pay", context: { big: "yes" } })).made).toMatchObject({
+        status: "pending",
+        approvals_required: 2,
+      });
+      expect((await request({ tool: "pay" })).made.decided_by?.kind).toBe("grant");
+    });
+
+    it.each([
+      ["grant", { max_calls: 1, expires_at: inAnHour() }],
+      ["grant", { tools: ["a"], max_calls: 1, max_amount: "5", expires_at: inAnHour() }],
+      ["grant.max_calls", { tools: ["a"], max_calls: 10_001, expires_at: inAnHour() }],
+      [
+        "grant.max_amount",
+        {
+          tools: ["a"],
+          max_calls: 1,
+          max_amount: "05",
+          max_budget: "5",
+          currency: "EUR",
+          expires_at: inAnHour(),
+        },
+      ],
+      [
+        "grant.max_budget",
+        {
+          tools: ["a"],
+          max_calls: 1,
+          max_amount: "5",
+          max_budget: "999999999999999",
+          currency: "EUR",
+          expires_at: inAnHour(),
+        },
+      ],
+      [
+        "grant.currency",
+        {
+          tools: ["a"],
+          max_calls: 1,
+          max_amount: "5",
+          max_budget: "5",
+          currency: "eur",
+          expires_at: inAnHour(),
+        },
+      ],
+      ["grant.expires_at", { tools: ["a"], max_calls: 1, expires_at: "2020-01-01T00:00:00Z" }],
+      [
+        "grant.expires_at",
+        { tools: ["a"], max_calls: 1, expires_at: new Date(Date.now() + 91 * 86_400_000).toISOString() },
+      ],
+      ["grant.expires_at", { tools: ["a"], max_calls: 1, expires_at: "2026-13-01T00:00:00Z" }],
+    ])("refuses terms: %s", async (field, grant) => {
+      const { status, body } = await test.call("POST", "/v1/authorize", {
+        key,
+        body: { agent_slug: slug, action: "Standing", grant },
+      });
+      expect([status, body.detail.split(":")[0]]).toEqual([422, field]);
+    });
+
+    it("shows its page like any other request", async () => {
+      const asked = await request({
+        action: "Standing",
+        grant: { tools: ["pay"], max_calls: 1, expires_at: inAnHour() },
+      });
+      expect((await openRequest(test, asked.made).deny()).status).toBe(200);
+    });
+  });
+});

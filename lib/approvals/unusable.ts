@@ -1,0 +1,28 @@
+/** Why an approval can't be claimed or used, in words: the database's function `why_unusable` names the reasons. */
+import { sql } from "drizzle-orm";
+import { authorizationRequests } from "#lib/db/schema";
+import { AppError, type ErrorName, fieldError } from "#lib/errors";
+
+/** Null for an approval that can be used. */
+export const whyUnusable = sql<string | null>`why_unusable(${authorizationRequests})`;
+
+const reasons: Record<string, readonly [ErrorName, string]> = {
+  standing: ["authorization_mismatch", "is a standing approval: make a request for each use of it"],
+  used: ["authorization_already_used", "already backs another attestation; ask for a new authorization"],
+  revoked: ["authorization_revoked", "was taken back, so no action may run on it"],
+  ended: ["authorization_ended", "could be used for a while, which is over; ask for a new authorization"],
+  frozen: ["agent_frozen", "is of an agent that its organization has frozen"],
+};
+
+/** For a caller that wants to attest with it. */
+export function unusable(why: unknown): AppError {
+  const [code, words] = reasons[String(why)] ?? [];
+  if (code === undefined || words === undefined) throw new Error(`an approval that can't be used: ${why}`);
+  return fieldError(code, "human_authorization", words);
+}
+
+/** For a caller that wants to claim it; null for what is no matter of its use. */
+export function unclaimable(why: string | null): AppError | null {
+  const [code, words] = reasons[String(why)] ?? [];
+  return code === undefined ? null : new AppError(code, `this approval ${words}; do not run the action`);
+}

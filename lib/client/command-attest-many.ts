@@ -1,0 +1,59 @@
+/** `countersign attest --ndjson`: a request on each line. */
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { parseStrictJson } from "#lib/core/encoding/strict-json";
+import { single, UsageError } from "#lib/core/text/command-words";
+import { refusalOf, sendBatches } from "./attest-many";
+import { type Command, connect, readAgentKey, readText, requireKey } from "./command-io";
+import type { AttestRequest } from "./wire";
+
+function parseLine(line: string, number: number): AttestRequest {
+  try {
+    const value = parseStrictJson(line);
+    if (isJsonObject(value)) return value as unknown as AttestRequest;
+  } catch {
+    // The same words for what is no JSON and what is no object.
+  }
+  throw new UsageError(`line ${number}: expected a JSON object`);
+}
+
+function readLines(text: string): AttestRequest[] {
+  const lines = text.split("\n").map((line, i) => ({ line: line.trim(), number: i + 1 }));
+  const requests = lines.filter(({ line }) => line !== "").map(({ line, number }) => parseLine(line, number));
+  if (requests.length === 0) throw new UsageError("attest --ndjson: there is no line");
+  return requests;
+}
+
+const alone = [
+  "inputs",
+  "inputs-hash",
+  "metadata",
+  "authorization",
+  "code-hash",
+  "model-id",
+  "tool",
+] as const;
+
+function refuseOthers({ line, words }: Command): void {
+  const other = [
+    ...alone.filter((option) => line.values[option] !== undefined),
+    ...(["public", "private", "zk"] as const).filter((flag) => line.flags.has(flag)),
+  ][0];
+  if (other !== undefined) throw new UsageError(`--${other}: with --ndjson each line says it`);
+  if (words.length > 1) throw new UsageError("attest --ndjson takes one file");
+}
+
+export async function runAttestMany(command: Command): Promise<void> {
+  const { io, line, words } = command;
+  refuseOthers(command);
+  requireKey(command);
+  const requests = readLines(await readText(io, words[0] ?? "-"));
+  const results = await sendBatches(connect(command), requests, {
+    agentKey: await readAgentKey(command),
+    idempotencyKey: single(line, "idempotency-key"),
+    allOrNothing: line.flags.has("all-or-nothing"),
+  });
+  for (const result of results) io.print(`${JSON.stringify(result)}\n`);
+  const refused = results.filter(({ status }) => status !== 201).map(refusalOf);
+  const first = refused.find(({ code }) => code !== "batch_refused");
+  if (first !== undefined) throw first;
+}

@@ -1,0 +1,83 @@
+/** What becomes of Python's tests where there is no Python, or no registry: they are skipped, and the reason is printed. */
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { runProgram } from "#support/commands";
+import { findPython, findPythonIn } from "#support/python";
+
+let folder: string;
+let cache: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "countersign-skips-"));
+  cache = path.join(folder, "cache");
+  return () => rmSync(folder, { recursive: true });
+});
+
+/** A PATH with these programs of ours in front of the system's, or alone. */
+function makePath(programs: Record<string, string>, isAlone: boolean): string {
+  const bin = path.join(folder, "bin");
+  mkdirSync(bin);
+  for (const [name, script] of Object.entries(programs)) {
+    writeFileSync(path.join(bin, name), `#!/bin/sh\n${script}\n`);
+    chmodSync(path.join(bin, name), 0o755);
+  }
+  return isAlone ? bin : `${bin}:${process.env["PATH"]}`;
+}
+
+const python = await findPython("core");
+
+describe("the environment of Python's tests", () => {
+  const noPython = { missing: "no Python 3.10 or newer with venv" };
+
+  it("is missing without Python", async () => {
+    const env = { PATH: makePath({}, true) };
+    expect(await findPythonIn({ env, cache }, "core")).toEqual(noPython);
+    expect(existsSync(cache)).toBe(false);
+  });
+
+  it("is missing if Python is too old or has no venv", async () => {
+    const env = { PATH: makePath({ python3: "echo 3.9.18; exit 1" }, true) };
+    expect(await findPythonIn({ env, cache }, "core")).toEqual(noPython);
+  });
+
+  it.skipIf(python.missing)(
+    "is missing if the registry is out of reach, and leaves nothing half made (skipped without Python)",
+    async () => {
+      const env = { ...process.env, PIP_INDEX_URL: "http://127.0.0.1:1/", PIP_CONFIG_FILE: "/dev/null" };
+      const { missing } = await findPythonIn({ env: { ...env, PIP_NO_CACHE_DIR: "1" }, cache }, "core");
+      expect(missing).toMatch(/^pip could not install \(is the registry out of reach\?\)/);
+      expect(readdirSync(cache)).toEqual([]);
+    },
+    120_000,
+  );
+
+  it.skipIf(python.missing)("is made once (skipped without Python)", async () => {
+    expect(await findPython("core")).toEqual(python);
+    expect(existsSync(python.path ?? "")).toBe(true);
+  });
+});
+
+describe("what CI runs", () => {
+  const npm = (script: string) => `echo "npm $*"; ${script}`;
+  const run = (programs: Record<string, string>) => {
+    const env = { PATH: makePath(programs, false), HOME: process.env["HOME"] };
+    return runProgram("bash", [path.resolve(".ci/run")], { cwd: folder, env });
+  };
+
+  it("says that it skips the frameworks where pip reaches no registry, and still runs the tests", async () => {
+    const { code, out } = await run({ python3: "exit 1", npm: npm("exit 0") });
+    expect(code).toBe(0);
+    expect(out).toBe("skipped: npm run test:python, without Python or its registry\nnpm test --silent\n");
+  });
+
+  it("runs both, and fails if either does", async () => {
+    const { code, out } = await run({ python3: "exit 0", npm: npm('[ "$1" != run ] || exit 3') });
+    expect({ code, out }).toEqual({ code: 3, out: "npm run --silent test:python\nnpm test --silent\n" });
+  });
+
+  it("fails if the tests do", async () => {
+    const { code } = await run({ python3: "exit 1", npm: npm("exit 4") });
+    expect(code).toBe(4);
+  });
+});

@@ -1,0 +1,22 @@
+/** The portal's form of rules: compared with what happened, or saved. */
+import { z } from "zod";
+import type { RulesProblem } from "#lib/core/rules/parse-rules";
+import { putRulesBody, type SimulateResponse } from "./rules";
+
+const { text, mode } = putRulesBody.shape;
+
+export const rulesForm = z.object({
+  text: z.preprocess((value) => (typeof value === "string" ? value.replaceAll("\r\n", "\n") : value), text),
+  mode,
+  fallback: z.enum(["ask", "deny"], "must be one of the choices"),
+  second_owner: z.literal("on").optional(),
+  version: z.coerce.number().int().min(0),
+  intent: z.enum(["compare", "save"]),
+});
+
+export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });
+
+export type RulesFormResult =
+  | { kind: "problems"; problems: RulesProblem[] }
+  | { kind: "compared"; simulation: SimulateResponse }
+  | { kind: "saved"; counts: boolean };

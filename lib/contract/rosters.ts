@@ -1,0 +1,62 @@
+/** The rosters of an organization: who may approve, and every change of it. */
+import { z } from "zod";
+import { base64Text, hexHash, textOf, timestamp } from "./primitives";
+
+export const readRosterQuery = z.strictObject({
+  number: z.coerce
+    .number("must be a whole number from 1")
+    .int()
+    .min(1)
+    .max(2_147_483_647)
+    .optional()
+    .meta({ description: "another roster than the newest" }),
+});
+
+const base64Url = z.string().regex(/^[A-Za-z0-9_-]+$/);
+
+const head = z.strictObject({
+  organization: z.uuid(),
+  number: z.number().int(),
+  previous: hexHash.nullable(),
+  size: z.number().int(),
+  root: hexHash,
+  changed_at: timestamp,
+});
+
+const entry = z.strictObject({
+  approver_id: z.uuid(),
+  credential_id: base64Url,
+  public_key: base64Url,
+  groups: z.array(hexHash),
+  since: timestamp,
+  salt: base64Text,
+});
+
+const person = textOf(0, 254);
+const change = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("passkey_added"),
+    person,
+    passkey: z.string(),
+    groups: z.array(z.string()),
+  }),
+  z.strictObject({ kind: z.literal("passkey_removed"), person, passkey: z.string() }),
+  z.strictObject({ kind: z.enum(["joined", "left"]), person, group: z.string() }),
+]);
+
+export const rosterResponse = z
+  .strictObject({
+    organization: z.uuid(),
+    roster: z
+      .strictObject({
+        head,
+        hash: hexHash,
+        entries: z.array(entry),
+        changes: z.array(change).meta({ description: "since the roster before, with your names" }),
+        log_index: z.number().int(),
+      })
+      .nullable()
+      .meta({ description: "null if there is none" }),
+  })
+  .meta({ id: "Roster" });
+export type RosterResponse = z.infer<typeof rosterResponse>;

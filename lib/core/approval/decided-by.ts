@@ -1,0 +1,65 @@
+/** Who may decide a request and who did: groups of people, a standing approval that people gave before, or a rule. */
+import type { HumanAuthorization } from "./approval";
+
+/** `count` different enrolled approvers of the group. */
+export type RequiredApprovers = {
+  /** The group's id; its name is among what the page shows and the object hides. */
+  group: string;
+  count: number;
+};
+
+/** The terms of a standing approval, frozen when people give it. At least one of tools and actions. */
+export type GrantTerms = {
+  tools?: string[];
+  /** Exact, or a prefix that ends in `*`. */
+  actions?: string[];
+  max_calls: number;
+  /** Of each use. Amounts are in the one `currency`. */
+  max_amount?: string;
+  /** Of all uses together. */
+  max_budget?: string;
+  currency?: string;
+  expires_at: string;
+  /** What a covered request's context must hold. */
+  context?: Record<string, string>;
+};
+
+export interface DecidedByGrant {
+  kind: "grant";
+  /** Of the request by which people gave the standing approval. */
+  request_hash: string;
+  /** Hex SHA-256 of its canonical signed object without `log`. */
+  authorization_hash: string;
+  /** This is its n-th use, of so many. */
+  use: number;
+  of: number;
+  /** Together with this use; null without amounts. */
+  spent: string | null;
+  budget: string | null;
+  currency: string | null;
+}
+
+export interface DecidedByRule {
+  kind: "rule";
+  ruleset_hash: string;
+  policy_ids: string[];
+  context_hash: string;
+}
+
+export type DecidedBy = { kind: "people" } | DecidedByGrant | DecidedByRule;
+
+/** What an approval can't be decided by, but a denial can: the organization has frozen the agent. */
+export type Decider = DecidedBy | { kind: "freeze" };
+
+/** How long what no person was asked about can be used, at most. */
+const unaskedSeconds = 3600;
+
+/** Null: no end. */
+export function usableUntil({
+  request: { usable_for_seconds: asked },
+  decided_by: { kind },
+  approved_at,
+}: Pick<HumanAuthorization, "request" | "decided_by" | "approved_at">): string | null {
+  const seconds = kind === "people" ? asked : Math.min(asked ?? unaskedSeconds, unaskedSeconds);
+  return seconds === undefined ? null : new Date(Date.parse(approved_at) + seconds * 1000).toISOString();
+}

@@ -1,0 +1,30 @@
+/**
+ * What a passkey signs to decide a request, and for whom. Nothing in the challenge is random: it is a request's hash,
+ * which has a salt, so an assertion is about one request and one decision and can't be used for another.
+ *
+ *     challenge = SHA-256("countersign approval v1\n" || request_hash(32) || "approve" or "deny")
+ */
+import { concatBytes, hexDecode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+
+export type PasskeyDecision = "approve" | "deny";
+
+const label = utf8Encode("countersign approval v1\n");
+
+/** `requestHash`: the 64 hex digits; throws RangeError for anything else. */
+export function approvalChallenge(requestHash: string, decision: PasskeyDecision): Uint8Array {
+  const hash = hexDecode(requestHash);
+  if (hash.length !== 32) throw new RangeError("a request's hash has 32 bytes");
+  return sha256(concatBytes(label, hash, utf8Encode(decision)));
+}
+
+export interface RelyingParty {
+  /** As browsers write it: no path, no standard port. */
+  origin: string;
+  rpId: string;
+}
+
+/** `baseUrl`: the service's public address, as in a request's `origin`. Throws TypeError for what is no address. */
+export function relyingPartyOf(baseUrl: string): RelyingParty {
+  const { origin, hostname } = new URL(baseUrl);
+  return { origin, rpId: hostname };
+}

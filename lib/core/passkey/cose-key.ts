@@ -1,0 +1,50 @@
+/**
+ * A credential's public key in COSE (RFC 9053), in the one form that CTAP2's canonical CBOR gives it. WebAuthn wants this
+ * form of authenticators, so the key is compared with a template and no CBOR is parsed here.
+ *
+ *     ES256: a5 01 02 03 26 20 01 21 58 20 <x, 32 bytes> 22 58 20 <y, 32 bytes>
+ *     EdDSA: a4 01 01 03 27 20 06 21 58 20 <x, 32 bytes>
+ */
+import { p256 } from "@noble/curves/nist.js";
+import { bytesEqual, concatBytes, hexDecode } from "#lib/core/encoding/bytes";
+import { vetPublicKey } from "#lib/core/keys/ed25519";
+import { type Fault, fault } from "#lib/core/statement/outcome";
+
+export type PasskeyKey =
+  | { ok: true; algorithm: "ES256" /** SEC 1, uncompressed: 65 bytes. */; point: Uint8Array }
+  | { ok: true; algorithm: "EdDSA" /** RFC 8032: 32 bytes. */; publicKey: Uint8Array };
+
+const COORDINATE_BYTES = 32;
+const es256 = { start: hexDecode("a5010203262001215820"), middle: hexDecode("225820") };
+const edDsa = { start: hexDecode("a4010103272006215820") };
+
+const encodeEs256Key = (x: Uint8Array, y: Uint8Array): Uint8Array =>
+  concatBytes(es256.start, x, es256.middle, y);
+
+const startsWith = (bytes: Uint8Array, start: Uint8Array) =>
+  bytesEqual(bytes.subarray(0, start.length), start);
+
+export function parseCoseKey(bytes: Uint8Array): PasskeyKey | Fault {
+  if (startsWith(bytes, es256.start)) return readEs256(bytes);
+  if (startsWith(bytes, edDsa.start)) return readEdDsa(bytes);
+  return fault("passkey_key_unsupported");
+}
+
+function readEs256(bytes: Uint8Array): PasskeyKey | Fault {
+  const x = bytes.subarray(es256.start.length, es256.start.length + COORDINATE_BYTES);
+  const y = bytes.subarray(-COORDINATE_BYTES);
+  if (!bytesEqual(encodeEs256Key(x, y), bytes)) return fault("passkey_key_malformed");
+  const point = concatBytes(Uint8Array.of(4), x, y);
+  try {
+    p256.Point.fromBytes(point).assertValidity();
+  } catch {
+    return fault("passkey_key_malformed");
+  }
+  return { ok: true, algorithm: "ES256", point };
+}
+
+function readEdDsa(bytes: Uint8Array): PasskeyKey | Fault {
+  const publicKey = bytes.slice(edDsa.start.length);
+  if (!vetPublicKey(publicKey).ok) return fault("passkey_key_malformed");
+  return { ok: true, algorithm: "EdDSA", publicKey };
+}

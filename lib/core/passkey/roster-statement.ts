@@ -1,0 +1,90 @@
+/**
+ * What the log says about a change of a roster. It is among the service's own statements, which everyone can list, so it
+ * names the organization by a hash: who knows the organization's id finds every change, and nobody else learns whose it
+ * is. All of it follows from the head and the key, so who holds an approval can make it again.
+ *
+ *     organization = hex SHA-256("countersign roster v1\\n" || organization id)
+ */
+import { bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import type { VerifyEd25519 } from "#lib/core/keys/ed25519";
+import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
+import { verifyEnvelope } from "#lib/core/statement/dsse";
+import {
+  APPROVER_ROSTER_PREDICATE,
+  buildStatement,
+  parseCanonical,
+  STATEMENT_MEDIA_TYPE,
+} from "#lib/core/statement/statement";
+import { leafMatchesEnvelope, parseLogLeaf } from "#lib/core/tlog/log-leaf";
+import { type RosterHead, rosterHash } from "./roster";
+import { isTime } from "./roster-shape";
+
+/** `predicate` of the signed statement. */
+export type RosterChange = Pick<RosterHead, "number" | "previous" | "changed_at"> & {
+  /** {@link rosterOrganization}. */
+  organization: string;
+  /** The service's key that signs the statement. */
+  key_id: string;
+};
+
+const label = utf8Encode("countersign roster v1\n");
+const SUBJECT = "approver-roster";
+
+export const rosterOrganization = (organizationId: string): string =>
+  hexEncode(sha256(label, utf8Encode(organizationId)));
+
+export function buildRosterStatement(head: RosterHead, keyId: string): Uint8Array {
+  const { number, previous, changed_at } = head;
+  const organization = rosterOrganization(head.organization);
+  return write({ number, previous, changed_at, organization, key_id: keyId, roster_hash: rosterHash(head) });
+}
+
+const write = ({ roster_hash, ...change }: RosterChange & { roster_hash: string }) =>
+  buildStatement(APPROVER_ROSTER_PREDICATE, SUBJECT, roster_hash, change);
+
+const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+
+/** Null for bytes that are not the statement of a roster's change, as {@link buildRosterStatement} writes it. */
+export function parseRosterStatement(bytes: Uint8Array): (RosterChange & { roster_hash: string }) | null {
+  const statement = parseCanonical(bytes);
+  const predicate = statement?.["predicate"];
+  const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
+  const digest = isJsonObject(subject) ? subject["digest"] : null;
+  if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
+  const { number, previous, changed_at, organization, key_id } = predicate;
+  const { sha256: roster_hash } = digest;
+  const isFirst = number === 1 && previous === null;
+  if (!isFirst && !(Number.isSafeInteger(number) && (number as number) > 1 && isHash(previous))) return null;
+  if (!isTime(changed_at) || !isHash(organization) || !isHash(roster_hash)) return null;
+  if (typeof key_id !== "string" || !/^[0-9a-f]{16}$/.test(key_id)) return null;
+  const read = { number, previous, changed_at, organization, key_id, roster_hash } as RosterChange & {
+    roster_hash: string;
+  };
+  return bytesEqual(write(read), bytes) ? read : null;
+}
+
+/**
+ * Whether these bytes of a leaf are this very head's, signed with the service's key. Whether the leaf is in the log is
+ * another check, which needs the log's key.
+ */
+export function isEntryOfRoster(
+  entry: Uint8Array,
+  head: RosterHead,
+  key: { keyId: string; publicKey: Uint8Array },
+  verify: VerifyEd25519,
+): boolean {
+  try {
+    const envelope = {
+      payloadType: STATEMENT_MEDIA_TYPE,
+      payload: buildRosterStatement(head, key.keyId),
+      keyId: computeDsseKeyId(key.publicKey),
+      signature: parseLogLeaf(entry).signature,
+    };
+    return (
+      leafMatchesEnvelope(entry, envelope, key.publicKey) && verifyEnvelope(envelope, key.publicKey, verify)
+    );
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * What we use of `@cedar-policy/cedar-wasm`, handed in by the caller: the service loads it at its first use, and the
+ * offline verifier takes the user's own copy.
+ */
+
+interface CedarError {
+  message: string;
+  help: string | null;
+  /** Octets from the beginning of the text. */
+  sourceLocations?: { label: string | null; start: number; end: number }[];
+  related?: CedarError[];
+}
+
+interface Failure {
+  type: "failure";
+  errors: CedarError[];
+}
+
+interface PolicyError {
+  policyId: string;
+  error: CedarError;
+}
+
+export type CedarValue = string | number | boolean | CedarValue[] | { [name: string]: CedarValue };
+
+interface Entity {
+  type: string;
+  id: string;
+}
+
+export interface CedarCall {
+  principal: Entity;
+  action: Entity;
+  resource: Entity;
+  context: Record<string, CedarValue>;
+  entities: {
+    uid: Entity;
+    attrs: Record<string, CedarValue>;
+    parents: Entity[];
+    tags?: Record<string, string>;
+  }[];
+}
+
+type Policies = { staticPolicies: string | Record<string, string> };
+
+export type CedarAnswer =
+  | Failure
+  | {
+      type: "success";
+      response: {
+        decision: "allow" | "deny";
+        diagnostics: { reason: string[]; errors: PolicyError[] };
+      };
+    };
+
+/** In JSON; of expressions only the depth is of interest. */
+export interface CedarPolicy {
+  effect: "permit" | "forbid";
+  action: { op: string; entity?: { id?: string } };
+  conditions: unknown[];
+  annotations?: Record<string, string | null>;
+}
+
+export interface Cedar {
+  policySetTextToParts(
+    text: string,
+  ): Failure | { type: "success"; policies: string[]; policy_templates: string[] };
+  policyToJson(policy: string): Failure | { type: "success"; json: unknown };
+  validate(call: { schema: string; policies: Policies; validationSettings: { mode: "strict" } }):
+    | Failure
+    | {
+        type: "success";
+        validationErrors: PolicyError[];
+        validationWarnings: PolicyError[];
+        otherWarnings: CedarError[];
+      };
+  preparsePolicySet(name: string, policies: Policies): Failure | { type: "success" };
+  statefulIsAuthorized(call: CedarCall & { preparsedPolicySetId: string }): CedarAnswer;
+}
+
+export type { CedarError };

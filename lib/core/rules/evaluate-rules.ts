@@ -1,0 +1,73 @@
+/**
+ * What rules say about one request. `forbid` wins; what may go without asking is allowed; what may go if people approve is
+ * asked, with what the rules demand; an error denies.
+ */
+import type { Cedar, CedarAnswer } from "./cedar";
+import { type Obligations, strictestObligations } from "./obligations";
+import type { ParsedRules } from "./parse-rules";
+import { cedarCall, type RuleContext } from "./rule-context";
+
+/** If no policy permits a request: people are asked with its own fields, or it is denied. */
+export type RulesFallback = "ask" | "deny";
+
+export type RuleReason = "permitted" | "forbidden" | "nothing_permits" | "evaluation_error";
+
+export interface RuleOutcome {
+  decision: "allow" | "ask" | "deny";
+  reason: RuleReason;
+  /** Those that decided, sorted. */
+  policy_ids: string[];
+  /** If people are asked. */
+  obligations: Obligations | null;
+  /** What failed; only with `evaluation_error`. */
+  error: string | null;
+}
+
+/** Makes the rules ready under a name of the caller's; the next ones of this name take their place. */
+export function prepareRules(cedar: Cedar, name: string, { policies }: Pick<ParsedRules, "policies">): void {
+  const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
+  const answer = cedar.preparsePolicySet(name, { staticPolicies });
+  if (answer.type === "failure") throw new Error(`rules do not parse: ${answer.errors[0]?.message}`);
+}
+
+function failureOf(answer: CedarAnswer): Pick<RuleOutcome, "error" | "policy_ids"> | null {
+  if (answer.type === "failure") return { error: answer.errors[0]?.message ?? "no answer", policy_ids: [] };
+  const { errors } = answer.response.diagnostics;
+  const [first] = errors;
+  if (first === undefined) return null;
+  return { error: first.error.message, policy_ids: errors.map(({ policyId }) => policyId).sort() };
+}
+
+const outcome = (
+  decision: RuleOutcome["decision"],
+  reason: RuleReason,
+  policyIds: readonly string[],
+  obligations: Obligations | null = null,
+): RuleOutcome => ({ decision, reason, policy_ids: policyIds.toSorted(), obligations, error: null });
+
+/** `name`: as {@link prepareRules} got it with these rules. */
+export function evaluateRules(
+  cedar: Cedar,
+  name: string,
+  { policies }: Pick<ParsedRules, "policies">,
+  context: RuleContext,
+  fallback: RulesFallback,
+): RuleOutcome {
+  const ask = (action: "act" | "act_approved") =>
+    cedar.statefulIsAuthorized({ ...cedarCall(context, action), preparsedPolicySetId: name });
+  const approved = ask("act_approved");
+  const direct = ask("act");
+  const failure = failureOf(approved) ?? failureOf(direct);
+  if (failure !== null)
+    return { decision: "deny", reason: "evaluation_error", obligations: null, ...failure };
+  if (approved.type === "failure" || direct.type === "failure") throw new TypeError("unreachable");
+  const { reason: ids } = approved.response.diagnostics;
+  if (approved.response.decision === "deny" && ids.length > 0) return outcome("deny", "forbidden", ids);
+  if (direct.response.decision === "allow")
+    return outcome("allow", "permitted", direct.response.diagnostics.reason);
+  if (approved.response.decision === "allow") {
+    const deciding = policies.filter(({ id }) => ids.includes(id));
+    return outcome("ask", "permitted", ids, strictestObligations(deciding.map((one) => one.annotations)));
+  }
+  return outcome(fallback, "nothing_permits", []);
+}

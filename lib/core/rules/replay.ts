@@ -1,0 +1,132 @@
+/** Evaluates again what rules said about a request, with the rules, what they were evaluated over, and somebody's Cedar. */
+import { canonicalJson, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { Cedar } from "./cedar";
+import { evaluateRules, prepareRules, type RulesFallback } from "./evaluate-rules";
+import { parseRules } from "./parse-rules";
+import { hoursOf, type RuleContext, ruleContextHash } from "./rule-context";
+import { rulesetHash } from "./rules-schema";
+
+export interface ReplayCheck {
+  name: "ruleset" | "context" | "request" | "evaluation" | "object";
+  status: "pass" | "fail" | "skip";
+  detail: string;
+}
+
+/** As GET /v1/authorize/{request_id} answers it to the owner. */
+export interface ReplayedDecision {
+  agent_slug: string;
+  action: string;
+  tool: string | null;
+  amount: { value: string; currency: string } | null;
+  created_at: string;
+  status: string;
+  decided_by: JsonObject | null;
+  human_authorization: JsonObject | null;
+  rules: {
+    mode: string;
+    ruleset_hash: string;
+    context_hash: string;
+    decision: string;
+    reason: string;
+    policy_ids: string[];
+    context: RuleContext;
+  };
+}
+
+const check = (name: ReplayCheck["name"], isGood: boolean, good: string, bad: string): ReplayCheck => ({
+  name,
+  status: isGood ? "pass" : "fail",
+  detail: isGood ? good : bad,
+});
+
+const isSame = (a: unknown, b: unknown) =>
+  canonicalJson({ of: a } as JsonObject) === canonicalJson({ of: b } as JsonObject);
+
+/** The document and the request must agree. */
+function findMisfit({ rules: { context }, ...decision }: ReplayedDecision): string | null {
+  const amount = context.amount && { value: context.amount.value, currency: context.amount.currency };
+  const { hour_utc, weekday_utc } = context;
+  const pairs: [string, unknown, unknown][] = [
+    ["agent", context.agent.slug, decision.agent_slug],
+    ["action", context.action, decision.action],
+    ["tool", context.tool, decision.tool],
+    ["amount", amount, decision.amount],
+    ["time", { hour_utc, weekday_utc }, hoursOf(new Date(decision.created_at))],
+  ];
+  return pairs.find(([, a, b]) => !isSame(a, b))?.[0] ?? null;
+}
+
+function checkEvaluation(
+  cedar: Cedar,
+  { rules }: ReplayedDecision,
+  text: string,
+  fallback: RulesFallback,
+): ReplayCheck {
+  const parsed = parseRules(cedar, text);
+  if (!parsed.ok)
+    return check("evaluation", false, "", `the rules don't validate: ${parsed.problems[0]?.message}`);
+  prepareRules(cedar, "replay", parsed.rules);
+  const found = evaluateRules(cedar, "replay", parsed.rules, rules.context, fallback);
+  const words = (one: { decision: string; reason: string; policy_ids: string[] }) =>
+    `${one.decision} (${one.reason}${one.policy_ids.length === 0 ? "" : `: ${one.policy_ids.join(", ")}`})`;
+  const isEqual =
+    found.decision === rules.decision &&
+    found.reason === rules.reason &&
+    isSame(found.policy_ids, rules.policy_ids);
+  return check(
+    "evaluation",
+    isEqual,
+    words(found),
+    `${words(found)} came out, and ${words(rules)} is recorded`,
+  );
+}
+
+/** The decision names the same as the record beside it, and the signed object the same as the decision. */
+function checkObject({ decided_by, human_authorization, rules }: ReplayedDecision): ReplayCheck {
+  if (decided_by?.["kind"] !== "rule")
+    return { name: "object", status: "skip", detail: "the rules did not decide this request themselves" };
+  const { ruleset_hash, policy_ids, context_hash } = rules;
+  const named = { kind: "rule", ruleset_hash, policy_ids, context_hash };
+  if (!isSame(decided_by, named))
+    return check("object", false, "", "the decision names other rules than the record beside it");
+  if (human_authorization === null)
+    return { name: "object", status: "skip", detail: "a denial has no signed object" };
+  return check(
+    "object",
+    isJsonObject(human_authorization["decided_by"]) && isSame(human_authorization["decided_by"], named),
+    "the signed object names these rules, policies and context",
+    "the signed object names others",
+  );
+}
+
+export function replayDecision(
+  cedar: Cedar,
+  decision: ReplayedDecision,
+  { text, fallback }: { text: string; fallback: RulesFallback },
+): ReplayCheck[] {
+  const { rules } = decision;
+  const hash = rulesetHash(text);
+  const misfit = findMisfit(decision);
+  return [
+    check(
+      "ruleset",
+      hash === rules.ruleset_hash,
+      hash,
+      `these rules have the hash ${hash}, the decision names ${rules.ruleset_hash}`,
+    ),
+    check(
+      "context",
+      ruleContextHash(rules.context) === rules.context_hash,
+      rules.context_hash,
+      "the context is not the one whose hash is recorded",
+    ),
+    check(
+      "request",
+      misfit === null,
+      "the context is of this request",
+      `the context is of another ${misfit}`,
+    ),
+    checkEvaluation(cedar, decision, text, fallback),
+    checkObject(decision),
+  ];
+}

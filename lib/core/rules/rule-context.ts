@@ -1,0 +1,85 @@
+/**
+ * What rules are evaluated over: one canonical document, salted, whose hash the decision names. Whoever has it and the
+ * rules can evaluate again.
+ */
+import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { CedarCall, CedarValue } from "./cedar";
+
+export interface RuleAmount {
+  value: string;
+  currency: string;
+  /** What this agent's approved requests of this UTC day and currency come to, before this one. */
+  spent_today: string;
+  /** With this one. */
+  total_today: string;
+}
+
+export interface RuleContext {
+  /** base64 of 16 random bytes: the hash in a public object gives nothing away. */
+  salt: string;
+  agent: { slug: string; name: string | null; key_registered: boolean; code_hash_known: boolean };
+  tool: string | null;
+  action: string;
+  amount: RuleAmount | null;
+  context: Record<string, string>;
+  requester: string | null;
+  hour_utc: number;
+  /** 1 is Monday. */
+  weekday_utc: number;
+  /** This agent's approved requests of this UTC day, before this one. */
+  uses_today: number;
+  environment: string;
+}
+
+export function ruleContextHash(context: RuleContext): string {
+  return hexEncode(sha256(canonicalBytes(context as unknown as JsonObject)));
+}
+
+/** The hour and the weekday (1 is Monday) of a moment, in UTC. */
+export function hoursOf(at: Date): Pick<RuleContext, "hour_utc" | "weekday_utc"> {
+  return { hour_utc: at.getUTCHours(), weekday_utc: at.getUTCDay() || 7 };
+}
+
+/** Cedar wants digits on both sides of the point. */
+const decimal = (value: string): CedarValue => ({
+  __extn: { fn: "decimal", arg: value.includes(".") ? value : `${value}.0` },
+});
+
+function cedarAmount({ value, currency, spent_today, total_today }: RuleAmount): CedarValue {
+  return {
+    value: decimal(value),
+    currency,
+    spent_today: decimal(spent_today),
+    total_today: decimal(total_today),
+  };
+}
+
+const details = { type: "Details", id: "" };
+
+/** A request that names no tool asks for the tool of the empty name. */
+export function cedarCall(context: RuleContext, action: "act" | "act_approved"): CedarCall {
+  const { agent, amount, requester, hour_utc, weekday_utc, uses_today, environment } = context;
+  const principal = { type: "Agent", id: agent.slug };
+  const { key_registered, code_hash_known } = agent;
+  return {
+    principal,
+    action: { type: "Action", id: action },
+    resource: { type: "Tool", id: context.tool ?? "" },
+    context: {
+      action: context.action,
+      ...(amount && { amount: cedarAmount(amount) }),
+      details: { __entity: details },
+      ...(requester !== null && { requester }),
+      ...{ hour_utc, weekday_utc, uses_today, environment },
+    },
+    entities: [
+      {
+        uid: principal,
+        attrs: { key_registered, code_hash_known, ...(agent.name !== null && { name: agent.name }) },
+        parents: [],
+      },
+      { uid: details, attrs: {}, parents: [], tags: context.context },
+    ],
+  };
+}

@@ -1,0 +1,257 @@
+import cedarWasm from "@cedar-policy/cedar-wasm/nodejs";
+import { describe, expect, it } from "vitest";
+import type { Cedar } from "./cedar";
+import { evaluateRules, prepareRules, type RulesFallback } from "./evaluate-rules";
+import { type ParsedRules, parseRules, type RulesProblem } from "./parse-rules";
+import { hoursOf, type RuleContext, ruleContextHash } from "./rule-context";
+import { rulesetHash } from "./rules-schema";
+import { rulesTemplates } from "./templates";
+
+const cedar = cedarWasm as unknown as Cedar;
+
+const request: RuleContext = {
+  salt: "AAAAAAAAAAAAAAAAAAAAAA==",
+  agent: { slug: "invoice-bot", name: null, key_registered: true, code_hash_known: false },
+  tool: "pay",
+  action: "Pay invoice 17",
+  amount: { value: "20", currency: "EUR", spent_today: "0", total_today: "20" },
+  context: { payee: "Example Ltd" },
+  requester: null,
+  hour_utc: 9,
+  weekday_utc: 1,
+  uses_today: 0,
+  environment: "production",
+};
+
+function parsed(text: string): ParsedRules {
+  const answer = parseRules(cedar, text);
+  if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
+  return answer.rules;
+}
+
+function problems(text: string): RulesProblem[] {
+  const answer = parseRules(cedar, text);
+  return answer.ok ? [] : answer.problems;
+}
+
+function decide(text: string, context: Partial<RuleContext> = {}, fallback: RulesFallback = "ask") {
+  const rules = parsed(text);
+  prepareRules(cedar, "test", rules);
+  return evaluateRules(cedar, "test", rules, { ...request, ...context }, fallback);
+}
+
+const permit = (id: string, action: string, when = "true") =>
+  `@id("${id}") permit (principal, action == Action::"${action}", resource) when { ${when} };`;
+
+describe("what rules decide", () => {
+  it("allows what may go without asking, and names the policy", () => {
+    expect(decide(permit("a", "act"))).toMatchObject({ decision: "allow", policy_ids: ["a"] });
+  });
+
+  it("lets forbid win over everything", () => {
+    const text = `${permit("a", "act")} @id("b") forbid (principal, action, resource == Tool::"pay");`;
+    expect(decide(text)).toMatchObject({ decision: "deny", reason: "forbidden", policy_ids: ["b"] });
+    expect(decide(text, { tool: "read" }).decision).toBe("allow");
+  });
+
+  it("asks if only going without asking is forbidden", () => {
+    const text = `${permit("a", "act")} ${permit("c", "act_approved")}
+      @id("b") forbid (principal, action == Action::"act", resource);`;
+    expect(decide(text)).toMatchObject({ decision: "ask", policy_ids: ["c"] });
+  });
+
+  it("does as the organization chose if nothing permits", () => {
+    const text = permit("a", "act", "context.uses_today > 5");
+    expect(decide(text)).toMatchObject({ decision: "ask", reason: "nothing_permits", policy_ids: [] });
+    expect(decide(text, {}, "deny")).toMatchObject({ decision: "deny", reason: "nothing_permits" });
+  });
+
+  it("asks with the strictest of all obligations that apply", () => {
+    const ask = (id: string, notes: string, when: string) => `${notes} ${permit(id, "act_approved", when)}`;
+    const text = [
+      ask("one", '@approvals("2") @group("finance")', "true"),
+      ask("two", '@group("finance") @level("orb")', "context has amount"),
+      ask("three", '@approvals("3") @group("__proto__")', "context.hour_utc < 12"),
+      ask("four", '@approvals("9") @group("legal")', "context.hour_utc > 12"),
+    ].join("\n");
+    expect(decide(text)).toEqual({
+      decision: "ask",
+      reason: "permitted",
+      policy_ids: ["one", "three", "two"],
+      obligations: {
+        approvals: 3,
+        level: "orb",
+        groups: [
+          { group: "__proto__", count: 3 },
+          { group: "finance", count: 2 },
+        ],
+      },
+      error: null,
+    });
+  });
+
+  it("denies if a policy can't be evaluated, with its reason", () => {
+    const text = `${permit("a", "act")} ${permit("b", "act_approved", "context.uses_today + 9223372036854775807 > 0")}`;
+    const found = decide(text, { uses_today: 1 });
+    expect(found).toMatchObject({ decision: "deny", reason: "evaluation_error", policy_ids: ["b"] });
+    expect(found.error).toContain("overflow");
+  });
+
+  it("denies if an amount is more than Cedar's decimals hold", () => {
+    const amount = { value: "1", currency: "EUR", spent_today: "1", total_today: "999999999999999999" };
+    expect(decide(permit("a", "act"), { amount })).toMatchObject({
+      decision: "deny",
+      reason: "evaluation_error",
+    });
+  });
+
+  it("compares tool names exactly: a look-alike is another tool", () => {
+    const text = `${permit("a", "act")} @id("b") forbid (principal, action, resource == Tool::"pay");`;
+    expect(decide(text, { tool: "pаy" }).decision).toBe("allow"); // Cyrillic а
+    expect(decide(permit("only", "act", 'resource == Tool::"pay"'), { tool: "pаy" }).decision).toBe("ask");
+  });
+
+  it("compares what the request carries by name and value, with patterns too", () => {
+    const text = permit(
+      "a",
+      "act",
+      'context.details.hasTag("q=a") && context.details.getTag("q=a") like "b*"',
+    );
+    expect(decide(text, { context: { "q=a": "b=c" } }).decision).toBe("allow");
+    for (const context of [{ q: "a=b" }, { "q=a": "c" }, {}, { "Q=a": "b" }])
+      expect(decide(text, { context: context as Record<string, string> }).decision).toBe("ask");
+    const names = JSON.parse('{"__proto__":"x","__entity":"y"}') as Record<string, string>;
+    expect(
+      decide(
+        permit(
+          "a",
+          "act",
+          'context.details.hasTag("__proto__") && context.details.getTag("__proto__") == "x"',
+        ),
+        { context: names },
+      ).decision,
+    ).toBe("allow");
+  });
+
+  it("keeps two sets of rules apart", () => {
+    const [one, two] = [parsed(permit("a", "act")), parsed(permit("b", "act_approved"))];
+    prepareRules(cedar, "one", one);
+    prepareRules(cedar, "two", two);
+    expect(evaluateRules(cedar, "one", one, request, "deny").policy_ids).toEqual(["a"]);
+    expect(evaluateRules(cedar, "two", two, request, "deny").policy_ids).toEqual(["b"]);
+  });
+});
+
+describe("templates", () => {
+  it.each(rulesTemplates)("$title", ({ text }) => {
+    expect(problems(text)).toEqual([]);
+  });
+
+  it("together do what their titles say", () => {
+    const text = rulesTemplates.map((one) => one.text).join("\n");
+    const of = (value: string, total = value) =>
+      decide(text, { amount: { value, currency: "EUR", spent_today: "0", total_today: total } });
+    expect(of("50").decision).toBe("allow");
+    expect(of("50", "200.0001")).toMatchObject({ decision: "ask", reason: "nothing_permits" });
+    expect(of("50.0001").decision).toBe("ask");
+    expect(of("1000.0001").obligations).toEqual({
+      approvals: 2,
+      level: null,
+      groups: [{ group: "finance", count: 2 }],
+    });
+    expect(decide(text, { tool: "delete_database" }).decision).toBe("deny");
+  });
+});
+
+describe("a text that is refused, with line and column", () => {
+  const at = (text: string) =>
+    problems(text).map(({ line, column, message }) => `${line}:${column} ${message}`);
+
+  it.each([
+    ["a typo in an attribute", `// ü\n${permit("a", "act", "context.amonut.value == 1")}`, "2:71", "amonut"],
+    [
+      "an attribute that may be absent",
+      permit("a", "act", 'context.amount.currency == "EUR"'),
+      "1:",
+      "amount",
+    ],
+    ["a type that isn't there", '@id("a")\nforbid (principal, action, resource == Tol::"x");', "2:40", "Tol"],
+    ["an action that isn't there", permit("a", "acts"), "1:", "acts"],
+    ["numbers compared with text", permit("a", "act", 'context.uses_today > "3"'), "1:", "expected Long"],
+    [
+      "a policy that can never match",
+      permit("a", "act", "context.uses_today > 1 && false"),
+      "1:1",
+      "impossible",
+    ],
+    ["mixed scripts", permit("a", "act", 'context.action == "pаy"'), "1:", "mixed scripts"],
+    ["what does not parse", `\n\n  @id("x") permit(principal, action resource);`, "3:37", "unexpected token"],
+    ["a policy without a name", "permit (principal, action, resource);", "1:1", "@id"],
+    ["a name used twice", `${permit("a", "act")}\n${permit("a", "act")}`, "2:1", "twice"],
+    ["a misspelled annotation", `@aprovals("2") ${permit("a", "act_approved")}`, "1:1", "@aprovals"],
+    ["a demand of nobody", `@approvals("2") ${permit("a", "act")}`, "1:1", "act_approved"],
+    [
+      "a demand that is not only for asking",
+      '@id("a") @level("orb") permit (principal, action, resource);',
+      "1:1",
+      "act_approved",
+    ],
+    ["no World ID from anybody", `@level("none") ${permit("a", "act_approved")}`, "1:1", "needs a @group"],
+    ["eleven approvals", `@approvals("11") ${permit("a", "act_approved")}`, "1:1", "1-10"],
+    ["a template", '@id("a") permit (principal == ?principal, action, resource);', "1:1", "templates"],
+    [
+      "a decimal of five places",
+      permit("a", "act", 'context has amount && context.amount.value == decimal("1.00001")'),
+      "1:",
+      "decimal",
+    ],
+  ])("%s", (_, text, position, message) => {
+    const found = at(text);
+    expect(found[0]).toContain(message);
+    expect(found[0]).toMatch(new RegExp(`^${position}`));
+  });
+
+  it("names each mistake at its own place, in the order of the text, beyond ten policies", () => {
+    const text = Array.from({ length: 14 }, (_, i) =>
+      i === 10 ? "permit (principal, action, resource);" : permit(`p${i}`, "act"),
+    ).join("\n");
+    expect(at(text)).toHaveLength(1);
+    expect(at(text)[0]).toMatch(/^11:1 /);
+  });
+
+  it("1 MB", () => {
+    const text = `// ${"x".repeat(1_000_000)}\n${permit("a", "act")}`;
+    expect(at(text)[0]).toContain("at most 32768");
+  });
+
+  it("a thousand brackets, before Cedar sees them", () => {
+    const deep = `${"(".repeat(1000)}true${")".repeat(1000)}`;
+    expect(at(`\n${permit("a", "act", deep)}`)[0]).toMatch(/^2:.*brackets/);
+    expect(at(permit("a", "act", `context.action == "${"(".repeat(200)}"`))).toEqual([]);
+  });
+
+  it("conditions that are nested without brackets", () => {
+    const chain = permit("a", "act", `context.uses_today${" + 1".repeat(60)} > 0`);
+    expect(at(chain)[0]).toContain("nested");
+  });
+});
+
+describe("hashes", () => {
+  it("name text and context, and change with them", () => {
+    expect(rulesetHash("a")).not.toBe(rulesetHash("b"));
+    expect(rulesetHash("a")).toMatch(/^[0-9a-f]{64}$/);
+    const hash = ruleContextHash(request);
+    for (const change of [
+      { salt: "BAAAAAAAAAAAAAAAAAAAAA==" },
+      { tool: null },
+      { uses_today: 1 },
+      { amount: null },
+    ])
+      expect(ruleContextHash({ ...request, ...change })).not.toBe(hash);
+  });
+
+  it("knows the hour and the weekday in UTC", () => {
+    expect(hoursOf(new Date("2026-11-22T23:59:59.999Z"))).toEqual({ hour_utc: 23, weekday_utc: 7 });
+    expect(hoursOf(new Date("2026-11-23T00:00:00Z"))).toEqual({ hour_utc: 0, weekday_utc: 1 });
+  });
+});

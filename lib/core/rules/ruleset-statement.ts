@@ -1,0 +1,41 @@
+/**
+ * What the log says about a version of an organization's rules. It is among the service's own statements, which everyone
+ * can list, so it names the organization by a hash: who knows its id finds every version.
+ *
+ *     organization = hex SHA-256("countersign rules v1\n" || organization id)
+ */
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { buildStatement, RULESET_PREDICATE } from "#lib/core/statement/statement";
+import type { RulesFallback } from "./evaluate-rules";
+
+export const rulesModes = ["off", "log_only", "enforce"] as const;
+export type RulesMode = (typeof rulesModes)[number];
+
+export interface RulesetVersion {
+  /** The organization's id. */
+  organization: string;
+  /** From 1. */
+  number: number;
+  /** Hex SHA-256 of the statement of the version before; null for the first. */
+  previous: string | null;
+  ruleset_hash: string;
+  mode: RulesMode;
+  fallback: RulesFallback;
+  changed_at: string;
+  /** The service's key that signs the statement. */
+  key_id: string;
+}
+
+export const rulesOrganization = (organizationId: string): string =>
+  hexEncode(sha256(utf8Encode(`countersign rules v1\n${organizationId}`)));
+
+export function buildRulesetStatement({
+  ruleset_hash,
+  organization,
+  ...version
+}: RulesetVersion): Uint8Array {
+  return buildStatement(RULESET_PREDICATE, "ruleset", ruleset_hash, {
+    ...version,
+    organization: rulesOrganization(organization),
+  });
+}

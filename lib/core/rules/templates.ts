@@ -1,0 +1,43 @@
+/** The three usual wishes, to begin with. */
+
+export interface RulesTemplate {
+  title: string;
+  text: string;
+}
+
+export const rulesTemplates: readonly RulesTemplate[] = [
+  {
+    title: "Small amounts without asking",
+    text: `// Up to 50 EUR each and 200 EUR a day go without asking. Everything else asks a person.
+@id("small-amounts")
+permit (principal, action == Action::"act", resource)
+when {
+  context has amount &&
+  context.amount.currency == "EUR" &&
+  context.amount.value.lessThanOrEqual(decimal("50.0")) &&
+  context.amount.total_today.lessThanOrEqual(decimal("200.0"))
+};
+`,
+  },
+  {
+    title: "Never this tool",
+    text: `// Nobody can approve this tool.
+@id("never-delete")
+forbid (principal, action, resource == Tool::"delete_database");
+`,
+  },
+  {
+    title: "Two of a group above an amount",
+    text: `// Above 1,000 EUR two people of "finance" must approve.
+@id("large-amounts")
+@approvals("2")
+@group("finance")
+permit (principal, action == Action::"act_approved", resource)
+when {
+  context has amount &&
+  context.amount.currency == "EUR" &&
+  context.amount.value.greaterThan(decimal("1000.0"))
+};
+`,
+  },
+];

@@ -1,0 +1,99 @@
+/**
+ * The databases that every release left behind (e2e/releases/<version>/, made by .ci/make-release.mjs): this version
+ * upgrades them, what was signed in them still verifies, and their log and records go on.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { gunzipSync } from "node:zlib";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkStoredLogs } from "#lib/log/publish/history";
+import { startTestApp, type TestApp } from "#support/app";
+import { createTestDatabase, type DatabaseKind, databaseKinds } from "#support/databases";
+
+interface Left {
+  apiKey: string;
+  settings: Record<string, string>;
+  /** By id, in base64. */
+  signatures: Record<string, string>;
+}
+
+const folder = path.resolve("e2e/releases");
+const releases = readdirSync(folder);
+
+it("there is a release to upgrade from", () => {
+  expect(releases).toContain("1.0.0");
+});
+
+/** The settings under which the service finds the restored database, and what removes it. */
+async function restore(release: string, kind: DatabaseKind) {
+  const from = (name: string) => path.join(folder, release, name);
+  const dataDir = mkdtempSync(path.join(tmpdir(), "countersign-release-"));
+  const removeFolder = () => rmSync(dataDir, { recursive: true, force: true });
+  if (kind === "embedded") {
+    execFileSync("tar", ["-C", dataDir, "-xzf", from("embedded.tar.gz")]);
+    return { database: { DATA_DIR: dataDir }, remove: async () => removeFolder() };
+  }
+  const { url, drop } = await createTestDatabase({ empty: true });
+  const admin = postgres(url, { max: 1, onnotice: () => {} });
+  await admin.unsafe(gunzipSync(readFileSync(from("postgres.sql.gz"))).toString());
+  await admin.end();
+  const remove = async () => {
+    removeFolder();
+    await drop();
+  };
+  return { database: { DATA_DIR: dataDir, DATABASE_URL: url }, remove };
+}
+
+describe.each(releases)("the databases of %s", (release) => {
+  const leftBy = JSON.parse(readFileSync(path.join(folder, release, "release.json"), "utf8"));
+
+  describe.each(databaseKinds)("upgraded (%s)", (kind) => {
+    const { apiKey: key, settings, signatures } = leftBy[kind] as Left;
+    let test: TestApp;
+    let remove: () => Promise<void>;
+    const checkLog = async () => {
+      const [log] = await checkStoredLogs(test.app.context.database.db, null);
+      expect(log?.check).toMatchObject({ ok: true });
+    };
+    beforeAll(async () => {
+      const restored = await restore(release, kind);
+      remove = restored.remove;
+      test = await startTestApp(kind, { ...settings, ...restored.database });
+    });
+    afterAll(async () => {
+      await test.close();
+      await remove();
+    });
+
+    it("hold a log that is whole", checkLog);
+
+    it("hold attestations that verify with the signatures they had", async () => {
+      expect(Object.keys(signatures).length).toBeGreaterThanOrEqual(6);
+      for (const [id, signature] of Object.entries(signatures)) {
+        const { status, body } = await test.call("GET", `/v1/verify/${id}`, { key });
+        expect([id, status, body.signature]).toEqual([id, 200, signature.replaceAll("\n", "")]);
+        expect([id, body.valid]).toEqual([id, body.status === "erased" ? null : true]);
+      }
+    });
+
+    it("take new attestations, which continue the record", async () => {
+      const [before] = (
+        await test.app.context.database.query(
+          "SELECT sequence FROM agent_records JOIN agents ON agents.id = agent_id WHERE slug_key = 'invoice-bot'",
+          [],
+        )
+      ).rows;
+      const made = await test.call("POST", "/v1/attest", {
+        key,
+        body: { agent_slug: "invoice-bot", action: "Sent invoice 2026-116", inputs_hash: "sha256:abe" },
+      });
+      expect([made.status, made.body.record?.sequence]).toEqual([201, Number(before?.["sequence"]) + 1]);
+      const { body } = await test.call("GET", `/v1/verify/${made.body.attestation_id}`, {});
+      expect(body.valid).toBe(true);
+      await checkLog();
+    });
+  });
+});

@@ -1,0 +1,54 @@
+/** Versions of organizations' rules, each a statement in the log from when it counts. */
+import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import { organizations } from "./accounts";
+import { at, bytea, leafIndex } from "./columns";
+
+export const ruleSets = pgTable(
+  "rule_sets",
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    number: integer().notNull(),
+    text: text().notNull(),
+    /** Hex SHA-256 over text and schema (lib/core/rules/rules-schema.ts). */
+    hash: text().notNull(),
+    mode: text({ enum: ["off", "log_only", "enforce"] }).notNull(),
+    fallback: text({ enum: ["ask", "deny"] }).notNull(),
+    /** Whether the version after this one needs an owner besides its author. */
+    second_owner: boolean().notNull(),
+    /** Of a person or of the key's maker: who may not be the second owner. */
+    author_email: text().notNull(),
+    author_key_id: uuid(),
+    confirmed_by: text(),
+    /** Hex SHA-256 of the statement of the version before. */
+    previous: text(),
+    payload: bytea().notNull(),
+    signature: bytea().notNull(),
+    envelope_signature: bytea().notNull(),
+    signed_by: text().notNull(),
+    log_id: integer().notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+    created_at: at("created_at").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.organization_id, t.number] }),
+    uniqueIndex("rule_sets_leaf").on(t.log_id, t.leaf_index),
+    index("rule_sets_hash").on(t.organization_id, t.hash),
+  ],
+);
+
+/** A change that waits for a second owner; the next one takes its place. */
+export const ruleProposals = pgTable("rule_proposals", {
+  organization_id: uuid()
+    .primaryKey()
+    .references(() => organizations.id),
+  id: uuid().notNull(),
+  text: text().notNull(),
+  mode: text({ enum: ["off", "log_only", "enforce"] }).notNull(),
+  fallback: text({ enum: ["ask", "deny"] }).notNull(),
+  second_owner: boolean().notNull(),
+  author_email: text().notNull(),
+  author_key_id: uuid(),
+  created_at: at("created_at").notNull(),
+});

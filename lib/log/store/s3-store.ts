@@ -1,0 +1,116 @@
+/**
+ * A store in a bucket of any S3. The SDK finds credentials and region (AWS_ACCESS_KEY_ID, AWS_REGION, web identity, container,
+ * instance), signs and tries again. Conditional writes:
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
+ */
+import {
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  type S3ServiceException,
+} from "@aws-sdk/client-s3";
+import type { ObjectKind, ObjectStore } from "./object-store";
+
+export interface Patience {
+  /** A request that gets no answer for so long counts as lost. */
+  patienceMs: number;
+  attempts: number;
+}
+
+export interface S3Options extends Partial<Patience> {
+  bucket: string;
+  /** Without slashes around it. */
+  prefix: string;
+  /** Another server than Amazon's, which is asked by path: its buckets have no host names of their own. */
+  endpoint: string | undefined;
+}
+
+const connectMs = 2_000;
+
+const cacheControl: Record<ObjectKind, string> = {
+  immutable: "public, max-age=31536000, immutable",
+  checkpoint: "public, max-age=2",
+  lock: "no-store",
+};
+
+const contentType: Record<ObjectKind, string> = {
+  immutable: "application/octet-stream",
+  checkpoint: "text/plain; charset=utf-8",
+  lock: "application/json",
+};
+
+const statusOf = (error: unknown) => (error as S3ServiceException).$metadata?.httpStatusCode;
+
+export function openS3Store(options: S3Options): ObjectStore {
+  const { bucket, prefix, endpoint, patienceMs = 10_000, attempts = 3 } = options;
+  const client = new S3Client({
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    maxAttempts: attempts,
+    // Other servers than Amazon's don't know the newer checksums.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    requestHandler: { connectionTimeout: connectMs, requestTimeout: patienceMs, throwOnRequestTimeout: true },
+  });
+  const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
+
+  /** The new tag; null if the condition didn't hold. */
+  async function put(
+    name: string,
+    bytes: Uint8Array,
+    kind: ObjectKind,
+    condition: { IfMatch?: string; IfNoneMatch?: string },
+  ): Promise<string | null> {
+    const command = new PutObjectCommand({
+      ...{ Bucket: bucket, Key: keyOf(name), Body: bytes, ...condition },
+      ...{ ContentType: contentType[kind], CacheControl: cacheControl[kind] },
+    });
+    try {
+      const { ETag } = await client.send(command);
+      if (ETag === undefined) throw new Error(`the store answers no ETag for ${name}`);
+      return ETag;
+    } catch (error) {
+      // 409: somebody else wrote at the same moment. 404: If-Match, but there is none.
+      const isRefused = [412, 409].includes(statusOf(error) ?? 0);
+      if (isRefused || (condition.IfMatch !== undefined && statusOf(error) === 404)) return null;
+      throw error;
+    }
+  }
+
+  return {
+    name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
+    read: async (name) => {
+      try {
+        const { Body, ETag } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }));
+        if (Body === undefined || ETag === undefined) throw new Error(`the store answers no ${name}`);
+        return { bytes: await Body.transformToByteArray(), tag: ETag };
+      } catch (error) {
+        if ((error as Error).name === "NoSuchKey") return null;
+        throw error;
+      }
+    },
+    create: async (name, bytes, kind) => (await put(name, bytes, kind, { IfNoneMatch: "*" })) !== null,
+    write: async (name, bytes, kind) => void (await put(name, bytes, kind, {})),
+    replace: (name, bytes, tag) =>
+      put(name, bytes, "lock", tag === null ? { IfNoneMatch: "*" } : { IfMatch: tag }),
+    list: async (folder) => {
+      const names: string[] = [];
+      const base = `${keyOf(folder)}/`;
+      let token: string | undefined;
+      do {
+        const page = await client.send(
+          new ListObjectsV2Command({
+            ...{ Bucket: bucket, Prefix: base, Delimiter: "/" },
+            ...(token !== undefined && { ContinuationToken: token }),
+          }),
+        );
+        for (const { Key } of page.Contents ?? []) if (Key !== undefined) names.push(Key.slice(base.length));
+        for (const { Prefix } of page.CommonPrefixes ?? [])
+          if (Prefix !== undefined) names.push(Prefix.slice(base.length, -1));
+        token = page.NextContinuationToken;
+      } while (token !== undefined);
+      return names;
+    },
+    close: () => client.destroy(),
+  };
+}

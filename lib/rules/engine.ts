@@ -1,0 +1,88 @@
+/**
+ * Cedar in this process: loaded when rules are first needed, with few sets of rules ready at a time. A text that drives it
+ * out of its stack leaves its memory unusable, for every organization: such an instance is dropped, and the next call
+ * loads another one.
+ */
+import { createRequire } from "node:module";
+import { LRUCache } from "lru-cache";
+import type { Cedar } from "#lib/core/rules/cedar";
+import {
+  evaluateRules,
+  prepareRules,
+  type RuleOutcome,
+  type RulesFallback,
+} from "#lib/core/rules/evaluate-rules";
+import { type ParsedRules, parseRules, type RulesAnswer, tooInvolved } from "#lib/core/rules/parse-rules";
+import type { RuleContext } from "#lib/core/rules/rule-context";
+
+export interface RulesEngine {
+  parse(text: string): RulesAnswer;
+  /** `hash`: of the text (rules-schema.ts). Throws if the text doesn't parse: only texts that did are stored. */
+  evaluate(rules: { hash: string; text: string }, context: RuleContext, fallback: RulesFallback): RuleOutcome;
+}
+
+const requireHere = createRequire(import.meta.url);
+const cedarModule = "@cedar-policy/cedar-wasm/nodejs";
+
+/** Its memory is the module's own, so another instance is the module loaded again. */
+function loadCedar(): Cedar {
+  delete requireHere.cache[requireHere.resolve(cedarModule)];
+  return requireHere(cedarModule) as Cedar;
+}
+
+/** Each takes some 100 kB of Cedar's memory, which is never given back: names are used again. */
+const maxReady = 64;
+
+interface Ready {
+  name: string;
+  rules: ParsedRules;
+}
+
+export function createRulesEngine(load: () => Cedar = loadCedar): RulesEngine {
+  let instance: Cedar | null = null;
+  const free: string[] = [];
+  const ready = new LRUCache<string, Ready>({ max: maxReady, dispose: ({ name }) => free.push(name) });
+  let names = 0;
+
+  function use<Value>(work: (cedar: Cedar) => Value): Value {
+    instance ??= load();
+    try {
+      return work(instance);
+    } catch (error) {
+      instance = null;
+      ready.clear();
+      throw error;
+    }
+  }
+
+  function requireReady(cedar: Cedar, { hash, text }: { hash: string; text: string }): Ready {
+    const known = ready.get(hash);
+    if (known !== undefined) return known;
+    const answer = parseRules(cedar, text);
+    if (!answer.ok) throw new Error(`stored rules do not parse: ${answer.problems[0]?.message}`);
+    if (free.length === 0) {
+      names += 1;
+      free.push(`rules-${names}`);
+    }
+    const name = free.pop() as string;
+    prepareRules(cedar, name, answer.rules);
+    const made = { name, rules: answer.rules };
+    ready.set(hash, made);
+    return made;
+  }
+
+  return {
+    parse: (text) => {
+      try {
+        return use((cedar) => parseRules(cedar, text));
+      } catch {
+        return { ok: false, problems: [tooInvolved] };
+      }
+    },
+    evaluate: (rules, context, fallback) =>
+      use((cedar) => {
+        const { name, rules: parsed } = requireReady(cedar, rules);
+        return evaluateRules(cedar, name, parsed, context, fallback);
+      }),
+  };
+}

@@ -1,0 +1,20 @@
+/** Runs the operations of lib/contract/operations-rules.ts. */
+import type { rulesOperations as specs } from "#lib/contract/operations-rules";
+import type { Handlers } from "#lib/http/route";
+import type { RulesContext } from "./context";
+import { readRules } from "./read";
+import { saveRules } from "./save";
+import { simulateRules } from "./simulate";
+
+export const rulesHandlers: Handlers<typeof specs, RulesContext> = {
+  readRules: async ({ context, principal, query }) => ({
+    body: await readRules(context.database.db, principal.organizationId, query.version),
+  }),
+  putRules: async ({ context, principal, body }) => {
+    await saveRules(context, principal, body);
+    return { body: await readRules(context.database.db, principal.organizationId) };
+  },
+  simulateRules: async ({ context, principal, body }) => ({
+    body: await simulateRules(context, principal.organizationId, body),
+  }),
+};

@@ -1,0 +1,206 @@
+/** Guarantee: rules are only what validates, every version is in the log, and a change waits for a second owner if the rules say so. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import { rulesetHash } from "#lib/core/rules/rules-schema";
+import { rulesOrganization } from "#lib/core/rules/ruleset-statement";
+import { memberships } from "#lib/db/schema";
+import type { MemberPrincipal } from "#lib/http/principal";
+import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { confirmProposal, dropProposal } from "./save";
+
+const forbidTool = '@id("never")\nforbid (principal, action, resource == Tool::"rm");\n';
+const allowAll = '@id("all")\npermit (principal, action == Action::"act", resource);\n';
+
+describe("rules through the API", () => {
+  let test: TestApp;
+  let key: string;
+  let organizationId: string;
+  let owner: MemberPrincipal;
+  let counter = 0;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+  });
+  afterAll(() => test.close());
+  beforeEach(async () => {
+    counter += 1;
+    owner = await signInPerson(test.app.context, `owner${counter}@example.com`);
+    ({ key, organizationId } = await test.createKey(`owner${counter}@example.com`));
+  });
+
+  const put = (body: object) =>
+    test.call("PUT", "/v1/rules", { key, body: { mode: "enforce", text: allowAll, ...body } });
+  const read = (query = "") => test.call("GET", `/v1/rules${query}`, { key });
+  const simulate = (text: string, more: object = {}) =>
+    test.call("POST", "/v1/rules/simulate", { key, body: { text, ...more } });
+
+  it("has none at first, and says what rules may speak of", async () => {
+    const { status, body } = await read();
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ rules: null, proposal: null, versions: [] });
+    expect(body.schema).toContain("act_approved");
+  });
+
+  it("stores versions, each a statement in the log that names the one before", async () => {
+    const first = await put({ text: forbidTool, mode: "log_only", version: 0 });
+    expect(first.status).toBe(200);
+    const second = await put({ fallback: "deny", version: 1 });
+    expect(second.body.rules).toMatchObject({
+      version: 2,
+      hash: rulesetHash(allowAll),
+      mode: "enforce",
+      fallback: "deny",
+      author: `owner${counter}@example.com`,
+      confirmed_by: null,
+    });
+    const { predicate, subject } = JSON.parse(second.body.rules.statement.payload);
+    expect(subject).toEqual([{ name: "ruleset", digest: { sha256: rulesetHash(allowAll) } }]);
+    expect(predicate).toMatchObject({
+      number: 2,
+      previous: hexEncode(sha256(utf8Encode(first.body.rules.statement.payload))),
+      organization: rulesOrganization(organizationId),
+      mode: "enforce",
+      fallback: "deny",
+    });
+    expect(second.body.rules.statement.payload).not.toContain(organizationId);
+    const listed = await test.call("GET", "/v1/log/statements");
+    const own = listed.body.statements.filter(({ kind }: { kind: string }) => kind === "ruleset");
+    expect(own.at(-1)).toMatchObject({
+      payload: second.body.rules.statement.payload,
+      log_index: second.body.rules.log_index,
+      log_origin: second.body.rules.log_origin,
+    });
+    expect((await read("?version=1")).body.rules.text).toBe(forbidTool);
+    expect((await read("?version=1")).body.versions.map((one: { version: number }) => one.version)).toEqual([
+      2, 1,
+    ]);
+    expect((await read("?version=3")).status).toBe(404);
+  });
+
+  it("stores nothing if nothing was changed, and refuses a change of what has changed since", async () => {
+    await put({});
+    expect((await put({})).body.rules.version).toBe(1);
+    const late = await put({ text: forbidTool, version: 0 });
+    expect([late.status, late.body.code]).toEqual([409, "rules_changed"]);
+  });
+
+  it("numbers versions without a gap when they are made at once", async () => {
+    const texts = Array.from({ length: 3 }, (_, i) => allowAll.replace('"all"', `"all-${i}"`));
+    await Promise.all(texts.map((text) => put({ text })));
+    const { versions } = (await read()).body;
+    expect(versions.map(({ version }: { version: number }) => version)).toEqual([3, 2, 1]);
+  });
+
+  it("refuses what does not validate, with line and column of each problem", async () => {
+    const text = `${allowAll}@id("b") permit (principal, action, resource) when { context.amonut == 1 };\n@id("c") permit (principal, action, resource == Tol::"x");`;
+    const { status, body } = await put({ text });
+    expect([status, body.code]).toEqual([422, "validation_error"]);
+    expect(body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(
+      expect.arrayContaining(["/text", "/text"]),
+    );
+    expect(body.errors[0].message).toMatch(/^line 3, column \d+: .*amonut/);
+    expect(body.errors.at(-1).message).toMatch(/^line 4, column \d+: .*Tol/);
+    expect((await read()).body.rules).toBeNull();
+  });
+
+  it("refuses a megabyte, and a text that drives Cedar out of its stack, and still works after", async () => {
+    expect((await put({ text: "/".repeat(1_000_000) })).status).toBe(413);
+    expect((await put({ text: "/".repeat(40_000) })).status).toBe(422);
+    const chain = `@id("a") permit (principal, action, resource) when { context.uses_today${" + 1".repeat(5000)} > 0 };`;
+    const refused = await put({ text: chain });
+    expect(refused.status).toBe(422);
+    expect(refused.body.detail).toContain("too involved");
+    expect((await put({})).status).toBe(200);
+  });
+
+  it("refuses a group that nobody has", async () => {
+    const text =
+      '@id("a")\n@group("finance")\npermit (principal, action == Action::"act_approved", resource);';
+    const { status, body } = await put({ text });
+    expect(status).toBe(422);
+    expect(body.detail).toContain('line 1, column 1: no group of your approvers is called "finance"');
+  });
+
+  it("needs the scope rules, which keys made by e-mail don't have", async () => {
+    const { key: weak } = await test.createKey(`owner${counter}@example.com`, [
+      "authorize",
+      "read",
+      "identity",
+    ]);
+    for (const [method, path, body] of [
+      ["GET", "/v1/rules", undefined],
+      ["PUT", "/v1/rules", { mode: "off", text: "" }],
+      ["POST", "/v1/rules/simulate", { text: "" }],
+    ] as const) {
+      const answer = await test.call(method, path, { key: weak, body });
+      expect([answer.status, answer.body.code]).toEqual([403, "insufficient_scope"]);
+    }
+  });
+
+  it("waits for another owner if the rules say so", async () => {
+    const { context } = test.app;
+    await put({ require_second_owner: true });
+    const proposed = await put({ text: forbidTool });
+    expect(proposed.body).toMatchObject({ rules: { version: 1 }, proposal: { text: forbidTool } });
+    const { id } = proposed.body.proposal;
+    await expect(confirmProposal(context, owner, id)).rejects.toMatchObject({ errorName: "forbidden" });
+    const other = await signInPerson(context, `second${counter}@example.com`);
+    const second = { ...other, organizationId };
+    await expect(confirmProposal(context, second, id)).rejects.toMatchObject({ errorName: "not_found" });
+    const row = { organization_id: organizationId, user_id: second.userId };
+    await context.database.db.insert(memberships).values({ ...row, role: "owner" });
+    const replaced = await put({ text: forbidTool, require_second_owner: false });
+    await expect(confirmProposal(context, second, id)).rejects.toMatchObject({ errorName: "rules_changed" });
+    await confirmProposal(context, second, replaced.body.proposal.id);
+    expect((await read()).body).toMatchObject({
+      proposal: null,
+      rules: { version: 2, confirmed_by: second.email, require_second_owner: false },
+    });
+    await expect(confirmProposal(context, second, replaced.body.proposal.id)).rejects.toMatchObject({
+      errorName: "rules_changed",
+    });
+  });
+
+  it("lets the author take a proposal back", async () => {
+    await put({ require_second_owner: true });
+    const { proposal } = (await put({ text: forbidTool })).body;
+    await dropProposal(test.app.context, owner, proposal.id);
+    expect((await read()).body).toMatchObject({ proposal: null, rules: { version: 1 } });
+  });
+
+  it("simulates over past requests and stores nothing", async () => {
+    const asked = await ask(test, key, {
+      agent_slug: `sim-${counter}`,
+      action: "Pay",
+      context: { payee: "Example" },
+    });
+    await ask(test, key, { agent_slug: `sim-${counter}`, action: "Read" });
+    const text = `${forbidTool}@id("pay") permit (principal, action == Action::"act", resource)
+      when { context.action == "Pay" && context.details.hasTag("payee") && context.details.getTag("payee") == "Example" };`;
+    const { status, body } = await simulate(text);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      requests: 2,
+      erased: 0,
+      was: { allowed: 0, asked: 2, denied: 0 },
+      would: { allowed: 1, asked: 1, denied: 0 },
+      unused: ["never"],
+    });
+    expect(body.differences).toHaveLength(1);
+    expect(body.differences[0]).toMatchObject({
+      request_id: asked.made.request_id,
+      was: "asked",
+      would: "allowed",
+      policy_ids: ["pay"],
+    });
+    expect((await simulate("", { fallback: "deny" })).body.would).toEqual({
+      allowed: 0,
+      asked: 0,
+      denied: 2,
+    });
+    expect((await simulate("permit")).status).toBe(422);
+    expect((await read()).body.rules).toBeNull();
+  });
+});

@@ -1,0 +1,136 @@
+/** "What would this have changed?": an organization's last requests, evaluated with other rules. Nothing is stored. */
+import { sql } from "drizzle-orm";
+import type { SimulateBody, SimulateResponse } from "#lib/contract/rules";
+import { utf8Decode } from "#lib/core/encoding/bytes";
+import type { RuleOutcome } from "#lib/core/rules/evaluate-rules";
+import { rulesetHash } from "#lib/core/rules/rules-schema";
+import { rowsOf } from "#lib/db/client";
+import { requireRules } from "./check";
+import type { RulesContext } from "./context";
+import { describeForRules, type JudgedRequest } from "./describe-request";
+import { dayUsage } from "./usage";
+import { readNewest } from "./versions";
+
+const maxRequests = 1000;
+/** So many are evaluated before others get their turn. */
+const atOnce = 100;
+
+interface Row {
+  id: string;
+  request: Uint8Array;
+  context: string | null;
+  requested_by: string | null;
+  agent_name: string | null;
+  is_code_known: boolean;
+  status: string;
+  decided_kind: string | null;
+  uses: number;
+  spent: string;
+}
+
+type Judged = "allowed" | "asked" | "denied";
+
+const outcomes: Record<RuleOutcome["decision"], Judged> = { allow: "allowed", ask: "asked", deny: "denied" };
+
+/** Without people: by a rule or a standing approval. */
+function judgedThen({ status, decided_kind }: Row): Judged {
+  if (decided_kind === "rule" && status === "denied") return "denied";
+  return decided_kind === "rule" || decided_kind === "grant" ? "allowed" : "asked";
+}
+
+async function readLast(context: RulesContext, organizationId: string): Promise<Row[]> {
+  const usage = dayUsage(sql`r.agent_id`, sql`r.currency`, sql`r.created_at`);
+  return rowsOf<Row>(
+    context.database.db,
+    sql`SELECT r.id, r.request, r.context, r.requested_by, r.agent_name, a.code_hash IS NOT NULL AS is_code_known,
+        r.status, r.decided_by::jsonb ->> 'kind' AS decided_kind, usage.uses, usage.spent
+      FROM (SELECT * FROM authorization_requests WHERE organization_id = ${organizationId}
+        ORDER BY created_at DESC, id DESC LIMIT ${maxRequests}) AS r
+      JOIN agents AS a ON a.id = r.agent_id
+      CROSS JOIN LATERAL (${usage}) AS usage
+      ORDER BY r.created_at DESC, r.id DESC`,
+  );
+}
+
+type Stored = JudgedRequest & { grant?: unknown };
+
+function judge(
+  context: RulesContext,
+  rules: { hash: string; text: string },
+  fallback: "ask" | "deny",
+  row: Row,
+  request: Stored,
+) {
+  const { requester } = JSON.parse(row.requested_by ?? "{}") as { requester?: string | null };
+  const ruleContext = describeForRules(
+    request,
+    {
+      salt: "",
+      agentName: row.agent_name,
+      isCodeKnown: row.is_code_known,
+      context: JSON.parse(row.context ?? "{}"),
+      requester: requester ?? null,
+      environment: context.worldId.environment,
+    },
+    { uses: row.uses, spentUnits: BigInt(row.spent) },
+  );
+  return context.rules.evaluate(rules, ruleContext, fallback);
+}
+
+const nothing = () => ({ allowed: 0, asked: 0, denied: 0 });
+
+/** A standing approval is people's to give, whatever rules would allow. */
+const wouldBe = ({ decision }: RuleOutcome, { grant }: Stored): Judged =>
+  decision === "allow" && grant ? "asked" : outcomes[decision];
+
+export async function simulateRules(
+  context: RulesContext,
+  organizationId: string,
+  { text, fallback }: SimulateBody,
+): Promise<SimulateResponse> {
+  await requireRules(context, organizationId, text);
+  const rules = { hash: rulesetHash(text), text };
+  const chosen = fallback ?? (await readNewest(context.database.db, organizationId))?.fallback ?? "ask";
+  const rows = await readLast(context, organizationId);
+  const answer = { was: nothing(), would: nothing(), differences: [] as SimulateResponse["differences"] };
+  const used = new Set<string>();
+  const known = rows.filter((row) => row.context !== null);
+  for (const [i, row] of known.entries()) {
+    if (i % atOnce === atOnce - 1) await new Promise((next) => setImmediate(next));
+    const request = JSON.parse(utf8Decode(row.request)) as Stored;
+    const outcome = judge(context, rules, chosen, row, request);
+    const [was, would] = [judgedThen(row), wouldBe(outcome, request)];
+    answer.was[was] += 1;
+    answer.would[would] += 1;
+    for (const id of outcome.policy_ids) used.add(id);
+    if (was !== would) answer.differences.push(describeDifference(row, request, { was, would }, outcome));
+  }
+  const parsed = context.rules.parse(text);
+  const ids = parsed.ok ? parsed.rules.policies.map(({ id }) => id) : [];
+  return {
+    requests: known.length,
+    erased: rows.length - known.length,
+    ...answer,
+    unused: ids.filter((id) => !used.has(id)),
+  };
+}
+
+function describeDifference(
+  row: Row,
+  { agent_slug, tool, action, amount, created_at }: Stored,
+  judged: { was: Judged; would: Judged },
+  { policy_ids, reason, obligations }: RuleOutcome,
+): SimulateResponse["differences"][number] {
+  return {
+    request_id: row.id,
+    created_at,
+    agent_slug,
+    tool: tool ?? null,
+    action,
+    amount: amount ?? null,
+    ...judged,
+    policy_ids,
+    reason,
+    demands: obligations,
+  };
+}
