@@ -17,14 +17,14 @@ import { root, seconds } from "./step.mjs";
 
 const left = new Set([".git", ".next", "data", "dist", "node_modules", "playwright-report", "test-results"]);
 
-/** The sources as they are; packages by a link. */
+/** The sources as they are; packages and what was built of them, such as the embedded database's worker, by a link. */
 function copyRepository() {
   const folder = mkdtempSync(path.join(findScratch(), "countersign-mutations-"));
   cpSync(root, folder, {
     recursive: true,
     filter: (file) => file === root || !left.has(path.basename(file)),
   });
-  symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"));
+  for (const name of ["node_modules", "dist"]) symlinkSync(path.join(root, name), path.join(folder, name));
   return folder;
 }
 
