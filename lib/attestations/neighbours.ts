@@ -12,14 +12,20 @@ interface Row extends Omit<NeighbourReport, "recorded_at"> {
   created_at: Date;
 }
 
+const place = ["log_id", "leaf_index"] as const;
+const own = (column: string) => `(SELECT ${column} FROM own)`;
+
+/** In the order of an index and compared with single values, so that fifty rows are read and not the agent's all. */
 const side = (isBefore: boolean) => `SELECT ${isBefore} AS is_before, a.log_id, a.leaf_index, a.action,
     a.human_approval_method, a.agent_signature_hash IS NOT NULL AS is_signed, a.created_at
-  FROM attestations a JOIN own ON a.agent_id = own.agent_id AND a.is_public
-    AND (a.log_id, a.leaf_index) ${isBefore ? "<" : ">"} (own.log_id, own.leaf_index)
-  ORDER BY a.log_id ${isBefore ? "DESC" : "ASC"}, a.leaf_index ${isBefore ? "DESC" : "ASC"} LIMIT ${shown}`;
+  FROM attestations a
+  WHERE a.agent_id = ${own("agent_id")} AND a.is_public
+    AND (a.log_id, a.leaf_index) ${isBefore ? "<" : ">"} (${place.map(own).join(", ")})
+  ORDER BY ${place.map((column) => `a.${column} ${isBefore ? "DESC NULLS LAST" : "ASC NULLS FIRST"}`).join(", ")}
+  LIMIT ${shown}`;
 
 /** $1: id. */
-const text = `WITH own AS MATERIALIZED (SELECT agent_id, log_id, leaf_index FROM attestations WHERE id = $1)
+export const neighboursSql = `WITH own AS MATERIALIZED (SELECT agent_id, log_id, leaf_index FROM attestations WHERE id = $1)
   (${side(true)}) UNION ALL (${side(false)})`;
 
 /** Nearest first on both sides. */
@@ -27,7 +33,7 @@ export async function readNeighbours(
   database: Database,
   id: string,
 ): Promise<{ before: NeighbourReport[]; after: NeighbourReport[] }> {
-  const rows = await database.statement<Row>(text)(id);
+  const rows = await database.statement<Row>(neighboursSql)(id);
   const on = (isBefore: boolean) =>
     rows
       .filter(({ is_before }) => is_before === isBefore)

@@ -1,7 +1,8 @@
 /** What a receipt says beside the signed bytes: the organization, and what is usual for the agent. */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { neighboursSql } from "#lib/attestations/neighbours";
 import { canonicalBytes } from "#lib/core/encoding/canonical-json";
 import { signedRequest } from "#lib/core/statement/signed-request";
 import { attestations, organizationDomains, organizations } from "#lib/db/schema";
@@ -85,4 +86,17 @@ it("says nothing of private or erased records", async () => {
   const erased = await attest("Mentioned somebody");
   expect((await test.call("DELETE", `/v1/attestations/${erased}/content`, { key })).status).toBe(200);
   expect(await surroundingsOf(erased)).toBeNull();
+});
+
+it("reads what is around a report from an index, however many the agent has", async () => {
+  const plan = await test.app.context.database.db.transaction(async (tx) => {
+    await tx.execute(sql`SET LOCAL enable_seqscan = off`);
+    await tx.execute(sql`SET LOCAL enable_bitmapscan = off`);
+    return tx.execute(
+      sql.raw(`EXPLAIN ${neighboursSql.replace("$1", "'01990000-0000-7000-8000-000000000001'")}`),
+    );
+  });
+  const lines = JSON.stringify(plan);
+  expect(lines.match(/attestations_feed/g)).toHaveLength(2);
+  expect(lines).not.toContain("Sort");
 });
