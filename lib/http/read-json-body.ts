@@ -20,9 +20,10 @@ const maxSeconds = 8;
 function withinTime<Value>(reading: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const detail = `the body didn't arrive within ${maxSeconds} seconds`;
-    const refusal = new AppError("bad_request", detail, { headers: { connection: "close" } });
-    timer = setTimeout(() => reject(refusal), maxSeconds * 1000);
+    timer = setTimeout(() => {
+      const detail = `the body didn't arrive within ${maxSeconds} seconds`;
+      reject(new AppError("bad_request", detail, { headers: { connection: "close" } }));
+    }, maxSeconds * 1000);
   });
   return Promise.race([reading, late]).finally(() => clearTimeout(timer));
 }
