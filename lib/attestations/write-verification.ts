@@ -1,23 +1,32 @@
 /**
- * GET /v1/verify/:id. Every request has the stored bytes read and digested again, with the log's tiles, the entries beside
- * it in its record and the checkpoint. If they led to a valid answer before, its text is the answer; all else is verified.
+ * What is said about an attestation, in the API and on its page. Every request has the stored bytes read and digested
+ * again, with the log's tiles, the entries beside it in its record and the checkpoint. If they led to a valid answer
+ * before, its text is the answer; all else is verified.
  */
 import type { Context } from "#lib/approvals/context";
+import type { VerifyResponse } from "#lib/contract/verify";
 import type { Principal } from "#lib/http/principal";
 import type { RememberedAnswer } from "#lib/http/remembered-answers";
 import { WrittenJson } from "#lib/http/written-json";
 import { versionOf } from "#lib/signing/signing-keys";
-import { isWhole, maySee, readUnlessKnown } from "./stored-receipt";
+import { isWhole, maySee, readUnlessKnown, type StoredAttestation } from "./stored-receipt";
 import { describeVerification } from "./verify";
 
 const everyone = "everyone";
 
-/** `client`: as in verifyAttestationById. */
-export async function writeVerification(
+interface Asked {
+  id: string;
+  viewer: Principal | null;
+  /** As in verifyAttestationById. */
+  client: string | null;
+}
+
+/** The text of what `describe` makes, at once or as a promise, of the verification, the stored bytes and the published keys, and of nothing else. */
+export async function rememberVerification(
   context: Context,
-  id: string,
-  viewer: Principal | null,
-  client: string | null,
+  kind: "verification" | "page",
+  { id, viewer, client }: Asked,
+  describe: (answer: VerifyResponse, stored: StoredAttestation) => unknown,
 ): Promise<WrittenJson> {
   const { answers, keys } = context;
   const begun = answers.begin();
@@ -25,16 +34,25 @@ export async function writeVerification(
   const viewOf = (audience: string) => `${audience} ${version}`;
   const own = viewOf(viewer?.organizationId ?? "strangers");
   const isOfView = ({ view }: RememberedAnswer) => view === viewOf(everyone) || view === own;
-  const found = answers.get("verification", id);
+  const found = answers.get(kind, id);
   const known = found !== undefined && isOfView(found) ? found : null;
   const { digest, stored } = await readUnlessKnown(context, id, known?.digest ?? null);
   if (stored === null) return WrittenJson.again(known?.text ?? "null");
   const answer = await describeVerification(context, stored, maySee(stored, viewer), client);
-  const written = WrittenJson.of(answer);
+  const written = WrittenJson.of(await describe(answer, stored));
   const isUnderTheseKeys = versionOf(await keys.published()) === version;
   if (answer.valid && isUnderTheseKeys && isWhole(stored)) {
     const view = stored.is_public ? viewOf(everyone) : own;
-    answers.keep(begun, "verification", stored.id, { digest, view, text: written.text });
+    answers.keep(begun, kind, stored.id, { digest, view, text: written.text });
   }
   return written;
 }
+
+/** GET /v1/verify/:id. */
+export const writeVerification = (
+  context: Context,
+  id: string,
+  viewer: Principal | null,
+  client: string | null,
+): Promise<WrittenJson> =>
+  rememberVerification(context, "verification", { id, viewer, client }, (answer) => answer);

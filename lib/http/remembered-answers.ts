@@ -16,7 +16,9 @@ export interface RememberedAnswer {
 }
 
 /** Of one attestation, by its id; or of several. */
-export type AnswerKind = "verification" | "entry" | "feed";
+export type AnswerKind = "verification" | "page" | "entry" | "feed";
+
+const kindsOfOne = ["verification", "page", "entry"] as const satisfies AnswerKind[];
 
 export interface RememberedAnswers {
   get(kind: AnswerKind, name: string): RememberedAnswer | undefined;
@@ -53,8 +55,7 @@ function createRememberedAnswers(limit: number): RememberedAnswers {
     },
     forget: (id) => {
       forgotten += 1;
-      ofOne.delete(`verification ${id}`);
-      ofOne.delete(`entry ${id}`);
+      for (const kind of kindsOfOne) ofOne.delete(`${kind} ${id}`);
       ofSeveral.clear();
     },
     clear: () => {

@@ -1,7 +1,7 @@
 /** What a receipt says beside the signed bytes: the organization, and what is usual for the agent. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { neighboursSql } from "#lib/attestations/neighbours";
 import { canonicalBytes } from "#lib/core/encoding/canonical-json";
 import { signedRequest } from "#lib/core/statement/signed-request";
@@ -86,6 +86,33 @@ it("says nothing of private or erased records", async () => {
   const erased = await attest("Mentioned somebody");
   expect((await test.call("DELETE", `/v1/attestations/${erased}/content`, { key })).status).toBe(200);
   expect(await surroundingsOf(erased)).toBeNull();
+});
+
+it("remembers what a page is made from for just the bytes that it was made from, and until they are erased", async () => {
+  const { context } = test.app;
+  const id = await attest("Remembered somebody");
+  const look = async () => (await verifyForPage(context, id, "192.0.2.1")).answer;
+  const flip = () =>
+    context.database.db
+      .update(attestations)
+      .set({
+        signature: sql`set_byte(signature, 9, get_byte(signature, 9) # 1)`,
+      })
+      .where(eq(attestations.id, id));
+  const first = await look();
+  expect(first.valid).toBe(true);
+  expect(context.answers.get("page", id)).toBeDefined();
+  const made = vi.spyOn(context.answers, "keep");
+  expect(await look()).toEqual(first);
+  expect(made).not.toHaveBeenCalled();
+  made.mockRestore();
+  await flip();
+  expect((await look()).valid).toBe(false);
+  await flip();
+  expect((await look()).valid).toBe(true);
+  expect((await test.call("DELETE", `/v1/attestations/${id}/content`, { key })).status).toBe(200);
+  await expect.poll(() => context.answers.get("page", id)).toBeUndefined();
+  expect(await look()).toMatchObject({ status: "erased", action: null });
 });
 
 it("reads what is around a report from an index, however many the agent has", async () => {

@@ -3,8 +3,9 @@
 import { readIdentity } from "#lib/accounts/organization-identity";
 import type { Context } from "#lib/approvals/context";
 import { readNeighbours } from "#lib/attestations/neighbours";
-import { readAttestation, type StoredAttestation } from "#lib/attestations/stored-receipt";
-import { parseObject, verifyAttestationById } from "#lib/attestations/verify";
+import type { StoredAttestation } from "#lib/attestations/stored-receipt";
+import { parseObject } from "#lib/attestations/verify";
+import { rememberVerification } from "#lib/attestations/write-verification";
 import type { VerifyResponse } from "#lib/contract/verify";
 import type { VerifiedDomain } from "#lib/core/approval/requested-by";
 import { MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
@@ -63,8 +64,8 @@ function isTestApproval(approval: HumanApproval | undefined): boolean {
 /** Not of a record that failed: its row may point to any organization. */
 async function readSurroundings(
   { database }: Context,
-  { id, organization_id: organizationId }: StoredAttestation,
-  { valid, is_public, action }: VerifyResponse,
+  organizationId: string,
+  { attestation_id: id, valid, is_public, action }: VerifyResponse,
 ): Promise<Surroundings | null> {
   if (valid !== true || !is_public || action === null) return null;
   const [identity, { before, after }] = await Promise.all([
@@ -85,17 +86,25 @@ async function readSurroundings(
 export const verifyForPage = (context: Context, id: string, client: string): Promise<VerificationPage> =>
   readPublicly(context, (from) => verifyFrom(from, id, client));
 
+/** All but the surroundings, which come from other rows. */
+interface Remembered extends Omit<VerificationPage, "surroundings"> {
+  organizationId: string;
+}
+
 async function verifyFrom(context: Context, id: string, client: string): Promise<VerificationPage> {
-  const answer = await verifyAttestationById(context, id, null, client);
-  const stored = await readAttestation(context, id);
-  const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
-  return {
-    answer,
-    keyStatus: key?.status ?? "unknown",
-    isTest:
-      isTestApproval(stored.statement?.predicate.human_approval) ||
-      isTestAuthorization(stored.human_authorization),
-    approvalMethod: findApprovalMethod(answer),
-    surroundings: await readSurroundings(context, stored, answer),
+  const describe = async (answer: VerifyResponse, stored: StoredAttestation): Promise<Remembered> => {
+    const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
+    return {
+      answer,
+      organizationId: stored.organization_id,
+      keyStatus: key?.status ?? "unknown",
+      isTest:
+        isTestApproval(stored.statement?.predicate.human_approval) ||
+        isTestAuthorization(stored.human_authorization),
+      approvalMethod: findApprovalMethod(answer),
+    };
   };
+  const { text } = await rememberVerification(context, "page", { id, viewer: null, client }, describe);
+  const { organizationId, ...page } = JSON.parse(text) as Remembered;
+  return { ...page, surroundings: await readSurroundings(context, organizationId, page.answer) };
 }
