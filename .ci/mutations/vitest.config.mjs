@@ -1,4 +1,7 @@
 /** For one test file in a copy of the repository: nothing is built first. */
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({ test: { testTimeout: 60_000, pool: "forks", maxWorkers: 1 } });
+export default defineConfig({
+  // Beside all other tests an embedded database takes half a minute to open.
+  test: { testTimeout: 120_000, hookTimeout: 300_000, pool: "forks", maxWorkers: 1 },
+});
