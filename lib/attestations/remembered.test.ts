@@ -75,6 +75,7 @@ describe("remembered answers", () => {
     ["log_leaves", () => `leaf_index = (SELECT leaf_index FROM attestations WHERE id = '${ids[0]}')`],
     ["log_leaves", () => `leaf_index = (SELECT leaf_index FROM attestations WHERE id = '${ids[2]}')`],
     ["logs", () => "true"],
+    ["log_checkpoints", () => "true"],
     ["log_tiles", () => "true"],
   ];
 
@@ -117,6 +118,23 @@ describe("remembered answers", () => {
       expect([name, await read()]).toEqual([name, before]);
     }
     expect(changed).toBeGreaterThan(0);
+  });
+
+  it("are of the newest checkpoint of the last whole second, or of the head if that does not cover them", async () => {
+    const earlier = await attest();
+    const later = await attest();
+    const age = (size: number, seconds: number) =>
+      force(
+        `UPDATE log_checkpoints SET created_at = now() - interval '${seconds} s' WHERE size ${seconds > 0 ? "<=" : ">"} ${size}`,
+      );
+    const sizeOf = async ({ attestation_id }: { attestation_id: string }) =>
+      (await test.call("GET", `/v1/verify/${attestation_id}`)).body.log.tree_size;
+    const { tree_size: before } = earlier.log;
+    await age(before, 10);
+    await age(before, -100);
+    expect([await sizeOf(earlier), await sizeOf(later)]).toEqual([before, later.log.tree_size]);
+    await age(later.log.tree_size, 10);
+    expect(await sizeOf(earlier)).toBe(later.log.tree_size);
   });
 
   it("notice a key that was revoked, or is another one", async () => {

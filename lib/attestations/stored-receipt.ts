@@ -6,7 +6,7 @@ import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { isOwnerOf, type Principal } from "#lib/http/principal";
-import { selectTiles } from "#lib/log/publish/stored-proof";
+import { selectSettled, selectTiles } from "#lib/log/publish/stored-proof";
 import { selectAnchors } from "#lib/log/time/anchors";
 import { selectCovering } from "#lib/log/witness/cosigned-checkpoints";
 
@@ -97,7 +97,7 @@ const statementWith = (
   WHERE a.id = $1`;
 
 const plainText = statementWith(
-  `SELECT ${head.size} AS size, ${head.note} AS note, NULL::text AS cosignatures`,
+  `SELECT settled.*, NULL::text AS cosignatures FROM (${selectSettled(head, "a.leaf_index")}) AS settled`,
 );
 
 /** $2: the policy's witnesses, NULL without one. $3: its quorum. */

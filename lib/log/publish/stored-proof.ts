@@ -27,6 +27,21 @@ export function selectTiles(logId: string, index: string, size: string): string 
     FROM generate_series(0, 6) AS l WHERE ${size} >> (8 * l) > 0`;
 }
 
+/**
+ * SQL of the checkpoint that readers get for leaf `index`: the newest at the last whole second if it covers the leaf, else
+ * the newest of all. So a proof stays the same for a second, however fast the log grows. For a lateral join.
+ */
+export function selectSettled(head: Record<"logId" | "size" | "note", string>, index: string): string {
+  const { logId, size, note } = head;
+  return `SELECT coalesce(settled.size, ${size}) AS size, coalesce(settled.note, ${note}) AS note
+    FROM (SELECT) AS one
+    LEFT JOIN LATERAL (
+      SELECT k.size, k.note FROM log_checkpoints k
+      WHERE k.log_id = ${logId} AND k.size > ${index} AND k.created_at <= date_trunc('second', clock_timestamp())
+      ORDER BY k.size DESC LIMIT 1
+    ) AS settled ON true`;
+}
+
 interface SeenTile {
   level: number;
   index: number;
