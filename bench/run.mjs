@@ -21,6 +21,7 @@ import * as approvalFlood from "./case-approval-flood.mjs";
 import * as attest from "./case-attest.mjs";
 import * as batch from "./case-batch.mjs";
 import * as delay from "./case-delay.mjs";
+import * as growing from "./case-growing.mjs";
 import * as longPolls from "./case-long-polls.mjs";
 import * as pages from "./case-pages.mjs";
 import * as processes from "./case-processes.mjs";
@@ -37,6 +38,7 @@ const cases = [
   attest,
   batch,
   reads,
+  growing,
   verifyPage,
   processes,
   longPolls,
