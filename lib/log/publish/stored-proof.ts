@@ -14,15 +14,19 @@ import type { Database } from "#lib/db/client";
 
 /**
  * SQL of the tiles that prove leaf `index` in the tree of `size`: on each level the one above the leaf, and the one at
- * the tree's edge. Its one row has for each `level:index:bytes:digest`, which is what {@link proveStored} takes. Each
- * tile is a subquery of its own, because a join that was planned on an empty table reads all tiles of a level.
+ * the tree's edge, each as long as it was in that tree. Its one row has for each `level:index:bytes:digest`, which is what
+ * {@link proveStored} takes. Each tile is a subquery of its own, because a join that was planned on an empty table reads
+ * all tiles of a level.
  */
 export function selectTiles(logId: string, index: string, size: string): string {
   const above = `${index} >> (8 * l + 8)`;
   const edge = `${size} >> (8 * l + 8)`;
   const tile = (position: string) => `(SELECT
-      concat_ws(':', t.level, t.tile_index, length(t.hashes), encode(sha256(t.hashes), 'hex'))
-      FROM log_tiles t WHERE t.log_id = ${logId} AND t.level = l AND t.tile_index = ${position})`;
+      concat_ws(':', t.level, t.tile_index, length(part.hashes), encode(sha256(part.hashes), 'hex'))
+      FROM log_tiles t
+      CROSS JOIN LATERAL (SELECT (${size} >> (8 * l)) - ((${position}) << 8) AS nodes) AS wanted
+      CROSS JOIN LATERAL (SELECT substring(t.hashes FOR (${HASH_BYTES} * greatest(0, least(${TILE_WIDTH}, wanted.nodes)))::int) AS hashes) AS part
+      WHERE t.log_id = ${logId} AND t.level = l AND t.tile_index = ${position} AND wanted.nodes > 0)`;
   return `SELECT string_agg(nullif(concat_ws(' ', ${tile(above)}, CASE WHEN ${above} <> ${edge} THEN ${tile(edge)} END), ''), ' ') AS tiles
     FROM generate_series(0, 6) AS l WHERE ${size} >> (8 * l) > 0`;
 }
