@@ -99,6 +99,13 @@ export async function openDatabases() {
     description: await describe(admin),
     create,
     runPgbench,
+    /** One statement in one of them. */
+    async run(name, text) {
+      const url = new URL(cluster.url);
+      url.pathname = `/${name}`;
+      const sql = postgres(url.href, { max: 1 });
+      await sql.unsafe(text).finally(() => sql.end());
+    },
     /** To a database: how many are open, and how many of them do something or hold a transaction. */
     async countConnections(name) {
       const [row] = await admin`

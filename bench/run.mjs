@@ -19,6 +19,7 @@ import os from "node:os";
 import { parseArgs } from "node:util";
 import * as approvalFlood from "./case-approval-flood.mjs";
 import * as attest from "./case-attest.mjs";
+import * as authorize from "./case-authorize.mjs";
 import * as batch from "./case-batch.mjs";
 import * as delay from "./case-delay.mjs";
 import * as growing from "./case-growing.mjs";
@@ -37,6 +38,7 @@ import { openServers } from "./servers.mjs";
 const cases = [
   attest,
   batch,
+  authorize,
   reads,
   growing,
   verifyPage,
