@@ -466,6 +466,22 @@ describe("blocks", () => {
     const real = { ...approved, is_test: false, environment: "production" as const };
     expect(renderToStaticMarkup(<Outcome view={real} wasOpenedLate={false} />)).not.toContain("TEST");
   });
+
+  it("says who approved, and by what: a passkey is no World ID", () => {
+    const group = { name: "finance", count: 2, given: 2 };
+    const render = (change: Partial<ApprovalView>) =>
+      renderToStaticMarkup(
+        <Outcome view={{ ...makeView(), status: "approved", ...change }} wasOpenedLate={false} />,
+      );
+    const both = { groups: [group], approvals: { required: 2, given: 2 } };
+    const alone = render({ ...both, required_level: "none" });
+    expect(alone).toContain("2 enrolled approvers, by passkey, approved it");
+    expect(alone).not.toMatch(/World IDs? of|The stand-in approved/);
+    expect(render({ ...both, required_level: "orb" })).toContain(
+      "2 enrolled approvers, by passkey and World ID, approved it",
+    );
+    expect(render({ is_test: false, environment: "production" })).toContain("A World ID approved it");
+  });
 });
 
 describe("the heading", () => {

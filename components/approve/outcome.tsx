@@ -31,13 +31,21 @@ function Decided({ view }: { readonly view: ApprovalView }) {
   );
 }
 
+/** Of required groups only enrolled approvers count, by passkey. */
+function describeWho({ is_test, groups, approvals: { required }, required_level }: ApprovalView): string {
+  if (groups.length > 0) {
+    const means = required_level === "none" ? "by passkey" : "by passkey and World ID";
+    return `${required === 1 ? "An enrolled approver" : `${required} enrolled approvers`}, ${means},`;
+  }
+  if (is_test) return "The stand-in";
+  return required === 1 ? "A World ID" : `World IDs of ${required} different humans`;
+}
+
 function Approved({ view }: { readonly view: ApprovalView }) {
-  const humans =
-    view.approvals.required === 1 ? "A World ID" : `World IDs of ${view.approvals.required} different humans`;
   return (
     <>
       <p>
-        {view.is_test ? "The stand-in" : humans} approved it
+        {describeWho(view)} approved it
         <Decided view={view} />.{" "}
         {view.request.grant === null
           ? "The agent will see this when it next checks, and may then perform the action below once."

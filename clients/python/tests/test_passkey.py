@@ -8,11 +8,31 @@ from typing import Any
 
 import pytest
 
+from countersign.verify import TrustedKeys, read_trust
+from countersign.verify._authorization import check_authorization
 from countersign.verify._passkey import ExpectedAssertion, approval_challenge, check_assertion
 
 VECTORS: Any = json.loads(
     (Path(__file__).parents[3] / "lib/core/passkey/vectors/assertions.json").read_text()
 )
+
+
+def test_counts_no_world_id_for_a_required_group() -> None:
+    """Whoever signs may be the liar: two of finance are not anybody's two proofs of personhood."""
+    released = Path(__file__).parents[3] / "public/vectors/1.0.0"
+    given: Any = json.loads((released / "human-authorization.json").read_text())
+    trust = read_trust((released / "keys.json").read_text(), TrustedKeys())
+    named = {"group": "01990000-0000-7000-8000-000000000001", "count": given["request"]["approvals_required"]}
+
+    def count_of(groups: list[Any]) -> tuple[str, str | None]:
+        changed = {**given, "request": {**given["request"], "required_approvers": groups}}
+        report = check_authorization(changed, trust)
+        assert report is not None
+        [check] = [check for check in report.checks if check.name == "approval_count"]
+        return check.status, check.reason
+
+    assert count_of([]) == ("pass", None)
+    assert count_of([named]) == ("fail", "approval_count_mismatch")
 
 
 def test_has_the_challenges_that_passkeys_sign() -> None:

@@ -4,6 +4,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
+import { levelWords } from "#lib/contract/approval-view";
 import type { AuthorizationState } from "#lib/contract/authorize";
 import { describeUnasked } from "#lib/core/approval/decided-words";
 
@@ -124,7 +125,7 @@ export function AuthorizationFacts({ state }: { readonly state: ShownAuthorizati
     {
       id: "needs",
       name: "Approvals",
-      value: `${state.approvals.given} of ${state.approvals.required} (level: ${state.required_level} or stronger)`,
+      value: `${state.approvals.given} of ${state.approvals.required} (${levelWords[state.required_level]})`,
     },
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },
     { id: "created", name: "Requested", value: <Timestamp iso={state.created_at} /> },

@@ -66,7 +66,9 @@ export default async function AuthorizationPage({ params }: PageProps) {
       {state.approval_url === null ? null : (
         <Card title="Approval link" className="mt-5">
           <p className="mb-4 max-w-prose text-muted">
-            Anyone with this link can approve or deny. Send it only to the person who should decide.
+            {(state.required_approvers ?? []).length > 0
+              ? "Only enrolled approvers of the required groups can decide, with their passkeys."
+              : "Anyone with this link can approve or deny. Send it only to the person who should decide."}
           </p>
           <CodeBlock code={state.approval_url} label="approval link" wrap />
           <div className="mt-4">
