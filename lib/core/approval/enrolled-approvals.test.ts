@@ -14,7 +14,7 @@ import {
   testRoster,
 } from "#support/enrolled-approvals";
 import { makeTestApproval, signForTest, testFacts, testVerifyOptions } from "#support/human-authorization";
-import { type ApprovalRequest, buildAuthorization, type HumanAuthorization } from "./approval";
+import { type ApprovalRequest, bindRequest, buildAuthorization, type HumanAuthorization } from "./approval";
 import { parseHumanAuthorization } from "./human-authorization-shape";
 import type { PasskeyApproval } from "./passkey-approval";
 import { type AuthorizationCheckName, verifyHumanAuthorization } from "./verify-human-authorization";
@@ -82,6 +82,30 @@ describe("an authorization by enrolled approvers", () => {
       }
       expect(verified).toBeGreaterThan(40);
     }
+  }, 120_000);
+
+  it("fails when any single field is changed, signed again and bound again by a lying service", () => {
+    const vouched = new Set<string>();
+    for (const whole of [enrolled, both]) {
+      for (const path of leavesOf(whole)) {
+        if (path[0] === "signature" || path[0] === "binding") continue;
+        const copy = structuredClone(whole);
+        alter(copy, path);
+        copy.binding = bindRequest(copy.request);
+        const lying = signForTest(copy);
+        if (parseHumanAuthorization(lying) === null) continue;
+        if (verify(lying).ok) vouched.add(path.join(".").replace(/^(approvals)\.\d+/, "$1.n"));
+      }
+    }
+    // Times between those beside them, and where the root was read: anybody can look that up on World's chain.
+    expect([...vouched].sort()).toEqual([
+      "approvals.n.anchor.block_hash",
+      "approvals.n.anchor.block_number",
+      "approvals.n.anchor.chain_id",
+      "approvals.n.anchor.registry",
+      "approvals.n.roster.head.changed_at",
+      "approvals.n.verified_at",
+    ]);
   }, 120_000);
 
   it.each<[string, Reason, HumanAuthorization]>([
