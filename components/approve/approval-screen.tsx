@@ -37,6 +37,10 @@ function useFocusOnChange(status: ApprovalView["status"]) {
   return heading;
 }
 
+/** Whoever has the link, or by passkey those of the required approvers who approved. */
+const mayTakeBack = ({ groups, decided_by }: ApprovalView) =>
+  groups.length === 0 || decided_by?.kind === "people";
+
 export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
   const { statusAtOpening, refresh } = useApprovalWatch(view);
   const isPending = view.status === "pending";
@@ -56,8 +60,8 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
         <ApprovalNotices view={view} />
         {isPending ? null : <Outcome view={view} wasOpenedLate={statusAtOpening !== "pending"} />}
         {view.is_frozen && isUnused ? <FrozenNotice /> : null}
-        {isUnused && !isPending && view.request.required_approvers.length === 0 ? (
-          <TakeBack token={token} asksCode={view.code_tries_left !== null} onChange={refresh} />
+        {isUnused && !isPending && mayTakeBack(view) ? (
+          <TakeBack view={view} token={token} onChange={refresh} />
         ) : null}
         {view.is_erased ? (
           <Callout tone="info" title="The content of this request was erased">

@@ -445,9 +445,11 @@ describe("blocks", () => {
     expect(draw({ ...approved, code_tries_left: 5 })).toContain("take-back-code");
     expect(draw({ ...approved, attestation })).not.toContain("/revoke");
     expect(draw({})).not.toContain("/revoke");
-    const required_approvers = [{ group: "019a0000-0000-7000-8001-000000000000", count: 1 }];
-    const byGroup = { ...approved, request: { ...makeView().request, required_approvers } };
-    expect(draw(byGroup), "a found link decides nothing there").not.toContain("/revoke");
+    const groups = [{ name: "finance", count: 1, given: 1 }];
+    const byGroup = { ...approved, groups, decided_by: { kind: "people" as const } };
+    expect(draw(byGroup)).toContain("Whoever approved it does so, with the same passkey.");
+    const byRule = { kind: "rule" as const, ruleset_hash: "", policy_ids: ["small"], context_hash: "" };
+    expect(draw({ ...byGroup, decided_by: byRule }), "nobody approved there").not.toContain("/revoke");
     const back = draw({ ...approved, revoked_at: "2026-11-24T12:00:00.000Z" });
     expect(back).toContain("This approval was taken back");
     expect(back).not.toContain("/revoke");

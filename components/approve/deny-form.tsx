@@ -7,7 +7,7 @@ import { describeControl, Field, Textarea } from "#components/ui/field";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { CodeField } from "./code-field";
 import { type Problem, postJson } from "./post-json";
-import { signByPasskey } from "./sign-by-passkey";
+import { explainUnsigned, signIfRequired } from "./sign-by-passkey";
 
 const reasons = [
   "I did not expect this request",
@@ -102,11 +102,6 @@ export function explainDenial({ status, detail }: Problem): { title: string; tex
   return { title: "The denial was not accepted", text: `Nothing was decided. ${reason}.` };
 }
 
-const notThisPage = {
-  title: "This page doesn't match its hash",
-  text: "Nothing was decided. Reload the page, and report it if this stays.",
-};
-
 interface DenyFormProps {
   readonly view: ApprovalView;
   readonly token: string;
@@ -130,10 +125,10 @@ export function DenyForm({ view, token, code, turn, onChange }: DenyFormProps) {
     setBusy(true);
     setProblem(null);
     const reason = readReason(form);
-    const signed = view.groups.length === 0 ? null : await signByPasskey(view, "deny");
+    const signed = await signIfRequired(view, "deny");
     if (signed !== null && signed.kind !== "signed") {
       setBusy(false);
-      setProblem(signed.kind === "failed" ? signed : notThisPage);
+      setProblem(explainUnsigned(signed));
       return;
     }
     const answer = await postJson(`/approve/${token}/deny`, {

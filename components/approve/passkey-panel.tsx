@@ -40,7 +40,7 @@ async function send({ token, code }: PasskeyPanelProps, passkey: SentAssertion):
   const answer = await postJson(`/approve/${token}/passkey`, { passkey, ...(code === "" ? {} : { code }) });
   if (answer.ok) return { kind: "counted" };
   const { status, code: name, detail } = answer.problem;
-  if (name === "approval_refused")
+  if (["approval_refused", "approver_not_enrolled", "passkey_refused"].includes(name))
     return { kind: "failed", title: "Your approval was not accepted", text: sentence(detail) };
   if (status === 0 || status >= 500)
     return {

@@ -48,3 +48,19 @@ export async function signByPasskey(view: ApprovalView, decision: PasskeyDecisio
     return explain(error);
   }
 }
+
+/** Null where the link alone decides. */
+export const signIfRequired = async (
+  view: ApprovalView,
+  decision: PasskeyDecision,
+): Promise<Signed | null> => (view.groups.length === 0 ? null : signByPasskey(view, decision));
+
+export const explainUnsigned = (
+  signed: Exclude<Signed, { kind: "signed" }>,
+): { title: string; text: string } =>
+  signed.kind === "failed"
+    ? signed
+    : {
+        title: "This page doesn't match its hash",
+        text: `${nothing} Reload the page, and report it if this stays.`,
+      };

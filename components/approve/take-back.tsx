@@ -4,28 +4,32 @@ import { type FormEvent, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Textarea } from "#components/ui/field";
+import type { ApprovalView } from "#lib/contract/approval-view";
 import { CodeField } from "./code-field";
 import { readReason } from "./deny-form";
 import { type Problem, postJson } from "./post-json";
+import { explainUnsigned, signIfRequired } from "./sign-by-passkey";
 
 interface TakeBackProps {
+  readonly view: ApprovalView;
   readonly token: string;
-  readonly asksCode: boolean;
   /** The approval's state is another now. */
   readonly onChange: () => void;
 }
 
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
-function explain({ status, detail }: Problem): string {
-  return status === 0 || status >= 500
-    ? "We don't know whether this went through. This page will show it. You can also try again."
-    : `${sentence(detail)}.`;
+function explain({ status, detail }: Problem): { title: string; text: string } {
+  const text =
+    status === 0 || status >= 500
+      ? "We don't know whether this went through. This page will show it. You can also try again."
+      : `${sentence(detail)}.`;
+  return { title: "The approval was not taken back", text };
 }
 
-export function TakeBack({ token, asksCode, onChange }: TakeBackProps) {
+export function TakeBack({ view, token, onChange }: TakeBackProps) {
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<{ title: string; text: string } | null>(null);
 
   async function send(event: FormEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault();
@@ -33,14 +37,21 @@ export function TakeBack({ token, asksCode, onChange }: TakeBackProps) {
     setProblem(null);
     const form = new FormData(event.currentTarget);
     const [reason, code] = [readReason(form), String(form.get("code") ?? "")];
+    const signed = await signIfRequired(view, "revoke");
+    if (signed !== null && signed.kind !== "signed") {
+      setBusy(false);
+      setProblem(explainUnsigned(signed));
+      return;
+    }
     const answer = await postJson(`/approve/${token}/revoke`, {
       ...(reason === "" ? {} : { reason }),
       ...(code === "" ? {} : { code }),
+      ...(signed === null ? {} : { passkey: signed.passkey }),
     });
     onChange();
     setBusy(false);
     // 409: an attestation was faster, and the page shows it.
-    if (!answer.ok && answer.problem.status !== 409) setProblem(answer.problem);
+    if (!answer.ok && answer.problem.status !== 409) setProblem(explain(answer.problem));
   }
 
   return (
@@ -55,13 +66,14 @@ export function TakeBack({ token, asksCode, onChange }: TakeBackProps) {
         <p className="text-[15px] text-muted">
           Until the agent has recorded the action, you can take the approval back. Nothing can use it then. An
           action that has begun isn't stopped by this.
+          {view.groups.length === 0 ? "" : " Whoever approved it does so, with the same passkey."}
         </p>
         {problem === null ? null : (
-          <Callout tone="fail" title="The approval was not taken back" alert>
-            {explain(problem)}
+          <Callout tone="fail" title={problem.title} alert>
+            {problem.text}
           </Callout>
         )}
-        {asksCode ? <CodeField id="take-back-code" /> : null}
+        {view.code_tries_left !== null ? <CodeField id="take-back-code" /> : null}
         <Field id="take-back-text" label="Reason (optional)">
           <Textarea {...describeControl("take-back-text", {})} name="reason" rows={2} maxLength={800} />
         </Field>

@@ -1,4 +1,4 @@
-/** What a decision needs of the roster, in the decision's own transaction: who the passkey's owner is, and the proof of it. */
+/** What a decision needs of the roster: who the passkey's owner is, and the proof of it. */
 import { and, eq, inArray, or, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/contract/attest";
 import { base64UrlEncode } from "#lib/core/encoding/bytes";
@@ -19,16 +19,8 @@ export interface RosterProof extends Membership {
   backupEligible: boolean;
 }
 
-/**
- * The place of an enrolled passkey, with an opening for each group that its owner is in now. Null for one that is not
- * enrolled, or not in a logged roster yet. The passkey, its owner and their groups stay as they are until the commit.
- */
-export async function readRosterProof(
-  tx: Executor,
-  organizationId: string,
-  credentialId: string,
-): Promise<RosterProof | null> {
-  const [row] = await tx
+function selectOwner(executor: Executor, organizationId: string, credentialId: string) {
+  return executor
     .select({
       passkeyId: passkeys.id,
       publicKey: passkeys.public_key,
@@ -41,15 +33,31 @@ export async function readRosterProof(
     .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
     .where(
       and(eq(passkeys.organization_id, organizationId), eq(passkeys.credential_id, credentialId), isEnrolled),
-    )
-    .for("no key update", { of: [passkeys, approvers] });
-  if (!row) return null;
-  const current = await tx
+    );
+}
+
+const selectGroups = (executor: Executor, approverId: string) =>
+  executor
     .select({ groupId: approverGroups.group_id })
     .from(approverGroups)
-    .where(eq(approverGroups.approver_id, row.approverId))
-    .for("share");
-  const last = await readLastRoster(tx, organizationId);
+    .where(eq(approverGroups.approver_id, approverId));
+
+/**
+ * The place of an enrolled passkey, with an opening for each group that its owner is in now. Null for one that is not
+ * enrolled, or not in a logged roster yet. `isHeld`: the passkey, its owner and their groups stay so until the commit.
+ */
+export async function readRosterProof(
+  executor: Executor,
+  organizationId: string,
+  credentialId: string,
+  { isHeld }: { isHeld: boolean },
+): Promise<RosterProof | null> {
+  const owner = selectOwner(executor, organizationId, credentialId);
+  const [row] = await (isHeld ? owner.for("no key update", { of: [passkeys, approvers] }) : owner);
+  if (!row) return null;
+  const groups = selectGroups(executor, row.approverId);
+  const current = await (isHeld ? groups.for("share") : groups);
+  const last = await readLastRoster(executor, organizationId);
   const index = last?.entries.findIndex(({ credential_id }) => credential_id === credentialId) ?? -1;
   const entry = last?.entries[index];
   if (!last || !entry || entry.public_key !== base64UrlEncode(row.publicKey)) return null;
@@ -69,23 +77,23 @@ export async function readRosterProof(
   };
 }
 
-/** How many people of each group have a passkey; a group without one is missing. */
-export async function countEnrolled(
+/** The people of these groups who have a passkey, by id, each with those of the groups that they are in. */
+export async function readEnrolledMembers(
   executor: Executor,
   groupIds: readonly string[],
-): Promise<Map<string, number>> {
+): Promise<Map<string, string[]>> {
   if (groupIds.length === 0) return new Map();
   const rows = await executor
     .select({
-      groupId: approverGroups.group_id,
-      people: sql<number>`count(DISTINCT ${passkeys.approver_id})`.mapWith(Number),
+      approverId: approverGroups.approver_id,
+      groups: sql<string[]>`array_agg(DISTINCT ${approverGroups.group_id}::text)`,
     })
     .from(approverGroups)
     .innerJoin(passkeys, eq(passkeys.approver_id, approverGroups.approver_id))
     .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
     .where(and(inArray(approverGroups.group_id, [...groupIds]), isEnrolled))
-    .groupBy(approverGroups.group_id);
-  return new Map(rows.map(({ groupId, people }) => [groupId, people]));
+    .groupBy(approverGroups.approver_id);
+  return new Map(rows.map(({ approverId, groups }) => [approverId, groups]));
 }
 
 /**

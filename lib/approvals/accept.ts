@@ -2,6 +2,7 @@
 
 import { and, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import { agentFrozen } from "#lib/agents/freeze";
 import {
   type Approval,
   type ApprovalRequest,
@@ -31,6 +32,7 @@ import { type AuthorizationRow, isOpen, parseRequest, readDatabaseTime } from ".
 import {
   ApprovalsMoved,
   insertApproval,
+  isFrozen,
   lockOpen,
   type NewApproval,
   notPending,
@@ -88,6 +90,7 @@ async function storeOneOfMany(
 ): Promise<void> {
   await context.database.db.transaction(async (tx) => {
     if (!(await lockOpen(tx, approval.requestId))) throw notPending();
+    if (await isFrozen(tx, row.agent_id)) throw agentFrozen();
     if (!(await standsBeside(tx, approval))) throw new ApprovalsMoved();
     const { enrolled } = approval;
     const refusal = enrolled && (await countApprover(tx, enrolled));
@@ -148,12 +151,13 @@ async function tryAccept(
   ip: string | null,
 ): Promise<void> {
   const { db } = context.database;
+  // Before the request: what a decision counted is never seen beside a request that looks open.
+  const present = await readApprovals(db, requestId);
   const row = await findApprovable(context, requestId);
   const request = parseRequest(row);
   const time = await readDatabaseTime(db);
   // The process that logged the roster has a clock of its own.
   const now = new Date(Math.max(time.getTime(), Date.parse(person.approver?.since ?? "") || 0));
-  const present = await readApprovals(db, requestId);
   const before = present.flatMap((one) => one.records);
   const records = recordsOf(person, now.toISOString());
   checkBeside(row, before, records);

@@ -19,7 +19,11 @@ import { AppError } from "#lib/errors";
 import type { Context } from "./context";
 import { type AuthorizationRow, parseRequest } from "./rows";
 
-const refused = (why: string) => new AppError("approval_refused", `nothing was decided: ${why}`);
+const refuse = (code: "approval_refused" | "approver_not_enrolled" | "passkey_refused") => (why: string) =>
+  new AppError(code, `nothing was decided: ${why}`);
+const refused = refuse("approval_refused");
+const notEnrolled = refuse("approver_not_enrolled");
+const passkeyRefused = refuse("passkey_refused");
 
 export const needsPasskey = () =>
   refused("this request is decided by enrolled approvers, and no passkey's answer came with it");
@@ -43,8 +47,8 @@ export interface ProvenApprover {
   since: string;
 }
 
-async function readRequesterEmail(tx: Executor, keyId: string): Promise<string | null> {
-  const [key] = await tx.select({ email: apiKeys.email }).from(apiKeys).where(eq(apiKeys.id, keyId));
+async function readRequesterEmail(executor: Executor, keyId: string): Promise<string | null> {
+  const [key] = await executor.select({ email: apiKeys.email }).from(apiKeys).where(eq(apiKeys.id, keyId));
   return key?.email.toLowerCase() ?? null;
 }
 
@@ -52,12 +56,12 @@ async function readRequesterEmail(tx: Executor, keyId: string): Promise<string |
 function requireGroups(request: ApprovalRequest, proof: RosterProof): RosterProof["groups"] {
   const wanted = new Set(request.required_approvers.map(({ group }) => group));
   const groups = proof.groups.filter(({ group }) => wanted.has(group));
-  if (groups.length === 0) throw refused("you are in none of the groups that decide this request");
+  if (groups.length === 0) throw notEnrolled("you are in none of the groups that decide this request");
   return groups;
 }
 
 async function requireOther(
-  tx: Executor,
+  executor: Executor,
   row: AuthorizationRow,
   request: ApprovalRequest,
   proof: RosterProof,
@@ -65,7 +69,7 @@ async function requireOther(
   if (request.requester_may_approve) return;
   const isRequester =
     proof.approver.id === request.requester_id ||
-    proof.approver.email.toLowerCase() === (await readRequesterEmail(tx, row.api_key_id));
+    proof.approver.email.toLowerCase() === (await readRequesterEmail(executor, row.api_key_id));
   if (isRequester) throw refused("the key that asks is yours, so somebody else has to approve");
 }
 
@@ -75,7 +79,7 @@ function checkSigned(request: ApprovalRequest, decision: PasskeyDecision, sent: 
   return checkAssertion(assertion, { challenge, ...relyingPartyOf(request.origin) }, verifyEd25519Strict);
 }
 
-/** Throws why this passkey doesn't decide. */
+/** Throws why this passkey doesn't decide. Holds no row: who has the link must not make others wait. */
 export async function proveApprover(
   context: Context,
   row: AuthorizationRow,
@@ -84,42 +88,41 @@ export async function proveApprover(
 ): Promise<ProvenApprover> {
   const request = parseRequest(row);
   const { credential_id: credentialId, ...assertion } = sent;
-  return context.database.db.transaction(async (tx) => {
-    const proof = await readRosterProof(tx, row.organization_id, credentialId);
-    if (proof === null) throw refused("this passkey is not enrolled for this organization");
-    const groups = requireGroups(request, proof);
-    if (decision === "approve") await requireOther(tx, row, request, proof);
-    const outcome = checkSigned(request, decision, sent, proof.entry.public_key);
-    if (outcome.status !== "pass") throw refused(outcome.detail);
-    const use = readUse(proof, assertion.authenticator_data);
-    const { head, entry, index, proof: path } = proof;
-    return {
-      record: {
-        type: "passkey",
-        approver_id: entry.approver_id,
-        credential_public_key: entry.public_key,
-        ...assertion,
-        roster: { head, entry, index, proof: path },
-        groups,
-      },
-      enrolled: {
-        credentialId,
-        organizationId: row.organization_id,
-        groups: groups.map(({ group }) => group),
-        passkeyId: proof.passkeyId,
-        use,
-      },
-      since: head.changed_at,
-    };
-  });
+  const { db } = context.database;
+  const proof = await readRosterProof(db, row.organization_id, credentialId, { isHeld: false });
+  if (proof === null) throw notEnrolled("this passkey is not enrolled for this organization");
+  const groups = requireGroups(request, proof);
+  if (decision === "approve") await requireOther(db, row, request, proof);
+  const outcome = checkSigned(request, decision, sent, proof.entry.public_key);
+  if (outcome.status !== "pass") throw passkeyRefused(outcome.detail);
+  const use = readUse(proof, assertion.authenticator_data);
+  const { head, entry, index, proof: path } = proof;
+  return {
+    record: {
+      type: "passkey",
+      approver_id: entry.approver_id,
+      credential_public_key: entry.public_key,
+      ...assertion,
+      roster: { head, entry, index, proof: path },
+      groups,
+    },
+    enrolled: {
+      credentialId,
+      organizationId: row.organization_id,
+      groups: groups.map(({ group }) => group),
+      passkeyId: proof.passkeyId,
+      use,
+    },
+    since: head.changed_at,
+  };
 }
 
 /** That a passkey can be backed up never changes. */
 function readUse(proof: RosterProof, authenticatorData: string): Enrolled["use"] {
   const data = parseAuthenticatorData(base64UrlDecode(authenticatorData));
-  if (!data.ok) throw refused(data.problem);
+  if (!data.ok) throw passkeyRefused(data.problem);
   if (data.backupEligible !== proof.backupEligible)
-    throw refused("the passkey is not the one that was enrolled");
+    throw passkeyRefused("the passkey is not the one that was enrolled");
   const { signCount, backedUp } = data;
   return { signCount, backedUp };
 }
@@ -127,10 +130,10 @@ function readUse(proof: RosterProof, authenticatorData: string): Enrolled["use"]
 /** In the decision's transaction: null if the person is still enrolled in those groups, and the passkey no copy. */
 export async function countApprover(tx: Executor, enrolled: Enrolled): Promise<AppError | null> {
   const { organizationId, credentialId, groups, passkeyId, use } = enrolled;
-  const proof = await readRosterProof(tx, organizationId, credentialId);
+  const proof = await readRosterProof(tx, organizationId, credentialId, { isHeld: true });
   const current = proof?.groups.map(({ group }) => group) ?? [];
   if (proof === null || !groups.every((group) => current.includes(group)))
-    return refused("you are no longer enrolled in the groups that decide this");
+    return notEnrolled("you are no longer enrolled in the groups that decide this");
   const isCounted = await notePasskeyUse(tx, passkeyId, use);
-  return isCounted ? null : refused("the passkey's counter didn't grow, so it may be a copy");
+  return isCounted ? null : passkeyRefused("the passkey's counter didn't grow, so it may be a copy");
 }

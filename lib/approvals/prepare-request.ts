@@ -61,8 +61,8 @@ export async function prepareRequest(
     standing && (await judge(context, tx, standing, describeJudged(organizationId, body, agent, createdAt)));
   const own = ownDemands(body, await readGroups(tx, organizationId, body));
   const demands = applyJudged(own, judged);
-  if (judged === null || judged.verdict === "ask") await requireEnrolled(tx, demands);
   const requester = await readRequester(tx, principal, demands);
+  if (judged === null || judged.verdict === "ask") await requireEnrolled(tx, demands, requester);
   const names = { ...asker.names, group_names: demands.groupNames };
   const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
   const fingerprint = fingerprintOf(organizationId, body);

@@ -1,7 +1,8 @@
 /** Whom a request requires: the organization's groups by name or id, each with enough enrolled members. */
 import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
-import { countEnrolled } from "#lib/accounts/roster-proof";
+import { readEnrolledMembers } from "#lib/accounts/roster-proof";
 import type { AuthorizeBody } from "#lib/contract/authorize";
+import { fillPlaces } from "#lib/core/approval/assign-groups";
 import type { RequiredApprovers } from "#lib/core/approval/decided-by";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, approvers, organizations } from "#lib/db/schema";
@@ -68,23 +69,30 @@ export async function readGroups(
   return groups;
 }
 
-/** 422 for a group that can't give as many approvals as the caller or the rules want of it. */
+/**
+ * 422 if the groups can't give as many approvals as the caller or the rules want of them: each person counts for one
+ * group, and who asks for none unless the organization allows it.
+ */
 export async function requireEnrolled(
   tx: Executor,
   { required_approvers: required, groupNames }: Demands,
+  requester: Requester,
 ): Promise<void> {
-  const enrolled = await countEnrolled(
-    tx,
-    required.map(({ group }) => group),
-  );
+  const ids = required.map(({ group }) => group);
+  const members = await readEnrolledMembers(tx, ids);
+  const isLeftOut = !requester.mayApprove && requester.id !== null && members.delete(requester.id);
+  const people = [...members.values()];
+  const filled = fillPlaces(required, people);
   for (const [index, { group, count }] of required.entries()) {
-    const people = enrolled.get(group) ?? 0;
-    if (people >= count) continue;
-    const has = `${people} enrolled ${people === 1 ? "approver" : "approvers"}`;
+    if ((filled[index] ?? 0) >= count) continue;
+    const enrolled = people.filter((groups) => groups.includes(group)).length;
+    const others = isLeftOut ? " beside who asks" : "";
+    const has = `${enrolled} enrolled ${enrolled === 1 ? "approver" : "approvers"}${others}`;
+    const why = enrolled < count ? "" : ", and each person counts for one group";
     throw fieldError(
       "validation_error",
       field(index, "count"),
-      `asks for ${count} of "${groupNames[index]}", which has ${has}`,
+      `asks for ${count} of "${groupNames[index]}", which has ${has}${why}`,
     );
   }
 }

@@ -142,7 +142,7 @@ describe("taking an approval back", () => {
       asked.made.request_id,
       Buffer.from(JSON.stringify(named)),
     );
-    expect(refusal(await byLink(asked))).toEqual([403, "forbidden"]);
+    expect(refusal(await byLink(asked))).toEqual([422, "approval_refused"]);
     expect((await asked.read()).body.revoked_at).toBeNull();
     expect((await revoke(asked)).status).toBe(200);
   });

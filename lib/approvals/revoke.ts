@@ -1,6 +1,7 @@
 /** POST /v1/authorizations/{id}/revoke: from the commit on, nothing can use what was approved. */
 import { and, eq } from "drizzle-orm";
 import { changeAgent, Unchanged } from "#lib/agents/agent-changes";
+import type { SentAssertion } from "#lib/contract/approval-view";
 import { hexEncode } from "#lib/core/encoding/bytes";
 import type { Executor } from "#lib/db/client";
 import { authorizationRequests } from "#lib/db/schema";
@@ -8,7 +9,8 @@ import { AppError } from "#lib/errors";
 import { type Actor, actorOf, type Principal } from "#lib/http/principal";
 import { requireCodeToRevoke } from "./confirmation-code";
 import type { Context } from "./context";
-import { findOwn } from "./decide";
+import { type Denial, findOwn } from "./decide";
+import { countApprover, type Enrolled, needsPasskey, proveApprover } from "./enrolled";
 import { wakeupName } from "./read";
 import {
   type AuthorizationRow,
@@ -17,6 +19,7 @@ import {
   isRevocable,
   parseRequest,
 } from "./rows";
+import { hasApproved } from "./store";
 
 const { id, attestation_id } = authorizationRequests;
 
@@ -24,7 +27,14 @@ const alreadyUsed = () =>
   new AppError("already_used", "an attestation has used this approval already; it can't be taken back");
 
 /** Under the row's lock: an attestation that uses it comes before, or finds it revoked. */
-async function setRevoked(tx: Executor, requestId: string, at: Date): Promise<AppError | null> {
+async function setRevoked(
+  tx: Executor,
+  requestId: string,
+  at: Date,
+  enrolled: Enrolled | null,
+): Promise<AppError | null> {
+  const refusal = enrolled && (await countApprover(tx, enrolled));
+  if (refusal !== null) return refusal;
   const changed = await tx
     .update(authorizationRequests)
     .set({ revoked_at: at })
@@ -40,6 +50,7 @@ async function revoke(
   row: AuthorizationRow,
   actor: Actor,
   reason: string | null,
+  enrolled: Enrolled | null = null,
 ): Promise<void> {
   if (row.status !== "approved")
     throw new AppError(
@@ -55,7 +66,7 @@ async function revoke(
     actor,
     reason,
     request: { id: row.id, hash: hexEncode(row.request_hash) },
-    apply: (tx, at) => setRevoked(tx, row.id, at),
+    apply: (tx, at) => setRevoked(tx, row.id, at, enrolled),
     subject: row.id,
     event: "authorization.revoked",
     announced: (changedAt) => ({ request_id: row.id, status: "approved", revoked_at: changedAt }),
@@ -74,21 +85,31 @@ export async function revokeAuthorization(
   await revoke(context, await findOwn(context, requestId, principal, "revokes"), actorOf(principal), reason);
 }
 
+/** One of the approvers whom a request required takes back, by passkey, what they have approved. */
+async function proveOwnApproval(
+  context: Context,
+  row: AuthorizationRow,
+  passkey: SentAssertion | null | undefined,
+) {
+  // A stranger with the link could neither approve nor deny this one, so the link alone takes nothing back either.
+  if (!passkey) throw needsPasskey();
+  const { record, enrolled } = await proveApprover(context, row, passkey, "revoke");
+  if (!(await hasApproved(context.database.db, row.id, record.approver_id)))
+    throw new AppError("forbidden", "only who approved this takes it back here");
+  return { approverId: record.approver_id, enrolled };
+}
+
 /** By the link, with the confirmation code if the request asked for one. */
 export async function revokeByLink(
   context: Context,
   requestId: string,
-  { code, ip, reason }: { code: string | null | undefined; ip: string; reason: string | null },
+  { code, ip, reason, passkey }: Denial,
 ): Promise<void> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null) throw authorizationNotFound();
-  // A stranger with the link could neither approve nor deny this one, so the link takes nothing back either.
-  if (parseRequest(row).required_approvers.length > 0)
-    throw new AppError(
-      "forbidden",
-      "named approvers decided this: a member takes it back in the portal, or a key by the API",
-    );
   const actor: Actor = { kind: "human", id: "approval link", ip };
   await requireCodeToRevoke(context, row, code, actor);
-  await revoke(context, row, actor, reason);
+  if (parseRequest(row).required_approvers.length === 0) return revoke(context, row, actor, reason);
+  const { approverId, enrolled } = await proveOwnApproval(context, row, passkey);
+  await revoke(context, row, { ...actor, id: `approver ${approverId}` }, reason, enrolled);
 }

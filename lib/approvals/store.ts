@@ -69,6 +69,16 @@ export async function readApprovals(executor: Executor, requestId: string) {
   return rows.map((row) => ({ id: row.id, records: JSON.parse(row.records) as Approval[] }));
 }
 
+/** Whether this approver's passkey is among the approvals. */
+export async function hasApproved(
+  executor: Executor,
+  requestId: string,
+  approverId: string,
+): Promise<boolean> {
+  const isTheirs = and(eq(approvals.request_id, requestId), eq(approvals.approver_id, approverId));
+  return (await executor.select({ id: approvals.id }).from(approvals).where(isTheirs)).length > 0;
+}
+
 /** Locks the request if it can still be decided. */
 export async function lockOpen(tx: Executor, requestId: string): Promise<boolean> {
   const rows = await tx
@@ -102,8 +112,8 @@ export async function insertApproval(tx: Executor, approval: NewApproval): Promi
   });
 }
 
-/** Under the log head's lock, which a freeze takes too. */
-async function isFrozen(tx: Executor, agentId: string): Promise<boolean> {
+/** Certain under the log head's lock, which a freeze takes too. */
+export async function isFrozen(tx: Executor, agentId: string): Promise<boolean> {
   const isIt = and(eq(agents.id, agentId), isNotNull(agents.frozen_at));
   return (await tx.select({ id: agents.id }).from(agents).where(isIt)).length === 1;
 }

@@ -13,7 +13,7 @@ interface Vectors {
   origin: string;
   rp_id: string;
   request_hash: string;
-  challenges: Record<PasskeyDecision, string>;
+  challenges: Record<"approve" | "deny", string>;
   cases: { name: string; decision: PasskeyDecision; reason: string | null; assertion: PasskeyAssertion }[];
 }
 
@@ -82,6 +82,7 @@ describe("an assertion of another implementation", () => {
   it("has the challenge of the request and the decision", () => {
     expect(hexEncode(approvalChallenge(requestHash, "approve"))).toBe(vectors.challenges.approve);
     expect(hexEncode(approvalChallenge(requestHash, "deny"))).toBe(vectors.challenges.deny);
+    expect(hexEncode(approvalChallenge(requestHash, "revoke"))).not.toBe(vectors.challenges.approve);
     expect(() => approvalChallenge(requestHash.slice(2), "deny")).toThrow(RangeError);
     expect(() => approvalChallenge(requestHash.toUpperCase(), "deny")).toThrow(RangeError);
   });

@@ -2,11 +2,12 @@
  * What a passkey signs to decide a request, and for whom. Nothing in the challenge is random: it is a request's hash,
  * which has a salt, so an assertion is about one request and one decision and can't be used for another.
  *
- *     challenge = SHA-256("countersign approval v1\n" || request_hash(32) || "approve" or "deny")
+ *     challenge = SHA-256("countersign approval v1\n" || request_hash(32) || "approve", "deny" or "revoke")
  */
 import { concatBytes, hexDecode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 
-export type PasskeyDecision = "approve" | "deny";
+/** `revoke` takes back what its signer approved. */
+export type PasskeyDecision = "approve" | "deny" | "revoke";
 
 const label = utf8Encode("countersign approval v1\n");
 

@@ -130,7 +130,14 @@ export const approvalSubmissions = pgTable(
     status: text({ enum: ["pending", "accepted", "refused"] }).notNull(),
     /** Why it was refused: the error's name and its words at that time. */
     code: text({
-      enum: ["approval_refused", "already_approved", "authorization_not_pending", "agent_frozen"],
+      enum: [
+        "approval_refused",
+        "approver_not_enrolled",
+        "passkey_refused",
+        "already_approved",
+        "authorization_not_pending",
+        "agent_frozen",
+      ],
     }),
     detail: text(),
     attempts: integer().notNull().default(0),
