@@ -255,7 +255,8 @@ def _check_human_authorization(subject: Subject) -> Check:
 def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
     """What the payload says about the authorization, against the embedded object."""
     asked, binding, approvals = given.get("request"), given.get("binding"), given.get("approvals")
-    if not is_object(asked) or not is_object(binding) or not is_list(approvals):
+    decided_by = given.get("decided_by")
+    if not is_object(asked) or not is_object(binding) or not is_object(decided_by) or not is_list(approvals):
         return fail("authorization_malformed")
     approval, request = action.approval, action.request
     rows = [row for row in approvals if is_object(row)]
@@ -265,7 +266,7 @@ def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
     facts = {
         "hash": given_hash == approval["authorization_hash"] == request.get("human_authorization_hash"),
         "request hash": binding.get("request_hash") == approval["request_hash"],
-        "who decided": _method_of(given, rows) == approval["method"],
+        "who decided": _method_of(decided_by.get("kind"), rows) == approval["method"],
         "nullifiers": [row.get("nullifier_hash") for row in proofs] == approval["nullifier_hashes"],
         "approvers": [row.get("approver_id") for row in passkeys] == approval["approver_ids"],
         "environment": given.get("environment") == approval["environment"],
@@ -285,10 +286,8 @@ def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
     return fail("approval_ended", until=until) if is_over else None
 
 
-def _method_of(given: JsonObject, rows: list[JsonObject]) -> str:
+def _method_of(kind: object, rows: list[JsonObject]) -> str:
     """Never personhood for what no person was asked about."""
-    decided_by = given.get("decided_by")
-    kind = decided_by.get("kind") if is_object(decided_by) else None
     if kind in ("grant", "rule"):
         return "standing_approval" if kind == "grant" else "rule"
     types = {str(row.get("type")) for row in rows}
