@@ -198,6 +198,7 @@ CREATE TABLE "authorization_requests" (
 	"wrong_codes" integer DEFAULT 0 NOT NULL,
 	"protocol_version" text,
 	"denial_reason" text,
+	"denied_by" uuid,
 	"callback_url" text,
 	"created_at" timestamp (3) with time zone NOT NULL,
 	"expires_at" timestamp (3) with time zone NOT NULL,

@@ -10,8 +10,13 @@ import { test } from "./test";
 test.describe.configure({ timeout: 180_000 });
 
 /** An approver in a browser of their own, with a passkey on its device. */
-async function enrol(browser: Browser, owner: Page, name: string): Promise<Page> {
-  const link = await addApprover(owner, name, newAddress(name.toLowerCase()));
+async function enrol(
+  browser: Browser,
+  owner: Page,
+  name: string,
+  address = newAddress(name.toLowerCase()),
+): Promise<Page> {
+  const link = await addApprover(owner, name, address);
   const page = await openElsewhere(browser);
   await plugIn(await openDevice(page));
   await page.goto(link);
@@ -53,7 +58,8 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
 }) => {
   await signIn(page, newAddress("owner"));
   const key = await makeKey(page, "approvals");
-  const carol = await enrol(browser, page, "Carol");
+  const carolsAddress = newAddress("carol");
+  const carol = await enrol(browser, page, "Carol", carolsAddress);
   const dave = await enrol(browser, page, "Dave");
   await page.goto("/portal/approvers");
   await addGroup(page, "finance", "Carol", "Dave");
@@ -100,6 +106,32 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await dave.getByRole("button", { name: "Deny: I did not expect this request" }).click();
   await expect(dave.getByRole("heading", { name: "This request was denied" })).toBeVisible();
   expect((await poll(page.request, other)).status).toBe("denied");
+
+  // In one tap from the inbox, where all of the request is.
+  const quick = await ask(page, key, {
+    required_approvers: [{ group: "finance", count: 1 }],
+    action: "Pay invoice 1045",
+  });
+  await signIn(carol, carolsAddress);
+  await carol.goto("/portal/inbox");
+  const waiting = carol.getByRole("article").filter({ hasText: "Pay invoice 1045" });
+  await expect(waiting.getByText("12000.5 EUR")).toBeVisible();
+  await expectAccessibleInBothThemes(carol);
+  await waiting.getByRole("button", { name: "Use your passkey" }).click();
+  await expect(carol.getByRole("alert").getByText("Pay invoice 1045")).toBeVisible();
+  await expect(waiting).toBeHidden();
+  expect((await poll(page.request, quick)).status).toBe("approved");
+  await page.goto(`/portal/authorizations/${quick.request_id}`);
+  await expect(page.getByText("Carol, by passkey")).toBeVisible();
+  await page.goto(`/portal/authorizations/${other.request_id}`);
+  await expect(page.getByText("Denied by")).toBeVisible();
+  await expect(page.getByText("Dave, by passkey")).toBeVisible();
+
+  // Who approved it takes it back, with the same passkey.
+  await carol.goto(quick.approval_url);
+  await carol.getByText("Changed your mind? Take it back").click();
+  await carol.getByRole("button", { name: "Take back the approval" }).click();
+  await expect(carol.getByText("This approval was taken back").first()).toBeVisible();
 
   const both = await ask(page, key, {
     required_approvers: [{ group: "finance", count: 1 }],

@@ -79,13 +79,10 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
     <section
       ref={top}
       tabIndex={-1}
-      aria-labelledby="passkey"
       className="flex flex-col gap-3 rounded-lg border border-line bg-surface p-4 outline-none sm:p-5"
     >
       <div className="flex flex-wrap items-center justify-between gap-2">
-        <h3 id="passkey" className="font-semibold text-[17px]">
-          Approve with your passkey
-        </h3>
+        <h3 className="font-semibold text-[17px]">Approve with your passkey</h3>
         {view.is_test ? <TestMark /> : null}
       </div>
       {phase.kind === "counted" ? (

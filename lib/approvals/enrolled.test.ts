@@ -23,6 +23,8 @@ import { createPasskey, type Said, type TestPasskey } from "#support/authenticat
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { listInbox, readDecidable } from "./inbox";
+import { readOwnAuthorization } from "./portal-authorizations";
 import { lockOpen } from "./store";
 import { readApprovalView } from "./view";
 
@@ -110,6 +112,11 @@ describe.each(databaseKinds)("a request for enrolled approvers (%s)", (kind) => 
       decided_by: { kind: "people" },
       approvals: { given: 2 },
     });
+    const { deciders } = await readOwnAuthorization(test.app.context, owner, asked.made.request_id);
+    expect(deciders.map(({ decision, who, by }) => [decision, who, by])).toEqual([
+      ["approved", "Carol", "passkey"],
+      ["approved", "Dave", "passkey"],
+    ]);
     const { approvals, environment } = body.human_authorization;
     expect(approvals.map(({ approver_id }: { approver_id: string }) => approver_id)).toEqual([
       idOf("Carol"),
@@ -214,9 +221,29 @@ describe.each(databaseKinds)("a request for enrolled approvers (%s)", (kind) => 
     expect(await asked.status()).toBe("pending");
     expect((await asked.denyAs("Dave")).status).toBe(200);
     expect((await asked.read(key)).body).toMatchObject({ status: "denied", denial_reason: "No" });
+    const { deciders } = await readOwnAuthorization(test.app.context, owner, asked.made.request_id);
+    expect(deciders).toMatchObject([{ decision: "denied", who: "Dave", by: "passkey" }]);
     const leveled = await openFor(twoOfFinance, { required_level: "device" });
     expect((await leveled.approve("ada")).body.code).toBe("approval_refused");
     expect((await leveled.approveAs("Carol")).body.detail).toContain("World ID is asked for too");
+  });
+
+  it("stands whole in the inbox of who can decide it by passkey alone, until they have", async () => {
+    const { context } = test.app;
+    const inboxOf = async (name: string) => {
+      const user = await signInPerson(context, `${name.toLowerCase()}@example.com`);
+      const { rows } = await listInbox(context, user, { isWaiting: true, limit: 20 });
+      return (await readDecidable(context, user, rows)).map(({ view }) => view.request_id);
+    };
+    const asked = await openFor(twoOfFinance);
+    const leveled = await openFor(twoOfFinance, { required_level: "orb" });
+    const coded = await openFor(twoOfFinance, { require_code: true });
+    expect(await inboxOf("Carol")).toContain(asked.made.request_id);
+    expect(await inboxOf("Erin"), "of another group").not.toContain(asked.made.request_id);
+    for (const more of [leveled, coded]) expect(await inboxOf("Carol")).not.toContain(more.made.request_id);
+    expect((await asked.approveAs("Carol")).status).toBe(200);
+    expect(await inboxOf("Carol")).not.toContain(asked.made.request_id);
+    expect(await inboxOf("Dave")).toContain(asked.made.request_id);
   });
 
   it("is taken back by who approved it, with their passkey, and by nobody else who has the link", async () => {

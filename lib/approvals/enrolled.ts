@@ -30,6 +30,7 @@ export const needsPasskey = () =>
 
 /** What has to be so when the decision is stored. */
 export interface Enrolled {
+  approverId: string;
   credentialId: string;
   organizationId: string;
   /** The required groups that it was counted for. */
@@ -107,6 +108,7 @@ export async function proveApprover(
       groups,
     },
     enrolled: {
+      approverId: entry.approver_id,
       credentialId,
       organizationId: row.organization_id,
       groups: groups.map(({ group }) => group),

@@ -2,8 +2,19 @@
  * A person's inbox: the requests of the organizations that they belong to, and those that name them as an approver. No
  * confirmation code is in it: that comes from the agent.
  */
+
 import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
-import { approvers, authorizationRequests, memberships, requestApprovers } from "#lib/db/schema";
+import { isEnrolled } from "#lib/accounts/roster-state";
+import type { ApprovalView } from "#lib/contract/approval-view";
+import {
+  approvals,
+  approverGroups,
+  approvers,
+  authorizationRequests,
+  memberships,
+  passkeys,
+  requestApprovers,
+} from "#lib/db/schema";
 import type { PageQuery } from "#lib/http/cursor";
 import type { UserPrincipal } from "#lib/http/principal";
 import type { Context } from "./context";
@@ -11,6 +22,7 @@ import { approvalUrl } from "./link";
 import { findTestRequests } from "./portal-authorizations";
 import { environmentOf, isAfterCursor, readPage } from "./read";
 import { isOpen, parseRequest } from "./rows";
+import { readApprovalView } from "./view";
 
 export interface InboxQuery extends PageQuery {
   /** Whether a decision is waited for. */
@@ -82,6 +94,58 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
     };
   });
   return { rows, nextCursor };
+}
+
+/** How many requests the inbox shows whole: more would be a page that nobody reads to its end. */
+const maxWhole = 5;
+
+/** The person as an approver with a passkey, in each organization: the groups that they count for. */
+async function readOwnGroups({ database: { db } }: Context, user: UserPrincipal) {
+  const rows = await db
+    .selectDistinct({ approverId: approvers.id, groupId: approverGroups.group_id })
+    .from(approvers)
+    .innerJoin(approverGroups, eq(approverGroups.approver_id, approvers.id))
+    .innerJoin(passkeys, eq(passkeys.approver_id, approvers.id))
+    .where(and(eq(approvers.email, user.email), isEnrolled));
+  return {
+    approverIds: [...new Set(rows.map(({ approverId }) => approverId))],
+    groupIds: new Set(rows.map(({ groupId }) => groupId)),
+  };
+}
+
+/** Those of these requests that the person's passkey alone decides, as the approval page shows them, with its token. */
+export async function readDecidable(
+  context: Context,
+  user: UserPrincipal,
+  rows: readonly { request_id: string; approval_url: string }[],
+): Promise<{ token: string; view: ApprovalView }[]> {
+  const { approverIds, groupIds } = await readOwnGroups(context, user);
+  const decidable: { token: string; view: ApprovalView }[] = [];
+  if (groupIds.size === 0) return decidable;
+  const given = await context.database.db
+    .select({ requestId: approvals.request_id })
+    .from(approvals)
+    .where(
+      and(
+        inArray(
+          approvals.request_id,
+          rows.map(({ request_id }) => request_id),
+        ),
+        inArray(approvals.approver_id, approverIds),
+      ),
+    );
+  const isGiven = new Set(given.map(({ requestId }) => requestId));
+  for (const { request_id, approval_url } of rows) {
+    if (decidable.length === maxWhole) break;
+    if (isGiven.has(request_id)) continue;
+    const token = approval_url.split("/").at(-1) ?? "";
+    const view = await readApprovalView(context, token);
+    const isOwn = view?.request.required_approvers.some(({ group }) => groupIds.has(group));
+    const needsMore = view?.required_level !== "none" || view.code_tries_left !== null;
+    if (view && isOwn && !needsMore && view.status === "pending" && !view.is_frozen)
+      decidable.push({ token, view });
+  }
+  return decidable;
 }
 
 /** For the navigation's badge. */

@@ -8,6 +8,7 @@ import { isOwnerOf, type MemberPrincipal } from "#lib/http/principal";
 import { isTestKey } from "#lib/keys/test-keys";
 import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";
+import { readDeciders } from "./deciders";
 import { approvalUrl } from "./link";
 import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
 import { revokeAuthorization } from "./revoke";
@@ -53,7 +54,11 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
   const tests = await findTestRequests(context, [requestId]);
   const state = await readAuthorization(context, requestId, person);
   const reason = state.revoked_at === null ? null : await readRevocationReason(context, requestId);
-  return { ...withLink(context, state, tests.has(requestId)), revocation_reason: reason };
+  return {
+    ...withLink(context, state, tests.has(requestId)),
+    revocation_reason: reason,
+    deciders: await readDeciders(context.database.db, row),
+  };
 }
 
 async function readRevocationReason(context: Context, requestId: string): Promise<string | null> {

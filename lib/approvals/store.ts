@@ -137,6 +137,7 @@ async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | nu
       decided_at: item.decidedAt,
       decided_by: item.decidedBy && JSON.stringify(item.decidedBy),
       denial_reason: item.denialReason,
+      denied_by: item.deniedBy?.approverId ?? null,
       ...(item.approved === null
         ? {}
         : {

@@ -14,3 +14,12 @@ export const authorizationFilters = z.object({
   agent_slug: agentSlug.optional().catch(undefined),
   cursor: cursorText,
 });
+
+/** What one person decided of a request. */
+export interface PersonDecision {
+  decision: "approved" | "denied";
+  /** As the organization calls the approver; null for a person whom only World ID knows, or whoever has the link. */
+  who: string | null;
+  by: "passkey" | "World ID" | "World ID and passkey" | "the link";
+  at: string;
+}

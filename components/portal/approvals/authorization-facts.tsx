@@ -6,6 +6,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { levelWords } from "#lib/contract/approval-view";
 import type { AuthorizationState } from "#lib/contract/authorize";
+import type { PersonDecision } from "#lib/contract/portal-authorizations";
 import { describeUnasked } from "#lib/core/approval/decided-words";
 
 function contextOf(state: AuthorizationState): Definition[] {
@@ -32,6 +33,7 @@ function askerOf({ requested_by: asker }: AuthorizationState): Definition[] {
 }
 
 interface ShownAuthorization extends AuthorizationState {
+  readonly deciders: readonly PersonDecision[];
   /** The organization's own words. */
   revocation_reason?: string | null;
 }
@@ -54,6 +56,47 @@ const wouldHave = ({
     </>
   ),
 });
+
+/** What would run, and what it may cost. */
+function costOf({ amount, tool }: AuthorizationState): Definition[] {
+  return [
+    ...(amount
+      ? [{ id: "amount", name: "Amount", value: `${amount.value} ${amount.currency}`, prominent: true }]
+      : []),
+    ...(tool ? [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }] : []),
+  ];
+}
+
+function groupsOf({ required_approvers: groups = [] }: AuthorizationState): Definition[] {
+  if (groups.length === 0) return [];
+  const each = groups.map(({ name, count }) => `${count} of ${name ?? "an erased group"}`);
+  return [{ id: "groups", name: "Required", value: <AgentText value={each.join(", ")} hideWarnings /> }];
+}
+
+const deedWords = { approved: "Approved by", denied: "Denied by" } as const;
+const namelessWords = {
+  "World ID": "A person",
+  "the link": "Whoever had the link",
+  passkey: "A former approver",
+  "World ID and passkey": "A former approver",
+} as const satisfies Record<PersonDecision["by"], string>;
+
+const decidersOf = ({ deciders }: ShownAuthorization): Definition[] =>
+  deciders.map(({ decision, who, by, at }, index) => ({
+    id: `decider ${index}`,
+    name: deedWords[decision],
+    value: (
+      <>
+        <AgentText value={who ?? namelessWords[by]} isName />
+        {by === "the link" ? "" : `, by ${by}`} · <Timestamp iso={at} />
+      </>
+    ),
+  }));
+
+function usableOf({ status, usable_until, attestation_id }: AuthorizationState): Definition[] {
+  if (status !== "approved" || !usable_until || attestation_id) return [];
+  return [{ id: "usable", name: "Usable until", value: <Timestamp iso={usable_until} relative={false} /> }];
+}
 
 function outcomeOf(state: ShownAuthorization): Definition[] {
   const items: Definition[] = [];
@@ -115,6 +158,7 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
 export function AuthorizationFacts({ state }: { readonly state: ShownAuthorization }) {
   const items: Definition[] = [
     { id: "action", name: "Action", value: <AgentText value={state.action} />, prominent: true },
+    ...costOf(state),
     ...contextOf(state),
     {
       id: "agent",
@@ -127,12 +171,15 @@ export function AuthorizationFacts({ state }: { readonly state: ShownAuthorizati
       name: "Approvals",
       value: `${state.approvals.given} of ${state.approvals.required} (${levelWords[state.required_level]})`,
     },
+    ...groupsOf(state),
+    ...decidersOf(state),
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },
     { id: "created", name: "Requested", value: <Timestamp iso={state.created_at} /> },
     state.status === "pending"
       ? { id: "expires", name: "Expires", value: <Timestamp iso={state.expires_at} /> }
       : { id: "expires", name: "Deadline", value: <Timestamp iso={state.expires_at} relative={false} /> },
     ...outcomeOf(state),
+    ...usableOf(state),
     { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
   ];
   return <DefinitionList items={items} />;

@@ -23,7 +23,7 @@ const request = {
 function show(status: "cancelled" | "denied"): string[] {
   const row = { ...request, status };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
-  const facts = <AuthorizationFacts state={row as unknown as AuthorizationState} />;
+  const facts = <AuthorizationFacts state={{ ...(row as unknown as AuthorizationState), deciders: [] }} />;
   return [table, facts].map((page) => renderToStaticMarkup(page));
 }
 

@@ -23,7 +23,7 @@ function show(claim: Partial<AuthorizationState>): string[] {
     ...claim,
   };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
-  const facts = <AuthorizationFacts state={row as unknown as AuthorizationState} />;
+  const facts = <AuthorizationFacts state={{ ...(row as unknown as AuthorizationState), deciders: [] }} />;
   return [table, facts].map((page) => renderToStaticMarkup(page));
 }
 

@@ -58,6 +58,8 @@ export const authorizationRequests = pgTable(
     /** Fixed by the first approval, so that no person counts twice. */
     protocol_version: text(),
     denial_reason: text(),
+    /** The approver who denied by passkey. */
+    denied_by: uuid(),
     callback_url: text(),
     created_at: at("created_at").notNull(),
     expires_at: at("expires_at").notNull(),

@@ -2,6 +2,7 @@
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
 import { PasskeyList } from "#components/passkeys/passkey-list";
+import { InboxDecisions } from "#components/portal/approvals/inbox-decisions";
 import { InboxTable } from "#components/portal/approvals/inbox-table";
 import { NoticeForm } from "#components/portal/organization/notice-form";
 import { PortalPage } from "#components/portal/organization/shown-organization";
@@ -14,7 +15,7 @@ import { listNoticeSettings } from "#lib/accounts/notice-settings";
 import { listOwnApprovers } from "#lib/accounts/passkey-access";
 import { listPasskeys, maxPasskeys } from "#lib/accounts/passkeys";
 import type { Context } from "#lib/approvals/context";
-import { listInbox } from "#lib/approvals/inbox";
+import { listInbox, readDecidable } from "#lib/approvals/inbox";
 import { inboxFilters } from "#lib/contract/portal-approvers";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import type { UserPrincipal } from "#lib/http/principal";
@@ -73,6 +74,7 @@ export default async function InboxPage({ searchParams }: PageProps) {
   const { rows, nextCursor } = await orNotFound(
     listInbox(context, person, { isWaiting, limit: pageSize, cursor }),
   );
+  const decidable = isWaiting ? await readDecidable(context, person, rows) : [];
   const settings = await listNoticeSettings(context, person);
   const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ show, ...more })}`;
   return (
@@ -82,6 +84,7 @@ export default async function InboxPage({ searchParams }: PageProps) {
         title="Inbox"
         lead="Approval requests of your organizations, and those that name you as an approver."
       />
+      <InboxDecisions requests={decidable} />
       <Card>
         <p className="mb-4 flex gap-4">
           {isWaiting ? <strong>Waiting</strong> : <TextLink href={path}>Waiting</TextLink>}
