@@ -9,12 +9,12 @@ export const notProven = [
   {
     id: "read",
     claim: "That a person read the approval page.",
-    why: "World ID proves that a key of an enrolled human approved exactly this request. A program can hold such a key, and a person can be tricked into scanning a code meant for something else. Comparing the confirmation code helps, but does not rule this out.",
+    why: "World ID proves that a key of an enrolled human approved exactly this request, and a passkey that an unlocked device of an enrolled approver did. A program can hold a key, and a person can be tricked into approving something else. Comparing the confirmation code helps, but does not rule this out.",
   },
   {
     id: "who",
     claim: "Who the human is.",
-    why: "World ID proves that the key belongs to an enrolled human. It gives no name, and it may not be the human you had in mind.",
+    why: "World ID gives no name, and it may not be the human you had in mind. Who an enrolled approver is, and in which groups, is the organization's word.",
   },
   {
     id: "script",

@@ -56,7 +56,7 @@ export function InboxDecisions({ requests }: { readonly requests: readonly Decid
   const [counted, setCounted] = useState<ApprovalView | null>(null);
   if (requests.length === 0 && counted === null) return null;
   return (
-    <section aria-labelledby="yours" className="mb-5 flex flex-col gap-6">
+    <section aria-labelledby="yours" className="mb-5 flex flex-col gap-6 [&>div:empty]:hidden">
       <h2 id="yours" className="font-semibold text-xl">
         Waiting for your passkey
       </h2>

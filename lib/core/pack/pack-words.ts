@@ -25,7 +25,8 @@ export const packParts: readonly PackPart[] = [
   },
   {
     part: "Approvals and denials",
-    question: "Which actions did a person approve or refuse, and how is the person proven?",
+    question:
+      "Which actions did a person approve or refuse, and how is the person proven? Which ones did rules decide?",
     files: "attestations/, decisions/",
     check: "decisions",
     criteria: "CC6.1, CC8.1",
@@ -82,7 +83,7 @@ export function listProven(facts: PackFacts): string[] {
   return [
     "That the service signed each of these entries and took it into its public log, and that none was changed since.",
     ...(isEndShown(facts) ? [all] : []),
-    "Which actions a human approved with World ID, at which level, and that the approval covers exactly that action.",
+    "Which actions people approved, by World ID and at which level or as enrolled approvers by passkey, which ones a standing approval or a rule decided without asking, and that each decision covers exactly that action.",
     "That every number on this page follows from the entries.",
   ];
 }
@@ -91,7 +92,7 @@ const always = [
   "That an action happened as it was reported. A record proves what the agent reported, not what it did.",
   "That the agent reported everything. What never reached the service is in no record.",
   "On which side of the period's first or last moment an entry belongs that the service was just recording then. Packs of periods that follow each other must have numbers that follow each other.",
-  "Who the approving person is. A proof of personhood shows that a human with that credential approved exactly this.",
+  "Who the approving person is. A proof of personhood shows that a human with that credential approved exactly this; a passkey, that a device which the organization enrolled for its approver did, unlocked by its user.",
   "That the keys in keys.json are the service's own. Compare them with a copy that you got another way.",
   "That everyone is shown this log. Only witnesses who cosign it rule out a second one.",
 ];
