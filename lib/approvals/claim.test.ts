@@ -63,6 +63,24 @@ describe("claims", () => {
     expect(body).not.toHaveProperty("context");
   });
 
+  it("is neither claimed nor used once the time is over in which it can be used", async () => {
+    const asked = await approved({ usable_for_seconds: 60 });
+    const { decided_at, usable_until } = (await asked.read()).body;
+    expect(Date.parse(usable_until) - Date.parse(decided_at)).toBe(60_000);
+    // As if it were a minute later.
+    await query(
+      "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '1 second' WHERE id = $1",
+      asked.made.request_id,
+    );
+    expect(refusal(await claim(asked, "run 1"))).toEqual([422, "authorization_ended"]);
+    expect(refusal(await attest(asked))).toEqual([422, "authorization_ended"]);
+    expect((await asked.read(key)).body).toMatchObject({
+      run: null,
+      attestation_id: null,
+      status: "approved",
+    });
+  });
+
   it("says why no run may begin", async () => {
     const asked = () => ask(test, key);
     const [pending, denied, cancelled, expired, used] = [
