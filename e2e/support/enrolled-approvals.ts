@@ -2,6 +2,7 @@
 import { p256 } from "@noble/curves/nist.js";
 import {
   type ApprovalRequest,
+  bindRequest,
   buildAuthorization,
   type HumanAuthorization,
   requestHash,
@@ -152,4 +153,47 @@ export function makeBothAuthorization(): HumanAuthorization {
     return [proof, { ...passkey, nullifier_hash: proof.nullifier_hash }];
   });
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+}
+
+type Path = (string | number)[];
+
+export function leavesOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  return Object.entries(value).flatMap(([name, inner]) => leavesOf(inner, [...path, name]));
+}
+
+/** Another value of the same type, mostly of the same shape. */
+export function alter(root: object, path: Path): void {
+  // biome-ignore lint/suspicious/noExplicitAny: any JSON
+  const parent = path.slice(0, -1).reduce<any>((node, step) => node[step], root);
+  const name = String(path.at(-1));
+  const value = parent[name];
+  if (typeof value === "number") parent[name] = value + 1;
+  else if (typeof value === "boolean") parent[name] = !value;
+  else if (value === null) parent[name] = "x";
+  else
+    parent[name] = String(value).replace(
+      /.(Z?)$/,
+      (_, end: string) =>
+        `${
+          String(value)
+            .slice(0, -end.length || undefined)
+            .endsWith("0")
+            ? "1"
+            : "0"
+        }${end}`,
+    );
+}
+
+/** Each field changed, and then all bound and signed again by a service that lies. */
+export function* listForgeries(
+  whole: HumanAuthorization,
+): Generator<{ place: string; forged: HumanAuthorization }> {
+  for (const path of leavesOf(whole)) {
+    if (path[0] === "signature" || path[0] === "binding") continue;
+    const copy = structuredClone(whole);
+    alter(copy, path);
+    copy.binding = bindRequest(copy.request);
+    yield { place: path.join("."), forged: signForTest(copy) };
+  }
 }

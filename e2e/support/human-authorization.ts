@@ -25,8 +25,8 @@ import { type WorldProofV4, wordHex } from "#lib/core/world-id/world-id-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 
 const secretKey = new Uint8Array(32).fill(7);
-const publicKey = ed25519.getPublicKey(secretKey);
-export const testKeyId = hexEncode(sha256(publicKey)).slice(0, 16);
+export const testPublicKey = ed25519.getPublicKey(secretKey);
+export const testKeyId = hexEncode(sha256(testPublicKey)).slice(0, 16);
 const trapdoor = makeTrapdoorKey(15);
 
 export const testRequestedBy: RequestedBy = {
@@ -82,7 +82,7 @@ export const testRequest: ApprovalRequest = {
 };
 
 export const testVerifyOptions: AuthorizationVerifyOptions = {
-  serviceKeys: (keyId) => (keyId === testKeyId ? publicKey : undefined),
+  serviceKeys: (keyId) => (keyId === testKeyId ? testPublicKey : undefined),
   verifySignature: (signature, message, key) => ed25519.verify(signature, message, key, { zip215: false }),
   v4Key: trapdoor.key,
 };
@@ -155,9 +155,9 @@ export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthori
   const envelope = {
     payloadType: STATEMENT_MEDIA_TYPE,
     payload,
-    keyId: computeDsseKeyId(publicKey),
+    keyId: computeDsseKeyId(testPublicKey),
     signature: ed25519.sign(preAuthEncoding(STATEMENT_MEDIA_TYPE, payload), secretKey),
   };
-  const entry = base64Encode(encodeLogLeaf(makeLogLeaf(envelope, publicKey)));
+  const entry = base64Encode(encodeLogLeaf(makeLogLeaf(envelope, testPublicKey)));
   return { ...authorization, log: { entry, record: testPlace } };
 }

@@ -8,12 +8,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { verifyEd25519Strict, vetPublicKey } from "#lib/core/keys/ed25519";
 import { startTestApp, type TestApp } from "#support/app";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
+import { listForgeries, makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
+import { testKeyId, testPublicKey } from "#support/human-authorization";
 import { findPython, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { makeSignatureVectors } from "#support/signature-vectors";
@@ -177,6 +180,26 @@ async function judgeMutants(test: TestApp): Promise<Case[]> {
   return cases;
 }
 
+/** Objects of enrolled approvers and each of their fields changed, as a service would sign them that lies. */
+async function judgeForgeries(test: TestApp): Promise<Case[]> {
+  const known = (await test.call("GET", "/v1/pubkey")).body;
+  const [key] = known.keys;
+  const own = { ...key, key_id: testKeyId, public_key: base64Encode(testPublicKey) };
+  const keys = { ...known, keys: [own] };
+  const cases: Case[] = [];
+  for (const whole of [makeEnrolledAuthorization(), makeBothAuthorization()]) {
+    cases.push(await judge("enrolled", whole, keys));
+    for (const { place, forged } of listForgeries(whole)) cases.push(await judge(place, forged, keys));
+  }
+  for (const people of [
+    [0, 1],
+    [0, 4, 2],
+    [0, 0, 2],
+  ])
+    cases.push(await judge(`people ${people}`, makeEnrolledAuthorization(people), keys));
+  return cases;
+}
+
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 function judgeSignatures(): Case[] {
@@ -318,6 +341,12 @@ describe.skipIf(python.missing)("both verifiers (skipped without Python 3.10, ve
 
   it("agree on the golden receipts of every release", async () => {
     const cases = await judgeGolden();
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("agree on approvals by passkey, and on each of their fields changed, bound and signed again", async () => {
+    const cases = await judgeForgeries(test);
+    expect(cases[0]?.["verdict"]).toBe("valid");
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 

@@ -3,9 +3,12 @@ import { describe, expect, it, vi } from "vitest";
 import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
 import type { Reason } from "#lib/core/statement/reasons";
 import {
+  alter,
   approverId,
   enrolledRequest,
   groupId,
+  leavesOf,
+  listForgeries,
   makeBothAuthorization,
   makeEnrolledAuthorization,
   makePasskeyApproval,
@@ -14,7 +17,7 @@ import {
   testRoster,
 } from "#support/enrolled-approvals";
 import { makeTestApproval, signForTest, testFacts, testVerifyOptions } from "#support/human-authorization";
-import { type ApprovalRequest, bindRequest, buildAuthorization, type HumanAuthorization } from "./approval";
+import { type ApprovalRequest, buildAuthorization, type HumanAuthorization } from "./approval";
 import { parseHumanAuthorization } from "./human-authorization-shape";
 import type { PasskeyApproval } from "./passkey-approval";
 import { type AuthorizationCheckName, verifyHumanAuthorization } from "./verify-human-authorization";
@@ -86,17 +89,11 @@ describe("an authorization by enrolled approvers", () => {
 
   it("fails when any single field is changed, signed again and bound again by a lying service", () => {
     const vouched = new Set<string>();
-    for (const whole of [enrolled, both]) {
-      for (const path of leavesOf(whole)) {
-        if (path[0] === "signature" || path[0] === "binding") continue;
-        const copy = structuredClone(whole);
-        alter(copy, path);
-        copy.binding = bindRequest(copy.request);
-        const lying = signForTest(copy);
-        if (parseHumanAuthorization(lying) === null) continue;
-        if (verify(lying).ok) vouched.add(path.join(".").replace(/^(approvals)\.\d+/, "$1.n"));
+    for (const whole of [enrolled, both])
+      for (const { place, forged } of listForgeries(whole)) {
+        if (parseHumanAuthorization(forged) === null) continue;
+        if (verify(forged).ok) vouched.add(place.replace(/^(approvals)\.\d+/, "$1.n"));
       }
-    }
     // Times between those beside them, and where the root was read: anybody can look that up on World's chain.
     expect([...vouched].sort()).toEqual([
       "approvals.n.anchor.block_hash",
@@ -358,35 +355,6 @@ function makeBothOfOneHuman() {
     { ...makePasskeyApproval(request, testRoster, person), nullifier_hash: proof.nullifier_hash },
   ]);
   return rebuild(request, approvals);
-}
-
-type Path = (string | number)[];
-
-function leavesOf(value: unknown, path: Path = []): Path[] {
-  if (typeof value !== "object" || value === null) return [path];
-  return Object.entries(value).flatMap(([name, inner]) => leavesOf(inner, [...path, name]));
-}
-
-function alter(root: object, path: Path): void {
-  // biome-ignore lint/suspicious/noExplicitAny: any JSON
-  const parent = path.slice(0, -1).reduce<any>((node, step) => node[step], root);
-  const name = String(path.at(-1));
-  const value = parent[name];
-  if (typeof value === "number") parent[name] = value + 1;
-  else if (typeof value === "boolean") parent[name] = !value;
-  else if (value === null) parent[name] = "x";
-  else
-    parent[name] = String(value).replace(
-      /.(Z?)$/,
-      (_, end: string) =>
-        `${
-          String(value)
-            .slice(0, -end.length || undefined)
-            .endsWith("0")
-            ? "1"
-            : "0"
-        }${end}`,
-    );
 }
 
 it("has approvers by the ids that the roster gives them", () => {

@@ -158,13 +158,14 @@ def _verify_authorization(
     checked = check_authorization(given, trust, shown)
     if checked is None:
         raise UnreadableError("a malformed human_authorization")
-    verdict = _verdict(checked.checks, ["proofs"])
+    missing = [check.name for check in checked.checks if check.reason == "pairing_not_checked"]
+    verdict = _verdict(checked.checks, missing)
     warnings = [warning_of("approval_test")] if checked.grade == "test" and verdict != "invalid" else []
     return Report(
         "human_authorization",
         verdict,
         checked.checks,
-        ["proofs"],
+        missing,
         [],
         warnings=warnings,
         authorization_grade=checked.grade,

@@ -34,7 +34,7 @@ class ExpectedAssertion:
 
 
 def approval_challenge(request_hash: str, decision: str) -> bytes:
-    """``SHA-256("countersign approval v1\\n" || request_hash(32) || "approve" or "deny")``"""
+    """``SHA-256("countersign approval v1\\n" || request_hash(32) || "approve", "deny" or "revoke")``"""
     data = hex_decode(request_hash)
     if len(data) != 32:
         raise ValueError("a request's hash has 32 bytes")
