@@ -174,7 +174,10 @@ export function testErasure(door: Door, getServer: () => ServerProcess, database
         expect(await visit(`${agent}?approval=none`)).toMatchObject({ status: 200, isKept: false });
         await attest("somebody-else");
         // With the next whole second's checkpoint.
-        await vi.waitFor(async () => expect(await visit(attestation)).toMatchObject({ isKept: false }), 10_000);
+        await vi.waitFor(
+          async () => expect(await visit(attestation)).toMatchObject({ isKept: false }),
+          10_000,
+        );
         expect(await visit(agent)).toMatchObject({ status: 200, isKept: true });
         await attest("steady");
         expect(await visit(agent)).toMatchObject({ status: 200, isKept: false });

@@ -2,12 +2,18 @@
  * For tests and the golden receipts: one receipt of every kind, made by the whole service through its API. The
  * human_authorization carries a real Groth16 proof of the local stand-in.
  */
+
+import { saveGroup } from "#lib/accounts/approver-groups";
+import { readApprovalView } from "#lib/approvals/view";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { approvalChallenge } from "#lib/core/passkey/challenge";
 import { signedRequest } from "#lib/core/statement/signed-request";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import type { TestApp } from "./app";
-import { ask } from "./authorizations";
+import { ask, fromPage } from "./authorizations";
+import { enrolApprover } from "./enrol";
+import { signInPerson } from "./portal";
 
 export type ReceiptSamples = Record<string, unknown>;
 
@@ -45,6 +51,7 @@ export async function makeReceiptSamples(test: TestApp, key: string): Promise<Re
     client: { instance: "worker-1", sequence: 3 },
   });
   const { full, authorization } = await makeFull(test, key, attest);
+  const decided = await makeDecided(test, key, attest);
   const hidden = await attest({ ...simple, is_public: false, enable_zk: true });
   const erased = await attest({ ...simple, action: "Told a secret" });
   await expectStatus(test.call("DELETE", `/v1/attestations/${erased.attestation_id}/content`, { key }), 200);
@@ -61,6 +68,9 @@ export async function makeReceiptSamples(test: TestApp, key: string): Promise<Re
     "hash-approved": await read(hash.attestation_id),
     "human-approved": await read(full),
     "human-authorization": authorization,
+    "enrolled-approved": await read(decided.enrolled),
+    "standing-approved": await read(decided.standing),
+    "rule-approved": await read(decided.rule),
     private: await read(hidden.attestation_id),
     "private-as-owner": await read(hidden.attestation_id, "", { key }),
     erased: await read(erased.attestation_id),
@@ -90,4 +100,43 @@ async function makeFull(
   const signature = agent.sign(canonicalBytes(signedRequest(body)));
   const made = await attest({ ...body, agent_signature: base64Encode(signature) });
   return { full: made.attestation_id, authorization: state.human_authorization };
+}
+
+/** One receipt decided by two of finance with their passkeys, one by a standing approval and one by a rule. */
+async function makeDecided(
+  test: TestApp,
+  key: string,
+  attest: (body: object) => Promise<{ attestation_id: string }>,
+) {
+  const { context } = test.app;
+  const owner = await signInPerson(context, "dev@example.com");
+  const people = [await enrolApprover(test, owner, "Carol"), await enrolApprover(test, owner, "Dave")];
+  const memberIds = people.map(({ id }) => id);
+  await saveGroup(context, owner, { id: null, name: "finance", memberIds });
+  const attestWith = async (asked: Awaited<ReturnType<typeof ask>>) => {
+    const { body: state } = await asked.read(key);
+    const { agent_slug, action, human_authorization } = state;
+    const made = await attest({ agent_slug, action, inputs_hash: "sha256:abc", human_authorization });
+    return made.attestation_id;
+  };
+  const required = { required_approvers: [{ group: "finance", count: 2 }], required_level: "none" };
+  const amount = { value: "12000.5", currency: "EUR" };
+  const byTwo = await ask(test, key, { tool: "bank.transfer", amount, ...required });
+  const hash = (await readApprovalView(context, byTwo.token))?.binding.request_hash ?? "";
+  for (const { passkey } of people) {
+    const { public_key: _key, ...sent } = passkey.assert(approvalChallenge(hash, "approve"));
+    const page = { headers: fromPage, body: { passkey: sent } };
+    await expectStatus(test.call("POST", `/approve/${byTwo.token}/passkey`, page), 200);
+  }
+  const enrolled = await attestWith(byTwo);
+  const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+  const terms = { tools: ["mail.send"], max_calls: 20, expires_at };
+  const granted = await ask(test, key, { action: "Send up to 20 mails", grant: terms });
+  await expectStatus(granted.approve("ada"), 200);
+  const standing = await attestWith(await ask(test, key, { action: "Send a mail", tool: "mail.send" }));
+  const text = `@id("reading") permit (principal, action == Action::"act", resource == Tool::"ledger.read");`;
+  await expectStatus(test.call("PUT", "/v1/rules", { key, body: { text, mode: "enforce" } }), 200);
+  const rule = await attestWith(await ask(test, key, { action: "Read the ledger", tool: "ledger.read" }));
+  await expectStatus(test.call("PUT", "/v1/rules", { key, body: { text, mode: "off" } }), 200);
+  return { enrolled, standing, rule };
 }

@@ -1,0 +1,43 @@
+/** For tests only: approvers who have accepted, with their passkeys, and what they were mailed. */
+import { acceptApproverLink } from "#lib/accounts/approver-links";
+import { addApprover, listApprovers } from "#lib/accounts/approvers";
+import { beginEnrolment, finishEnrolment } from "#lib/accounts/passkeys";
+import type { MemberPrincipal } from "#lib/http/principal";
+import { listMailbox } from "#lib/mail/mailbox";
+import type { TestApp } from "./app";
+import { createPasskey } from "./authenticator";
+
+/** An approver with a passkey on a device of software. */
+export async function enrolApprover(test: TestApp, owner: MemberPrincipal, name: string) {
+  const { context } = test.app;
+  const email = `${name.toLowerCase()}@example.com`;
+  await addConfirmed(test, owner, name, email);
+  const found = (await listApprovers(context, owner)).people.find((one) => one.name === name);
+  const approver = { id: found?.id ?? "", organizationId: owner.organizationId, email, name };
+  const passkey = createPasskey({ origin: context.settings.baseUrl });
+  const { challenge } = await beginEnrolment(context, approver);
+  const actor = { kind: "user", id: "test", ip: null } as const;
+  await finishEnrolment(context, approver, { name: "Phone", response: passkey.register(challenge) }, actor);
+  return { ...approver, approver, passkey };
+}
+
+/** Newest first. */
+export async function mailsTo({ app }: TestApp, email: string) {
+  return (await listMailbox(app.context.database)).filter(({ to }) => to === email);
+}
+
+/** The secret part of the link in the first mail to this address that has one; owners get others too. */
+export async function tokenOf(test: TestApp, email: string): Promise<string> {
+  const links = (await mailsTo(test, email)).flatMap(({ text }) => /\/notices\/(\S+)/.exec(text)?.[1] ?? []);
+  return links.at(-1) ?? "";
+}
+
+export async function addConfirmed(
+  test: TestApp,
+  owner: MemberPrincipal,
+  name: string,
+  email: string,
+): Promise<void> {
+  await addApprover(test.app.context, owner, { name, email });
+  await acceptApproverLink(test.app.context, await tokenOf(test, email), "192.0.2.9");
+}
