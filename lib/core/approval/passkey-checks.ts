@@ -24,7 +24,8 @@ export function checkPasskeys(
   authorization: HumanAuthorization,
   { verifySignature }: Pick<AuthorizationVerifyOptions, "verifySignature">,
 ): Outcome {
-  const { request } = authorization;
+  const { request, approvals } = authorization;
+  if (!approvals.some(isPasskeyApproval)) return skip("no_passkey");
   if (!URL.canParse(request.origin)) return fail("passkey_origin_mismatch");
   const challenge = approvalChallenge(requestHash(request), "approve");
   const expected = { challenge, ...relyingPartyOf(request.origin) };
