@@ -1,4 +1,5 @@
 /** For tests only: approvers who have accepted, with their passkeys, and what they were mailed. */
+import { saveGroup } from "#lib/accounts/approver-groups";
 import { acceptApproverLink } from "#lib/accounts/approver-links";
 import { addApprover, listApprovers } from "#lib/accounts/approvers";
 import { beginEnrolment, finishEnrolment } from "#lib/accounts/passkeys";
@@ -6,6 +7,7 @@ import type { MemberPrincipal } from "#lib/http/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import type { TestApp } from "./app";
 import { createPasskey } from "./authenticator";
+import { signInPerson } from "./portal";
 
 /** An approver with a passkey on a device of software. */
 export async function enrolApprover(test: TestApp, owner: MemberPrincipal, name: string) {
@@ -40,4 +42,14 @@ export async function addConfirmed(
 ): Promise<void> {
   await addApprover(test.app.context, owner, { name, email });
   await acceptApproverLink(test.app.context, await tokenOf(test, email), "192.0.2.9");
+}
+
+/** A group of these enrolled approvers in the organization of that address. */
+export async function enrolGroup(test: TestApp, ownerEmail: string, name: string, ...members: string[]) {
+  const owner = await signInPerson(test.app.context, ownerEmail);
+  const people: Awaited<ReturnType<typeof enrolApprover>>[] = [];
+  for (const member of members) people.push(await enrolApprover(test, owner, member));
+  const memberIds = people.map(({ id }) => id);
+  await saveGroup(test.app.context, owner, { id: null, name, memberIds });
+  return people;
 }

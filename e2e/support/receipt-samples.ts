@@ -3,7 +3,6 @@
  * human_authorization carries a real Groth16 proof of the local stand-in.
  */
 
-import { saveGroup } from "#lib/accounts/approver-groups";
 import { readApprovalView } from "#lib/approvals/view";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
@@ -12,8 +11,7 @@ import { signedRequest } from "#lib/core/statement/signed-request";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import type { TestApp } from "./app";
 import { ask, fromPage } from "./authorizations";
-import { enrolApprover } from "./enrol";
-import { signInPerson } from "./portal";
+import { enrolGroup } from "./enrol";
 
 export type ReceiptSamples = Record<string, unknown>;
 
@@ -109,10 +107,7 @@ async function makeDecided(
   attest: (body: object) => Promise<{ attestation_id: string }>,
 ) {
   const { context } = test.app;
-  const owner = await signInPerson(context, "dev@example.com");
-  const people = [await enrolApprover(test, owner, "Carol"), await enrolApprover(test, owner, "Dave")];
-  const memberIds = people.map(({ id }) => id);
-  await saveGroup(context, owner, { id: null, name: "finance", memberIds });
+  const people = await enrolGroup(test, "dev@example.com", "finance", "Carol", "Dave");
   const attestWith = async (asked: Awaited<ReturnType<typeof ask>>) => {
     const { body: state } = await asked.read(key);
     const { agent_slug, action, human_authorization } = state;

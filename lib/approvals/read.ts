@@ -7,6 +7,7 @@ import {
   type AuthorizationState,
   type AuthorizationStatus,
   denialReasonNote,
+  endedGuidance,
   erasedGuidance,
   frozenDenialGuidance,
   frozenGuidance,
@@ -77,10 +78,17 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
   };
 }
 
+/** By the database's clock. */
+function isEnded({ usable_until, attestation_id, expires_at, millisecondsLeft }: AuthorizationRow): boolean {
+  const nowMs = expires_at.getTime() - millisecondsLeft;
+  return attestation_id === null && usable_until !== null && usable_until.getTime() <= nowMs;
+}
+
 function guidanceOf(row: AuthorizationRow): string | null {
   const { status, agentFrozenAt, attestation_id } = row;
   if (status === "approved" && row.human_authorization === null) return erasedGuidance;
   if (row.revoked_at !== null) return revokedGuidance;
+  if (isEnded(row)) return endedGuidance;
   const isWaiting = status === "pending" || (status === "approved" && attestation_id === null);
   if (isWaiting && agentFrozenAt !== null) return frozenGuidance;
   if (status === "denied" && parseDecidedBy(row)?.kind === "freeze") return frozenDenialGuidance;

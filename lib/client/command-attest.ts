@@ -1,4 +1,6 @@
 /** `countersign attest` and `countersign authorize`. */
+
+import { describeUnasked } from "#lib/core/approval/decided-words";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { single, UsageError } from "#lib/core/text/command-words";
 import { attest } from "./attest";
@@ -97,12 +99,17 @@ export async function runAuthorize(command: Command): Promise<void> {
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),
     approvers: line.values.approver,
+    required_approvers: readRequiredApprovers(line.values["required-approvers"]),
+    usable_for_seconds: readCount(command, "usable-for"),
+    tool: single(line, "tool"),
+    amount: readAmount(single(line, "amount")),
     requester: single(line, "requester"),
     require_code: line.flags.has("require-code"),
   };
   const service = connect(command);
   const made = await authorize(service, request, { idempotencyKey: single(line, "idempotency-key") });
-  if (!isWaiting) return printResult(command, made, "Approval requested.", factsOf(made));
+  const unasked = describeUnasked(made.decided_by, made.status);
+  if (!isWaiting) return printResult(command, made, unasked ?? "Approval requested.", factsOf(made));
   const shown = formatFacts("Waiting for a human.", factsOf(made));
   if (line.flags.has("json")) {
     io.tell(shown);
@@ -118,6 +125,7 @@ export async function runAuthorize(command: Command): Promise<void> {
   printResult(command, decision, "Approved.", [
     ["request", decision.request_id],
     ["decided", decision.decided_at],
+    ["how", describeUnasked(decision.decided_by, decision.status)],
     ["kind", decision.environment === "production" ? null : `TEST (${decision.environment})`],
     ["saved to", output],
   ]);
@@ -130,6 +138,8 @@ function describeEnd({ request_id }: AuthorizationRequest, error: unknown): obje
   return { request_id, status: "pending", error: { message } };
 }
 
+const isUnheard = ({ status, notified }: AuthorizationRequest) => status === "pending" && notified === 0;
+
 export function factsOf(made: AuthorizationRequest): Facts {
   const denied = made.previously_denied;
   return [
@@ -139,6 +149,7 @@ export function factsOf(made: AuthorizationRequest): Facts {
     ["link", made.approval_url],
     ["code", made.confirmation_code],
     ["expires", made.expires_at],
+    ["note", isUnheard(made) ? "nobody gets the link by e-mail: send it to who should decide" : undefined],
     ["note", denied && `an equal request was denied at ${denied.denied_at}`],
   ];
 }
@@ -163,6 +174,23 @@ export function readCount({ line }: Command, option: ValuedOption): number | und
 }
 
 export function readLevel(text: string | undefined) {
-  if (text === undefined || text === "device" || text === "orb") return text;
-  throw new UsageError("--level: expected device or orb");
+  if (text === undefined || text === "none" || text === "device" || text === "orb") return text;
+  throw new UsageError("--level: expected none, device or orb");
+}
+
+export function readRequiredApprovers(entries: string[] | undefined) {
+  return entries?.map((entry) => {
+    const [, group, count] = /^(.+)=([0-9]{1,2})$/.exec(entry) ?? [];
+    if (group === undefined) throw new UsageError(`--required-approvers: expected GROUP=COUNT, not ${entry}`);
+    return { group, count: Number(count) };
+  });
+}
+
+function readAmount(text: string | undefined) {
+  if (text === undefined) return undefined;
+  const [, value, currency] = /^([0-9.]+) ([A-Z]{3})$/.exec(text) ?? [];
+  if (value === undefined || currency === undefined)
+    throw new UsageError(`--amount: expected a number and a currency, such as "100.50 EUR", not ${text}`);
+  // The service has one spelling for each amount.
+  return { value: value.replace(/(\.[0-9]*?)0+$/, "$1").replace(/\.$/, ""), currency };
 }

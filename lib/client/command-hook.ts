@@ -28,6 +28,7 @@ import type { Service } from "./transport";
 export const hookOptions = [
   ...(["agent", "match", "dialect", "timeout", "defer", "output", "key-file"] as const),
   ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
+  ...(["required-approvers", "usable-for"] as const),
   ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
   ...(["to", "settings", "run-as", "system", "yes", "check"] as const),
 ] as const satisfies readonly (ValuedOption | FlagOption)[];

@@ -10,6 +10,7 @@ import { approveUnproven, expireRequest, openRequest } from "#support/authorizat
 import { type Fetch, fetchFrom, quietRuntime } from "#support/client";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
+import { enrolGroup } from "#support/enrol";
 import { type Listening, listenFor } from "#support/listen";
 import { hashInputs } from "./inputs";
 import { nodeMachine } from "./node-machine";
@@ -200,6 +201,41 @@ describe("authorize", () => {
     const made = await runForJson(...asking(["who"]), "--requester", "Night run of accounts payable");
     expect(made.requested_by.requester).toBe("Night run of accounts payable");
     expect((await run([...asking(["nobody"]), "--requester", ""])).code).not.toBe(0);
+  });
+
+  it("asks for enrolled approvers, what it costs, which tool and for how long", async () => {
+    await enrolGroup(test, "dev@example.com", "finance", "Carol", "Dave");
+    const made = await runForJson(
+      ...["authorize", "cli-bot", "Pay", "--tool", "bank.transfer", "--amount", "100.50 EUR"],
+      ...["--required-approvers", "finance=2", "--level", "none", "--usable-for", "600"],
+    );
+    expect(made).toMatchObject({
+      tool: "bank.transfer",
+      amount: { value: "100.5", currency: "EUR" },
+      required_level: "none",
+      required_approvers: [{ name: "finance", count: 2 }],
+      notified: 2,
+    });
+    const { rows } = await test.app.context.database.query(
+      "SELECT request FROM authorization_requests WHERE id = $1",
+      [made.request_id],
+    );
+    expect(Buffer.from(rows[0]?.["request"] as Uint8Array).toString()).toContain('"usable_for_seconds":600');
+    const tooMany = await run(["authorize", "cli-bot", "Pay", "--required-approvers", "finance=3"]);
+    expect([tooMany.code, tooMany.err]).toEqual([1, expect.stringContaining('asks for 3 of "finance"')]);
+  });
+
+  it("says if nobody gets the link by e-mail, and how it was decided without asking", async () => {
+    const ask = ["authorize", "cli-bot", "Read", "--tool", "ledger.read"];
+    expect((await run(ask)).out).toContain("nobody gets the link by e-mail");
+    const text = `@id("reading") permit (principal, action == Action::"act", resource == Tool::"ledger.read");`;
+    const put = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text, mode } });
+    expect((await put("enforce")).status).toBe(200);
+    const decided = await run(ask);
+    expect(decided.out).toContain("Allowed by rule: reading. No human was asked.");
+    expect(decided.out).not.toContain("nobody gets the link");
+    expect((await run([...ask, "--wait"])).out).toContain("Allowed by rule: reading. No human was asked.");
+    expect((await put("off")).status).toBe(200);
   });
 
   it("waits for an approval, which attest takes, and verify finds in it", async () => {
@@ -516,7 +552,12 @@ describe("wrong usage", () => {
       "--context: a name is given twice",
     ],
     [["authorize", "cli-bot", "Pay", "--expires-in", "soon"], "--expires-in: expected a number"],
-    [["authorize", "cli-bot", "Pay", "--level", "high"], "--level: expected device or orb"],
+    [["authorize", "cli-bot", "Pay", "--level", "high"], "--level: expected none, device or orb"],
+    [
+      ["authorize", "cli-bot", "Pay", "--required-approvers", "finance"],
+      "--required-approvers: expected GROUP=COUNT",
+    ],
+    [["authorize", "cli-bot", "Pay", "--amount", "100"], "--amount: expected a number and a currency"],
     [["authorize", "cli-bot", "Pay", "--output", "x"], "--output needs --wait"],
     [["keys", "list"], "the keys commands are"],
     [["keys", "info", "more"], "expected no more words"],

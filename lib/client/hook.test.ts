@@ -6,6 +6,7 @@ import { nodeIo } from "#lib/verifier/node-io";
 import type { TestApp } from "#support/app";
 import { approveUnproven, expireRequest, openNext } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
+import { enrolGroup } from "#support/enrol";
 import { answerOf, type Ended, type HookTest, newCall, startHookTest } from "#support/hook-process";
 import { listen } from "#support/listen";
 import { hashInputs } from "./inputs";
@@ -94,6 +95,24 @@ describe("a tool call", () => {
     expect(again).toMatchObject({ code: 2, out: "", err: expect.stringContaining("used before") });
     const statuses = (await list("authorizations", agent)).map((one: { status: string }) => one.status);
     expect(statuses.sort(), "what nobody asked for is cancelled").toEqual(["approved", "cancelled"]);
+  });
+
+  it("can require enrolled approvers, whose approval ends by itself", async () => {
+    await enrolGroup(test, "dev@example.com", "deployers", "Carol", "Dave");
+    const { agent, argv, before } = newCall(folder);
+    const named = ["--required-approvers", "deployers=2", "--level", "none", "--usable-for", "600"];
+    const running = run([...argv, ...named], before);
+    const asked = await openNext(test, key, agent);
+    const { body } = await test.call("GET", `/v1/authorize/${asked.requestId}`, { key });
+    expect(body).toMatchObject({
+      required_level: "none",
+      required_approvers: [{ name: "deployers", count: 2 }],
+    });
+    expect((await asked.deny("I have the link")).status).toBe(422);
+    await test.call("DELETE", `/v1/authorize/${asked.requestId}`, { key });
+    expect(answerOf(await running)).toMatchObject({
+      hookSpecificOutput: claudeAnswer("deny", expect.any(String)),
+    });
   });
 
   it("shows link and code to the operator while it waits, and not to the model", async () => {

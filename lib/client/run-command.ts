@@ -68,8 +68,12 @@ attest
 authorize
   --context NAME=VALUE  shown to the human; can be repeated
   --expires-in MINUTES  1-1440, default 30
-  --level device|orb    default device
+  --tool NAME           the tool that would run
+  --amount "N CODE"     what it costs, for example "100.50 EUR"; shown first
+  --level LEVEL         device (default) or orb, of World ID; none only with --required-approvers
   --approvals N         distinct humans, 1-10, default 1
+  --required-approvers GROUP=N   only N enrolled members of this group decide, by passkey; can be repeated
+  --usable-for SECONDS  how long the approval can be used once it is given
   --approver NAME       an approver or group of your organization who gets the link by e-mail; can be repeated
   --requester TEXT      who or what in your organization asks, in your own words
   --require-code        the page asks for the confirmation code before a decision
@@ -89,7 +93,8 @@ hook                    for the settings of a coding agent; see /docs/hook
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p)
   --key-file FILE       the API key, instead of COUNTERSIGN_API_KEY
   --output FOLDER       one file with link and code for each waiting call, which only you can read
-  --context, --expires-in, --level, --approvals, --approver, --requester   as for authorize
+  --context, --expires-in, --level, --approvals, --approver, --requester, --required-approvers, --usable-for
+                        as for authorize
   --public, --private, --agent-key, --code-hash, --model-id   as for attest
 
 hook install            copies this program and writes the hook into the agent's settings
@@ -157,6 +162,10 @@ const commands: Record<string, CommandSpec> = {
         "level",
         "approvals",
         "approver",
+        "required-approvers",
+        "usable-for",
+        "amount",
+        "tool",
         "requester",
         "require-code",
         "wait",

@@ -261,6 +261,10 @@ export const erasedGuidance =
 export const revokedGuidance =
   "Taken back: this approval can't be used any more. Do not perform the action; report to your operator.";
 
+/** In place of `approved` once the time is over in which it can be used. */
+export const endedGuidance =
+  "Over: the time is over in which this approval could be used. Do not perform the action; make a new request.";
+
 /** In place of `pending` and `approved` while its agent is frozen. */
 export const frozenGuidance =
   "Frozen: the organization has stopped this agent, and nothing of it can be approved or used. Stop, and report to your operator.";

@@ -1,6 +1,6 @@
 /** The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. */
 import { z } from "zod";
-import { authorizationStatuses, claimBody, previouslyDenied } from "./authorize";
+import { authorizationStatuses, authorizeBody, claimBody, previouslyDenied } from "./authorize";
 import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
 import { warnings } from "./warnings";
 
@@ -42,16 +42,25 @@ export const attestOutput = z.strictObject({
   human_approved: z.boolean().nullable(),
 });
 
+const asked = authorizeBody.shape;
+
 export const authorizeInput = z.strictObject({
   agent_slug: agentSlug.describe("The agent's name"),
   action: action.describe("What a human should approve, in words"),
   context: z
     .record(textOf(1, 64), textOf(0, 1024))
     .optional()
-    .describe("Shown to the human beside the action, for example amount and recipient"),
+    .describe("Shown to the human beside the action, for example the recipient"),
+  tool: asked.tool.describe("The tool that would run, as in the agent's manifest"),
+  amount: asked.amount.describe("What it costs, shown first: a decimal string and an ISO 4217 code"),
   ...inputs,
   expires_in_minutes: z.number().int().min(1).max(1440).optional(),
-  required_level: z.enum(["device", "orb"]).optional(),
+  required_level: asked.required_level.describe("Of World ID; none only with required_approvers"),
+  required_approvers: asked.required_approvers.describe(
+    "Only enrolled members of these groups can decide, by passkey: so many of each",
+  ),
+  approvals_required: asked.approvals_required.describe("How many different humans have to approve"),
+  usable_for_seconds: asked.usable_for_seconds.describe("How long the approval can be used once it is given"),
   approvers: z
     .array(approverName)
     .max(10)
@@ -107,6 +116,12 @@ export const decisionOutput = z.strictObject({
     .describe("Show it to the human who should decide. Don't open it yourself"),
   confirmation_code: z.string().optional().describe("Show it to the human: the page asks for it"),
   guidance: z.string().describe("What to do now"),
+  notified: z
+    .number()
+    .optional()
+    .describe("How many people get the link by e-mail. 0: nobody learns of it unless you show them the link"),
+  decided: z.string().optional().describe("How it was decided without asking a human"),
+  usable_until: timestamp.nullable().optional().describe("Until when the approval can be used; null: no end"),
   denial_reason: z.string().nullable().optional(),
   denial_reason_note: z.string().optional(),
   attestation_id: z.string().nullable().optional().describe("The attestation that used this approval"),

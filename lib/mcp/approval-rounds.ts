@@ -85,6 +85,7 @@ async function ask(call: CallOperation, input: Input): Promise<DecisionOutput> {
     expires_at: made.expires_at,
     environment: made.environment,
     approval_url: made.approval_url,
+    notified: made.notified,
     confirmation_code: made.confirmation_code,
     guidance: `${made.previously_denied ? deniedBefore : ""}Show approval_url and confirmation_code to the human who should decide: the page asks for the code. ${pendingGuidance}`,
     ...(made.previously_denied && { previously_denied: made.previously_denied }),

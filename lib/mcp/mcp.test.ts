@@ -10,6 +10,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
+import { enrolGroup } from "#support/enrol";
 import { createRounds } from "./approval-rounds";
 import type { ToolOperation } from "./call-operation";
 import { createServer } from "./server";
@@ -75,6 +76,49 @@ async function askForReal() {
 }
 
 const asking = { agent_slug: "mcp-bot", action: "Pay invoice 1042", inputs: { invoice: 1042 } };
+
+describe("a request by a model", () => {
+  it("can name the people who have to decide, and hears what rules decided", async () => {
+    await enrolGroup(test, "dev@example.com", "finance", "Carol", "Dave");
+    const client = await connectLegacy();
+    const required_approvers = [{ group: "finance", count: 2 }];
+    const more = {
+      tool: "bank.transfer",
+      amount: { value: "100.5", currency: "EUR" },
+      required_approvers,
+      required_level: "none",
+      usable_for_seconds: 600,
+    };
+    const named = await use(client, "request_human_authorization", { ...asking, ...more });
+    expect(named.structuredContent).toMatchObject({ status: "pending", notified: 2 });
+    const state = await test.call("GET", `/v1/authorize/${named.structuredContent.request_id}`, { key });
+    expect(state.body).toMatchObject({
+      tool: "bank.transfer",
+      required_level: "none",
+      required_approvers: [{ name: "finance", count: 2 }],
+    });
+    const unnamed = await use(client, "request_human_authorization", { ...asking, approvers: [] });
+    expect(unnamed.structuredContent.notified).toBe(0);
+    const text = `@id("reading") permit (principal, action == Action::"act", resource == Tool::"ledger.read");`;
+    const put = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text, mode } });
+    expect((await put("enforce")).status).toBe(200);
+    const read = { agent_slug: "mcp-bot", action: "Read the ledger", tool: "ledger.read" };
+    const { structuredContent: decided } = await use(client, "request_human_authorization", read);
+    expect(decided).toMatchObject({
+      status: "approved",
+      decided: "Allowed by rule: reading. No human was asked.",
+      usable_until: expect.any(String),
+    });
+    await test.app.context.database.query(
+      "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '1 second' WHERE id = $1",
+      [decided.request_id],
+    );
+    const over = await use(client, "check_authorization", { request_id: decided.request_id });
+    expect(over.structuredContent.guidance).toMatch(/^Over: /);
+    expect((await put("off")).status).toBe(200);
+    await client.close();
+  });
+});
 
 describe.each(clients)("%s", (_, connect) => {
   let client: Tools;

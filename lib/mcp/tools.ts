@@ -1,7 +1,7 @@
 /** What the tools do, but for asking a human (approval-rounds.ts). */
 import type { z } from "zod";
 import type { AttestResponse } from "#lib/contract/attest";
-import { type AuthorizationState, frozenGuidance } from "#lib/contract/authorize";
+import { type AuthorizationState, endedGuidance, frozenGuidance } from "#lib/contract/authorize";
 import type { FeedResponse, IdentityResponse } from "#lib/contract/identity";
 import type {
   attestInput,
@@ -19,6 +19,7 @@ import type {
   verifyOutput,
 } from "#lib/contract/mcp";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { describeUnasked } from "#lib/core/approval/decided-words";
 import { canonicalHash, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { type CallOperation, ToolFailure } from "./call-operation";
 
@@ -104,12 +105,14 @@ function guidanceOf(state: AuthorizationState): string {
   const isOver = status !== "approved" || human_authorization === undefined || revoked_at !== null;
   if (isOver || guidance === frozenGuidance) return guidance ?? pendingGuidance;
   if (attestation_id) return usedGuidance(attestation_id);
+  if (guidance === endedGuidance) return guidance;
   return claimed_at ? claimedGuidance : approvedGuidance;
 }
 
 export function describeState(state: AuthorizationState): DecisionOutput {
   const { status, denial_reason, denial_reason_note, attestation_id, claimed_at, run, revoked_at } = state;
-  const { previously_denied } = state;
+  const { previously_denied, usable_until } = state;
+  const decided = describeUnasked(state.decided_by, status);
   return {
     request_id: state.request_id,
     status,
@@ -119,6 +122,8 @@ export function describeState(state: AuthorizationState): DecisionOutput {
     expires_at: state.expires_at,
     environment: state.environment,
     guidance: guidanceOf(state),
+    ...(decided !== null && { decided }),
+    ...(status === "approved" && { usable_until }),
     ...(denial_reason !== undefined && { denial_reason }),
     ...(denial_reason_note !== undefined && { denial_reason_note }),
     ...(attestation_id !== undefined && { attestation_id }),
