@@ -10,6 +10,7 @@ export type GuideSlug =
   | "rules"
   | "stop"
   | "two-of-finance"
+  | "authzen"
   | "client"
   | "python"
   | "python-pydantic-ai"
@@ -90,6 +91,11 @@ export const guideGroups: readonly GuideGroup[] = [
         slug: "stop",
         title: "Stop an agent",
         description: "Freeze an agent at once, and take back an approval that nothing has used.",
+      },
+      {
+        slug: "authzen",
+        title: "AuthZEN (experimental)",
+        description: "Ask what rules and standing approvals would decide, without making a request.",
       },
     ],
   },

@@ -7,6 +7,7 @@ import approvalCards from "./content/approval-cards.md";
 import approve from "./content/approve.md";
 import approvers from "./content/approvers.md";
 import attest from "./content/attest.md";
+import authzen from "./content/authzen.md";
 import changelog from "./content/changelog.md";
 import client from "./content/client.md";
 import commandLine from "./content/command-line.md";
@@ -50,6 +51,7 @@ const texts: Record<GuideSlug, string> = {
   rules,
   stop,
   "two-of-finance": twoOfFinance,
+  authzen,
   client,
   python,
   "python-pydantic-ai": pythonPydanticAi,

@@ -118,6 +118,13 @@ describe("the guides' commands", () => {
     expect((await waiting).out).toBe("approved\n2\n");
   });
 
+  it("authzen: an evaluation, and the request that it says to make", async () => {
+    const [evaluate = "", request = ""] = await readGuide("authzen");
+    const [key = ""] = keys;
+    expect((await runIn(key, evaluate)).out).toBe("false\n");
+    expect((await runIn(key, request)).out).toMatch(/^http\S+\/approve\/\S+\n$/);
+  });
+
   it("stop: an agent, until it may go on, and an approval", async () => {
     const [freeze = "", unfreeze = "", revoke = ""] = await readGuide("stop");
     const [key = ""] = keys;

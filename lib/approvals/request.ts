@@ -1,6 +1,5 @@
 /** POST /v1/authorize: a request is built once, and its canonical bytes are what is approved, by people or without. */
 import { lockOrganization } from "#lib/accounts/organizations";
-import { findAgent } from "#lib/agents/agents";
 import type { AuthorizeResponse } from "#lib/contract/authorize";
 import { requestHash } from "#lib/core/approval/approval";
 import type { Executor } from "#lib/db/client";
@@ -10,11 +9,12 @@ import { requireReceiver } from "#lib/net/receiver-url";
 import { buildRequest } from "./build-request";
 import type { Context } from "./context";
 import { DecidedOtherwise, decideAtOnce, signUnasked } from "./decide-at-once";
+import { foresee } from "./evaluate-access";
 import { answerRequest, insertRequest, type Made } from "./insert-request";
-import { isJudged, judge, readStanding, type Standing } from "./judge";
+import { isJudged, readStanding } from "./judge";
 import { notifyApprovers } from "./notify";
-import { type AuthorizeInput, describeJudged, prepareRequest } from "./prepare-request";
-import { countPending, readDatabaseTime } from "./rows";
+import { type AuthorizeInput, prepareRequest } from "./prepare-request";
+import { countPending } from "./rows";
 
 function tooManyPending(who: string, limit: number): AppError {
   return new AppError(
@@ -80,18 +80,6 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
   });
 }
 
-/** Whether anything decides without people, as far as can be seen without a lock. */
-async function looksDecided(
-  context: Context,
-  { principal, body }: AuthorizeInput,
-  standing: Standing,
-): Promise<boolean> {
-  const { db } = context.database;
-  const agent = await findAgent(db, body.agent_slug);
-  const asked = describeJudged(principal.organizationId, body, agent, await readDatabaseTime(db));
-  return (await judge(context, db, standing, asked)).verdict !== "ask";
-}
-
 /** What decides may change between a look and its transaction: then the request goes the other way. */
 const maxAttempts = 5;
 
@@ -105,8 +93,9 @@ export async function requestAuthorization(
     const standing = await readStanding(context.database.db, principal.organizationId, body.agent_slug);
     const mayDecide = isJudged(standing);
     try {
-      if (mayDecide && (await looksDecided(context, input, standing)))
-        return await decideUnasked(context, input);
+      const looksDecided =
+        mayDecide && (await foresee(context, principal.organizationId, body, standing)).verdict !== "ask";
+      if (looksDecided) return await decideUnasked(context, input);
       return await askPeople(context, input, mayDecide);
     } catch (error) {
       if (!(error instanceof DecidedOtherwise) || attempt === maxAttempts) throw error;

@@ -14,6 +14,7 @@ import { validate } from "#lib/http/validate";
 import { claimAuthorization } from "./claim";
 import type { Context } from "./context";
 import { cancelAuthorization, denyAuthorization } from "./decide";
+import { evaluateAccess } from "./evaluate-access";
 import { restoreSecrets } from "./insert-request";
 import { readApprovalToken } from "./link";
 import { listAuthorizations, readAuthorization } from "./read";
@@ -103,6 +104,9 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     const state = await readAuthorization(context, idOf(params), principal, query.wait);
     return { body: state, ...(state.status === "pending" && { headers: { "retry-after": "5" } }) };
   },
+  evaluateAccess: async ({ context, principal, body }) => ({
+    body: await evaluateAccess(context, principal, body),
+  }),
   claimAuthorization: async (call) => {
     const principal = call.principal;
     const id = idOf(call.params);

@@ -237,8 +237,15 @@ export const requestedBy = z
   })
   .meta({ id: "RequestedBy" }) satisfies z.ZodType<RequestedBy>;
 
-const decidedBy = z
-  .discriminatedUnion("kind", [...decidedBySchema.options, z.strictObject({ kind: z.literal("freeze") })])
+const [byPeople, byGrant, byRule] = decidedBySchema.options;
+/** Of a denial too: of a freeze, or because no rule permits it. */
+export const decidedBy = z
+  .discriminatedUnion("kind", [
+    byPeople,
+    byGrant,
+    byRule.extend({ policy_ids: z.array(z.string().min(1).max(256)).max(100) }),
+    z.strictObject({ kind: z.literal("freeze") }),
+  ])
   .meta({ id: "DecidedBy" });
 
 const approvalCount = z.strictObject({ required: z.number().int(), given: z.number().int() });

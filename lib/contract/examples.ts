@@ -51,6 +51,12 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
   },
   updateWebhook: { events: ["authorization.approved"], enabled: true },
   rotateWebhook: { overlap_hours: 24 },
+  evaluateAccess: {
+    subject: { type: "agent", id: exampleSlug },
+    action: { name: "Pay invoice 1042" },
+    resource: { type: "tool", id: "payments.send" },
+    context: { amount: { value: "100", currency: "EUR" }, details: { recipient: "Example Ltd" } },
+  },
   putRules: {
     text: '@id("never-delete")\nforbid (principal, action, resource == Tool::"delete_database");\n',
     mode: "log_only",

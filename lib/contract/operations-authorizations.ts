@@ -9,6 +9,7 @@ import {
   readAuthorizationQuery,
   revokeBody,
 } from "./authorize";
+import { evaluationBody, evaluationResponse } from "./authzen";
 import { anyone, type OperationSpec, withKey } from "./operation";
 
 export const authorizationsOperations = {
@@ -34,6 +35,18 @@ export const authorizationsOperations = {
     query: readAuthorizationQuery,
     responses: { 200: authorizationState },
     errors: [404],
+  },
+  evaluateAccess: {
+    method: "POST",
+    path: "/access/v1/evaluation",
+    summary:
+      "Ask what rules and standing approvals would decide, without a request (OpenID AuthZEN; experimental)",
+    tag: "Authorizations",
+    auth: withKey("authorize", "hook"),
+    limit: "keyed",
+    body: evaluationBody,
+    responses: { 200: evaluationResponse },
+    errors: [401, 403, 413, 422],
   },
   claimAuthorization: {
     method: "POST",

@@ -1,0 +1,4 @@
+import { operation, otherMethods } from "#lib/runtime/server/next-routes";
+
+export const POST = operation("evaluateAccess");
+export const { DELETE, GET, HEAD, OPTIONS, PATCH, PUT } = otherMethods;

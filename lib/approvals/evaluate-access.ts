@@ -1,0 +1,85 @@
+/** POST /access/v1/evaluation: what would decide a request at this moment. Stores and counts nothing. */
+import { findAgent, slugTaken } from "#lib/agents/agents";
+import type { AuthorizeBody } from "#lib/contract/authorize";
+import type { EvaluationBody, EvaluationResponse } from "#lib/contract/authzen";
+import type { Principal } from "#lib/http/principal";
+import type { Context } from "./context";
+import { isJudged, type Judged, judge, readStanding, type Standing } from "./judge";
+import { describeJudged } from "./prepare-request";
+import { readDatabaseTime } from "./rows";
+
+/** As far as can be seen without a lock. */
+export async function foresee(
+  context: Context,
+  organizationId: string,
+  body: AuthorizeBody,
+  standing: Standing,
+): Promise<Judged> {
+  const { db } = context.database;
+  const agent = await findAgent(db, body.agent_slug);
+  const asked = describeJudged(organizationId, body, agent, await readDatabaseTime(db));
+  return judge(context, db, standing, asked);
+}
+
+/** How long the way to people stays as it was said. */
+const hintMs = 300_000;
+
+function toRequest({ subject, action, resource, context }: EvaluationBody): AuthorizeBody {
+  return {
+    agent_slug: subject.id,
+    action: action.name,
+    tool: resource.id,
+    ...(context?.amount && { amount: context.amount }),
+    ...(context?.details && { context: context.details }),
+    ...(context?.requester != null && { requester: context.requester }),
+  };
+}
+
+function reasonOf({ verdict, decidedBy }: Judged): EvaluationResponse["context"]["reason"] {
+  if (verdict === "denied") return "denied";
+  return decidedBy?.kind === "grant" ? "covered_by_standing_approval" : "allowed_by_rule";
+}
+
+export async function evaluateAccess(
+  context: Context,
+  { organizationId }: Pick<Principal & { organizationId: string }, "organizationId">,
+  body: EvaluationBody,
+): Promise<EvaluationResponse> {
+  const { db } = context.database;
+  const request = toRequest(body);
+  const agent = await findAgent(db, request.agent_slug);
+  if (agent !== null && agent.organization_id !== organizationId) throw slugTaken();
+  const standing = await readStanding(db, organizationId, request.agent_slug);
+  const at = await readDatabaseTime(db);
+  const evaluated_at = at.toISOString();
+  const judged = isJudged(standing) ? await foresee(context, organizationId, request, standing) : null;
+  if (judged !== null && judged.verdict !== "ask")
+    return {
+      decision: judged.verdict === "approved",
+      context: {
+        evaluated_at,
+        reason: reasonOf(judged),
+        decided_by: judged.decidedBy,
+        message: judged.denialReason,
+      },
+    };
+  return {
+    decision: false,
+    context: {
+      evaluated_at,
+      reason: "approval_required",
+      decided_by: null,
+      message: null,
+      access_request: {
+        endpoint: `${context.settings.baseUrl}/v1/authorize`,
+        expires_at: new Date(at.getTime() + hintMs).toISOString(),
+        display: {
+          title: "People decide this",
+          description:
+            "Post the request to the endpoint, and show the link of its answer to who should decide.",
+        },
+        request,
+      },
+    },
+  };
+}
