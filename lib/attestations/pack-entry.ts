@@ -1,6 +1,7 @@
 /** One entry of an evidence pack as its file has it: an attestation as the API answers it, a decision or a change. */
 import type { Context } from "#lib/approvals/context";
 import { assembleHumanAuthorization } from "#lib/approvals/embed";
+import { parseRuleDecision } from "#lib/approvals/rows";
 import { base64Encode, hexEncode, utf8Decode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/core/pack/pack-entries";
@@ -30,7 +31,18 @@ const describeChange = (row: EntryRow, withContent: boolean): JsonObject => ({
   reason_salt: withContent ? row.reason_salt : null,
 });
 
-/** Without content, what only the organization may see stays out: the request and who approved. */
+/** What it takes to evaluate the rules again; nothing without rules. */
+function describeRules(row: EntryRow): JsonObject {
+  const rules = parseRuleDecision(row);
+  if (rules === null) return {};
+  return {
+    status: row.status,
+    decided_by: row.decided_by === null ? null : parse(row.decided_by),
+    rules: rules as unknown as JsonObject,
+  };
+}
+
+/** Without content, what only the organization may see stays out: the request, who approved and what rules saw. */
 function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
   const { request, decision_payload: payload, decision_log: log } = row;
   const isShown = withContent && payload !== null;
@@ -42,6 +54,7 @@ function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
       isShown && row.human_authorization !== null
         ? assembleHumanAuthorization(row.human_authorization, log)
         : null,
+    ...(isShown && describeRules(row)),
   };
 }
 

@@ -109,6 +109,8 @@ describe("an evidence pack", () => {
       ["files", "pass"],
       ["attestations", "1 entries without content: erased, or kept out of the pack"],
       ["decisions", "pass"],
+      ["uses", "pass"],
+      ["rules", "pass"],
       ["record entries", "pass"],
       ["record head", "pass"],
       ["record newest_signed", "pass"],

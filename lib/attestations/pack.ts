@@ -2,6 +2,7 @@
  * The evidence pack (docs/wire.md, Evidence pack): all entries of an agent's record in a period with their proofs, for
  * somebody who checks them without this service. Written file by file; what is kept meanwhile is a row for each entry.
  */
+import { and, asc, eq, inArray } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { requireOwnAgent } from "#lib/agents/portal-agents";
 import type { Context } from "#lib/approvals/context";
@@ -13,6 +14,7 @@ import { encodePackJson, numberedFile, packFiles } from "#lib/core/pack/pack-fil
 import { describePack, encodeManifest, type PackPeriod } from "#lib/core/pack/pack-manifest";
 import { renderPackReport } from "#lib/core/pack/pack-report";
 import { parseHeadsStatement } from "#lib/core/record/agent-heads";
+import { ruleSets } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { readPublicKeys } from "#lib/log/keys/public-keys";
@@ -96,6 +98,7 @@ interface Written {
   entries: PackEntry[];
   before: PackEntry | null;
   after: PackEntry | null;
+  ruleVersions: Set<number>;
 }
 
 /** The period's entries, then those beside it. */
@@ -106,12 +109,14 @@ async function* writeEntries(
   newest: number | null,
   reader: MemberPrincipal | null,
 ): AsyncGenerator<Uint8Array, Written> {
-  const written: Written = { entries: [], before: null, after: null };
+  const written: Written = { entries: [], before: null, after: null, ruleVersions: new Set() };
   for await (const row of readEntryRows(context.database, owner, first, last)) {
     const json = await describePackedEntry(context, row, reader);
     const folder = row.attestation_id === null ? "decisions" : "attestations";
     const file = numberedFile(folder, row.sequence);
     written.entries.push(readPackEntry(file, json as JsonObject));
+    const version = versionOf(json);
+    if (version !== undefined) written.ruleVersions.add(version);
     yield await addJson(file, json);
   }
   const isInPack = newest === null || (newest >= first && newest <= last) || [before, after].includes(newest);
@@ -127,6 +132,24 @@ async function* writeEntries(
   }
   return written;
 }
+
+/** The versions of the rules that decided something here. */
+async function* writeRules(
+  { context, addJson }: Writing,
+  organizationId: string,
+  versions: ReadonlySet<number>,
+): AsyncGenerator<Uint8Array> {
+  const { number, text, fallback, hash } = ruleSets;
+  const rows = await context.database.db
+    .select({ version: number, text, fallback, hash })
+    .from(ruleSets)
+    .where(and(eq(ruleSets.organization_id, organizationId), inArray(number, [...versions])))
+    .orderBy(asc(number));
+  for (const row of rows) yield await addJson(numberedFile("rules", row.version), row);
+}
+
+/** Of the rules, if they were asked about this entry. */
+const versionOf = (json: unknown) => (json as { rules?: { version: number } }).rules?.version;
 
 async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {
   for (let from: number | null = 1; from !== null; ) {
@@ -157,7 +180,14 @@ async function* writePack(
   const head = record.head.sequence;
   const range = await findPackRange(context.database, owner, head, period);
   const newest = await findNewestPublic(context.database, owner.agentId, head);
-  const written = yield* writeEntries(writing, owner, range, newest, withPrivate ? person : null);
+  const { ruleVersions, ...written } = yield* writeEntries(
+    writing,
+    owner,
+    range,
+    newest,
+    withPrivate ? person : null,
+  );
+  yield* writeRules(writing, owner.organizationId, ruleVersions);
   yield* writeSurroundings(writing);
   const firstPage = record as unknown as JsonObject;
   const facts = describePack({ period, firstPage, ...written, hasRows });

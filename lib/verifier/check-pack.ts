@@ -16,10 +16,13 @@ import {
 } from "#lib/core/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
 import { renderPackReport } from "#lib/core/pack/pack-report";
+import type { Cedar } from "#lib/core/rules/cedar";
 import { checkRecord } from "./check-record";
 import { type OpenPack, openPack } from "./pack-archive";
 import { checkAgent, checkPeriod, describeEntries, type ReadPack, readEntries } from "./pack-entries";
 import { createCheckpointList } from "./pack-log";
+import { createRuledList } from "./pack-rules";
+import { createUseList } from "./pack-uses";
 import { UnreadableError } from "./read-json";
 import { readRecordPage } from "./record-pages";
 import { parseTrust, type VerifierTrust } from "./trust";
@@ -31,6 +34,8 @@ export interface PackRequest {
   /** The program that runs, to compare the pack's with; null if it is another one. */
   program: Uint8Array | null;
   onProgress?: (done: number, total: number) => void;
+  /** With the reader's own copy, what rules decided is evaluated again. */
+  cedar?: Cedar;
 }
 
 export interface PackReport {
@@ -131,7 +136,15 @@ function compareProgram(pack: OpenPack, program: Uint8Array | null): PackCheck {
 
 function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
   const isFailed = facts === null || checks.some(({ status }) => status === "fail" || status === "not_run");
-  const own = new Set(["attestations", "decisions", "record snapshot", "agent", "period", "verifier"]);
+  const own = new Set([
+    "attestations",
+    "decisions",
+    "record snapshot",
+    "agent",
+    "period",
+    "rules",
+    "verifier",
+  ]);
   const isOpen = checks.some(({ name, status }) => status === "not_applicable" && own.has(name));
   const whole = isOpen ? "incomplete" : "valid";
   return { checks, facts: isFailed ? null : facts, verdict: isFailed ? "invalid" : whole };
@@ -140,7 +153,14 @@ function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
 async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackReport> {
   const trust = request.trust ?? parseTrust(pack.readJson(packFiles.keys));
   const checkpoints = createCheckpointList(trust);
-  const { read, fault } = await readEntries(pack, trust, checkpoints.add, request.onProgress ?? (() => {}));
+  const uses = createUseList();
+  const ruled = createRuledList();
+  const onFile = (file: string, json: JsonObject) => {
+    uses.add(file, json);
+    ruled.add(file, json);
+    return checkpoints.add(file, json);
+  };
+  const { read, fault } = await readEntries(pack, trust, onFile, request.onProgress ?? (() => {}));
   if (fault !== null) return judge([fault], null);
   const firstPage = pack.readJson(numberedFile("record", 1));
   const { before, after, entries } = read;
@@ -154,6 +174,8 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   return judge(
     [
       ...describeEntries(read),
+      uses.judge(),
+      ruled.judge(pack, request.cedar ?? null),
       ...record,
       checkAgent(read, facts.agent.slug, holds("record newest_signed")),
       checkPeriod(read, facts, holds("record snapshot")),

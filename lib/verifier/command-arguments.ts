@@ -16,7 +16,7 @@ export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs record <base url> <agent> [--receipt FILE]... [options]
        node verify.mjs monitor <base url> [--agent SLUG]... [--organization ID] [--remember FILE] [options]
        node verify.mjs proof <file> [options]
-       node verify.mjs pack <file> [options]
+       node verify.mjs pack <file> [--cedar DIR] [options]
        node verify.mjs replay <decision file> --rules FILE --cedar DIR
 
 Verifies a Countersign receipt: an attestation (the response of GET /v1/verify/{id} or POST /v1/attest), a Sigstore
@@ -51,7 +51,8 @@ What to verify
                     (default 600; log check 86400)
   --all             log check: read every entry and recompute every hash of the tree
   --rules FILE      replay: a saved response of GET /v1/rules, of the version that decided
-  --cedar DIR       replay: your own copy of @cedar-policy/cedar-wasm; its code runs
+  --cedar DIR       replay, pack: your own copy of @cedar-policy/cedar-wasm; its code runs, and a pack's decisions by
+                    rules are evaluated again
   --json            print the report as JSON
   --fail-on-warnings   exit with code 4 if the record is authentic but has warnings
   --                treat everything after it as words, not options

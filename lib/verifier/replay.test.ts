@@ -3,10 +3,14 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeEvidencePack } from "#lib/attestations/pack";
 import type { AuthorizationState } from "#lib/contract/authorize";
+import { encodePackJson } from "#lib/core/pack/pack-files";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { collect, forge, type PackedFiles, parse, unpack } from "#support/packs";
+import { signInPerson } from "#support/portal";
 import { nodeIo } from "./node-io";
 import { runCommand } from "./run-command";
 
@@ -107,5 +111,87 @@ describe("replay", () => {
     });
     expect((await replay({ ...state, rules: null })).out).toContain("no rules");
     expect((await replay({ ...state, rules: { ...state.rules, context: null } })).out).toContain("erased");
+  });
+
+  describe("of a whole evidence pack", () => {
+    const slug = "packed-coder";
+    const request = (tool: string, context: Record<string, string> = {}) =>
+      ask(test, key, { agent_slug: slug, action: `Use the tool ${tool}`, tool, context });
+    let files: PackedFiles;
+    beforeAll(async () => {
+      await request("Read");
+      await request("WebFetch");
+      await (await request("Bash", { command: "rm -rf /" })).deny("no");
+      const person = await signInPerson(test.app.context, "dev@example.com");
+      const now = Date.now();
+      const period = { from: new Date(now - 86_400_000).toISOString(), to: new Date(now).toISOString() };
+      const made = await makeEvidencePack(test.app.context, person, {
+        agentSlug: slug,
+        period,
+        withPrivate: true,
+      });
+      files = unpack(await collect(made.parts));
+    });
+
+    async function check(changed: PackedFiles, ...more: string[]) {
+      const file = path.join(folder, "pack.zip");
+      await writeFile(file, await forge(changed, true));
+      let out = "";
+      const print = (text: string) => {
+        out += text;
+      };
+      const code = await runCommand(["pack", file, ...more], { ...nodeIo, print, tell: print });
+      return { code, rules: /(\S+) +rules +(.*)/.exec(out)?.slice(1, 3) };
+    }
+    const edit = (name: string, change: (json: Json) => void): PackedFiles => {
+      const json = parse(files, name);
+      change(json);
+      return new Map(files).set(name, encodePackJson(json));
+    };
+    const decision = "decisions/000000000001.json";
+
+    it("holds rules and contexts, and all its decisions come out the same with the reader's Cedar", async () => {
+      expect([...files.keys()]).toContain("rules/000000000001.json");
+      expect((await check(files)).rules).toEqual([
+        "pass",
+        "3 decisions are of these rules and contexts; --cedar evaluates them again",
+      ]);
+      const replayed = await check(files, "--cedar", cedar);
+      expect(replayed.rules).toEqual(["pass", "3 decisions evaluated again, and the same came out"]);
+      expect(replayed.code).not.toBe(1);
+      expect((await check(files, "--cedar", folder)).code).toBe(2);
+    });
+
+    it("names the decision, and what of it is not what was signed or evaluated", async () => {
+      const altered: [PackedFiles, RegExp][] = [
+        [edit("rules/000000000001.json", (json) => (json.text += " ")), /000001.json: ruleset/],
+        [edit(decision, (json) => (json.rules.context.tool = "Bash")), /000001.json: context/],
+        [edit(decision, (json) => (json.rules.policy_ids = ["other"])), /000001.json: object/],
+      ];
+      for (const [changed, words] of altered) {
+        const { code, rules } = await check(changed);
+        expect([code, rules]).toEqual([1, ["FAIL", expect.stringMatching(words)]]);
+      }
+      const denied = edit("decisions/000000000002.json", (json) => {
+        json.rules.reason = "no policy";
+      });
+      expect((await check(denied)).rules?.[0], "nothing signed names it").toBe("pass");
+      const { code, rules } = await check(denied, "--cedar", cedar);
+      expect([code, rules?.[1]]).toEqual([1, expect.stringMatching(/000002.json: evaluation/)]);
+    });
+
+    it("is incomplete without the rules, and takes none that decided nothing", async () => {
+      const without = new Map(files);
+      without.delete("rules/000000000001.json");
+      expect(await check(without)).toMatchObject({
+        code: 3,
+        rules: ["n/a", expect.stringContaining("3 decisions")],
+      });
+      const more = new Map(files).set(
+        "rules/000000000009.json",
+        encodePackJson({ text: "", fallback: "ask" }),
+      );
+      expect((await check(more)).rules?.[1]).toContain("rules/000000000009.json is no file of a pack");
+    });
   });
 });

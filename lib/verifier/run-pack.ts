@@ -1,6 +1,7 @@
 /** `verify.mjs pack`: an evidence pack on this machine, without a network. */
 
 import { listNotProven } from "#lib/core/pack/pack-words";
+import { single } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { readableTime } from "#lib/core/time/time-words";
 import { checkPack, type PackReport } from "./check-pack";
@@ -8,6 +9,7 @@ import { type Arguments, exitCodes } from "./command-arguments";
 import type { CommandIo } from "./command-io";
 import { formatChecks, printJson, showProgress } from "./command-print";
 import { findTrust } from "./command-sources";
+import { loadCedar } from "./run-replay";
 
 const sentences: Record<PackReport["verdict"], string> = {
   valid: "The pack holds: it says what its receipts say, and nothing of its period is missing.",
@@ -44,7 +46,9 @@ export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
   const note =
     pinned?.note ??
     "Keys: NOT pinned. They came with the pack: compare keys.json with the keys that you know.";
+  const folder = single(args, "cedar");
   const report = await checkPack(await io.readFile(args.target), {
+    ...(folder !== undefined && { cedar: await loadCedar(io, folder) }),
     tools: io.zip,
     trust: pinned?.trust ?? null,
     program: await io.readProgram(),

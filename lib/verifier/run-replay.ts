@@ -1,7 +1,12 @@
 /** `replay`: what rules said about a request, evaluated again offline, with the user's own copy of Cedar. */
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Cedar } from "#lib/core/rules/cedar";
-import { type ReplayCheck, type ReplayedDecision, replayDecision } from "#lib/core/rules/replay";
+import {
+  type ReplayCheck,
+  type ReplayedDecision,
+  type ReplayedRules,
+  replayDecision,
+} from "#lib/core/rules/replay";
 import { single, UsageError } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
 import type { Arguments } from "./command-arguments";
@@ -16,7 +21,7 @@ async function readJsonFile(io: CommandIo, file: string): Promise<JsonObject> {
 
 const objectOrNull = (value: unknown) => (isJsonObject(value) ? value : null);
 
-function readDecision(json: JsonObject): ReplayedDecision {
+export function readReplayed(json: JsonObject): ReplayedDecision {
   const { rules, amount } = json;
   if (!isJsonObject(rules))
     throw new UnreadableError("the decision has no rules: save it with the owner's key, if rules were on");
@@ -37,11 +42,19 @@ function readDecision(json: JsonObject): ReplayedDecision {
   };
 }
 
-function readVersion(json: JsonObject) {
+export function readRulesVersion(json: JsonObject): ReplayedRules {
   const version = objectOrNull(json["rules"]) ?? json;
   const fallback = requireText(version, "fallback");
   if (fallback !== "ask" && fallback !== "deny") throw new UnreadableError("fallback: expected ask or deny");
-  return { text: requireText(version, "text"), fallback } as const;
+  return { text: requireText(version, "text"), fallback };
+}
+
+/** The user's own copy. */
+export async function loadCedar(io: CommandIo, folder: string): Promise<Cedar> {
+  const cedar = (await io.loadCedar?.(folder).catch(() => undefined)) as Cedar | undefined;
+  if (cedar === undefined)
+    throw new UnreadableError(`--cedar: no copy of @cedar-policy/cedar-wasm in ${folder}`);
+  return cedar;
 }
 
 const signs: Record<ReplayCheck["status"], string> = { pass: "ok  ", fail: "FAIL", skip: "-   " };
@@ -50,11 +63,9 @@ export async function runReplay(args: Arguments, io: CommandIo): Promise<number>
   const [rulesFile, folder] = [single(args, "rules"), single(args, "cedar")];
   if (rulesFile === undefined || folder === undefined)
     throw new UsageError("replay needs --rules and --cedar");
-  const decision = readDecision(await readJsonFile(io, args.target));
-  const version = readVersion(await readJsonFile(io, rulesFile));
-  const cedar = (await io.loadCedar?.(folder).catch(() => undefined)) as Cedar | undefined;
-  if (cedar === undefined)
-    throw new UnreadableError(`--cedar: no copy of @cedar-policy/cedar-wasm in ${folder}`);
+  const decision = readReplayed(await readJsonFile(io, args.target));
+  const version = readRulesVersion(await readJsonFile(io, rulesFile));
+  const cedar = await loadCedar(io, folder);
   const checks = replayDecision(cedar, decision, version);
   const isSame = checks.every(({ status }) => status !== "fail");
   if (args.flags.has("json"))

@@ -17,7 +17,7 @@ export const packFiles = {
   manifest: "manifest.json",
 } as const;
 
-export type PackFolder = "record" | "attestations" | "decisions" | "statements";
+export type PackFolder = "record" | "attestations" | "decisions" | "rules" | "statements";
 
 /** Sorted as numbers are: `attestations/000000000017.json`. */
 export const numberedFile = (folder: PackFolder, number: number): string =>
@@ -27,7 +27,7 @@ export const numberedFile = (folder: PackFolder, number: number): string =>
 export const maxPackBytes = 1024 ** 3;
 
 const fixed = new Set<string>(Object.values(packFiles));
-const numbered = /^(?:record|attestations|decisions|statements)\/(\d{12})\.json$/;
+const numbered = /^(?:record|attestations|decisions|rules|statements)\/(\d{12})\.json$/;
 
 export const isPackFile = (name: string): boolean => fixed.has(name) || numbered.test(name);
 

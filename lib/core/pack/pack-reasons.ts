@@ -22,6 +22,14 @@ export const packReasons = {
   checkpoints_differ: "two checkpoints of {origin} at size {size}: the log was forked",
   checkpoint_invalid: "a checkpoint in {file}: {problem}",
   consistency_unproven: "nothing shows that {origin} at size {to} extends what it was at size {from}",
+  use_out_of_terms: "number {number} goes beyond the standing approval that covers it: {what}",
+  use_missing: "number {number} is use {use} of its standing approval, and uses before it are missing",
+  use_repeated:
+    "number {number} is use {use} of its standing approval: more uses or amounts before it are attested",
+  use_terms_absent:
+    "{count} uses of standing approvals that were given before the period: numbered without a gap here, and their terms are not in this pack",
+  rules_mismatch: "{problem}",
+  rules_missing: "the rules of {count} decisions are not in this pack",
   content_absent: "{count} entries without content: erased, or kept out of the pack",
   verifier_other:
     "verify.mjs in the pack is not the program that runs here: before you run it, compare its SHA-256 with the one that the service publishes",

@@ -99,11 +99,13 @@ function checkObject({ decided_by, human_authorization, rules }: ReplayedDecisio
   );
 }
 
-export function replayDecision(
-  cedar: Cedar,
-  decision: ReplayedDecision,
-  { text, fallback }: { text: string; fallback: RulesFallback },
-): ReplayCheck[] {
+export interface ReplayedRules {
+  text: string;
+  fallback: RulesFallback;
+}
+
+/** All but the evaluation: that these are the rules, the context and the request, and what the object says of them. */
+export function checkRecorded(decision: ReplayedDecision, { text }: ReplayedRules): ReplayCheck[] {
   const { rules } = decision;
   const hash = rulesetHash(text);
   const misfit = findMisfit(decision);
@@ -126,7 +128,15 @@ export function replayDecision(
       "the context is of this request",
       `the context is of another ${misfit}`,
     ),
-    checkEvaluation(cedar, decision, text, fallback),
     checkObject(decision),
   ];
+}
+
+export function replayDecision(
+  cedar: Cedar,
+  decision: ReplayedDecision,
+  version: ReplayedRules,
+): ReplayCheck[] {
+  const recorded = checkRecorded(decision, version);
+  return recorded.toSpliced(-1, 0, checkEvaluation(cedar, decision, version.text, version.fallback));
 }

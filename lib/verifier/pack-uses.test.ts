@@ -1,0 +1,162 @@
+/** The uses of a standing approval in a pack: what the service makes holds, and each way of passing its limits is named. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeEvidencePack } from "#lib/attestations/pack";
+import { readProgramFile } from "#lib/attestations/program-files";
+import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
+import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
+import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { makeTestApproval, signForTest, testFacts, testRequest } from "#support/human-authorization";
+import { collect } from "#support/packs";
+import { signInPerson } from "#support/portal";
+import { checkPack } from "./check-pack";
+import { nodeIo } from "./node-io";
+import { createUseList } from "./pack-uses";
+
+const terms: GrantTerms = {
+  tools: ["pay"],
+  max_calls: 3,
+  max_amount: "50",
+  max_budget: "100",
+  currency: "EUR",
+  expires_at: "2026-11-22T08:00:00.000Z",
+};
+const base = { ...testRequest, required_level: "orb" as const, approvals_required: 1 };
+const { tool: _tool, amount: _amount, ...bare } = base;
+const granting = { ...bare, grant: terms };
+const grant = signForTest(
+  buildAuthorization(granting, {
+    ...testFacts,
+    approvals: [makeTestApproval(granting, 5n)],
+    approved_at: "2026-11-21T08:05:30.000Z",
+  }),
+);
+
+interface Said extends Partial<DecidedByGrant> {
+  amount?: string;
+  tool?: string;
+  agent?: string;
+  at?: string;
+}
+
+function makeUse(
+  number: number,
+  { amount = "20", tool = "pay", agent, at, ...by }: Said,
+): HumanAuthorization {
+  const decided_by: DecidedByGrant = {
+    kind: "grant",
+    request_hash: grant.binding.request_hash,
+    authorization_hash: canonicalHash(grant as unknown as JsonObject),
+    use: number,
+    of: 3,
+    spent: String(number * 20),
+    budget: "100",
+    currency: "EUR",
+    ...by,
+  };
+  const request = {
+    ...base,
+    request_id: `areq_${number}`,
+    tool,
+    amount: { value: amount, currency: "EUR" },
+    ...(agent && { agent_slug: agent }),
+  };
+  const facts = { ...testFacts, decided_by, approvals: [], ...(at && { approved_at: at }) };
+  return signForTest(buildAuthorization(request, facts));
+}
+
+/** Of decisions in their order, and of those that attestations are backed by. */
+function judge(decisions: HumanAuthorization[], attested: HumanAuthorization[] = []) {
+  const list = createUseList();
+  for (const [index, human_authorization] of decisions.entries()) {
+    const json = { sequence: index + 1, human_authorization } as unknown as JsonObject;
+    list.add(`decisions/${index + 1}.json`, json);
+  }
+  for (const [index, human_authorization] of attested.entries())
+    list.add(`attestations/${index}.json`, { human_authorization } as unknown as JsonObject);
+  const { status, reason, detail } = list.judge();
+  expect(detail).not.toMatch(/\{|undefined/);
+  return reason ?? status;
+}
+
+describe("the uses of a standing approval", () => {
+  const [one, two, three] = [makeUse(1, {}), makeUse(2, {}), makeUse(3, {})];
+
+  it("hold in their order, whether attested or not", () => {
+    expect(judge([grant, one, two, three], [one, three])).toBe("pass");
+    expect(judge([grant])).toBe("pass");
+  });
+
+  it("may have a number again that a lapsed use gave back, and never one that was attested", () => {
+    const again = makeUse(2, { request_hash: grant.binding.request_hash });
+    expect(judge([grant, one, two, again], [one])).toBe("pass");
+    expect(judge([grant, one, two, again], [one, two])).toBe("use_repeated");
+    expect(judge([grant, one, makeUse(1, { amount: "20.5", spent: "20.5" })], [one])).toBe("use_repeated");
+  });
+
+  it("can't begin later than with the first, or leave one out", () => {
+    expect(judge([grant, two])).toBe("use_missing");
+    expect(judge([grant, one, three])).toBe("use_missing");
+    expect(judge([grant, one, makeUse(2, { spent: "60" })]), "an amount that nothing spent").toBe(
+      "use_missing",
+    );
+  });
+
+  it("can't have spent less than what is attested", () => {
+    expect(judge([grant, one, makeUse(2, { spent: "30" })], [one])).toBe("use_repeated");
+  });
+
+  it.each<[string, Said]>([
+    ["another tool", { tool: "rm" }],
+    ["a larger amount", { amount: "51", spent: "51" }],
+    ["more uses than were approved", { of: 4 }],
+    ["a larger budget", { budget: "1000" }],
+    ["another agent", { agent: "somebody-else" }],
+    ["a time before it", { at: "2026-11-21T08:05:00.000Z" }],
+    ["a time after its end", { at: "2026-11-23T08:05:00.000Z" }],
+  ])("are not for %s", (_what, said) => {
+    expect(judge([grant, makeUse(1, said)])).toBe("use_out_of_terms");
+  });
+
+  it("of before the period are said to be without their terms, and are numbered all the same", () => {
+    expect(judge([two, three])).toBe("use_terms_absent");
+    expect(judge([one, three])).toBe("use_missing");
+  });
+});
+
+describe("a pack of the service", () => {
+  let test: TestApp;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+  });
+  afterAll(() => test.close());
+
+  it("holds with the uses that it counted", async () => {
+    const { key, organizationId } = await test.createKey();
+    const person = await signInPerson(test.app.context, "dev@example.com", organizationId);
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const limits = { max_calls: 3, max_amount: "50", max_budget: "100", currency: "EUR", expires_at };
+    const granted = await ask(test, key, { action: "Pay bills", grant: { tools: ["pay"], ...limits } });
+    await granted.approve("ada");
+    for (const value of ["20", "30", "50"]) {
+      const used = await ask(test, key, { action: "Pay", tool: "pay", amount: { value, currency: "EUR" } });
+      const { human_authorization } = (await used.read(key)).body;
+      const body = { agent_slug: "treasurer", action: "Pay", inputs_hash: "abc", human_authorization };
+      expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
+    }
+    const now = Date.now();
+    const period = { from: new Date(now - 86_400_000).toISOString(), to: new Date(now).toISOString() };
+    const request = { agentSlug: "treasurer", period, withPrivate: true };
+    const bytes = await collect((await makeEvidencePack(test.app.context, person, request)).parts);
+    const program = (await readProgramFile("verify.mjs"))?.bytes ?? null;
+    const { checks, verdict } = await checkPack(bytes, { tools: nodeIo.zip, trust: null, program });
+    expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
+    expect(checks.find(({ name }) => name === "uses")).toMatchObject({
+      status: "pass",
+      detail: "3 uses of standing approvals, each within its terms, none missing",
+    });
+    expect(verdict).not.toBe("invalid");
+  });
+});
