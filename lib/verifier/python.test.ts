@@ -12,7 +12,10 @@ import { base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { verifyEd25519Strict, vetPublicKey } from "#lib/core/keys/ed25519";
+import { mergeHeads } from "#lib/core/record/agent-heads";
+import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { listForgeries, makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
@@ -21,7 +24,9 @@ import { findPython, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { makeSignatureVectors } from "#support/signature-vectors";
 import { verifyInBrowser } from "./browser";
+import { checkRecord } from "./check-record";
 import { UnreadableError } from "./read-json";
+import { parseTrust } from "./trust";
 
 // Most changes leave the inputs of pairings as they are.
 vi.mock("#lib/core/world-id/groth16", async (load) => {
@@ -42,6 +47,8 @@ const seed = 34;
 const mutants = 500;
 const now = 4_102_444_800;
 
+// biome-ignore lint/suspicious/noExplicitAny: answers as they come, changed in every way
+type Json = any;
 type Case = { kind: string; name: string } & Record<string, unknown>;
 
 /** The same numbers for the same seed; at least 0 and below `end`. */
@@ -200,6 +207,77 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
   return cases;
 }
 
+const unlisted = new Error("a receipt that nobody holds");
+
+async function judgeRecord(name: string, page: Json, receipts: Map<string, string>, keys: Json, at: number) {
+  const given = JSON.parse(JSON.stringify(page));
+  const source = {
+    readPage: async () => given,
+    readAnswer: async (id: string) => receipts.get(id) ?? Promise.reject(unlisted),
+    readRows: async () => null,
+    readStatements: async () => ({ statements: [], next: null }),
+  };
+  const request = { nowSeconds: at, receipts: [...receipts.values()], sumUpTo: 0 };
+  const found = await checkRecord(source, parseTrust(keys), request).catch((error: unknown) => {
+    if (error instanceof UnreadableError) return { verdict: "refused" as const, checks: [] };
+    // Another id of the newest: the other verifier finds receipts by their numbers.
+    if (error === unlisted) return null;
+    throw error;
+  });
+  const { verdict, checks } = found ?? { verdict: null, checks: [] };
+  return {
+    kind: "record",
+    name,
+    pages: [given],
+    receipts: [...receipts.values()],
+    keys: JSON.stringify(keys),
+    verdict,
+    checks,
+    now: at,
+  };
+}
+
+/** A record of every kind of entry, counted by a snapshot, and what a lying service could show in its place. */
+async function judgeRecords(test: TestApp): Promise<Case[]> {
+  const { key } = await test.createKey();
+  const slug = "followed-bot";
+  const attest = async (more: object = {}) => {
+    const body = { agent_slug: slug, action: "Paid", inputs_hash: "abc", ...more };
+    return (await test.call("POST", "/v1/attest", { key, body })).body;
+  };
+  const read = async (path: string): Promise<Json> => (await test.call("GET", path)).body;
+  await attest();
+  await attest({ is_public: false });
+  await (await ask(test, key, { agent_slug: slug })).deny("no");
+  const newest = await attest();
+  await attest({ is_public: false });
+  await makeSnapshot({ ...test.app.context, merge: async (...given) => mergeHeads(...given) });
+  const page = await read(`/v1/agent/${slug}/record?limit=1000`);
+  const keys = await read("/v1/pubkey");
+  const id = newest.attestation_id;
+  const receipts = new Map([[id, JSON.stringify(await read(`/v1/verify/${id}`))]]);
+  const at = Math.floor(Date.now() / 1_000);
+  const cases = [await judgeRecord("whole", page, receipts, keys, at)];
+  expect(cases[0]?.verdict).toBe("valid");
+  cases.push(await judgeRecord("kept for a day", page, receipts, keys, at + 86_400));
+  const { snapshot: _hidden, ...hiding } = page;
+  cases.push(await judgeRecord("snapshot hidden", hiding, receipts, keys, at));
+  for (let cut = 0; cut < page.entries.length; cut += 1) {
+    const entries = page.entries.toSpliced(cut, 1);
+    cases.push(await judgeRecord(`without ${cut + 1}`, { ...page, entries }, receipts, keys, at));
+    const shorter = page.entries.slice(0, cut);
+    cases.push(await judgeRecord(`cut after ${cut}`, { ...page, entries: shorter }, receipts, keys, at));
+  }
+  const random = createRandom(seed + 2);
+  while (cases.length < 250) {
+    const changed = mutate(page, [page], random);
+    if (typeof changed === "string" || (changed as Json).snapshot?.rows_url !== page.snapshot.rows_url)
+      continue;
+    cases.push(await judgeRecord(String(cases.length), changed, receipts, keys, at));
+  }
+  return cases.filter(({ verdict }) => verdict !== null);
+}
+
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 function judgeSignatures(): Case[] {
@@ -348,6 +426,32 @@ describe.skipIf(python.missing)("both verifiers (skipped without Python 3.10, ve
     const cases = await judgeForgeries(test);
     expect(cases[0]?.["verdict"]).toBe("valid");
     expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("agree on a whole record, and on what a lying service could show in its place", async () => {
+    const cases = await judgeRecords(test);
+    const verdicts = new Set(cases.map(({ verdict }) => verdict));
+    expect([...verdicts].sort()).toEqual(["incomplete", "invalid", "refused", "valid"]);
+    expect((await agree(cases))["record"]).toBe(cases.length);
+    const [whole] = cases;
+    for (const [name, text] of [
+      ["record.json", JSON.stringify(whole?.["pages"])],
+      ["keys.json", String(whole?.["keys"])],
+      ["newest.json", String((whole?.["receipts"] as string[] | undefined)?.[0])],
+    ] as const)
+      writeFileSync(path.join(folder, name), text);
+    const verifyRecord = (...more: string[]) =>
+      runProgram(
+        python.path ?? "",
+        ["-m", "countersign", "verify", "record.json", "--keys", "keys.json", ...more],
+        { cwd: folder, env: { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" } },
+      );
+    const complete = await verifyRecord("--receipt", "newest.json");
+    expect([complete.code, complete.out]).toEqual([0, expect.stringContaining("The record is complete")]);
+    expect(await verifyRecord()).toMatchObject({
+      code: 3,
+      out: expect.stringContaining("Not checked: newest_signed"),
+    });
   });
 
   it(`agree on ${mutants} changed receipts of seed ${seed}`, async () => {

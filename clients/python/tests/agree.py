@@ -13,7 +13,7 @@ from typing import Any
 
 from countersign import UnreadableError
 from countersign._json import canonical_json, parse_strict
-from countersign.verify import Report, TrustedKeys, read_trust, verify
+from countersign.verify import Report, TrustedKeys, read_trust, verify, verify_record
 from countersign.verify._ed25519 import find_key_fault, verify_strict
 
 NOT_DONE = {"pairing_not_checked", "time_stamp_not_checked"}
@@ -52,6 +52,17 @@ def compare_checks(report: Report, verdict: str, expected: dict[str, dict[str, A
     return None if report.verdict in allowed and (report.verdict, bool(not_done)) != ("valid", True) else f"{report.verdict} here"
 
 
+def compare_record(case: dict[str, Any]) -> str | None:
+    try:
+        trust = read_trust(case["keys"], TrustedKeys())
+        report = verify_record(case["pages"], trust, receipts=case["receipts"], now=case["now"])
+    except UnreadableError as error:
+        return None if case["verdict"] == "refused" else f"refused here: {error}"
+    if case["verdict"] == "refused":
+        return f"{report.verdict} here"
+    return compare_checks(report, case["verdict"], {check["name"]: check for check in case["checks"]})
+
+
 def compare_signature(case: dict[str, Any]) -> str | None:
     parts = (bytes.fromhex(case[name]) for name in ("signature", "message", "key"))
     found = verify_strict(*parts)
@@ -71,7 +82,7 @@ def compare_json(case: dict[str, Any]) -> str | None:
     return None if found == case["canonical"] else f"{found} here"
 
 
-KINDS = {"receipt": compare_report, "signature": compare_signature, "key": compare_key, "json": compare_json}
+KINDS = {"receipt": compare_report, "record": compare_record, "signature": compare_signature, "key": compare_key, "json": compare_json}
 
 
 def main(file: str) -> None:

@@ -5,7 +5,7 @@ What carries such a proof is therefore at best ``incomplete`` here, and ``missin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -20,17 +20,18 @@ from ._note import parse_tlog_proof
 from ._outcome import Check, fail, passed, skip
 from ._reading import read_object
 from ._receipt import is_attestation_answer, read_receipt
+from ._record import Held, check_record, is_record, read_held
 from ._restated import check_restated, list_unproven_bounds
 from ._time import Bound
 from ._trust import Trust, TrustedKeys, read_trust
 from ._warnings import Warning, compare_warnings, draw_warnings, warning_of
 
-__all__ = ["Check", "Report", "Trust", "TrustedKeys", "Warning", "read_trust", "verify"]
+__all__ = ["Check", "Report", "Trust", "TrustedKeys", "Warning", "read_trust", "verify", "verify_record"]
 
 
 @dataclass(frozen=True)
 class Report:
-    kind: Literal["attestation", "bundle", "human_authorization", "tlog_proof"]
+    kind: Literal["attestation", "bundle", "human_authorization", "tlog_proof", "record"]
     verdict: Literal["valid", "invalid", "incomplete", "erased"]
     """``valid`` with an empty list of warnings is good news."""
     checks: list[Check]
@@ -85,7 +86,40 @@ def verify(
         # The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed.
         is_shown = "context" in given or "context_salt" in given
         return _verify_authorization(inner, given if is_shown else None, trust, attestation_id)
-    raise UnreadableError("neither an attestation, a Sigstore bundle, a human_authorization nor a tlog-proof")
+    if is_record(given):
+        return verify_record([given], trust)
+    raise UnreadableError("neither an attestation, a record, a Sigstore bundle, a human_authorization nor a tlog-proof")
+
+
+def verify_record(
+    pages: Sequence[str | Mapping[str, Any]],
+    trust: Trust,
+    *,
+    receipts: Sequence[str] = (),
+    now: float | None = None,
+) -> Report:
+    """A whole record → report: all answers of GET /v1/agent/{slug}/record, in order.
+
+    ``receipts``: texts of receipts that must be in it; that of the newest public attestation shows that the record was
+    signed. ``now``: Unix seconds, against which the last signed count is fresh or old; None for a record that was kept.
+    ``incomplete``: nothing failed, and no fresh signed count says that this is all, or the newest receipt wasn't given.
+    """
+
+    def read(receipt: str) -> Held:
+        report = verify(receipt, trust)
+        is_sound = report.verdict == "valid" or (report.verdict == "incomplete" and _is_but_pairings(report))
+        return read_held(receipt, is_sound, report.statement)
+
+    checks = check_record(pages, trust, receipts, read, now)
+    missing = [check.name for check in checks if check.is_missing]
+    missing += [check.name for check in checks if check.name == "counted" and check.status == "not_applicable"]
+    return Report("record", _verdict(checks, missing), checks, missing, [])
+
+
+def _is_but_pairings(report: Report) -> bool:
+    """Whether all that is missing is what verify.mjs alone checks."""
+    gone = [check for check in report.checks if check.name in report.missing]
+    return all(check.reason in ("pairing_not_checked", "time_stamp_not_checked") for check in gone)
 
 
 def _verdict(checks: list[Check], missing: list[str], is_erased: bool = False) -> Any:

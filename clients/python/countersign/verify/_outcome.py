@@ -7,7 +7,7 @@ from typing import Literal
 
 from ._reasons import REASONS
 
-Status = Literal["pass", "fail", "not_applicable"]
+Status = Literal["pass", "fail", "not_applicable", "not_run"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,10 @@ def fail(reason: str, **values: object) -> Check:
 
 def skip(reason: str, **values: object) -> Check:
     return Check("", "not_applicable", reason, explain(reason, **values))
+
+
+def not_run() -> Check:
+    return replace(skip("earlier_check_failed"), status="not_run")
 
 
 def miss(reason: str, **values: object) -> Check:

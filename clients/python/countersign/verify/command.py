@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from .._json import JsonObject, is_list, is_object, parse_strict
 from ..errors import UnreadableError
-from . import Report, Trust, TrustedKeys, read_trust, verify
+from . import Report, Trust, TrustedKeys, read_trust, verify, verify_record
+from ._record import is_record
 from ._statement import UUID
 
 _EXIT_CODES = {"valid": 0, "invalid": 1, "incomplete": 3, "erased": 3}
@@ -28,6 +31,13 @@ _TITLES = {
     "invalid": "Not authentic. A check failed: do not rely on anything in it.",
     "incomplete": "Authentic as far as it can be checked here.",
     "erased": "Erased. The owner erased the content; the log proves that it was recorded.",
+}
+
+
+_RECORD_TITLES = {
+    "valid": "The record is complete, up to its last signed count.",
+    "invalid": "The record does NOT hold. A check failed: do not rely on anything in it.",
+    "incomplete": "Nothing failed, but not all of it is counted or signed here.",
 }
 
 
@@ -48,13 +58,14 @@ class Source:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m countersign verify", epilog=_EPILOG)
-    parser.add_argument("receipt", help="an id, an address, a file, or - for standard input")
+    parser.add_argument("receipt", help="an id, an address, a file, or - for standard input; a record, all its pages in one JSON list")
     parser.add_argument("--keys", metavar="FILE", help="a saved response of GET /v1/pubkey; no key is fetched")
     parser.add_argument("--key", action="append", default=[], help="an attestation key: PEM, a PEM file, or base64")
     parser.add_argument("--log-vkey", action="append", default=[], help="the log's C2SP verifier key")
     parser.add_argument("--witness", action="append", default=[], help="a witness whose clock you trust")
     parser.add_argument("--base", help="the service, for a bare id, or for the keys of a file")
     parser.add_argument("--payload", metavar="FILE", help="the payload that a tlog-proof must match")
+    parser.add_argument("--receipt", dest="held", action="append", default=[], metavar="FILE", help="a receipt that a record must have")
     parser.add_argument("--as-owner", action="store_true", help="send COUNTERSIGN_API_KEY, to see your private ones")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--fail-on-warnings", action="store_true")
@@ -83,12 +94,26 @@ def _run(args: argparse.Namespace) -> int:
     )
     payload = None if args.payload is None else Path(args.payload).read_bytes()
     trust = _find_trust(pinned, source.base)
-    report = verify(source.text, trust, attestation_id=source.attestation_id, payload=payload)
+    pages = _read_record(source.text)
+    if pages is None:
+        report = verify(source.text, trust, attestation_id=source.attestation_id, payload=payload)
+    else:
+        report = verify_record(pages, trust, receipts=[_read_file(name) for name in args.held], now=time.time())
     report = replace(report, pinned=pinned.is_pinned)
     print(json.dumps(report.to_json(), indent=2) if args.json else _describe(report))
     code = _EXIT_CODES[report.verdict]
     is_warned = len(report.warnings) + len(report.stated_warnings) > 0
     return _WARNED if code != 1 and is_warned and args.fail_on_warnings else code
+
+
+def _read_record(text: str) -> list[JsonObject] | None:
+    """The pages of a record: one answer, or a list of all of them."""
+    try:
+        value = parse_strict(text)
+    except ValueError:
+        return None
+    pages = [page for page in (value if is_list(value) else [value]) if is_object(page) and is_record(page)]
+    return pages or None
 
 
 def _find_trust(pinned: TrustedKeys, base: str | None) -> Trust:
@@ -174,7 +199,7 @@ def _visible(text: str) -> str:
 
 
 def _describe(report: Report) -> str:
-    words = {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a "}
+    words = {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a ", "not_run": "-   "}
     lines = [f"  {words[check.status]}  {check.name:<22}  {_visible(check.detail)}" for check in report.checks]
     lines += [f"Warning: {_visible(one.message)} [{one.code}]" for one in report.warnings]
     lines += [f"Warning: {code} (The service says so. Nothing in this file shows it.)" for code in report.stated_warnings]
@@ -184,4 +209,5 @@ def _describe(report: Report) -> str:
         lines.append(f"Not checked: {', '.join(report.missing)}.")
     if not report.pinned:
         lines.append("Keys: NOT pinned. They came from the service: this shows only that it agrees with itself.")
-    return "\n".join([*lines, _TITLES[report.verdict]])
+    title = _TITLES[report.verdict] if report.kind != "record" else _RECORD_TITLES[report.verdict]
+    return "\n".join([*lines, title])
