@@ -34,11 +34,24 @@ function pageAddress(
 interface AgentViewProps {
   readonly agent: FeedResponse;
   /** How many entries its record has. */
-  readonly recordLength: number;
+  readonly record: { readonly length: number; readonly unattested: number };
   readonly query: AgentQuery;
 }
 
-export function AgentView({ agent, recordLength, query }: AgentViewProps) {
+/** Of the database alone: a claim is no entry of the record. */
+function Unattested({ count }: { readonly count: number }) {
+  const approvals = count === 1 ? "One approval was" : `${count} approvals were`;
+  return (
+    <div className="mb-5">
+      <Callout tone="warn" title={`${approvals} claimed, and never reported on`}>
+        A run began an approved action, and no attestation followed within an hour. The action failed, or ran
+        without a record. The service says so; nothing signed shows it.
+      </Callout>
+    </div>
+  );
+}
+
+export function AgentView({ agent, record, query }: AgentViewProps) {
   const path = `/agent/${agent.slug}`;
   const { approval, action, warnings } = query;
   const isFiltered = [approval, action, warnings].some((value) => value !== undefined);
@@ -96,7 +109,8 @@ export function AgentView({ agent, recordLength, query }: AgentViewProps) {
         title="Record"
         lead="Every attestation of this agent and every decision on its requests has a number, and each one is chained to the one before it. If the service left one out, moved or changed it, your browser would see it here. What the agent never sent, no record can show."
       >
-        <RecordPanel slug={agent.slug} length={recordLength} />
+        {record.unattested === 0 ? null : <Unattested count={record.unattested} />}
+        <RecordPanel slug={agent.slug} length={record.length} />
       </Section>
       <div className="grid items-start gap-x-12 lg:grid-cols-2">
         <Section

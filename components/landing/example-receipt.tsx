@@ -76,8 +76,8 @@ export function ExampleReceipt({ attestation }: { readonly attestation: ExampleA
 export const goldenExample: ExampleAttestation = {
   agentSlug: "treasurer",
   action: "Pay 12,000 EUR to Example GmbH",
-  timestamp: "2026-11-24T14:12:57.700Z",
-  payloadHash: "a0a3a404ddb59995ed917f7156b2f730761cb519ccdf4b40a27057b5606af8b6",
+  timestamp: "2026-11-25T09:53:49.172Z",
+  payloadHash: "613d7914ec2598b52750422b492ae72ed7c1f00d19b5662ccc26791f045530ee",
   logIndex: 6,
   approvalMethod: "proof_of_personhood",
   approvalEnvironment: "local",

@@ -27,7 +27,7 @@ const needed: Record<string, Scope[]> = {
   authorize: ["authorize", "hook"],
   cancelAuthorization: ["authorize", "hook"],
   claimAuthorization: ["authorize", "hook"],
-  evaluateAccess: ["authorize", "hook"],
+  evaluateAccess: ["authorize"],
   registerIdentity: ["identity"],
   updateIdentity: ["identity"],
   putTools: ["identity"],

@@ -53,15 +53,26 @@ function describeEntry(baseUrl: string, slug: string, row: Row & { sequence: num
 }
 
 /** $1: the agent's slug key. */
-const lengthText = `SELECT record.sequence FROM agents
+const summaryText = `SELECT record.sequence AS length, (
+    SELECT count(*)::int FROM authorization_requests r
+    WHERE r.organization_id = agents.organization_id AND r.agent_id = agents.id
+      AND r.attestation_id IS NULL AND r.unattested_at IS NOT NULL
+  ) AS unattested FROM agents
   JOIN agent_records record ON record.agent_id = agents.id
   WHERE agents.slug_key = $1`;
 
-/** How many entries it has; 0 for an unclaimed slug. */
-export async function readRecordLength({ database }: Context, slug: string): Promise<number> {
-  if (!isSlug(slug)) return 0;
-  const [row] = await database.statement<{ sequence: number }>(lengthText)(slugKey(slug));
-  return row?.sequence ?? 0;
+export interface RecordSummary {
+  /** How many entries it has; 0 for an unclaimed slug. */
+  length: number;
+  /** Approvals that a run has claimed, and that no attestation followed within an hour. */
+  unattested: number;
+}
+
+export async function readRecordSummary({ database }: Context, slug: string): Promise<RecordSummary> {
+  const nothing = { length: 0, unattested: 0 };
+  if (!isSlug(slug)) return nothing;
+  const [row] = await database.statement<RecordSummary>(summaryText)(slugKey(slug));
+  return row ?? nothing;
 }
 
 export async function readAgentRecord(

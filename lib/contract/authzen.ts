@@ -6,24 +6,26 @@ import { z } from "zod";
 import { amount, authorizeBody, decidedBy, tool } from "./authorize";
 import { action, agentSlug, timestamp } from "./primitives";
 
-export const evaluationBody = z.strictObject({
-  subject: z.strictObject({
-    type: z.literal("agent", "must be agent"),
-    id: agentSlug.meta({ description: "the agent's slug" }),
-  }),
-  action: z.strictObject({ name: action.meta({ description: "what it wants to do, in words" }) }),
-  resource: z.strictObject({
-    type: z.literal("tool", "must be tool"),
-    id: tool.meta({ description: "the tool that would run" }),
-  }),
-  context: z
-    .strictObject({
-      amount: amount.nullish(),
-      details: authorizeBody.shape.context.meta({ description: "`context` of POST /v1/authorize" }),
-      requester: authorizeBody.shape.requester,
-    })
-    .nullish(),
-});
+export const evaluationBody = z
+  .strictObject({
+    subject: z.strictObject({
+      type: z.literal("agent", "must be agent"),
+      id: agentSlug.meta({ description: "the agent's slug" }),
+    }),
+    action: z.strictObject({ name: action.meta({ description: "what it wants to do, in words" }) }),
+    resource: z.strictObject({
+      type: z.literal("tool", "must be tool"),
+      id: tool.meta({ description: "the tool that would run" }),
+    }),
+    context: z
+      .strictObject({
+        amount: amount.nullish(),
+        details: authorizeBody.shape.context.meta({ description: "`context` of POST /v1/authorize" }),
+        requester: authorizeBody.shape.requester,
+      })
+      .nullish(),
+  })
+  .meta({ id: "EvaluationRequest" });
 export type EvaluationBody = z.infer<typeof evaluationBody>;
 
 export const evaluationReasons = [

@@ -42,7 +42,7 @@ export const authorizationsOperations = {
     summary:
       "Ask what rules and standing approvals would decide, without a request (OpenID AuthZEN; experimental)",
     tag: "Authorizations",
-    auth: withKey("authorize", "hook"),
+    auth: withKey("authorize"),
     limit: "keyed",
     body: evaluationBody,
     responses: { 200: evaluationResponse },

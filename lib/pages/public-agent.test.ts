@@ -1,8 +1,10 @@
 /** An agent's page: what it is made from, and how often it asks the database one thing after another. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
+import { markUnattested } from "#lib/approvals/unattested";
 import type { Database } from "#lib/db/client";
 import { startTestApp, type TestApp } from "#support/app";
+import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { readAgentForPage } from "./public-agent";
 
@@ -50,7 +52,34 @@ function countRounds(context: Context): { counted: Context; rounds(): number } {
 
 it("has the length of the whole record, private entries too", async () => {
   const page = await readAgentForPage(test.app.context, "round-bot");
-  expect([page.agent.slug, page.agent.total_attestations, page.recordLength]).toEqual(["Round-Bot", 2, 3]);
+  expect([page.agent.slug, page.agent.total_attestations]).toEqual(["Round-Bot", 2]);
+  expect(page.record).toEqual({ length: 3, unattested: 0 });
+});
+
+it("counts the approvals that a run has claimed and nothing has attested", async () => {
+  const { key } = await test.createKey();
+  const { database } = test.app.context;
+  const claimed: AskedRequest[] = [];
+  for (const run of ["one", "two", "three"]) {
+    const asked = await ask(test, key, { agent_slug: "claiming-bot" });
+    await approveUnproven(test, asked.made.request_id);
+    const path = `/v1/authorize/${asked.made.request_id}/claim`;
+    expect((await test.call("POST", path, { key, body: { run } })).status).toBe(200);
+    claimed.push(asked);
+  }
+  const [, , done] = claimed;
+  const { human_authorization } = (await done?.read())?.body ?? {};
+  const action = "Pay 12,000 EUR to Example GmbH";
+  const body = { agent_slug: "claiming-bot", action, inputs_hash: "x", human_authorization };
+  expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
+  const unattested = async () => (await readAgentForPage(test.app.context, "claiming-bot")).record.unattested;
+  expect(await unattested(), "within the hour").toBe(0);
+  await database.query(
+    "UPDATE authorization_requests SET claimed_at = claimed_at - interval '61 minutes'",
+    [],
+  );
+  await markUnattested(database);
+  expect(await unattested()).toBe(2);
 });
 
 it("asks two things one after the other at most, so a slow database costs it two waits", async () => {

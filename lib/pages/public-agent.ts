@@ -1,13 +1,13 @@
 /** What an agent's page is made from: the feed of the API and the length of the record. */
 import type { Context } from "#lib/approvals/context";
 import { readAgentFeed } from "#lib/attestations/feed";
-import { readRecordLength } from "#lib/attestations/record";
+import { type RecordSummary, readRecordSummary } from "#lib/attestations/record";
 import type { FeedResponse } from "#lib/contract/identity";
 import { readPublicly } from "#lib/http/read-publicly";
 
 export interface AgentPage {
   agent: FeedResponse;
-  recordLength: number;
+  record: RecordSummary;
 }
 
 export const entriesShown = 20;
@@ -20,9 +20,6 @@ export async function readAgentForPage(
   page: Omit<PageQuery, "limit"> = {},
 ): Promise<AgentPage> {
   const read = (from: Context) => readAgentFeed(from, slug, { ...page, limit: entriesShown });
-  const [agent, recordLength] = await Promise.all([
-    readPublicly(context, read),
-    readRecordLength(context, slug),
-  ]);
-  return { agent, recordLength };
+  const [agent, record] = await Promise.all([readPublicly(context, read), readRecordSummary(context, slug)]);
+  return { agent, record };
 }

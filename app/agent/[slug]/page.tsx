@@ -65,5 +65,5 @@ export default async function AgentPage(props: PageProps) {
   if (loaded.kind === "unknown") notFound();
   if (loaded.kind === "refused") return <PageRefusal subject="the agent" detail={loaded.detail} />;
   if (slug !== loaded.agent.slug) permanentRedirect(`/agent/${loaded.agent.slug}`);
-  return <AgentView agent={loaded.agent} recordLength={loaded.recordLength} query={query} />;
+  return <AgentView agent={loaded.agent} record={loaded.record} query={query} />;
 }

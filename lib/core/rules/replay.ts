@@ -104,7 +104,7 @@ export interface ReplayedRules {
   fallback: RulesFallback;
 }
 
-/** All but the evaluation: that these are the rules, the context and the request, and what the object says of them. */
+/** All but the evaluation: that these are the rules, the context and the request, and that the object names them. */
 export function checkRecorded(decision: ReplayedDecision, { text }: ReplayedRules): ReplayCheck[] {
   const { rules } = decision;
   const hash = rulesetHash(text);
