@@ -2,7 +2,7 @@
 import { findAgent, slugTaken } from "#lib/agents/agents";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { EvaluationBody, EvaluationResponse } from "#lib/contract/authzen";
-import type { Principal } from "#lib/http/principal";
+import type { KeyPrincipal } from "#lib/http/principal";
 import type { Context } from "./context";
 import { isJudged, type Judged, judge, readStanding, type Standing } from "./judge";
 import { describeJudged } from "./prepare-request";
@@ -42,7 +42,7 @@ function reasonOf({ verdict, decidedBy }: Judged): EvaluationResponse["context"]
 
 export async function evaluateAccess(
   context: Context,
-  { organizationId }: Pick<Principal & { organizationId: string }, "organizationId">,
+  { organizationId }: Pick<KeyPrincipal, "organizationId">,
   body: EvaluationBody,
 ): Promise<EvaluationResponse> {
   const { db } = context.database;

@@ -762,6 +762,40 @@ class RuleDecision(TypedDict):
     context: dict[str, Any] | None
 
 
+class EvaluationRequestSubject(TypedDict):
+    type: Literal["agent"]
+    id: str
+
+
+class EvaluationRequestAction(TypedDict):
+    name: str
+
+
+class EvaluationRequestResource(TypedDict):
+    type: Literal["tool"]
+    id: str
+
+
+class EvaluationRequestContext(TypedDict, total=False):
+    amount: Amount | None
+    details: dict[str, str] | None
+    requester: str | None
+
+
+class EvaluationRequestRequired(TypedDict):
+    subject: EvaluationRequestSubject
+    action: EvaluationRequestAction
+    resource: EvaluationRequestResource
+
+
+class EvaluationRequestOptional(TypedDict, total=False):
+    context: EvaluationRequestContext | None
+
+
+class EvaluationRequest(EvaluationRequestRequired, EvaluationRequestOptional):
+    pass
+
+
 class ClaimRequest(TypedDict):
     run: str
 
