@@ -36,7 +36,6 @@ function describeRules(row: EntryRow): JsonObject {
   const rules = parseRuleDecision(row);
   if (rules === null) return {};
   return {
-    status: row.status,
     decided_by: row.decided_by === null ? null : parse(row.decided_by),
     rules: rules as unknown as JsonObject,
   };

@@ -69,7 +69,6 @@ export interface EntryRow {
   decision_key_id: string | null;
   decision_log: string | null;
   human_authorization: Uint8Array | null;
-  status: string | null;
   decided_by: string | null;
   rule_context: string | null;
   rule_outcome: string | null;
@@ -80,7 +79,7 @@ const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_i
     coalesce(r.decision_signature, c.signature) AS decision_signature,
     coalesce(r.decision_envelope_signature, c.envelope_signature) AS decision_envelope_signature,
     coalesce(r.decision_key_id, c.signed_by) AS decision_key_id, coalesce(r.decision_log, c.log) AS decision_log,
-    r.human_authorization, r.status, r.decided_by, r.rule_context, r.rule_outcome
+    r.human_authorization, r.decided_by, r.rule_context, r.rule_outcome
   ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence BETWEEN $3 AND $4 ORDER BY leaf.sequence`;
 
 const batchSize = 200;

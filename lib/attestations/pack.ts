@@ -23,7 +23,14 @@ import { readStatements } from "#lib/log/publish/statements";
 import { countRecord, endWithCount } from "./pack-count";
 import { describePackedEntry } from "./pack-entry";
 import { createSizeList, describeGrowth } from "./pack-log";
-import { findNewestPublic, findPackRange, type PackOwner, type PackRange, readEntryRows } from "./pack-range";
+import {
+  type EntryRow,
+  findNewestPublic,
+  findPackRange,
+  type PackOwner,
+  type PackRange,
+  readEntryRows,
+} from "./pack-range";
 import { readProgramFile } from "./program-files";
 import { readAgentRecord } from "./record";
 import { createZipWriter, type ZipWriter } from "./zip-writer";
@@ -110,13 +117,17 @@ async function* writeEntries(
   reader: MemberPrincipal | null,
 ): AsyncGenerator<Uint8Array, Written> {
   const written: Written = { entries: [], before: null, after: null, ruleVersions: new Set() };
+  const describe = async (row: EntryRow) => {
+    const json = (await describePackedEntry(context, row, reader)) as JsonObject;
+    const { rules } = json as { rules?: { version: number } };
+    if (rules !== undefined) written.ruleVersions.add(rules.version);
+    return json;
+  };
   for await (const row of readEntryRows(context.database, owner, first, last)) {
-    const json = await describePackedEntry(context, row, reader);
+    const json = await describe(row);
     const folder = row.attestation_id === null ? "decisions" : "attestations";
     const file = numberedFile(folder, row.sequence);
-    written.entries.push(readPackEntry(file, json as JsonObject));
-    const version = versionOf(json);
-    if (version !== undefined) written.ruleVersions.add(version);
+    written.entries.push(readPackEntry(file, json));
     yield await addJson(file, json);
   }
   const isInPack = newest === null || (newest >= first && newest <= last) || [before, after].includes(newest);
@@ -125,8 +136,8 @@ async function* writeEntries(
     const number = beside[name];
     if (number === null) continue;
     for await (const row of readEntryRows(context.database, owner, number, number)) {
-      const json = await describePackedEntry(context, row, reader);
-      if (name !== "newest") written[name] = readPackEntry(packFiles[name], json as JsonObject);
+      const json = await describe(row);
+      if (name !== "newest") written[name] = readPackEntry(packFiles[name], json);
       yield await addJson(packFiles[name], json);
     }
   }
@@ -139,17 +150,14 @@ async function* writeRules(
   organizationId: string,
   versions: ReadonlySet<number>,
 ): AsyncGenerator<Uint8Array> {
-  const { number, text, fallback, hash } = ruleSets;
+  const { number, text, fallback } = ruleSets;
   const rows = await context.database.db
-    .select({ version: number, text, fallback, hash })
+    .select({ version: number, text, fallback })
     .from(ruleSets)
     .where(and(eq(ruleSets.organization_id, organizationId), inArray(number, [...versions])))
     .orderBy(asc(number));
   for (const row of rows) yield await addJson(numberedFile("rules", row.version), row);
 }
-
-/** Of the rules, if they were asked about this entry. */
-const versionOf = (json: unknown) => (json as { rules?: { version: number } }).rules?.version;
 
 async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {
   for (let from: number | null = 1; from !== null; ) {

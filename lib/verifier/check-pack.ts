@@ -6,6 +6,7 @@
 import { bytesEqual, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { ZipError, type ZipTools } from "#lib/core/encoding/zip";
+import type { PackEntry } from "#lib/core/pack/pack-entries";
 import { numberedFile, packFiles } from "#lib/core/pack/pack-files";
 import {
   describePack,
@@ -155,12 +156,12 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const checkpoints = createCheckpointList(trust);
   const uses = createUseList();
   const ruled = createRuledList();
-  const onFile = (file: string, json: JsonObject) => {
-    uses.add(file, json);
-    ruled.add(file, json);
-    return checkpoints.add(file, json);
+  const onEntry = (entry: PackEntry, json: JsonObject) => {
+    uses.add(entry, json);
+    ruled.add(entry, json);
+    return checkpoints.add(entry.file, json);
   };
-  const { read, fault } = await readEntries(pack, trust, onFile, request.onProgress ?? (() => {}));
+  const { read, fault } = await readEntries(pack, trust, onEntry, request.onProgress ?? (() => {}));
   if (fault !== null) return judge([fault], null);
   const firstPage = pack.readJson(numberedFile("record", 1));
   const { before, after, entries } = read;

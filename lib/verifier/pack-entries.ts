@@ -63,11 +63,11 @@ const entryFiles = ({ names }: OpenPack) =>
 
 const folderOf = ({ isDecision }: PackEntry) => (isDecision ? "decisions/" : "attestations/");
 
-/** `onFile` sees every file that was read, and may find a fault of its own in it. */
+/** `onEntry` sees every entry that was read, with its file, and may find a fault of its own in it. */
 export async function readEntries(
   pack: OpenPack,
   trust: VerifierTrust,
-  onFile: (file: string, json: JsonObject) => PackCheck | null,
+  onEntry: (entry: PackEntry, json: JsonObject) => PackCheck | null,
   onProgress: (done: number, total: number) => void,
 ): Promise<{ read: ReadPack; fault: PackCheck | null }> {
   const read: ReadPack = {
@@ -99,7 +99,7 @@ export async function readEntries(
     if (!isOutside) read.entries.push(entry);
     if (file === packFiles.before) read.before = entry;
     if (file === packFiles.after) read.after = entry;
-    const fault = onFile(file, json);
+    const fault = onEntry(entry, json);
     if (fault !== null) return { read, fault };
     onProgress(i + 1, files.length + beside.length);
   }

@@ -1,5 +1,7 @@
 /** What rules said in an evidence pack: by which version, over what, and if the reader has Cedar, evaluated again. */
+import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import type { PackEntry } from "#lib/core/pack/pack-entries";
 import { filesIn, numberedFile } from "#lib/core/pack/pack-files";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
 import type { Cedar } from "#lib/core/rules/cedar";
@@ -17,10 +19,10 @@ interface Ruled {
 }
 
 function readRuled(file: string, { request, human_authorization, ...json }: JsonObject): Ruled {
-  const { rules, status, decided_by } = json as { [name: string]: JsonObject };
+  const { rules, decided_by } = json as { [name: string]: JsonObject };
   const found = { file, rules: numberedFile("rules", Number(rules?.["version"])) };
   try {
-    const whole = { ...(request as JsonObject), status, decided_by, human_authorization, rules };
+    const whole = { ...(request as JsonObject), decided_by, human_authorization, rules };
     return { ...found, decision: readReplayed(whole as JsonObject), problem: "" };
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
@@ -30,6 +32,9 @@ function readRuled(file: string, { request, human_authorization, ...json }: Json
 
 export function createRuledList() {
   const ruled: Ruled[] = [];
+  /** Approved by rules that the file doesn't have. */
+  let unnamed = 0;
+  let withoutContent = 0;
 
   function judgeOne(
     pack: OpenPack,
@@ -45,9 +50,12 @@ export function createRuledList() {
   }
 
   return {
-    /** Every file of the pack, already verified by itself. */
-    add: (file: string, json: JsonObject): void => {
-      if (file.startsWith("decisions/") && json["rules"] != null) ruled.push(readRuled(file, json));
+    /** Every entry of the pack with its file, already verified by itself. */
+    add: ({ file, state, isDecision }: PackEntry, json: JsonObject): void => {
+      const object = parseHumanAuthorization(json["human_authorization"]);
+      if (json["rules"] != null) ruled.push(readRuled(file, json));
+      else if (isDecision && object?.decided_by.kind === "rule") unnamed += 1;
+      else if (isDecision && (state === "erased" || state === "withheld")) withoutContent += 1;
     },
     /** `cedar`: of the reader; null: hashes alone are compared. */
     judge: (pack: OpenPack, cedar: Cedar | null): PackCheck => {
@@ -59,8 +67,9 @@ export function createRuledList() {
         const problem = judgeOne(pack, cedar, one);
         if (problem !== null) return packFault("rules", "rules_mismatch", { problem });
       }
-      if (held.length < ruled.length)
-        return packGap("rules", "rules_missing", { count: ruled.length - held.length });
+      const missing = unnamed + ruled.length - held.length;
+      if (missing > 0) return packGap("rules", "rules_missing", { count: missing });
+      if (withoutContent > 0) return packGap("rules", "rules_content_absent", { count: withoutContent });
       if (ruled.length === 0) return packPass("rules", "nothing that rules were asked about");
       return packPass(
         "rules",

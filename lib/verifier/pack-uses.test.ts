@@ -5,13 +5,15 @@ import { readProgramFile } from "#lib/attestations/program-files";
 import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
 import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { readPackEntry } from "#lib/core/pack/pack-entries";
+import { numberedFile } from "#lib/core/pack/pack-files";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { makeTestApproval, signForTest, testFacts, testRequest } from "#support/human-authorization";
 import { collect } from "#support/packs";
 import { signInPerson } from "#support/portal";
-import { checkPack } from "./check-pack";
+import { checkPack, type PackReport } from "./check-pack";
 import { nodeIo } from "./node-io";
 import { createUseList } from "./pack-uses";
 
@@ -67,15 +69,20 @@ function makeUse(
   return signForTest(buildAuthorization(request, facts));
 }
 
-/** Of decisions in their order, and of those that attestations are backed by. */
-function judge(decisions: HumanAuthorization[], attested: HumanAuthorization[] = []) {
+/** Of decisions in their order, of which those that are null have no content, and of those that attestations are backed by. */
+function judge(decisions: (HumanAuthorization | null)[], attested: HumanAuthorization[] = []) {
   const list = createUseList();
   for (const [index, human_authorization] of decisions.entries()) {
-    const json = { sequence: index + 1, human_authorization } as unknown as JsonObject;
-    list.add(`decisions/${index + 1}.json`, json);
+    const file = numberedFile("decisions", index + 1);
+    const json = { type: "authorization_decision", sequence: index + 1, payload: null, human_authorization };
+    const entry = readPackEntry(file, json as unknown as JsonObject);
+    list.add({ ...entry, state: human_authorization ? "private" : "erased" }, json as unknown as JsonObject);
   }
-  for (const [index, human_authorization] of attested.entries())
-    list.add(`attestations/${index}.json`, { human_authorization } as unknown as JsonObject);
+  for (const [index, human_authorization] of attested.entries()) {
+    const json = { human_authorization } as unknown as JsonObject;
+    const entry = readPackEntry(numberedFile("attestations", 100 + index), json);
+    list.add({ ...entry, state: "private" }, json);
+  }
   const { status, reason, detail } = list.judge();
   expect(detail).not.toMatch(/\{|undefined/);
   return reason ?? status;
@@ -120,6 +127,16 @@ describe("the uses of a standing approval", () => {
     expect(judge([grant, makeUse(1, said)])).toBe("use_out_of_terms");
   });
 
+  it("may be among decisions without content, which are never said to be none", () => {
+    expect(judge([null])).toBe("use_content_absent");
+    expect(judge([grant, null, two, three])).toBe("use_content_absent");
+    expect(judge([grant, one, null, makeUse(2, { spent: "60" })])).toBe("use_content_absent");
+    expect(judge([null, grant, two]), "that one came before the terms").toBe("use_missing");
+    expect(judge([grant, null, three]), "one decision can't be two uses").toBe("use_missing");
+    expect(judge([grant, one, null, makeUse(1, {})], [one])).toBe("use_repeated");
+    expect(judge([grant, null, makeUse(1, { of: 4 })])).toBe("use_out_of_terms");
+  });
+
   it("of before the period are said to be without their terms, and are numbered all the same", () => {
     expect(judge([two, three])).toBe("use_terms_absent");
     expect(judge([one, three])).toBe("use_missing");
@@ -140,23 +157,39 @@ describe("a pack of the service", () => {
     const limits = { max_calls: 3, max_amount: "50", max_budget: "100", currency: "EUR", expires_at };
     const granted = await ask(test, key, { action: "Pay bills", grant: { tools: ["pay"], ...limits } });
     await granted.approve("ada");
+    const attested: string[] = [];
     for (const value of ["20", "30", "50"]) {
       const used = await ask(test, key, { action: "Pay", tool: "pay", amount: { value, currency: "EUR" } });
       const { human_authorization } = (await used.read(key)).body;
       const body = { agent_slug: "treasurer", action: "Pay", inputs_hash: "abc", human_authorization };
-      expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
+      const answer = await test.call("POST", "/v1/attest", { key, body });
+      expect(answer.status).toBe(201);
+      attested.push(answer.body.attestation_id);
     }
-    const now = Date.now();
-    const period = { from: new Date(now - 86_400_000).toISOString(), to: new Date(now).toISOString() };
-    const request = { agentSlug: "treasurer", period, withPrivate: true };
-    const bytes = await collect((await makeEvidencePack(test.app.context, person, request)).parts);
-    const program = (await readProgramFile("verify.mjs"))?.bytes ?? null;
-    const { checks, verdict } = await checkPack(bytes, { tools: nodeIo.zip, trust: null, program });
+    const check = async (withPrivate: boolean) => {
+      const now = Date.now();
+      const period = { from: new Date(now - 86_400_000).toISOString(), to: new Date(now).toISOString() };
+      const request = { agentSlug: "treasurer", period, withPrivate };
+      const bytes = await collect((await makeEvidencePack(test.app.context, person, request)).parts);
+      const program = (await readProgramFile("verify.mjs"))?.bytes ?? null;
+      return checkPack(bytes, { tools: nodeIo.zip, trust: null, program });
+    };
+    const { checks, verdict } = await check(true);
     expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
     expect(checks.find(({ name }) => name === "uses")).toMatchObject({
       status: "pass",
       detail: "3 uses of standing approvals, each within its terms, none missing",
     });
     expect(verdict).not.toBe("invalid");
+
+    const usesOf = ({ checks: all }: PackReport) =>
+      all.filter(({ name, status }) => name === "uses" || status === "fail");
+    const gap = { name: "uses", status: "not_applicable", reason: "use_content_absent" };
+    expect(usesOf(await check(false)), "without private content").toMatchObject([gap]);
+    const erased = await test.call("DELETE", `/v1/attestations/${attested[1]}/content`, { key });
+    expect(erased.status).toBe(200);
+    const after = await check(true);
+    expect(usesOf(after), "with a use in the middle erased").toMatchObject([gap]);
+    expect(after.verdict).not.toBe("invalid");
   });
 });

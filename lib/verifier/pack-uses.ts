@@ -10,17 +10,31 @@ import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
 import { whyOutOfScope } from "#lib/core/approval/grant";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { PackEntry } from "#lib/core/pack/pack-entries";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
 
 interface Use {
+  /** Its decision's in the record. */
   number: number;
   object: HumanAuthorization;
   by: DecidedByGrant;
 }
 
+interface Grant {
+  number: number;
+  object: HumanAuthorization;
+  terms: GrantTerms;
+}
+
+/** How far a standing approval was used. */
+interface Count {
+  uses: number;
+  spent: bigint;
+}
+
 export interface UseList {
-  /** Every file of the pack, already verified by itself. */
-  add(file: string, json: JsonObject): void;
+  /** Every entry of the pack with its file, already verified by itself. */
+  add(entry: PackEntry, json: JsonObject): void;
   judge(): PackCheck;
 }
 
@@ -31,7 +45,7 @@ const hashOf = ({ log: _log, ...object }: HumanAuthorization) =>
 const unitsOf = (value: string | null | undefined) => (value == null ? 0n : amountUnits(value));
 
 /** What of the terms the use goes beyond. The context is hidden: only the service has compared it. */
-function findBeyond({ object, by }: Use, grant: HumanAuthorization, terms: GrantTerms): string | null {
+function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): string | null {
   const { request } = object;
   const isOwn = (["organization", "agent_slug", "agent_public_key"] as const).every(
     (name) => request[name] === grant.request[name],
@@ -46,69 +60,89 @@ function findBeyond({ object, by }: Use, grant: HumanAuthorization, terms: Grant
   return limits === [max_calls, max_budget, currency].join() ? null : "limits";
 }
 
-/** Why the number or the sum of a use can't follow those before it; `kept`: of them, those that were attested. */
+/**
+ * Why the number or the sum of a use can't follow those before it. `kept`: of them, those that were attested. `unread`: how
+ * many decisions in between have no content, each perhaps another use.
+ */
 function findBreak(
-  use: Use,
-  before: Use | undefined,
-  kept: readonly Use[],
+  { by, object }: Use,
+  before: Count | null,
+  kept: Count,
+  unread: number,
 ): "use_missing" | "use_repeated" | null {
-  const { by, object } = use;
   const own = unitsOf(object.request.amount?.value);
-  const keptUnits = kept.reduce((sum, one) => sum + unitsOf(one.object.request.amount?.value), 0n);
-  if (by.use <= kept.length || (by.spent !== null && unitsOf(by.spent) < keptUnits + own))
-    return "use_repeated";
-  if (before === undefined) return null;
-  const isNext = by.use <= before.by.use + 1 && unitsOf(by.spent) <= unitsOf(before.by.spent) + own;
+  const spent = unitsOf(by.spent);
+  if (by.use <= kept.uses || (by.spent !== null && spent < kept.spent + own)) return "use_repeated";
+  if (before === null) return null;
+  const isNext = by.use <= before.uses + 1 + unread && (unread > 0 || spent <= before.spent + own);
   return isNext ? null : "use_missing";
 }
 
+/** Whether it may be a use that nobody can read. */
+const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
+
 export function createUseList(): UseList {
-  const grants = new Map<string, HumanAuthorization>();
+  const grants = new Map<string, Grant>();
   const uses = new Map<string, Use[]>();
   const attested = new Set<string>();
+  /** Numbers of decisions that may be uses. */
+  const unread: number[] = [];
+  let withoutContent = 0;
 
   function addDecision(number: number, object: HumanAuthorization): void {
-    if (object.request.grant !== null) grants.set(hashOf(object), object);
+    const { grant: terms } = object.request;
+    if (terms !== null) grants.set(hashOf(object), { number, object, terms });
     const { decided_by: by } = object;
     if (by.kind !== "grant") return;
     const ofGrant = uses.get(by.authorization_hash) ?? [];
-    uses.set(by.authorization_hash, [...ofGrant, { number, object, by }]);
+    ofGrant.push({ number, object, by });
+    uses.set(by.authorization_hash, ofGrant);
   }
 
-  function judgeGrant(hash: string, all: readonly Use[]): PackCheck | null {
-    const grant = grants.get(hash);
-    const kept: Use[] = [];
-    let before: Use | undefined;
+  function judgeGrant(grant: Grant | undefined, all: readonly Use[]): PackCheck | null {
+    const kept: Count = { uses: 0, spent: 0n };
+    // All uses of a standing approval come after it in the record.
+    let before: Count | null = grant ? { uses: 0, spent: 0n } : null;
+    let last = grant?.number ?? 0;
     for (const use of [...all].sort((a, b) => a.number - b.number)) {
-      const { number } = use;
-      const terms = grant?.request.grant;
-      const what = grant && terms ? findBeyond(use, grant, terms) : null;
+      const { number, by, object } = use;
+      const what = grant ? findBeyond(use, grant) : null;
       if (what !== null) return packFault("uses", "use_out_of_terms", { number, what });
-      // All uses of a standing approval come after it in the record.
-      if (grant && before === undefined && use.by.use !== 1)
-        return packFault("uses", "use_missing", { number, use: use.by.use });
-      const problem = findBreak(use, before, kept);
-      if (problem !== null) return packFault("uses", problem, { number, use: use.by.use });
-      if (attested.has(use.object.binding.request_hash)) kept.push(use);
-      before = use;
+      const between = unread.filter((one) => one > last && one < number).length;
+      const problem = findBreak(use, before, kept, between);
+      if (problem !== null) return packFault("uses", problem, { number, use: by.use });
+      if (attested.has(object.binding.request_hash)) {
+        kept.uses += 1;
+        kept.spent += unitsOf(object.request.amount?.value);
+      }
+      before = { uses: by.use, spent: unitsOf(by.spent) };
+      last = number;
     }
     return null;
   }
 
   return {
-    add: (file, json) => {
+    add: (entry, json) => {
+      const { file, sequence, state } = entry;
+      if (!/^(?:decisions|attestations)\//.test(file)) return;
+      if (state === "erased" || state === "withheld") {
+        withoutContent += 1;
+        if (entry.isDecision && isUnread(entry)) unread.push(sequence);
+      }
       const object = parseHumanAuthorization(json["human_authorization"]);
       if (object === null) return;
-      if (file.startsWith("decisions/")) addDecision(Number(json["sequence"]), object);
-      if (file.startsWith("attestations/")) attested.add(object.binding.request_hash);
+      if (entry.isDecision) addDecision(sequence, object);
+      else attested.add(object.binding.request_hash);
     },
     judge: () => {
-      const count = [...uses.values()].flat().length;
-      if (count === 0) return packPass("uses", "no use of a standing approval");
       for (const [hash, all] of uses) {
-        const fault = judgeGrant(hash, all);
+        const fault = judgeGrant(grants.get(hash), all);
         if (fault !== null) return fault;
       }
+      const count = [...uses.values()].flat().length;
+      const unknown = count === 0 ? unread.length : withoutContent;
+      if (unknown > 0) return packGap("uses", "use_content_absent", { count: unknown });
+      if (count === 0) return packPass("uses", "no use of a standing approval");
       const outside = [...uses].filter(([hash]) => !grants.has(hash)).flatMap(([, all]) => all).length;
       return outside > 0
         ? packGap("uses", "use_terms_absent", { count: outside })

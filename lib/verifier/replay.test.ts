@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeEvidencePack } from "#lib/attestations/pack";
+import { makeEvidencePack, type PackRequest } from "#lib/attestations/pack";
 import type { AuthorizationState } from "#lib/contract/authorize";
 import { encodePackJson } from "#lib/core/pack/pack-files";
 import { startTestApp, type TestApp } from "#support/app";
@@ -118,19 +118,18 @@ describe("replay", () => {
     const request = (tool: string, context: Record<string, string> = {}) =>
       ask(test, key, { agent_slug: slug, action: `Use the tool ${tool}`, tool, context });
     let files: PackedFiles;
+    const make = async (changes: Partial<PackRequest> = {}): Promise<PackedFiles> => {
+      const person = await signInPerson(test.app.context, "dev@example.com");
+      const now = Date.now();
+      const period = { from: new Date(now - 86_400_000).toISOString(), to: new Date(now).toISOString() };
+      const asked = { agentSlug: slug, period, withPrivate: true, ...changes };
+      return unpack(await collect((await makeEvidencePack(test.app.context, person, asked)).parts));
+    };
     beforeAll(async () => {
       await request("Read");
       await request("WebFetch");
       await (await request("Bash", { command: "rm -rf /" })).deny("no");
-      const person = await signInPerson(test.app.context, "dev@example.com");
-      const now = Date.now();
-      const period = { from: new Date(now - 86_400_000).toISOString(), to: new Date(now).toISOString() };
-      const made = await makeEvidencePack(test.app.context, person, {
-        agentSlug: slug,
-        period,
-        withPrivate: true,
-      });
-      files = unpack(await collect(made.parts));
+      files = await make();
     });
 
     async function check(changed: PackedFiles, ...more: string[]) {
@@ -167,6 +166,7 @@ describe("replay", () => {
         [edit("rules/000000000001.json", (json) => (json.text += " ")), /000001.json: ruleset/],
         [edit(decision, (json) => (json.rules.context.tool = "Bash")), /000001.json: context/],
         [edit(decision, (json) => (json.rules.policy_ids = ["other"])), /000001.json: object/],
+        [edit(decision, (json) => (json.decided_by = { kind: "people" })), /000001.json: object/],
       ];
       for (const [changed, words] of altered) {
         const { code, rules } = await check(changed);
@@ -186,6 +186,18 @@ describe("replay", () => {
       expect(await check(without)).toMatchObject({
         code: 3,
         rules: ["n/a", expect.stringContaining("3 decisions")],
+      });
+      const unnamed = edit(decision, (json) => {
+        delete json.rules;
+        delete json.decided_by;
+      });
+      expect(await check(unnamed), "the signed object names rules").toMatchObject({
+        code: 3,
+        rules: ["n/a", expect.stringContaining("1 decisions")],
+      });
+      expect(await check(await make({ withPrivate: false }))).toMatchObject({
+        code: 3,
+        rules: ["n/a", expect.stringContaining("3 decisions without content")],
       });
       const more = new Map(files).set(
         "rules/000000000009.json",

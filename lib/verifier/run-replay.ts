@@ -35,7 +35,6 @@ export function readReplayed(json: JsonObject): ReplayedDecision {
     tool: typeof json["tool"] === "string" ? json["tool"] : null,
     amount: objectOrNull(amount) as ReplayedDecision["amount"],
     created_at: requireText(json, "created_at"),
-    status: requireText(json, "status"),
     decided_by: objectOrNull(json["decided_by"]),
     human_authorization: objectOrNull(json["human_authorization"]),
     rules: rules as unknown as ReplayedDecision["rules"],

@@ -28,8 +28,11 @@ export const packReasons = {
     "number {number} is use {use} of its standing approval: more uses or amounts before it are attested",
   use_terms_absent:
     "{count} uses of standing approvals that were given before the period: numbered without a gap here, and their terms are not in this pack",
+  use_content_absent:
+    "{count} entries without content: whether they are uses of standing approvals, or used one, is not in this pack",
   rules_mismatch: "{problem}",
   rules_missing: "the rules of {count} decisions are not in this pack",
+  rules_content_absent: "{count} decisions without content: whether rules decided them is not in this pack",
   content_absent: "{count} entries without content: erased, or kept out of the pack",
   verifier_other:
     "verify.mjs in the pack is not the program that runs here: before you run it, compare its SHA-256 with the one that the service publishes",
