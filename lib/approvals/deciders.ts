@@ -17,7 +17,7 @@ async function readDenier(executor: Executor, row: AuthorizationRow): Promise<Pe
   return [{ decision: "denied", who: person?.who ?? null, by, at: row.decided_at.toISOString() }];
 }
 
-/** Oldest first; nobody for what was decided without people. */
+/** Lists who approved, oldest first, or denied: nobody if a rule, a standing approval or a freeze decided. */
 export async function readDeciders(executor: Executor, row: AuthorizationRow): Promise<PersonDecision[]> {
   const given = await executor
     .select({

@@ -1,25 +1,11 @@
 /** POST /access/v1/evaluation: what would decide a request at this moment. Stores and counts nothing. */
-import { findAgent, slugTaken } from "#lib/agents/agents";
+import { slugTaken } from "#lib/agents/agents";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { EvaluationBody, EvaluationResponse } from "#lib/contract/authzen";
 import type { KeyPrincipal } from "#lib/http/principal";
 import type { Context } from "./context";
-import { isJudged, type Judged, judge, readStanding, type Standing } from "./judge";
-import { describeJudged } from "./prepare-request";
-import { readDatabaseTime } from "./rows";
-
-/** As far as can be seen without a lock. */
-export async function foresee(
-  context: Context,
-  organizationId: string,
-  body: AuthorizeBody,
-  standing: Standing,
-): Promise<Judged> {
-  const { db } = context.database;
-  const agent = await findAgent(db, body.agent_slug);
-  const asked = describeJudged(organizationId, body, agent, await readDatabaseTime(db));
-  return judge(context, db, standing, asked);
-}
+import { type Judged, readStanding } from "./judge";
+import { foresee } from "./prepare-request";
 
 /** How long the way to people stays as it was said. */
 const hintMs = 300_000;
@@ -47,13 +33,11 @@ export async function evaluateAccess(
 ): Promise<EvaluationResponse> {
   const { db } = context.database;
   const request = toRequest(body);
-  const agent = await findAgent(db, request.agent_slug);
-  if (agent !== null && agent.organization_id !== organizationId) throw slugTaken();
   const standing = await readStanding(db, organizationId, request.agent_slug);
-  const at = await readDatabaseTime(db);
+  const { agent, at, judged } = await foresee(context, organizationId, request, standing);
+  if (agent !== null && agent.organization_id !== organizationId) throw slugTaken();
   const evaluated_at = at.toISOString();
-  const judged = isJudged(standing) ? await foresee(context, organizationId, request, standing) : null;
-  if (judged !== null && judged.verdict !== "ask")
+  if (judged.verdict !== "ask")
     return {
       decision: judged.verdict === "approved",
       context: {

@@ -2,10 +2,10 @@
  * A person's inbox: the requests of the organizations that they belong to, and those that name them as an approver. No
  * confirmation code is in it: that comes from the agent.
  */
-
 import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
 import { isEnrolled } from "#lib/accounts/roster-state";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
 import {
   approvals,
   approverGroups,
@@ -21,7 +21,7 @@ import type { Context } from "./context";
 import { approvalUrl } from "./link";
 import { findTestRequests } from "./portal-authorizations";
 import { environmentOf, isAfterCursor, readPage } from "./read";
-import { isOpen, parseRequest } from "./rows";
+import { type AuthorizationRow, isOpen, parseRequest } from "./rows";
 import { readApprovalView } from "./view";
 
 export interface InboxQuery extends PageQuery {
@@ -67,6 +67,15 @@ function isOnPage(user: UserPrincipal, query: InboxQuery): SQL {
     ))`;
 }
 
+/** The groups of a waiting request that passkeys alone decide: no World ID proof, and no code from the agent. */
+function groupsOf(
+  { status, require_code, agentFrozenAt }: AuthorizationRow,
+  request: ApprovalRequest,
+): string[] {
+  const isByPasskey = status === "pending" && !require_code && request.required_level === "none";
+  return isByPasskey && agentFrozenAt === null ? request.required_approvers.map(({ group }) => group) : [];
+}
+
 /** Newest first. */
 export async function listInbox(context: Context, user: UserPrincipal, query: InboxQuery) {
   const { shown, nextCursor } = await readPage(context, isFor(context, user), isOnPage(user, query), query);
@@ -75,7 +84,8 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
     shown.map(({ id }) => id),
   );
   const rows = shown.map((row) => {
-    const { agent_slug, action, expires_at } = parseRequest(row);
+    const request = parseRequest(row);
+    const { agent_slug, action, expires_at } = request;
     return {
       request_id: row.id,
       organization_name: row.organizationName,
@@ -91,12 +101,13 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       revoked_at: row.revoked_at?.toISOString() ?? null,
       expires_soon: row.status === "pending" && row.millisecondsLeft <= soonMs,
       approval_url: approvalUrl(context, row.id),
+      passkey_groups: groupsOf(row, request),
     };
   });
   return { rows, nextCursor };
 }
 
-/** How many requests the inbox shows whole: more would be a page that nobody reads to its end. */
+/** The inbox shows so many requests whole: nobody would read more to the end. */
 const maxWhole = 5;
 
 /** The person as an approver with a passkey, in each organization: the groups that they count for. */
@@ -113,39 +124,34 @@ async function readOwnGroups({ database: { db } }: Context, user: UserPrincipal)
   };
 }
 
+type InboxRow = Awaited<ReturnType<typeof listInbox>>["rows"][number];
+
 /** Those of these requests that the person's passkey alone decides, as the approval page shows them, with its token. */
 export async function readDecidable(
   context: Context,
   user: UserPrincipal,
-  rows: readonly { request_id: string; approval_url: string }[],
+  rows: readonly InboxRow[],
 ): Promise<{ token: string; view: ApprovalView }[]> {
   const { approverIds, groupIds } = await readOwnGroups(context, user);
-  const decidable: { token: string; view: ApprovalView }[] = [];
-  if (groupIds.size === 0) return decidable;
+  const own = rows.filter(({ passkey_groups: groups }) => groups.some((group) => groupIds.has(group)));
+  if (own.length === 0) return [];
+  const isOfOwn = inArray(
+    approvals.request_id,
+    own.map(({ request_id }) => request_id),
+  );
   const given = await context.database.db
     .select({ requestId: approvals.request_id })
     .from(approvals)
-    .where(
-      and(
-        inArray(
-          approvals.request_id,
-          rows.map(({ request_id }) => request_id),
-        ),
-        inArray(approvals.approver_id, approverIds),
-      ),
-    );
+    .where(and(isOfOwn, inArray(approvals.approver_id, approverIds)));
   const isGiven = new Set(given.map(({ requestId }) => requestId));
-  for (const { request_id, approval_url } of rows) {
-    if (decidable.length === maxWhole) break;
-    if (isGiven.has(request_id)) continue;
-    const token = approval_url.split("/").at(-1) ?? "";
-    const view = await readApprovalView(context, token);
-    const isOwn = view?.request.required_approvers.some(({ group }) => groupIds.has(group));
-    const needsMore = view?.required_level !== "none" || view.code_tries_left !== null;
-    if (view && isOwn && !needsMore && view.status === "pending" && !view.is_frozen)
-      decidable.push({ token, view });
-  }
-  return decidable;
+  const open = own.filter(({ request_id }) => !isGiven.has(request_id)).slice(0, maxWhole);
+  const views = await Promise.all(
+    open.map(async ({ approval_url }) => {
+      const token = approval_url.split("/").at(-1) ?? "";
+      return { token, view: await readApprovalView(context, token) };
+    }),
+  );
+  return views.flatMap(({ token, view }) => (view?.status === "pending" ? [{ token, view }] : []));
 }
 
 /** For the navigation's badge. */

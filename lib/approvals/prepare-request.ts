@@ -45,6 +45,27 @@ function requireTerms(body: AuthorizeBody, now: Date): void {
     );
 }
 
+interface Foreseen {
+  agent: FoundAgent | null;
+  /** The database's time. */
+  at: Date;
+  judged: Judged;
+}
+
+/** What would decide a request now, as far as can be seen without a lock. */
+export async function foresee(
+  context: Context,
+  organizationId: string,
+  body: AuthorizeBody,
+  standing: Standing,
+): Promise<Foreseen> {
+  const { db } = context.database;
+  const agent = await findAgent(db, body.agent_slug);
+  const at = await readDatabaseTime(db);
+  const asked = describeJudged(organizationId, body, agent, at);
+  return { agent, at, judged: await judge(context, db, standing, asked) };
+}
+
 /** Under the organization's lock. `standing`: if anything but people can decide. */
 export async function prepareRequest(
   context: Context,
@@ -69,7 +90,7 @@ export async function prepareRequest(
   return { agent, hidden, createdAt, demands, requester, judged, fingerprint };
 }
 
-export const describeJudged = (
+const describeJudged = (
   organizationId: string,
   body: AuthorizeBody,
   agent: Pick<FoundAgent, "public_key"> | null,

@@ -9,11 +9,10 @@ import { requireReceiver } from "#lib/net/receiver-url";
 import { buildRequest } from "./build-request";
 import type { Context } from "./context";
 import { DecidedOtherwise, decideAtOnce, signUnasked } from "./decide-at-once";
-import { foresee } from "./evaluate-access";
 import { answerRequest, insertRequest, type Made } from "./insert-request";
 import { isJudged, readStanding } from "./judge";
 import { notifyApprovers } from "./notify";
-import { type AuthorizeInput, prepareRequest } from "./prepare-request";
+import { type AuthorizeInput, foresee, prepareRequest } from "./prepare-request";
 import { countPending } from "./rows";
 
 function tooManyPending(who: string, limit: number): AppError {
@@ -94,7 +93,8 @@ export async function requestAuthorization(
     const mayDecide = isJudged(standing);
     try {
       const looksDecided =
-        mayDecide && (await foresee(context, principal.organizationId, body, standing)).verdict !== "ask";
+        mayDecide &&
+        (await foresee(context, principal.organizationId, body, standing)).judged.verdict !== "ask";
       if (looksDecided) return await decideUnasked(context, input);
       return await askPeople(context, input, mayDecide);
     } catch (error) {

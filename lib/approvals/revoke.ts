@@ -85,7 +85,7 @@ export async function revokeAuthorization(
   await revoke(context, await findOwn(context, requestId, principal, "revokes"), actorOf(principal), reason);
 }
 
-/** One of the approvers whom a request required takes back, by passkey, what they have approved. */
+/** Lets an approver whom the request required take back by passkey what they approved. */
 async function proveOwnApproval(
   context: Context,
   row: AuthorizationRow,

@@ -18,7 +18,7 @@ export const authorizationFilters = z.object({
 /** What one person decided of a request. */
 export interface PersonDecision {
   decision: "approved" | "denied";
-  /** As the organization calls the approver; null for a person whom only World ID knows, or whoever has the link. */
+  /** The approver's name in the organization; null if only World ID knows the person, or if they only had the link. */
   who: string | null;
   by: "passkey" | "World ID" | "World ID and passkey" | "the link";
   at: string;
