@@ -33,7 +33,6 @@ function pageAddress(
 
 interface AgentViewProps {
   readonly agent: FeedResponse;
-  /** How many entries its record has. */
   readonly record: { readonly length: number; readonly unattested: number };
   readonly query: AgentQuery;
 }

@@ -2,7 +2,7 @@
 import { acceptApproval, type ProvenApproval } from "#lib/approvals/accept";
 import { approvalUrl } from "#lib/approvals/link";
 import type { WorldIdStart } from "#lib/contract/approval-view";
-import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorize";
+import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorization-state";
 import { externalNullifier, hashSignal, wordHex } from "#lib/core/world-id/world-id-proof";
 import { createProver } from "#lib/emulators/prover";
 import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";

@@ -1,6 +1,6 @@
 /** Authorization requests created, polled and listed through the API (docs/wire.md). */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { authorizationState, authorizeResponse } from "#lib/contract/authorize";
+import { authorizationState, authorizeResponse } from "#lib/contract/authorization-state";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";

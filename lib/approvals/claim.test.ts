@@ -1,6 +1,6 @@
 /** An approval is claimed by one run, whoever asks at once; a claim without an attestation is noticed, once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { authorizationState } from "#lib/contract/authorize";
+import { authorizationState } from "#lib/contract/authorization-state";
 import { deleteExpired } from "#lib/runtime/housekeeping";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, expireRequest } from "#support/authorizations";

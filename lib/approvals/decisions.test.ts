@@ -1,6 +1,6 @@
 /** How a request ends without an approval: denied, expired or cancelled, once, and by whom it may be. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { guidanceTexts } from "#lib/contract/authorize";
+import { guidanceTexts } from "#lib/contract/authorization-state";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -1,7 +1,8 @@
 /** How a request is stored and answered. */
 import { recordAudit } from "#lib/accounts/audit";
 import { claimAgents, slugTaken } from "#lib/agents/agents";
-import type { AuthorizeBody, AuthorizeResponse } from "#lib/contract/authorize";
+import type { AuthorizeResponse } from "#lib/contract/authorization-state";
+import type { AuthorizeBody } from "#lib/contract/authorize";
 import { amountUnits } from "#lib/core/approval/amount";
 import { type ApprovalRequest, requestHash } from "#lib/core/approval/approval";
 import { hexDecode } from "#lib/core/encoding/bytes";

@@ -2,7 +2,7 @@
 
 import { and, eq, inArray } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
-import type { AuthorizationState } from "#lib/contract/authorize";
+import type { AuthorizationState } from "#lib/contract/authorization-state";
 import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { isOwnerOf, type MemberPrincipal } from "#lib/http/principal";
 import { isTestKey } from "#lib/keys/test-keys";

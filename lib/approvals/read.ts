@@ -5,7 +5,6 @@ import { slugKey } from "#lib/agents/agents";
 import { maxWrongCodes } from "#lib/contract/approval-view";
 import {
   type AuthorizationState,
-  type AuthorizationStatus,
   denialReasonNote,
   endedGuidance,
   erasedGuidance,
@@ -14,7 +13,8 @@ import {
   guidanceTexts,
   revokedGuidance,
   wrongCodesGuidance,
-} from "#lib/contract/authorize";
+} from "#lib/contract/authorization-state";
+import type { AuthorizationStatus } from "#lib/contract/authorize";
 import { isCalendarTime } from "#lib/contract/primitives";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { findEnvironment } from "#lib/core/approval/environment";

@@ -1,6 +1,6 @@
 /** POST /v1/authorize: a request is built once, and its canonical bytes are what is approved, by people or without. */
 import { lockOrganization } from "#lib/accounts/organizations";
-import type { AuthorizeResponse } from "#lib/contract/authorize";
+import type { AuthorizeResponse } from "#lib/contract/authorization-state";
 import { requestHash } from "#lib/core/approval/approval";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";

@@ -1,6 +1,6 @@
 /** What was approved and taken back: by whom, from which states, and that nothing uses it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { authorizationState } from "#lib/contract/authorize";
+import { authorizationState } from "#lib/contract/authorization-state";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, expireRequest, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -4,7 +4,7 @@
  * "expired" of a request that ends approved.
  */
 import { and, desc, eq, getTableColumns, gt, isNull, lte, sql } from "drizzle-orm";
-import type { AuthorizationState, PreviouslyDenied } from "#lib/contract/authorize";
+import type { AuthorizationState, PreviouslyDenied } from "#lib/contract/authorization-state";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import type { Decider } from "#lib/core/approval/decided-by";
 import type { RequestedBy } from "#lib/core/approval/requested-by";

@@ -4,7 +4,11 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { saveGroup } from "#lib/accounts/approver-groups";
-import { type AuthorizationState, authorizationState, authorizeResponse } from "#lib/contract/authorize";
+import {
+  type AuthorizationState,
+  authorizationState,
+  authorizeResponse,
+} from "#lib/contract/authorization-state";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
 import { ruleContextHash } from "#lib/core/rules/rule-context";
 import { rulesetHash } from "#lib/core/rules/rules-schema";

@@ -3,7 +3,8 @@ import { expectTypeOf, it } from "vitest";
 import type { z } from "zod";
 import type { AttestResponse, attestBody } from "#lib/contract/attest";
 import type { AttestBatchResponse } from "#lib/contract/attest-batch";
-import type { AuthorizeBody, AuthorizeResponse, AuthorizationState as State } from "#lib/contract/authorize";
+import type { AuthorizeResponse, AuthorizationState as State } from "#lib/contract/authorization-state";
+import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { IdentityResponse } from "#lib/contract/identity";
 import type {
   AgentIdentity,

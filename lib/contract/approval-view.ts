@@ -6,7 +6,8 @@ import type { Decider } from "#lib/core/approval/decided-by";
 import type { RequestedBy } from "#lib/core/approval/requested-by";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion } from "#lib/core/world-id/world-id-proof";
-import type { AuthorizationStatus, PreviouslyDenied } from "./authorize";
+import type { PreviouslyDenied } from "./authorization-state";
+import type { AuthorizationStatus } from "./authorize";
 import { idkitResultSchema } from "./world-id";
 
 /** The end of a 503's detail if the service has the proof: the page needn't send it again. */

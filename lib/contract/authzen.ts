@@ -3,7 +3,8 @@
  * requestable denial of its Access Request and Approval Profile (draft 1, June 2026). Experimental.
  */
 import { z } from "zod";
-import { amount, authorizeBody, decidedBy, tool } from "./authorize";
+import { decidedBy } from "./authorization-state";
+import { amount, authorizeBody, tool } from "./authorize";
 import { action, agentSlug, timestamp } from "./primitives";
 
 export const evaluationBody = z

@@ -1,6 +1,7 @@
 /** The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. */
 import { z } from "zod";
-import { authorizationStatuses, authorizeBody, claimBody, previouslyDenied } from "./authorize";
+import { previouslyDenied } from "./authorization-state";
+import { authorizationStatuses, authorizeBody, claimBody } from "./authorize";
 import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
 import { warnings } from "./warnings";
 

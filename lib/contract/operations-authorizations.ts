@@ -1,9 +1,7 @@
 /** Authorization requests: created and read by agents, decided by humans on the approval page. */
+import { authorizationList, authorizationState, authorizeResponse } from "./authorization-state";
 import {
-  authorizationList,
-  authorizationState,
   authorizeBody,
-  authorizeResponse,
   claimBody,
   listAuthorizationsQuery,
   readAuthorizationQuery,

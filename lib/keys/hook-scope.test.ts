@@ -1,6 +1,6 @@
 /** Guarantee: a key that a coding agent can read asks, waits, and attests what was approved for it; nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AuthorizationState } from "#lib/contract/authorize";
+import type { AuthorizationState } from "#lib/contract/authorization-state";
 import type { OperationSpec } from "#lib/contract/operation";
 import { operations } from "#lib/contract/operations";
 import type { scopeNames } from "#lib/contract/primitives";

@@ -15,7 +15,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { z } from "zod";
-import type { AuthorizeResponse } from "#lib/contract/authorize";
+import type { AuthorizeResponse } from "#lib/contract/authorization-state";
 import type { authorizeInput, DecisionOutput } from "#lib/contract/mcp";
 import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { type CallOperation, ToolFailure } from "./call-operation";

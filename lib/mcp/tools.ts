@@ -1,7 +1,7 @@
 /** What the tools do, but for asking a human (approval-rounds.ts). */
 import type { z } from "zod";
 import type { AttestResponse } from "#lib/contract/attest";
-import { type AuthorizationState, endedGuidance, frozenGuidance } from "#lib/contract/authorize";
+import { type AuthorizationState, endedGuidance, frozenGuidance } from "#lib/contract/authorization-state";
 import type { FeedResponse, IdentityResponse } from "#lib/contract/identity";
 import type {
   attestInput,

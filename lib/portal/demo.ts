@@ -10,7 +10,7 @@ import { readAuthorization } from "#lib/approvals/read";
 import { requestAuthorization } from "#lib/approvals/request";
 import { authorizationNotFound, findAuthorization } from "#lib/approvals/rows";
 import { attest } from "#lib/attestations/attest";
-import type { AuthorizationState } from "#lib/contract/authorize";
+import type { AuthorizationState } from "#lib/contract/authorization-state";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { publicUrl } from "#lib/core/statement/addresses";
 import { organizations } from "#lib/db/schema";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeEvidencePack, type PackRequest } from "#lib/attestations/pack";
-import type { AuthorizationState } from "#lib/contract/authorize";
+import type { AuthorizationState } from "#lib/contract/authorization-state";
 import { encodePackJson } from "#lib/core/pack/pack-files";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";

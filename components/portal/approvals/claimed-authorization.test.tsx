@@ -1,7 +1,7 @@
 /** An approval that a run has claimed, before and after an attestation should have followed. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { AuthorizationState } from "#lib/contract/authorize";
+import type { AuthorizationState } from "#lib/contract/authorization-state";
 import { AuthorizationFacts } from "./authorization-facts";
 import { AuthorizationTable } from "./authorization-table";
 
