@@ -2,7 +2,7 @@
 import { saveGroup } from "#lib/accounts/approver-groups";
 import { acceptApproverLink } from "#lib/accounts/approver-links";
 import { addApprover, listApprovers } from "#lib/accounts/approvers";
-import { beginEnrolment, finishEnrolment } from "#lib/accounts/passkeys";
+import { beginEnrolment, finishEnrolment } from "#lib/accounts/enrol-passkey";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import type { TestApp } from "./app";

@@ -11,6 +11,7 @@ import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { leaveByLink } from "./approver-links";
 import { listApprovers } from "./approvers";
+import { beginEnrolment, finishEnrolment } from "./enrol-passkey";
 import {
   listOwnApprovers,
   mailPasskeyLink,
@@ -19,7 +20,7 @@ import {
   requireOwnerOf,
   requirePasskeyLink,
 } from "./passkey-access";
-import { type Approver, beginEnrolment, finishEnrolment, listPasskeys, removePasskey } from "./passkeys";
+import { type Approver, listPasskeys, removePasskey } from "./passkeys";
 import { mayRequesterApprove, setRequesterMayApprove } from "./requester-rule";
 import { listRosters } from "./roster-list";
 import { runRosterRound } from "./roster-rounds";

@@ -10,15 +10,8 @@ import { addConfirmed } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { listApprovers, removeApprover } from "./approvers";
 import { listAuditEvents } from "./audit-list";
-import {
-  type Approver,
-  beginEnrolment,
-  finishEnrolment,
-  listPasskeys,
-  maxPasskeys,
-  removePasskey,
-  renamePasskey,
-} from "./passkeys";
+import { beginEnrolment, finishEnrolment } from "./enrol-passkey";
+import { type Approver, listPasskeys, maxPasskeys, removePasskey, renamePasskey } from "./passkeys";
 import { readLastRoster } from "./roster";
 
 const byMail = { kind: "human", id: "ana", ip: "192.0.2.9" } as const;

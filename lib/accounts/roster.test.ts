@@ -24,7 +24,8 @@ import { signInPerson } from "#support/portal";
 import { removeGroup, saveGroup } from "./approver-groups";
 import { leaveByLink } from "./approver-links";
 import { listApprovers, removeApprover } from "./approvers";
-import { type Approver, beginEnrolment, finishEnrolment, listPasskeys, removePasskey } from "./passkeys";
+import { beginEnrolment, finishEnrolment } from "./enrol-passkey";
+import { type Approver, listPasskeys, removePasskey } from "./passkeys";
 import { readLastRoster, updateRoster } from "./roster";
 import { notePasskeyUse, readEnrolledMembers, readRosterProof } from "./roster-proof";
 

@@ -5,13 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { saveGroup } from "#lib/accounts/approver-groups";
 import { listApprovers, removeApprover } from "#lib/accounts/approvers";
-import {
-  type Approver,
-  beginEnrolment,
-  finishEnrolment,
-  listPasskeys,
-  removePasskey,
-} from "#lib/accounts/passkeys";
+import { beginEnrolment, finishEnrolment } from "#lib/accounts/enrol-passkey";
+import { type Approver, listPasskeys, removePasskey } from "#lib/accounts/passkeys";
 import { hexDecode } from "#lib/core/encoding/bytes";
 import { approvalChallenge, type PasskeyDecision } from "#lib/core/passkey/challenge";
 import { organizations } from "#lib/db/schema";

@@ -1,7 +1,8 @@
 /** What a person does with their passkeys, on the page of a mail's link or signed in: the same work, other proof of who it is. */
 import type { z } from "zod";
+import { beginEnrolment, finishEnrolment } from "#lib/accounts/enrol-passkey";
 import type { Acting } from "#lib/accounts/passkey-access";
-import { beginEnrolment, finishEnrolment, removePasskey, renamePasskey } from "#lib/accounts/passkeys";
+import { removePasskey, renamePasskey } from "#lib/accounts/passkeys";
 import type { Context } from "#lib/approvals/context";
 import { type PasskeyAnswer, passkeyName, registrationResponse } from "#lib/contract/passkeys";
 import { isUuid } from "#lib/core/encoding/uuid";

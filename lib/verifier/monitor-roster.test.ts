@@ -1,7 +1,8 @@
 /** Guarantee: an organization's monitor sees every change of who may approve, and a roster that was taken back or forked. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listApprovers } from "#lib/accounts/approvers";
-import { type Approver, beginEnrolment, finishEnrolment } from "#lib/accounts/passkeys";
+import { beginEnrolment, finishEnrolment } from "#lib/accounts/enrol-passkey";
+import type { Approver } from "#lib/accounts/passkeys";
 import { utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
 import { parseRosterStatement } from "#lib/core/passkey/roster-statement";
 import { rememberPeer } from "#lib/http/client-ip";
