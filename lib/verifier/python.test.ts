@@ -452,6 +452,8 @@ describe.skipIf(python.missing)("both verifiers (skipped without Python 3.10, ve
       code: 3,
       out: expect.stringContaining("Not checked: newest_signed"),
     });
+    writeFileSync(path.join(folder, "record.json"), JSON.stringify([whole?.["pages"], {}].flat()));
+    expect((await verifyRecord("--receipt", "newest.json")).code, "with a page that is none").toBe(2);
   });
 
   it(`agree on ${mutants} changed receipts of seed ${seed}`, async () => {

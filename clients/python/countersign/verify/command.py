@@ -112,8 +112,9 @@ def _read_record(text: str) -> list[JsonObject] | None:
         value = parse_strict(text)
     except ValueError:
         return None
-    pages = [page for page in (value if is_list(value) else [value]) if is_object(page) and is_record(page)]
-    return pages or None
+    pages = value if is_list(value) else [value]
+    objects = [page for page in pages if is_object(page) and is_record(page)]
+    return objects if objects and len(objects) == len(pages) else None
 
 
 def _find_trust(pinned: TrustedKeys, base: str | None) -> Trust:
