@@ -1,10 +1,14 @@
 /**
- * The tools of clients/python for agents' frameworks, each in the framework itself. `npm run test:python` runs them; they need
- * some gigabytes of packages.
+ * The tools of clients/python for agents' frameworks, each in the framework itself, and the programs of their guides, as they are
+ * printed, each with a model that calls its tool once. `npm run test:python` runs them; they need some gigabytes of packages.
  */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProgram } from "#support/commands";
 import {
+  isWhollyWanted,
   type PythonService,
   pythonFolder,
   requirePython,
@@ -12,11 +16,35 @@ import {
   startPythonService,
 } from "#support/python";
 
-const isWanted = process.env["TEST_PYTHON"] === "all";
+const order = `{"invoice": 1042, "cents": 10_000}`;
 
-describe.skipIf(!isWanted)(
+/** What the reader writes, of what the package's tests have. */
+const models = {
+  "pydantic-ai": `from test_pydantic_ai import model_of\nmodel = model_of(${order})`,
+  "openai-agents": `from test_openai_agents import Scripted\nmodel = Scripted([${order}])`,
+  langchain: `from test_langchain import Scripted\nmodel = Scripted(calls=[${order}])`,
+  crewai: `from test_crewai import Scripted\nmodel = Scripted(model="scripted", calls=[${order}])`,
+  "agent-framework": `from test_agent_framework import Scripted\nmodel = Scripted([${order}])`,
+  "google-adk": `from test_google_adk import Scripted\nmodel = Scripted(model="scripted", calls=[${order}])`,
+  "claude-agent-sdk": "",
+};
+type Framework = keyof typeof models;
+const frameworks = Object.keys(models) as Framework[];
+
+const run = `import runpy\nrunpy.run_path("program.py", run_name="__main__")`;
+/** The SDK takes the place of its API from the environment. */
+const runWithApi = `
+import os
+from test_claude_agent_sdk import scripted
+with scripted(["echo paid 10000"]) as api:
+    quiet = {"DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CONFIG_DIR": os.getcwd()}
+    os.environ.update(quiet, ANTHROPIC_BASE_URL=api, ANTHROPIC_API_KEY="x", HOME=os.getcwd())
+    import runpy
+    runpy.run_path("program.py", run_name="__main__")`;
+
+describe.skipIf(!isWhollyWanted)(
   "clients/python, wholly (run by npm run test:python)",
-  { timeout: 900_000 },
+  { timeout: 1_800_000 },
   () => {
     let service: PythonService;
     beforeAll(async () => {
@@ -24,18 +52,49 @@ describe.skipIf(!isWanted)(
     });
     afterAll(() => service.close());
 
-    const frameworks = [
-      "pydantic-ai",
-      "openai-agents",
-      "langchain",
-      "crewai",
-      "agent-framework",
-      "google-adk",
-      "claude-agent-sdk",
-    ];
     it.concurrent.each(frameworks)("gates the tools of %s", async (framework) => {
       const file = `test_${framework.replaceAll("-", "_")}.py`;
       await runPytest(await requirePython(framework), file, service.env);
+    });
+
+    async function writeProgram(framework: Framework): Promise<string> {
+      const folder = await mkdtemp(path.join(tmpdir(), "countersign-guide-"));
+      const guide = await readFile(`components/guides/content/python-${framework}.md`, "utf8");
+      const programs = [...guide.matchAll(/^```python\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => code);
+      expect(programs).toHaveLength(1);
+      await writeFile(path.join(folder, "program.py"), programs.join("").replaceAll("{base}", service.base));
+      await writeFile(path.join(folder, "model.py"), models[framework]);
+      return folder;
+    }
+
+    async function runGuide(framework: Framework, decision: string) {
+      // To install a framework may take longer than `fetch` waits for an answer.
+      const python = await requirePython(framework);
+      const folder = await writeProgram(framework);
+      const agent = `guide-${framework}-${decision}`;
+      const env = {
+        ...service.env,
+        PYTHONPATH: `${pythonFolder}:${path.join(pythonFolder, "tests")}`,
+        AGENT: agent,
+      };
+      const decide = fetch(`${service.env["COUNTERSIGN_CONTROL_URL"]}/${decision}-next`, {
+        method: "POST",
+        body: JSON.stringify({ agent_slug: agent }),
+      }).then(({ status }) => expect(status).toBe(200));
+      const code = framework === "claude-agent-sdk" ? runWithApi : run;
+      const [ended] = await Promise.all([runProgram(python, ["-c", code], { cwd: folder, env }), decide]);
+      await rm(folder, { recursive: true });
+      return ended;
+    }
+
+    it.concurrent.each(frameworks)("runs what %s's guide prints", async (framework) => {
+      expect(await runGuide(framework, "approve")).toEqual({
+        code: 0,
+        out: expect.stringMatching(/^http\S+\/approve\/\S+ \S+$[\s\S]*paid 10000/m),
+      });
+      const denied = await runGuide(framework, "deny");
+      expect(denied).toEqual({ code: 0, out: expect.stringContaining("Do not retry") });
+      expect(denied.out).not.toContain("paid 10000");
     });
 
     it.each(["mypy", "pyright"])("has types that %s accepts at its strictest", async (checker) => {

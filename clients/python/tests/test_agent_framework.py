@@ -203,7 +203,7 @@ def test_goes_on_in_another_process_and_runs_nothing_else(
     start(name, forged, [{"invoice": 1042, "cents": 100_000}])
     assert go_on(name, forged) == [[], "Not run: no human has decided yet."]
     args = [sys.executable, "-c", PROGRAM, name, str(file)]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[[1042, 100, "EUR"]], "paid 100"]
     assert count(name) == Counted(2, 1)

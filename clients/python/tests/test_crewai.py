@@ -190,7 +190,7 @@ print(json.dumps([paid, said]))
 
 def go_on(name: str) -> Any:
     args = [sys.executable, "-c", PROGRAM, name]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.strip().split("\n")[-1])
 

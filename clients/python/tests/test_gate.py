@@ -697,7 +697,7 @@ def test_runs_once_in_three_processes_at_once(tmp_path: Path, count: Count, new_
     agent, file = new_agent(), tmp_path / "paid"
     running = [start(agent, file, "ends") for _ in range(3)]
     control("approve-next", agent_slug=agent)
-    ended = sorted(process.communicate(timeout=120)[0].strip() for process in running)
+    ended = sorted(process.communicate(timeout=600)[0].strip() for process in running)
     assert ended.count("ran") == 1
     assert set(ended) <= {"ran", "ApprovalClaimedError", "ApprovalUsedError"}
     assert file.read_text() == "10000\n"
@@ -709,6 +709,6 @@ def test_does_not_run_again_if_the_process_that_ran_it_died(tmp_path: Path, coun
     first = start(agent, file, "dies")
     control("approve-next", agent_slug=agent)
     assert first.wait(120) == 9
-    assert start(agent, file, "ends").communicate(timeout=120)[0].strip() == "ApprovalClaimedError"
+    assert start(agent, file, "ends").communicate(timeout=600)[0].strip() == "ApprovalClaimedError"
     assert file.read_text() == "10000\n"
     assert count(agent) == Counted(1, 0)

@@ -192,7 +192,7 @@ def test_goes_on_in_another_process_and_believes_no_confirmation(
     other, _ = asyncio.run(step(name, forged, cents=100_000))
     assert asyncio.run(step(name, forged, other, 100_000))[0] == []
     args = [sys.executable, "-c", PROGRAM, name, str(file), waiting]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[[1042, 100, "EUR"]], "paid 100", 0]
     assert count(name) == Counted(2, 1)

@@ -152,7 +152,7 @@ asyncio.run(main())
 
 def step(name: str, file: Path, what: str) -> Any:
     args = [sys.executable, "-c", PROGRAM, name, str(file), what]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
