@@ -74,7 +74,8 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
   await page.goto(asked.approval_url);
   expect(await page.content()).not.toContain(code);
   const field = page.getByLabel("Confirmation code");
-  // Both can be reached by Tab, and say what is missing.
+  // Both can be reached by Tab, once the page's script runs, and say what is missing.
+  await expect(page.getByRole("button", { name: "Approve with World ID" })).toBeEnabled();
   await field.focus();
   for (const name of ["Deny", "Approve with World ID"]) {
     const button = page.getByRole("button", { name, exact: true });
