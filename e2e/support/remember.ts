@@ -16,3 +16,13 @@ export function remember<Args extends unknown[], Result>(
     return found.result;
   };
 }
+
+/** A module for `vi.mock`, with some of its functions remembered. They depend on their arguments alone. */
+export async function rememberIn<Module extends object>(
+  load: () => Promise<Module>,
+  ...names: (keyof Module)[]
+): Promise<Module> {
+  const real = await load();
+  const remembered = names.map((name) => [name, remember(real[name] as (...args: unknown[]) => unknown)]);
+  return { ...real, ...Object.fromEntries(remembered) };
+}

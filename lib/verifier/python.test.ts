@@ -28,16 +28,22 @@ import { checkRecord } from "./check-record";
 import { UnreadableError } from "./read-json";
 import { parseTrust } from "./trust";
 
-// Most changes leave the inputs of pairings as they are.
+// Most changes leave the inputs of signatures and pairings as they are.
+vi.mock("#lib/core/keys/ed25519", async (load) => {
+  const { rememberIn } = await import("#support/remember");
+  return rememberIn(load<typeof import("#lib/core/keys/ed25519")>, "verifyEd25519Strict");
+});
+vi.mock("#lib/core/passkey/assertion", async (load) => {
+  const { rememberIn } = await import("#support/remember");
+  return rememberIn(load<typeof import("#lib/core/passkey/assertion")>, "checkAssertion");
+});
 vi.mock("#lib/core/world-id/groth16", async (load) => {
-  const real = await load<typeof import("#lib/core/world-id/groth16")>();
-  const { remember } = await import("#support/remember");
-  return { ...real, verifyGroth16: remember(real.verifyGroth16) };
+  const { rememberIn } = await import("#support/remember");
+  return rememberIn(load<typeof import("#lib/core/world-id/groth16")>, "verifyGroth16");
 });
 vi.mock("./check-presentation", async (load) => {
-  const real = await load<typeof import("./check-presentation")>();
-  const { remember } = await import("#support/remember");
-  return { ...real, checkPublicProof: remember(real.checkPublicProof) };
+  const { rememberIn } = await import("#support/remember");
+  return rememberIn(load<typeof import("./check-presentation")>, "checkPublicProof");
 });
 
 const python = await findPython("core");

@@ -22,10 +22,13 @@ import { parseHumanAuthorization } from "./human-authorization-shape";
 import type { PasskeyApproval } from "./passkey-approval";
 import { type AuthorizationCheckName, verifyHumanAuthorization } from "./verify-human-authorization";
 
+vi.mock("#lib/core/passkey/assertion", async (load) => {
+  const { rememberIn } = await import("#support/remember");
+  return rememberIn(load<typeof import("#lib/core/passkey/assertion")>, "checkAssertion");
+});
 vi.mock("#lib/core/world-id/groth16", async (load) => {
-  const real = await load<typeof import("#lib/core/world-id/groth16")>();
-  const { remember } = await import("#support/remember");
-  return { ...real, verifyGroth16: remember(real.verifyGroth16) };
+  const { rememberIn } = await import("#support/remember");
+  return rememberIn(load<typeof import("#lib/core/world-id/groth16")>, "verifyGroth16");
 });
 
 const verify = (authorization: HumanAuthorization) =>

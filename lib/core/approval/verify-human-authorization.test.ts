@@ -16,9 +16,8 @@ import { authorizationCheckNames, verifyHumanAuthorization } from "./verify-huma
 
 // Most changes leave the inputs of the pairing as they are.
 vi.mock("#lib/core/world-id/groth16", async (load) => {
-  const real = await load<typeof import("#lib/core/world-id/groth16")>();
-  const { remember } = await import("#support/remember");
-  return { ...real, verifyGroth16: remember(real.verifyGroth16) };
+  const { rememberIn } = await import("#support/remember");
+  return rememberIn(load<typeof import("#lib/core/world-id/groth16")>, "verifyGroth16");
 });
 
 const authorization = makeTestAuthorization();
