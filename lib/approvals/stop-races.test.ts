@@ -6,17 +6,17 @@ import { randomInt } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
-import { databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 
 const atOnce = 20;
 const rounds = 10;
 
-describe.each(databaseKinds)("stopping against using (%s)", (kind) => {
+describe("stopping against using", () => {
   let test: TestApp;
   let key: string;
   let made = 0;
   beforeAll(async () => {
-    test = await startTestApp(kind, {
+    test = await startTestApp(anyKind, {
       LIMIT_AUTHORIZE_PER_MINUTE: "1000000",
       LIMIT_AUTHORIZE_PENDING: "1000000",
       LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: "1000000",
