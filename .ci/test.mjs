@@ -17,6 +17,8 @@ import { root, seconds } from "./step.mjs";
 const parts = ["checks", "unit", "e2e"];
 const bin = (name) => path.join(root, "node_modules", ".bin", name);
 const totals = { passed: 0, failed: 0, skipped: 0 };
+/** Named once more at the end, where a log that is cut still shows them. */
+const failures = [];
 process.env.TMPDIR = findScratch();
 const scratch = mkdtempSync(path.join(os.tmpdir(), "countersign-test-"));
 const children = new Set();
@@ -74,9 +76,11 @@ async function runPart(name, work) {
 }
 
 const check = (name, command, args) =>
-  runPart(name, async () =>
-    (await run(command, args)) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 },
-  );
+  runPart(name, async () => {
+    if ((await run(command, args)) === 0) return { passed: 1, failed: 0 };
+    failures.push(name);
+    return { passed: 0, failed: 1 };
+  });
 
 /** Side by side: each leaves a processor idle for a part of its time. */
 async function runChecks() {
@@ -98,10 +102,15 @@ function judge(counts, code) {
 const readReport = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined);
 
 function countUnit(report) {
+  const failed = report.testResults.filter(({ status }) => status === "failed");
+  const listFailed = ({ assertionResults }) => assertionResults.filter(({ status }) => status === "failed");
+  for (const file of failed) {
+    const name = path.relative(root, file.name);
+    failures.push(...listFailed(file).map(({ fullName }) => `${name} › ${fullName}`));
+  }
   // A file that does not even load has no test to count.
-  const unloaded = report.testResults.filter(
-    (file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed"),
-  );
+  const unloaded = failed.filter((file) => listFailed(file).length === 0);
+  failures.push(...unloaded.map(({ name }) => `${path.relative(root, name)} (does not load)`));
   return {
     passed: report.numPassedTests,
     failed: report.numFailedTests + unloaded.length,
@@ -130,17 +139,20 @@ async function runUnit(filters) {
   }
 }
 
-/** The full names of the tests that passed at a second try only. */
-function* listFlaky({ title, specs = [], suites = [] }, path = []) {
+/** The full names of the tests that failed, or passed at a second try only. */
+function* listFailedSpecs({ title, specs = [], suites = [] }, path = []) {
   const here = title ? [...path, title] : path;
-  for (const spec of specs)
-    if (spec.tests.some(({ status }) => status === "flaky")) yield [...here, spec.title].join(" › ");
-  for (const suite of suites) yield* listFlaky(suite, here);
+  for (const spec of specs) {
+    const name = [...here, spec.title].join(" › ");
+    if (spec.tests.some(({ status }) => status === "unexpected")) yield name;
+    if (spec.tests.some(({ status }) => status === "flaky")) yield `${name} (at its first try)`;
+  }
+  for (const suite of suites) yield* listFailedSpecs(suite, here);
 }
 
 /** A test that fails now and then has failed. */
 function countE2e({ stats, suites }) {
-  for (const name of listFlaky({ suites })) console.log(`failed at its first try: ${name}`);
+  failures.push(...listFailedSpecs({ suites }));
   return { passed: stats.expected, failed: stats.unexpected + stats.flaky, skipped: stats.skipped };
 }
 
@@ -183,5 +195,6 @@ if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(
 await checks;
 if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
 if (interrupted) totals.failed += 1;
+for (const name of failures) console.log(`failed: ${name}`);
 console.log(describe(totals));
 process.exit(totals.failed > 0 || totals.passed === 0 ? 1 : 0);

@@ -59,21 +59,44 @@ describe("the environment of Python's tests", () => {
 });
 
 describe("what CI runs", () => {
-  const npm = (script: string) => `echo "npm $*"; ${script}`;
+  const npm = (script: string) => `echo "npm $*"\n${script}`;
   const run = (programs: Record<string, string>) => {
     const env = { PATH: makePath(programs, false), HOME: process.env["HOME"] };
     return runProgram("bash", [path.resolve(".ci/run")], { cwd: folder, env });
   };
 
   it("says that it skips the frameworks where pip reaches no registry, and still runs the tests", async () => {
-    const { code, out } = await run({ python3: "exit 1", npm: npm("exit 0") });
+    const { code, out } = await run({ python3: "exit 1", npm: npm('echo "5 passed, 0 failed"') });
     expect(code).toBe(0);
-    expect(out).toBe("skipped: npm run test:python, without Python or its registry\nnpm test --silent\n");
+    expect(out.split("\n")).toEqual([
+      "npm test --silent",
+      "5 passed, 0 failed",
+      "skipped: npm run test:python, without Python or its registry",
+      "5 passed, 0 failed",
+      "",
+    ]);
   });
 
-  it("runs both, and fails if either does", async () => {
-    const { code, out } = await run({ python3: "exit 0", npm: npm('[ "$1" != run ] || exit 3') });
-    expect({ code, out }).toEqual({ code: 3, out: "npm run --silent test:python\nnpm test --silent\n" });
+  it("runs both, names again what failed in either, and adds up what they counted", async () => {
+    const tests = `case "$1" in
+      run) echo "failed: a.test.ts › is so"; echo "2 passed, 1 failed"; exit 3;;
+      *) echo "failed: lint"; echo "5 passed, 1 failed, 4 skipped"; exit 1;;
+    esac`;
+    const { code, out } = await run({ python3: "exit 0", npm: npm(tests) });
+    expect(code).toBe(3);
+    expect(out.split("\n").slice(-4)).toEqual([
+      "failed: lint",
+      "failed: a.test.ts › is so",
+      "7 passed, 2 failed, 4 skipped",
+      "",
+    ]);
+    expect(out).toContain("npm test --silent\nfailed: lint\n");
+    expect(out).toContain("npm run --silent test:python\nfailed: a.test.ts › is so\n");
+  });
+
+  it("fails if only Python's tests do", async () => {
+    const { code } = await run({ python3: "exit 0", npm: npm('[ "$1" != run ] || exit 3') });
+    expect(code).toBe(3);
   });
 
   it("fails if the tests do", async () => {
