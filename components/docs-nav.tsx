@@ -1,8 +1,9 @@
 "use client";
-/** The list of guides, with the current one marked. A client component only to know the current path. */
+/** The list of guides, with the current one marked and in view. A client component to know the current path. */
 import { usePathname } from "next/navigation";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { PageLink } from "./ui/page-link";
+import { scrollToCurrent } from "./ui/scroll-to-current";
 
 interface DocsNavProps {
   readonly groups: readonly {
@@ -39,8 +40,16 @@ function GuideList({ groups, path }: DocsNavProps & { readonly path: string }) {
 /** `children`: above the list. */
 export function DocsNav({ groups, children }: DocsNavProps & { readonly children: ReactNode }) {
   const path = usePathname();
+  const column = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const current = column.current?.querySelector(`a[href="${path}"]`);
+    if (column.current && current?.checkVisibility()) scrollToCurrent(column.current, current);
+  }, [path]);
   return (
-    <div className="no-print self-start lg:sticky lg:top-8 lg:max-h-[calc(100dvh-4rem)] lg:overflow-y-auto">
+    <div
+      ref={column}
+      className="no-print self-start lg:sticky lg:top-8 lg:max-h-[calc(100dvh-4rem)] lg:overflow-y-auto"
+    >
       <div className="mb-4">{children}</div>
       <nav aria-label="Guides" className="hidden lg:block">
         <GuideList groups={groups} path={path} />

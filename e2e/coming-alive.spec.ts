@@ -120,3 +120,11 @@ test("the row of sections shows where one is, on a phone", async ({ page }) => {
   await letScriptsCome();
   await expect(current).toBeInViewport({ ratio: 1 });
 });
+
+test("the column of guides shows where one is, on a desktop", async ({ page }) => {
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await page.goto("/docs/evidence-pack");
+  const current = page.getByRole("navigation", { name: "Guides" }).locator("[aria-current=page]");
+  await expect(current).toBeInViewport({ ratio: 1 });
+  expect(await page.evaluate(() => scrollY)).toBe(0);
+});

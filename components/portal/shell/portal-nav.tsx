@@ -3,6 +3,7 @@
 import { usePathname } from "next/navigation";
 import { useEffect, useRef } from "react";
 import { PageLink } from "#components/ui/page-link";
+import { scrollToCurrent } from "#components/ui/scroll-to-current";
 import { innerPages, portalSections } from "./portal-sections";
 
 const isBelow = (href: string, path: string) => path === href || path.startsWith(`${href}/`);
@@ -26,15 +27,6 @@ function Waiting({ count }: { readonly count: number }) {
   );
 }
 
-/** Moves the row alone: `scrollIntoView` would move the page too, from under a finger that has begun to press. */
-function scrollAcross(row: Element, link: Element): void {
-  const middle = (element: Element) => {
-    const { left, width } = element.getBoundingClientRect();
-    return left + width / 2;
-  };
-  row.scrollBy({ left: middle(link) - middle(row) });
-}
-
 export function PortalNav({ waiting }: { readonly waiting: number }) {
   const path = usePathname();
   const row = useRef<HTMLElement>(null);
@@ -42,7 +34,7 @@ export function PortalNav({ waiting }: { readonly waiting: number }) {
     const current = row.current?.querySelector(
       `a[href="${portalSections.find(({ href }) => isCurrent(href, path))?.href}"]`,
     );
-    if (row.current && current) scrollAcross(row.current, current);
+    if (row.current && current) scrollToCurrent(row.current, current);
   }, [path]);
   return (
     <nav ref={row} aria-label="Portal" className="no-print -mx-4 overflow-x-auto px-4 lg:mx-0 lg:px-0">
