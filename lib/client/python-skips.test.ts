@@ -79,19 +79,19 @@ describe("what CI runs", () => {
 
   it("runs both, names again what failed in either, and adds up what they counted", async () => {
     const tests = `case "$1" in
-      run) echo "failed: a.test.ts › is so"; echo "2 passed, 1 failed"; exit 3;;
+      run) echo "failed: that file › is so"; echo "2 passed, 1 failed"; exit 3;;
       *) echo "failed: lint"; echo "5 passed, 1 failed, 4 skipped"; exit 1;;
     esac`;
     const { code, out } = await run({ python3: "exit 0", npm: npm(tests) });
     expect(code).toBe(3);
     expect(out.split("\n").slice(-4)).toEqual([
       "failed: lint",
-      "failed: a.test.ts › is so",
+      "failed: that file › is so",
       "7 passed, 2 failed, 4 skipped",
       "",
     ]);
     expect(out).toContain("npm test --silent\nfailed: lint\n");
-    expect(out).toContain("npm run --silent test:python\nfailed: a.test.ts › is so\n");
+    expect(out).toContain("npm run --silent test:python\nfailed: that file › is so\n");
   });
 
   it("fails if only Python's tests do", async () => {
