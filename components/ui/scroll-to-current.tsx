@@ -1,12 +1,12 @@
 /**
- * Brings the link of the current page into a list's view, by as little as is needed. It scrolls the list alone:
- * `scrollIntoView` would move the page too, from under a finger that has begun to press.
+ * Brings the link of the current page into the part of a list that is on the screen, by as little as is needed. It scrolls
+ * the list alone: `scrollIntoView` would move the page too, from under a finger that has begun to press.
  */
 export function scrollToCurrent(list: Element, link: Element): void {
   const [outer, inner] = [list.getBoundingClientRect(), link.getBoundingClientRect()];
   list.scrollBy({
-    left: excess(inner.left - outer.left, inner.right - outer.right),
-    top: excess(inner.top - outer.top, inner.bottom - outer.bottom),
+    left: excess(inner.left - outer.left, inner.right - Math.min(outer.right, innerWidth)),
+    top: excess(inner.top - outer.top, inner.bottom - Math.min(outer.bottom, innerHeight)),
   });
 }
 
