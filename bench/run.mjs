@@ -1,8 +1,8 @@
 /**
- * The benchmark: `npm run bench [-- case … --quick --json file]`; all cases but `pages`, `approval-flood`,
- * `proofs-beside` and `signed-agents`, unless some are named. It prints ratios between sides that were measured in the same minute on the
- * same machine, and judges nothing: absolute numbers of another day or machine mean little. The service is the one that
- * `npm start` starts, with its limits raised.
+ * The benchmark: `npm run bench [-- case … --quick --json file]`; all cases whose file doesn't say `isOptional`, unless
+ * some are named. It prints ratios between sides that were measured in the same minute on the same machine, and judges
+ * nothing: absolute numbers of another day or machine mean little. The service is the one that `npm start` starts, with its
+ * limits raised.
  *
  *   --quick              short rounds and small databases, within three minutes: for a look, not for a claim
  *   --json file          what was measured, as JSON too
@@ -18,6 +18,7 @@ import { writeFile } from "node:fs/promises";
 import os from "node:os";
 import { parseArgs } from "node:util";
 import * as approvalFlood from "./case-approval-flood.mjs";
+import * as approve from "./case-approve.mjs";
 import * as attest from "./case-attest.mjs";
 import * as authorize from "./case-authorize.mjs";
 import * as batch from "./case-batch.mjs";
@@ -49,6 +50,7 @@ const cases = [
   start,
   proofsBeside,
   pages,
+  approve,
   approvalFlood,
   signedAgents,
 ];

@@ -1,5 +1,5 @@
 /** POST /access/v1/evaluation: what would decide a request at this moment. Stores and counts nothing. */
-import { slugTaken } from "#lib/agents/agents";
+import { findAgent, slugTaken } from "#lib/agents/agents";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { EvaluationBody, EvaluationResponse } from "#lib/contract/authzen";
 import type { KeyPrincipal } from "#lib/http/principal";
@@ -33,10 +33,11 @@ export async function evaluateAccess(
 ): Promise<EvaluationResponse> {
   const { db } = context.database;
   const request = toRequest(body);
-  const standing = await readStanding(db, organizationId, request.agent_slug);
-  const { agent, at, judged } = await foresee(context, organizationId, request, standing);
+  const agent = await findAgent(db, request.agent_slug);
   if (agent !== null && agent.organization_id !== organizationId) throw slugTaken();
-  const evaluated_at = at.toISOString();
+  const standing = await readStanding(db, organizationId, request);
+  const judged = await foresee(context, organizationId, request, standing);
+  const evaluated_at = standing.at.toISOString();
   if (judged.verdict !== "ask")
     return {
       decision: judged.verdict === "approved",
@@ -56,7 +57,7 @@ export async function evaluateAccess(
       message: null,
       access_request: {
         endpoint: `${context.settings.baseUrl}/v1/authorize`,
-        expires_at: new Date(at.getTime() + hintMs).toISOString(),
+        expires_at: new Date(standing.at.getTime() + hintMs).toISOString(),
         display: {
           title: "People decide this",
           description:

@@ -4,6 +4,7 @@
  */
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
+import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { Amount } from "#lib/core/approval/amount";
 import type { DecidedBy, Decider } from "#lib/core/approval/decided-by";
 import { base64Encode } from "#lib/core/encoding/bytes";
@@ -15,15 +16,18 @@ import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { approvers } from "#lib/db/schema";
 import { describeForRules } from "#lib/rules/describe-request";
-import { readDayUsage } from "#lib/rules/usage";
+import { type DayUsage, dayUsage } from "#lib/rules/usage";
 import { MAX_APPROVALS, MAX_REQUIRED_GROUPS, meetsObligations } from "./apply-obligations";
 import type { Context } from "./context";
 import { chooseGrant, findActiveGrants } from "./grants";
 
 /** What can decide about an agent's requests besides people. */
 export interface Standing {
+  /** The database's time, when this was read. */
+  at: Date;
   agent_id: string | null;
   agent_name: string | null;
+  agent_public_key: Uint8Array | null;
   is_frozen: boolean;
   has_grants: boolean;
   is_code_known: boolean;
@@ -32,26 +36,36 @@ export interface Standing {
   hash: string | null;
   mode: RulesMode | null;
   fallback: RulesFallback | null;
+  /** Of the request's currency; of nothing where no rules are asked. */
+  usage: DayUsage;
 }
 
+type StandingRow = Omit<Standing, "at" | "usage"> & { ms: string; uses: number; spent: string };
+
+/** What is judged by it is stored only if this was read under the organization's lock. */
 export async function readStanding(
   executor: Executor,
   organizationId: string,
-  slug: string,
+  { agent_slug, amount }: Pick<AuthorizeBody, "agent_slug" | "amount">,
 ): Promise<Standing> {
-  const [row] = await rowsOf<Standing>(
+  const asked = sql`CASE WHEN rules.mode <> 'off' THEN a.id END`;
+  const usage = dayUsage(asked, sql`${amount?.currency ?? null}::text`, sql`now.at`);
+  const [row] = await rowsOf<StandingRow>(
     executor,
-    sql`SELECT a.id AS agent_id, a.name AS agent_name, a.frozen_at IS NOT NULL AS is_frozen,
-        a.code_hash IS NOT NULL AS is_code_known,
-        EXISTS (SELECT FROM grants WHERE agent_id = a.id AND expires_at > clock_timestamp()) AS has_grants,
-        rules.number, rules.text, rules.hash, rules.mode, rules.fallback
-      FROM (SELECT) AS one
-      LEFT JOIN agents AS a ON a.slug_key = ${slugKey(slug)} AND a.organization_id = ${organizationId}
+    sql`SELECT (extract(epoch FROM now.at) * 1000)::bigint::text AS ms,
+        a.id AS agent_id, a.name AS agent_name, a.public_key AS agent_public_key,
+        a.frozen_at IS NOT NULL AS is_frozen, a.code_hash IS NOT NULL AS is_code_known,
+        EXISTS (SELECT FROM grants WHERE agent_id = a.id AND expires_at > now.at) AS has_grants,
+        rules.number, rules.text, rules.hash, rules.mode, rules.fallback, usage.uses, usage.spent
+      FROM (SELECT date_trunc('milliseconds', statement_timestamp()) AS at) AS now
+      LEFT JOIN agents AS a ON a.slug_key = ${slugKey(agent_slug)} AND a.organization_id = ${organizationId}
       LEFT JOIN LATERAL (SELECT * FROM rule_sets WHERE organization_id = ${organizationId}
-        ORDER BY number DESC LIMIT 1) AS rules ON true`,
+        ORDER BY number DESC LIMIT 1) AS rules ON true
+      CROSS JOIN LATERAL (${usage}) AS usage`,
   );
   if (row === undefined) throw new Error("the database returned no row");
-  return row;
+  const { ms, uses, spent, ...standing } = row;
+  return { ...standing, at: new Date(Number(ms)), usage: { uses, spentUnits: BigInt(spent) } };
 }
 
 /** Whether anything but people can have a say. */
@@ -106,18 +120,9 @@ const asked: Omit<Judged, "rules"> = {
   environment: null,
 };
 
-async function askRules(
-  context: Context,
-  tx: Executor,
-  standing: Standing,
-  request: JudgedRequest,
-): Promise<Rules | null> {
-  const { number, text, hash, mode, fallback, agent_id } = standing;
+function askRules(context: Context, standing: Standing, request: JudgedRequest): Rules | null {
+  const { number, text, hash, mode, fallback, usage } = standing;
   if (number === null || text === null || hash === null || mode === null || mode === "off") return null;
-  const usage =
-    agent_id === null
-      ? { uses: 0, spentUnits: 0n }
-      : await readDayUsage(tx, agent_id, request.amount?.currency ?? null, request.createdAt);
   const { createdAt, context: given, requester } = request;
   const ruleContext = describeForRules(
     { ...request, created_at: createdAt.toISOString() },
@@ -177,14 +182,13 @@ async function findGroupIds(tx: Executor, organizationId: string, obligations: O
 const isTooMuch = ({ groups }: Obligations) =>
   groups.length > MAX_REQUIRED_GROUPS || groups.reduce((sum, { count }) => sum + count, 0) > MAX_APPROVALS;
 
-/** Needs the organization's lock if anything is stored because of it. */
 export async function judge(
   context: Context,
   tx: Executor,
   standing: Standing,
   request: JudgedRequest,
 ): Promise<Judged> {
-  const rules = await askRules(context, tx, standing, request);
+  const rules = askRules(context, standing, request);
   const kept = rules && { context: rules.context, record: rules.record };
   if (standing.is_frozen)
     return {

@@ -45,26 +45,19 @@ function requireTerms(body: AuthorizeBody, now: Date): void {
     );
 }
 
-interface Foreseen {
-  agent: FoundAgent | null;
-  /** The database's time. */
-  at: Date;
-  judged: Judged;
-}
-
 /** What would decide a request now, as far as can be seen without a lock. */
-export async function foresee(
+export const foresee = (
   context: Context,
   organizationId: string,
   body: AuthorizeBody,
   standing: Standing,
-): Promise<Foreseen> {
-  const { db } = context.database;
-  const agent = await findAgent(db, body.agent_slug);
-  const at = await readDatabaseTime(db);
-  const asked = describeJudged(organizationId, body, agent, at);
-  return { agent, at, judged: await judge(context, db, standing, asked) };
-}
+): Promise<Judged> =>
+  judge(
+    context,
+    context.database.db,
+    standing,
+    describeJudged(organizationId, body, standing.agent_public_key, standing.at),
+  );
 
 /** Under the organization's lock. `standing`: if anything but people can decide. */
 export async function prepareRequest(
@@ -74,12 +67,18 @@ export async function prepareRequest(
   standing: Standing | null,
 ): Promise<Prepared> {
   const { organizationId } = principal;
-  const createdAt = await readDatabaseTime(tx);
+  const createdAt = standing?.at ?? (await readDatabaseTime(tx));
   requireTerms(body, createdAt);
   const agent = await findAgent(tx, body.agent_slug);
   const asker = await readAsker(tx, principal, agent, body.requester ?? null);
   const judged =
-    standing && (await judge(context, tx, standing, describeJudged(organizationId, body, agent, createdAt)));
+    standing &&
+    (await judge(
+      context,
+      tx,
+      standing,
+      describeJudged(organizationId, body, agent?.public_key ?? null, createdAt),
+    ));
   const own = ownDemands(body, await readGroups(tx, organizationId, body));
   const demands = applyJudged(own, judged);
   const requester = await readRequester(tx, principal, demands);
@@ -93,12 +92,12 @@ export async function prepareRequest(
 const describeJudged = (
   organizationId: string,
   body: AuthorizeBody,
-  agent: Pick<FoundAgent, "public_key"> | null,
+  publicKey: Uint8Array | null,
   createdAt: Date,
 ): JudgedRequest => ({
   organizationId,
   agent_slug: body.agent_slug,
-  agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+  agent_public_key: publicKey && base64Encode(publicKey),
   action: body.action,
   ...(body.tool != null && { tool: body.tool }),
   ...(body.amount && { amount: body.amount }),

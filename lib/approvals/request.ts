@@ -41,7 +41,7 @@ async function askPeople(
   return context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     await checkPendingLimit(context, tx, principal);
-    const standing = isJudgedAgain ? await readStanding(tx, organizationId, body.agent_slug) : null;
+    const standing = isJudgedAgain ? await readStanding(tx, organizationId, body) : null;
     const prepared = await prepareRequest(context, tx, input, standing);
     if (prepared.judged !== null && prepared.judged.verdict !== "ask") throw new DecidedOtherwise();
     const request = buildRequest(context, { organizationId, body, ...prepared });
@@ -59,7 +59,7 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
   const { organizationId } = principal;
   return decideAtOnce(context, organizationId, async (tx, signer) => {
     await lockOrganization(tx, organizationId);
-    const standing = await readStanding(tx, organizationId, body.agent_slug);
+    const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
     const { judged, createdAt: decidedAt } = prepared;
     if (judged === null || judged.verdict === "ask") throw new DecidedOtherwise();
@@ -89,12 +89,11 @@ export async function requestAuthorization(
   const { principal, body } = input;
   requireReceiver(context, "callback_url", body.callback_url);
   for (let attempt = 1; ; attempt += 1) {
-    const standing = await readStanding(context.database.db, principal.organizationId, body.agent_slug);
+    const standing = await readStanding(context.database.db, principal.organizationId, body);
     const mayDecide = isJudged(standing);
     try {
       const looksDecided =
-        mayDecide &&
-        (await foresee(context, principal.organizationId, body, standing)).judged.verdict !== "ask";
+        mayDecide && (await foresee(context, principal.organizationId, body, standing)).verdict !== "ask";
       if (looksDecided) return await decideUnasked(context, input);
       return await askPeople(context, input, mayDecide);
     } catch (error) {

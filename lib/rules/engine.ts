@@ -5,6 +5,7 @@
  */
 import { createRequire } from "node:module";
 import { LRUCache } from "lru-cache";
+import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import type { Cedar } from "#lib/core/rules/cedar";
 import {
   evaluateRules,
@@ -33,15 +34,22 @@ function loadCedar(): Cedar {
 /** Each takes some 100 kB of Cedar's memory, which is never given back: names are used again. */
 const maxReady = 64;
 
+/** A request is evaluated twice, before its transaction and in it, mostly with the same context. */
+const maxOutcomes = 256;
+
 interface Ready {
   name: string;
   rules: ParsedRules;
 }
 
+const digestOf = (context: RuleContext) =>
+  hexEncode(sha256(utf8Encode(JSON.stringify({ ...context, salt: null }))));
+
 export function createRulesEngine(load: () => Cedar = loadCedar): RulesEngine {
   let instance: Cedar | null = null;
   const free: string[] = [];
   const ready = new LRUCache<string, Ready>({ max: maxReady, dispose: ({ name }) => free.push(name) });
+  const outcomes = new LRUCache<string, RuleOutcome>({ max: maxOutcomes });
   let names = 0;
 
   function use<Value>(work: (cedar: Cedar) => Value): Value {
@@ -79,10 +87,16 @@ export function createRulesEngine(load: () => Cedar = loadCedar): RulesEngine {
         return { ok: false, problems: [tooInvolved] };
       }
     },
-    evaluate: (rules, context, fallback) =>
-      use((cedar) => {
+    evaluate: (rules, context, fallback) => {
+      const key = `${rules.hash} ${fallback} ${digestOf(context)}`;
+      const known = outcomes.get(key);
+      if (known !== undefined) return known;
+      const outcome = use((cedar) => {
         const { name, rules: parsed } = requireReady(cedar, rules);
         return evaluateRules(cedar, name, parsed, context, fallback);
-      }),
+      });
+      outcomes.set(key, outcome);
+      return outcome;
+    },
   };
 }

@@ -1,6 +1,5 @@
 /** What an agent's approved requests of a UTC day come to, as rules see it. */
 import { type SQL, sql } from "drizzle-orm";
-import { type Executor, rowsOf } from "#lib/db/client";
 
 export interface DayUsage {
   uses: number;
@@ -15,17 +14,3 @@ export const dayUsage = (agent: SQL, currency: SQL, until: SQL) => sql`
   FROM authorization_requests AS day
   WHERE day.agent_id = ${agent} AND day.status = 'approved' AND day.decided_at < ${until}
     AND day.decided_at >= date_trunc('day', ${until} AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'`;
-/** Under the organization's lock, so that no other request is approved meanwhile. */
-export async function readDayUsage(
-  tx: Executor,
-  agentId: string,
-  currency: string | null,
-  until: Date,
-): Promise<DayUsage> {
-  const at = sql`${until.toISOString()}::timestamptz`;
-  const [row] = await rowsOf<{ uses: number; spent: string }>(
-    tx,
-    dayUsage(sql`${agentId}::uuid`, sql`${currency}::text`, at),
-  );
-  return { uses: row?.uses ?? 0, spentUnits: BigInt(row?.spent ?? "0") };
-}
