@@ -49,7 +49,7 @@ test("enrols from the mail's link, and by a fresh link after the device was lost
   await expectNoSidewaysScroll(page);
   await expectGoodPage(page);
   await expect
-    .poll(() => readLink(page.request, owner, 'Ana, in Finance: passkey "Linux" added'), { timeout: 20_000 })
+    .poll(() => readLink(page.request, owner, 'Ana, in Finance: passkey "Linux" added'), { timeout: 60_000 })
     .toContain("/portal/approvers");
 
   await loseIt();

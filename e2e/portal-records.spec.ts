@@ -173,7 +173,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await request.delete(`/v1/authorize/${other["request_id"]}`, {
     headers: { authorization: `Bearer ${key}` },
   });
-  await expect(page.getByText("Cancelled", { exact: true })).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("Cancelled", { exact: true })).toBeVisible({ timeout: 60_000 });
 
   await page.getByRole("link", { name: "Pay A" }).click();
   await expect(page.getByText("1 EUR")).toBeVisible();
@@ -222,7 +222,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
     approvers: ["Finance"],
   });
   await expect
-    .poll(() => readLink(request, ana, "/approve/"), { timeout: 20_000 })
+    .poll(() => readLink(request, ana, "/approve/"), { timeout: 60_000 })
     .toBe(asked["approval_url"]);
   await page.goto("/portal/inbox");
   await expect(page.getByRole("link", { name: "Pay C" })).toHaveAttribute("href", /\/approve\/areq_/);

@@ -71,7 +71,7 @@ describe.skipIf(whyNoSmallDisk() !== null)("the embedded database on a disk that
         expect(server.output()).toContain("Countersign has ended: the embedded database");
         server = await start();
       }
-      await expect.poll(ask, { timeout: 30_000 }).not.toBe(503);
+      await expect.poll(ask, { timeout: 60_000 }).not.toBe(503);
     }
     expect(wasReplaced).toBe(true);
     const last = startLoad(server.base, key, 3);

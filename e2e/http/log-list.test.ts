@@ -21,4 +21,4 @@ it("a page of another log's attestation is a redirect, and of an unknown one non
     await server.stop("SIGKILL");
     await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
   }
-}, 300_000);
+});

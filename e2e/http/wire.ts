@@ -131,7 +131,7 @@ export function testWire(getServer: () => ServerProcess): void {
         "Next-Action: 00\r\nContent-Type: multipart/form-data\r\nContent-Length: 1\r\n",
         "x",
       );
-      await vi.waitFor(() => expect(server.output()).toContain("FORGED"));
+      await vi.waitFor(() => expect(server.output()).toContain("FORGED"), 60_000);
       for (const line of server.output().trim().split("\n")) {
         expect(() => JSON.parse(line), line).not.toThrow();
         expect(line).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u);

@@ -49,7 +49,7 @@ describe("a request for enrolled approvers", () => {
     for (const name of ["Carol", "Dave", "Erin", "Frank", "Owner"]) await enrol(name);
     await setGroup("finance", "Carol", "Dave", "Owner");
     await setGroup("legal", "Dave", "Erin");
-  }, 60_000);
+  });
   afterAll(() => test.close());
 
   const askFor = (required: object, more: object = {}) =>
@@ -317,7 +317,7 @@ describe("a request for enrolled approvers", () => {
     expect(body.human_authorization.approvals).toHaveLength(4);
     const report = await verifyInBrowser(body, (await test.call("GET", "/v1/pubkey")).body);
     expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);
-  }, 60_000);
+  });
 
   it("lets who asks count where the organization allows it, and says so in what is signed", async () => {
     const { db } = test.app.context.database;
@@ -377,7 +377,7 @@ describe("a request for enrolled approvers", () => {
       expect(twice.some(({ status }) => status === 200)).toBe(true);
       expect(await two.groups()).toEqual([{ name: "finance", count: 2, given: 1 }]);
     }
-  }, 60_000);
+  });
 
   it("counts nobody who is removed between the signature and the commit", async () => {
     const { context } = test.app;
@@ -409,5 +409,5 @@ describe("a request for enrolled approvers", () => {
     const last = await openFor([{ group: "finance", count: 1 }]);
     await removeApprover(context, owner, idOf("Gina"));
     expect((await last.approveAs("Gina")).status).toBe(422);
-  }, 60_000);
+  });
 });

@@ -130,7 +130,7 @@ describe.each(databaseKinds)("races (%s)", (kind) => {
       // A loaded machine may do fewer runs, never none.
       { numRuns: 40, interruptAfterTimeLimit: 60_000 },
     );
-  }, 120_000);
+  });
 
   it("takes no decision that was begun in time and comes to be stored late", async () => {
     const { context } = test.app;

@@ -197,7 +197,7 @@ describe.each([anyKind])("approvals (%s)", (kind) => {
       const sql = "SELECT status, code FROM approval_submissions WHERE request_id = $1";
       const { rows } = await test.app.context.database.query(sql, [asked.made.request_id]);
       expect(rows[0]).toEqual({ status: "refused", code: "authorization_not_pending" });
-    }, 10_000);
+    }, 60_000);
     expect((await asked.read()).body).toMatchObject({ status: "expired", approvals: { given: 0 } });
     const late = await asked.submit(result);
     expect([late.status, late.body.code]).toEqual([409, "authorization_not_pending"]);

@@ -152,10 +152,10 @@ describe("remembered answers", () => {
       );
     for (const [to, back] of changes) {
       await change(to);
-      await expect.poll(read, { timeout: 5_000 }).not.toEqual(before);
+      await expect.poll(read).not.toEqual(before);
       expect(await read()).toEqual(await readAnew());
       await change(back, back.includes("$1") ? [stored[0]?.["public_key"]] : []);
-      await expect.poll(read, { timeout: 5_000 }).toEqual(before);
+      await expect.poll(read).toEqual(before);
     }
   });
 

@@ -23,7 +23,7 @@ async function startWaiting(more: string[] = []) {
   });
   const { requestId } = await openNext(around.test, around.key, agent);
   const listShown = () => readdir(shown).catch(() => []);
-  await expect.poll(listShown, { timeout: 30_000 }).toEqual([`${requestId}.txt`]);
+  await expect.poll(listShown, { timeout: 60_000 }).toEqual([`${requestId}.txt`]);
   const readStatus = async () =>
     (await around.test.call("GET", `/v1/authorize/${requestId}`)).body.status as string;
   return { agent, running, child, requestId, shown, listShown, readStatus };
@@ -108,7 +108,7 @@ describe("a hook that waits", () => {
       await openNext(around.test, around.key, second.agent),
     ] as const;
     const names = asked.map(({ requestId }) => `${requestId}.txt`).sort();
-    await expect.poll(async () => (await readdir(folder)).sort(), { timeout: 30_000 }).toEqual(names);
+    await expect.poll(async () => (await readdir(folder)).sort(), { timeout: 60_000 }).toEqual(names);
     const fileOf = ({ requestId }: { requestId: string }) => path.join(folder, `${requestId}.txt`);
     for (const one of asked) {
       expect(await readFile(fileOf(one), "utf8")).toContain(one.token);

@@ -123,7 +123,7 @@ describe("a tool call", () => {
     const [{ confirmation_code }] = await list("authorizations", agent);
     const file = path.join(output, `${asked.requestId}.txt`);
     const readShown = () => readFile(file, "utf8").catch(() => "");
-    await expect.poll(readShown, { timeout: 30_000 }).toMatch(new RegExp(`/approve/${asked.token}\\n`));
+    await expect.poll(readShown, { timeout: 60_000 }).toMatch(new RegExp(`/approve/${asked.token}\\n`));
     expect(await readShown()).toContain(confirmation_code);
     const modes = await Promise.all([output, file].map(async (name) => (await stat(name)).mode & 0o777));
     expect(modes, "for nobody else to read").toEqual([0o700, 0o600]);

@@ -253,7 +253,7 @@ describe("the deployment protection rule", () => {
     };
     const answers = () => seen.filter(({ url }) => url === runPath);
 
-    const poll = <T>(read: () => T) => expect.poll(read, { timeout: 30_000 });
+    const poll = <T>(read: () => T) => expect.poll(read, { timeout: 60_000 });
 
     expect(await deliver(1, undefined, "guessed")).toBe(401);
     expect(await deliver(2, `https://evil.example${runPath}`)).toBe(202);

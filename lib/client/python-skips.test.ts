@@ -49,7 +49,6 @@ describe("the environment of Python's tests", () => {
       expect(missing).toMatch(/^pip could not install \(is the registry out of reach\?\)/);
       expect(readdirSync(cache)).toEqual([]);
     },
-    120_000,
   );
 
   it.skipIf(python.missing)("is made once (skipped without Python)", async () => {

@@ -47,7 +47,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
     await holder`SELECT pg_advisory_lock(1)`;
     const waiting = failure(sql.unsafe("SELECT pg_advisory_lock(1)"));
     const asked = async () => (await holder`SELECT 1 FROM pg_locks WHERE NOT granted`).length;
-    await vi.waitFor(async () => expect(await asked()).toBe(1), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await asked()).toBe(1), { timeout: 60_000 });
     // Several looks of the watch, each of which asks the host.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     await holder`SELECT pg_advisory_unlock(1)`;
@@ -98,7 +98,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
     const locked = Array.from({ length: 2 }, () => failure(sql.unsafe("SELECT pg_advisory_lock_shared(2)")));
     const asked = async () =>
       (await holder`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length;
-    await vi.waitFor(async () => expect(await asked()).toBe(2), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await asked()).toBe(2), { timeout: 60_000 });
     const behind = Array.from({ length: 4 }, () => failure(sql.unsafe("SELECT 1")));
     let begun = 0;
     const begins = failure(sql.begin(async () => (begun += 1)));

@@ -56,7 +56,7 @@ async function approve(
 let ada: WorldProofV3;
 beforeAll(async () => {
   ada = await approve("ada", "orb");
-}, 30_000);
+});
 
 describe("a real proof of the stand-in", () => {
   const check = (proof: WorldProofV3, named = action, hash = BigInt(signal_hash)) =>

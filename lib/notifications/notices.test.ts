@@ -164,7 +164,7 @@ describe("notices", () => {
     await expect.poll(() => begun, slowly).toEqual([ana]);
     await ask(test, otherKey, { agent_slug: `${slug()}-other`, approvers: ["Bob"] });
     // By the app's own rounds.
-    await expect.poll(() => begun, { timeout: 3_000 }).toEqual([ana, bob]);
+    await expect.poll(() => begun).toEqual([ana, bob]);
     end();
   });
 

@@ -75,7 +75,7 @@ beforeAll(async () => {
   };
   document = (await test.call("GET", "/v1/openapi.json")).body;
   check = describedAnswers(document);
-}, 300_000);
+});
 afterAll(() => test.close());
 
 const odd = fc.constantFrom<JsonValue>(

@@ -183,7 +183,7 @@ describe("the schemas of the OpenAPI document", () => {
     });
     ({ key } = await test.createKey());
     expect((await send("registerIdentity", requestExamples.registerIdentity ?? {})).status).toBe(201);
-  }, 300_000);
+  });
   afterAll(() => test.close());
 
   it.each(refused)("refuse of %s what the service refuses by 422", async (id, changes) => {

@@ -323,7 +323,9 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     const later = await attest();
     expect([later.status, later.body.log?.origin]).toEqual([201, `${firstOrigin}/2`]);
     // Published keys are read again every second.
-    await vi.waitFor(async () => expect((await read("/v1/pubkey")).keys).toHaveLength(2), { timeout: 5_000 });
+    await vi.waitFor(async () => expect((await read("/v1/pubkey")).keys).toHaveLength(2), {
+      timeout: 60_000,
+    });
     expect(await found({})).toEqual([]);
     await makeOne();
     const report = await check();

@@ -455,7 +455,9 @@ describe("verify.mjs monitor, record and proof", () => {
     guard.close();
     files.set("hidden.json", JSON.stringify(await signTwice(shown)));
     // Published keys are read again every second.
-    await vi.waitFor(async () => expect((await read("/v1/pubkey")).keys).toHaveLength(2), { timeout: 5_000 });
+    await vi.waitFor(async () => expect((await read("/v1/pubkey")).keys).toHaveLength(2), {
+      timeout: 60_000,
+    });
     files.set("keys.json", JSON.stringify(await read("/v1/pubkey")));
     expect((await record("moved-bot", ["hidden.json", "shown.json"])).code).toBe(1);
     const { origin } = shown.log;

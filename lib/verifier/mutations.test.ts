@@ -140,7 +140,7 @@ describe("a change of any field", { timeout: 180_000 }, () => {
     const { key } = await test.createKey();
     samples = await makeReceiptSamples(test, key);
     trust = (await test.call("GET", "/v1/pubkey")).body;
-  }, 300_000);
+  });
   afterAll(() => test.close());
 
   const verdicts = {

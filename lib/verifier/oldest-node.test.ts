@@ -58,7 +58,7 @@ describe.skipIf(missing !== null)("on Node 20.0", () => {
       const given = [dist("verify.mjs"), path.join(vectors, file), "--keys", path.join(vectors, "keys.json")];
       expectExit(await compare(...given), code);
     }
-  }, 60_000);
+  });
 
   it("countersign.mjs attests, and verify.mjs checks the evidence pack of it", async () => {
     const attest = ["attest", "old-bot", "Paid", "--inputs-hash", "sha256:aa", "--json"];
@@ -75,7 +75,7 @@ describe.skipIf(missing !== null)("on Node 20.0", () => {
     writeFileSync(path.join(folder, "pack.zip"), await collect(parts));
     const checked = await compare(dist("verify.mjs"), "pack", "pack.zip");
     expect(checked.out).toContain("old-bot");
-  }, 60_000);
+  });
 
   it("the client hashes and attests", async () => {
     const program = `

@@ -91,7 +91,7 @@ describe("verifyHumanAuthorization", () => {
     expect(humanAuthorizationSchema.safeParse({ ...authorization, extra: 1 }).success).toBe(false);
     expect(verify({ ...authorization, extra: 1 } as HumanAuthorization).ok).toBe(false);
     expect(signature).toHaveLength(88);
-  }, 240_000);
+  });
 
   it("catches by name what even the service's own signature would cover", () => {
     expect(failed(resign((a) => (a.request.action = "Pay 120,000 EUR")))).toEqual([

@@ -46,5 +46,5 @@ describe.skipIf(!databaseKinds.includes("postgres"))("three processes on one Pos
     // Three key events; and one leaf more at most for each client of the killed process, whose answer was lost.
     expect(size - receipts.length - 3).toBeGreaterThanOrEqual(0);
     expect(size - receipts.length - 3).toBeLessThanOrEqual(8);
-  }, 300_000);
+  });
 });
