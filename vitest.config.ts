@@ -56,8 +56,8 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     globalSetup: "e2e/support/bundle-testing-server.ts",
     pool: "forks",
-    // One more than CI has processors: a test often waits, for the database or for a process that starts.
-    maxWorkers: 3,
+    // Two more than CI has processors: a test often waits, for the database or for a process that starts.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     // Optimized WebAssembly costs the embedded database more to compile than it saves in the few queries of a test.
     // Collecting garbage in threads beside takes a tenth more of processors that are all at work.
