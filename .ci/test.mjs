@@ -17,7 +17,7 @@ import { root, seconds } from "./step.mjs";
 const parts = ["checks", "unit", "e2e"];
 const bin = (name) => path.join(root, "node_modules", ".bin", name);
 const totals = { passed: 0, failed: 0, skipped: 0 };
-/** Named once more at the end, where a log that is cut still shows them. */
+/** Of what failed: printed at the end, where a log that is cut still shows them. */
 const failures = [];
 process.env.TMPDIR = findScratch();
 const scratch = mkdtempSync(path.join(os.tmpdir(), "countersign-test-"));
@@ -53,6 +53,7 @@ function run(command, args, env = {}) {
 }
 
 function tell(name, counts, startedMs) {
+  if (counts.failed > 0) failures.push(...(counts.names?.length ? counts.names : [name]));
   for (const key of Object.keys(totals)) totals[key] += counts[key] ?? 0;
   console.log(`${name}: ${describe(counts)} (${seconds(startedMs)})`);
 }
@@ -61,7 +62,7 @@ function describe({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
 }
 
-/** Runs one part. An error is printed and counts as one failure. */
+/** Runs one part, which gives its counts and, if it knows them, the `names` of what failed. An error counts as one failure. */
 async function runPart(name, work) {
   if (interrupted) return;
   const startedMs = Date.now();
@@ -76,11 +77,9 @@ async function runPart(name, work) {
 }
 
 const check = (name, command, args) =>
-  runPart(name, async () => {
-    if ((await run(command, args)) === 0) return { passed: 1, failed: 0 };
-    failures.push(name);
-    return { passed: 0, failed: 1 };
-  });
+  runPart(name, async () =>
+    (await run(command, args)) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 },
+  );
 
 /** Side by side: each leaves a processor idle for a part of its time. */
 async function runChecks() {
@@ -101,20 +100,22 @@ function judge(counts, code) {
 
 const readReport = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined);
 
+/** The full names of the tests, or a file's that failed without one: it did not load, or not end well. */
+function listFailed({ name, assertionResults }) {
+  const file = path.relative(root, name);
+  const tests = assertionResults.filter(({ status }) => status === "failed");
+  return tests.length > 0
+    ? tests.map(({ fullName }) => `${file} › ${fullName}`)
+    : [`${file}, outside of its tests`];
+}
+
 function countUnit(report) {
-  const failed = report.testResults.filter(({ status }) => status === "failed");
-  const listFailed = ({ assertionResults }) => assertionResults.filter(({ status }) => status === "failed");
-  for (const file of failed) {
-    const name = path.relative(root, file.name);
-    failures.push(...listFailed(file).map(({ fullName }) => `${name} › ${fullName}`));
-  }
-  // A file that does not even load has no test to count.
-  const unloaded = failed.filter((file) => listFailed(file).length === 0);
-  failures.push(...unloaded.map(({ name }) => `${path.relative(root, name)} (does not load)`));
+  const names = report.testResults.filter(({ status }) => status === "failed").flatMap(listFailed);
   return {
     passed: report.numPassedTests,
-    failed: report.numFailedTests + unloaded.length,
+    failed: names.length,
     skipped: report.numPendingTests + report.numTodoTests,
+    names,
   };
 }
 
@@ -152,8 +153,8 @@ function* listFailedSpecs({ title, specs = [], suites = [] }, path = []) {
 
 /** A test that fails now and then has failed. */
 function countE2e({ stats, suites }) {
-  failures.push(...listFailedSpecs({ suites }));
-  return { passed: stats.expected, failed: stats.unexpected + stats.flaky, skipped: stats.skipped };
+  const names = [...listFailedSpecs({ suites })];
+  return { passed: stats.expected, failed: stats.unexpected + stats.flaky, skipped: stats.skipped, names };
 }
 
 async function runE2e(filters) {

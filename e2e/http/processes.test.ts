@@ -145,7 +145,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       const others = await openClients(server);
       expect((await others.at(-1)?.call("DELETE", target, { key }))?.status).toBe(200);
       // Long before the wait is over.
-      await vi.waitFor(() => expect(woken).toBe(apiCount), { timeout: 60_000 });
+      await vi.waitFor(() => expect(woken).toBe(apiCount), { timeout: 15_000 });
       expect(await waiting).toEqual(["cancelled", "cancelled", "cancelled"]);
       // The decision was asked of a reader and appended by the writer.
       expect(await countSigners()).toBe(1);

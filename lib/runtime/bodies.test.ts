@@ -75,7 +75,7 @@ describe("bodies", () => {
       expect(answer.split("\r\n")[0]).toBe("HTTP/1.1 400 Bad Request");
       expect(answer).toContain("didn't arrive within 8 seconds");
     }
-  });
+  }, 30_000);
 
   /** As node:http reports a client that is gone. */
   const breakOff = (method: string, path: string) =>

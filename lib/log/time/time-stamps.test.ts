@@ -217,7 +217,7 @@ describe("a turn", () => {
     expect(Math.round(await seconds())).toBe(3_600);
     await releaseLease(db, "x", true);
     // The clock of a virtual machine is set back now and then, by less than this waits.
-    await vi.waitFor(async () => expect(await takeLease(db, "x", 60)).toBe(true), 60_000);
+    await vi.waitFor(async () => expect(await takeLease(db, "x", 60)).toBe(true), 30_000);
     await test.close();
   });
 });
