@@ -1,0 +1,108 @@
+/** What Cedar said of a context is remembered; whatever else could change what it says is asked. */
+import { createRequire } from "node:module";
+import { describe, expect, it } from "vitest";
+import type { Cedar } from "#lib/core/rules/cedar";
+import type { RuleContext } from "#lib/core/rules/rule-context";
+import { rulesetHash } from "#lib/core/rules/rules-schema";
+import { createRulesEngine } from "./engine";
+
+const context: RuleContext = {
+  salt: "AAAAAAAAAAAAAAAAAAAAAA==",
+  agent: { slug: "payer", name: null, key_registered: true, code_hash_known: true },
+  tool: "pay",
+  action: "Pay",
+  amount: { value: "10", currency: "EUR", spent_today: "0", total_today: "10" },
+  context: { payee: "Example Ltd" },
+  requester: null,
+  hour_utc: 9,
+  weekday_utc: 1,
+  uses_today: 0,
+  environment: "staging",
+};
+
+const permit = (condition: string) => {
+  const text = `@id("one") permit (principal, action == Action::"act", resource) when { ${condition} };`;
+  return { text, hash: rulesetHash(text) };
+};
+
+function countEvaluations() {
+  const cedar = createRequire(import.meta.url)("@cedar-policy/cedar-wasm/nodejs") as Cedar;
+  let count = 0;
+  const statefulIsAuthorized: Cedar["statefulIsAuthorized"] = (call) => {
+    count += 1;
+    return cedar.statefulIsAuthorized(call);
+  };
+  const engine = createRulesEngine(() => ({ ...cedar, statefulIsAuthorized }));
+  return { engine, evaluations: () => count / 2 };
+}
+
+/** Each makes another context, and of a permission for `context` a question to people. */
+const others: [string, Partial<RuleContext>][] = [
+  [`principal == Agent::"payer"`, { agent: { ...context.agent, slug: "other" } }],
+  [`principal.key_registered`, { agent: { ...context.agent, key_registered: false } }],
+  [`principal.code_hash_known`, { agent: { ...context.agent, code_hash_known: false } }],
+  [`!(principal has name)`, { agent: { ...context.agent, name: "Payer" } }],
+  [`resource == Tool::"pay"`, { tool: null }],
+  [`context.action == "Pay"`, { action: "Pay twice" }],
+  [`context has amount`, { amount: null }],
+  [
+    `context has amount && context.amount.total_today.lessThanOrEqual(decimal("10.0"))`,
+    { amount: { value: "10", currency: "EUR", spent_today: "10", total_today: "20" } },
+  ],
+  [
+    `context.details.hasTag("payee") && context.details.getTag("payee") == "Example Ltd"`,
+    { context: { payee: "Somebody Else" } },
+  ],
+  [`!(context has requester)`, { requester: "ana@example.com" }],
+  [`context.hour_utc == 9`, { hour_utc: 10 }],
+  [`context.weekday_utc == 1`, { weekday_utc: 7 }],
+  [`context.uses_today == 0`, { uses_today: 1 }],
+  [`context.environment == "staging"`, { environment: "production" }],
+];
+
+describe("rules in this process", () => {
+  it("are evaluated once for contexts that differ in their salt alone", () => {
+    const { engine, evaluations } = countEvaluations();
+    const rules = permit("true");
+    const first = engine.evaluate(rules, context, "ask");
+    expect(first.decision).toBe("allow");
+    expect(engine.evaluate(rules, { ...context, salt: "BBBBBBBBBBBBBBBBBBBBBA==" }, "ask")).toEqual(first);
+    expect(evaluations()).toBe(1);
+  });
+
+  it.each(others)("are evaluated again where this may say something else: %s", (condition, change) => {
+    const { engine, evaluations } = countEvaluations();
+    const rules = permit(condition);
+    expect(engine.evaluate(rules, context, "ask").decision).toBe("allow");
+    expect(engine.evaluate(rules, { ...context, ...change }, "ask").decision).toBe("ask");
+    expect(evaluations()).toBe(2);
+  });
+
+  it("are evaluated again after they changed, and with another choice for what nothing permits", () => {
+    const { engine } = countEvaluations();
+    expect(engine.evaluate(permit("true"), context, "ask").decision).toBe("allow");
+    expect(engine.evaluate(permit("context.hour_utc == 10"), context, "ask").decision).toBe("ask");
+    expect(engine.evaluate(permit("context.hour_utc == 10"), context, "deny").decision).toBe("deny");
+  });
+
+  it("have every field of the context among these tests", () => {
+    const changed = new Set(others.flatMap(([, change]) => Object.keys(change)));
+    expect([...changed, "salt"].sort()).toEqual(Object.keys(context).sort());
+  });
+
+  it("are evaluated by another instance after one that broke, which remembers no answer of the break", () => {
+    let loads = 0;
+    const engine = createRulesEngine(() => {
+      loads += 1;
+      const cedar = createRequire(import.meta.url)("@cedar-policy/cedar-wasm/nodejs") as Cedar;
+      if (loads > 1) return cedar;
+      const statefulIsAuthorized = () => {
+        throw new WebAssembly.RuntimeError("unreachable");
+      };
+      return { ...cedar, statefulIsAuthorized };
+    });
+    expect(() => engine.evaluate(permit("true"), context, "ask")).toThrow("unreachable");
+    expect(engine.evaluate(permit("true"), context, "ask").decision).toBe("allow");
+    expect(loads).toBe(2);
+  });
+});
