@@ -13,7 +13,7 @@ import type {
   AuthorizationState,
   AuthorizeRequest,
   ClaimedAuthorization,
-} from "./wire";
+} from "./wire-authorization";
 
 export async function authorize(
   service: Service,

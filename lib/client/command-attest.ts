@@ -21,7 +21,8 @@ import {
 } from "./command-io";
 import { waitForDecision } from "./decision";
 import { NotApprovedError } from "./errors";
-import type { AttestRequest, AuthorizationRequest, AuthorizeRequest, Verdict } from "./wire";
+import type { AttestRequest, Verdict } from "./wire";
+import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorization";
 
 export async function runAttest(command: Command): Promise<void> {
   if (command.line.flags.has("ndjson")) return runAttestMany(command);

@@ -11,13 +11,13 @@ import { hashInputs } from "./inputs";
 import { signAgentRequest } from "./sign";
 import { type Runtime, readBaseUrl, type Service, sendForText } from "./transport";
 import type { Verification, VerifyOptions } from "./verification";
+import type { AgentIdentity } from "./wire";
 import type {
-  AgentIdentity,
   AuthorizationRequest,
   AuthorizationState,
   AuthorizeRequest,
   ClaimedAuthorization,
-} from "./wire";
+} from "./wire-authorization";
 
 export interface CountersignOptions {
   /** The service's address: https, or http on this machine. */

@@ -8,7 +8,7 @@ import {
   NotApprovedError,
 } from "./errors";
 import { type Service, sendForText } from "./transport";
-import type { AuthorizationState } from "./wire";
+import type { AuthorizationState } from "./wire-authorization";
 
 export interface ApprovedAuthorization extends AuthorizationState {
   status: "approved";

@@ -3,7 +3,7 @@
  * could safely repeat it has repeated before it throws.
  */
 import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
-import type { AuthorizationState } from "./wire";
+import type { AuthorizationState } from "./wire-authorization";
 
 export class CountersignError extends Error {
   readonly retryable: boolean = false;

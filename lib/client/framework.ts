@@ -1,7 +1,7 @@
 /** What the files for frameworks share: a tool that runs only through the gate. Nothing of a framework is imported. */
 import type { Countersign } from "./create";
 import type { GatedAction } from "./gate";
-import type { AuthorizationRequest } from "./wire";
+import type { AuthorizationRequest } from "./wire-authorization";
 
 /** What the human is asked about a call. */
 export type Description = Omit<GatedAction, "runId" | "callId" | "wait" | "signal">;

@@ -17,7 +17,7 @@ import {
   NotAttestedError,
 } from "./errors";
 import type { GatedAction } from "./gate";
-import type { AuthorizationRequest, AuthorizationState } from "./wire";
+import type { AuthorizationRequest, AuthorizationState } from "./wire-authorization";
 
 let test: TestApp;
 let key: string;

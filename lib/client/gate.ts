@@ -11,7 +11,8 @@ import { sealInputs } from "./inputs";
 import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
 import type { Service } from "./transport";
-import type { Attestation, AttestRequest, AuthorizationRequest, AuthorizeRequest } from "./wire";
+import type { Attestation, AttestRequest } from "./wire";
+import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorization";
 
 /** What the human is asked, and for which call of which run. */
 export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash"> {

@@ -6,7 +6,7 @@ import { CountersignError } from "./errors";
 import { askOnce, type GatedAction } from "./gate";
 import type { Dialect, ToolCall } from "./hook-dialects";
 import { type Service, send } from "./transport";
-import type { AuthorizationRequest, AuthorizationState } from "./wire";
+import type { AuthorizationRequest, AuthorizationState } from "./wire-authorization";
 
 export interface Hook {
   command: Command;

@@ -26,3 +26,4 @@ export { type AgentKey, signAgentRequest } from "./sign";
 export type { Runtime } from "./transport";
 export type * from "./verification";
 export type * from "./wire";
+export type * from "./wire-authorization";

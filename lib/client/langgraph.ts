@@ -5,7 +5,7 @@
 import type { Countersign } from "./create";
 import type { Description } from "./framework";
 import type { Run } from "./gate";
-import type { AuthorizationRequest } from "./wire";
+import type { AuthorizationRequest } from "./wire-authorization";
 
 export type { Description } from "./framework";
 

@@ -6,15 +6,8 @@ import type { AttestBatchResponse } from "#lib/contract/attest-batch";
 import type { AuthorizeResponse, AuthorizationState as State } from "#lib/contract/authorization-state";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { IdentityResponse } from "#lib/contract/identity";
-import type {
-  AgentIdentity,
-  Attestation,
-  AttestBatchAnswer,
-  AttestRequest,
-  AuthorizationRequest,
-  AuthorizationState,
-  AuthorizeRequest,
-} from "./wire";
+import type { AgentIdentity, Attestation, AttestBatchAnswer, AttestRequest } from "./wire";
+import type { AuthorizationRequest, AuthorizationState, AuthorizeRequest } from "./wire-authorization";
 
 /** Whether a field may be undefined is one question in the package, and whether it may be missing is none. */
 type Plain<T> = T extends readonly (infer Item)[]
