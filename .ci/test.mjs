@@ -8,6 +8,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { findChromium } from "./chromium.mjs";
 import { findNginx, findPgbouncer, findRedis } from "./daemon.mjs";
 import { findFreePort, startPostgres } from "./postgres.mjs";
@@ -100,13 +101,23 @@ function judge(counts, code) {
 
 const readReport = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined);
 
+/** A failed test in one line: its name, how its error begins, and at which line. A log that is cut may show nothing else. */
+function nameFailed(name, error = "") {
+  const text = stripVTControlCharacters(error).trim();
+  const [message] = text.split("\n");
+  const [line] = /[^\s/(]+\.(spec|test)\.tsx?:\d+/.exec(text.slice(message.length)) ?? [];
+  return [message ? `${name}: ${message.slice(0, 300)}` : name, line && `(${line})`]
+    .filter(Boolean)
+    .join(" ");
+}
+
 /** The full names of the tests, or a file's that failed without one: it did not load, or not end well. */
-function listFailed({ name, assertionResults }) {
+function listFailed({ name, message, assertionResults }) {
   const file = path.relative(root, name);
   const tests = assertionResults.filter(({ status }) => status === "failed");
   return tests.length > 0
-    ? tests.map(({ fullName }) => `${file} › ${fullName}`)
-    : [`${file}, outside of its tests`];
+    ? tests.map(({ fullName, failureMessages }) => nameFailed(`${file} › ${fullName}`, failureMessages[0]))
+    : [nameFailed(`${file}, outside of its tests`, message)];
 }
 
 function countUnit(report) {
@@ -145,8 +156,10 @@ function* listFailedSpecs({ title, specs = [], suites = [] }, path = []) {
   const here = title ? [...path, title] : path;
   for (const spec of specs) {
     const name = [...here, spec.title].join(" › ");
-    if (spec.tests.some(({ status }) => status === "unexpected")) yield name;
-    if (spec.tests.some(({ status }) => status === "flaky")) yield `${name} (at its first try)`;
+    const error = spec.tests.flatMap(({ results }) => results).find((result) => result.error)?.error;
+    if (spec.tests.some(({ status }) => status === "unexpected")) yield nameFailed(name, error?.stack);
+    if (spec.tests.some(({ status }) => status === "flaky"))
+      yield nameFailed(`${name} (at its first try)`, error?.stack);
   }
   for (const suite of suites) yield* listFailedSpecs(suite, here);
 }

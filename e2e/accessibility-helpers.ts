@@ -116,6 +116,8 @@ export async function expectGoodPage(page: Page, patienceMs?: number): Promise<v
     { width: 1280, other: 320, scheme: "dark", otherScheme: "light" },
   ] as const;
   const patience = patienceMs === undefined ? {} : { patienceMs };
+  // A click that leads elsewhere ends when the next document begins, before it has a body.
+  await page.waitForLoadState();
   for (const { width, other, scheme, otherScheme } of looks) {
     await noteShown(page, other);
     await setWidth(page, width);

@@ -64,11 +64,12 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await page.goto("/portal/approvers");
   await addGroup(page, "finance", "Carol", "Dave");
   const required_approvers = [{ group: "finance", count: 2 }];
+  const agent_slug = `probe-${Date.now()}`;
   await expect
     .poll(async () => {
       const tried = await page.request.post("/v1/authorize", {
         headers: { authorization: `Bearer ${key}` },
-        data: { agent_slug: "probe", action: "Probe", required_level: "none", required_approvers },
+        data: { agent_slug, action: "Probe", required_level: "none", required_approvers },
       });
       return tried.status();
     })

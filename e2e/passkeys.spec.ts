@@ -31,6 +31,8 @@ test("enrols from the mail's link, and by a fresh link after the device was lost
   await ana.goto(link);
   await expect(ana.getByRole("button", { name: "Create a passkey" })).toHaveCount(0);
   await ana.getByRole("button", { name: "Accept" }).click();
+  // The form leads to a page anew.
+  await expect(ana.getByRole("button", { name: "Create a passkey" })).toBeVisible();
   await expectGoodPage(ana);
   await ana.getByRole("button", { name: "Create a passkey" }).click();
   await expect(ana.getByText("You have one passkey.")).toBeVisible();

@@ -186,6 +186,7 @@ test("changes settings, shows them in the audit log, and deletes the account", a
   await expectGoodPage(page);
   await page.goto("/portal/settings");
   await page.getByRole("button", { name: "Delete organization" }).click();
+  await expect(page.getByRole("button", { name: "Delete permanently" })).toBeVisible();
   await expectGoodPage(page);
   await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme");
   await page.getByRole("button", { name: "Delete permanently" }).click();
