@@ -1,6 +1,6 @@
 /**
  * Folders of this service's user alone, whatever the umask: mailed codes and keys are in them, and the embedded database
- * makes files that anybody may read. What an earlier version made, or a backup brought back, is closed at each start.
+ * makes files that anybody may read. What a backup brought back is closed at each start.
  */
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import path from "node:path";

@@ -1,5 +1,4 @@
 /** Next inside the production server: everything that the table of operations doesn't answer. Loading it takes a second and 100 MB. */
-import { rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import next from "next";
 import { type PostedForm, runWithForm } from "#lib/http/malformed-forms";
@@ -20,8 +19,6 @@ const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-
 const agentPath = /^\/agent\/([\w.-]+)$/;
 
 async function openNext(port: number) {
-  // What an earlier version's picture optimizer kept of records that may be erased by now.
-  await rm(".next/cache/images", { recursive: true, force: true });
   const pages = next({
     dev: false,
     dir: process.cwd(),

@@ -4,8 +4,7 @@
  *
  * Kept in DATA_DIR/log-guard as `<log>-<size>-<root>`. Each process writes into a file of its own, `head-<random>`, with
  * two places that take turns: if the machine dies while one is written, the other still holds. The highest head of all
- * files counts, so processes that share the folder need no lock. Earlier versions made it an empty file's name, which
- * counts too.
+ * files counts, so processes that share the folder need no lock.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, fdatasync, fstatSync, openSync, writeSync } from "node:fs";
@@ -120,19 +119,17 @@ function parseRecord(line: string): SignedHead | null {
 }
 
 async function readFolder(folder: string): Promise<{ name: string; heads: SignedHead[] }[]> {
-  const files = await readdir(folder);
+  const files = (await readdir(folder)).filter((name) => ownFile.test(name));
   const readOne = async (name: string) => {
-    const heads = ownFile.test(name)
-      ? (await readFile(path.join(folder, name), "latin1")).split("\n").map(parseRecord)
-      : [parseHead(name)];
-    return { name, heads: heads.filter((head) => head !== null) };
+    const lines = (await readFile(path.join(folder, name), "latin1")).split("\n");
+    return { name, heads: lines.map(parseRecord).filter((head) => head !== null) };
   };
   return Promise.all(files.map(readOne));
 }
 
 const aDayMs = 86_400_000;
 
-/** Removes what counts no longer: lower names, and files of processes that have long ended. */
+/** Removes the files of processes that have long ended, if they hold lower heads alone. */
 async function tidy(
   folder: string,
   files: Awaited<ReturnType<typeof readFolder>>,
@@ -142,8 +139,7 @@ async function tidy(
   for (const { name, heads } of files) {
     if (heads.length === 0 || !heads.every((head) => isHigher(kept, head))) continue;
     const file = path.join(folder, name);
-    const isIdle = !ownFile.test(name) || (await stat(file)).mtimeMs < now.getTime() - aDayMs;
-    if (isIdle) await rm(file, { force: true });
+    if ((await stat(file)).mtimeMs < now.getTime() - aDayMs) await rm(file, { force: true });
   }
 }
 
