@@ -31,7 +31,7 @@ test("enrols from the mail's link, and by a fresh link after the device was lost
   await ana.goto(link);
   await expect(ana.getByRole("button", { name: "Create a passkey" })).toHaveCount(0);
   await ana.getByRole("button", { name: "Accept" }).click();
-  // The form leads to a page anew.
+  // The form leads to another page.
   await expect(ana.getByRole("button", { name: "Create a passkey" })).toBeVisible();
   await expectGoodPage(ana);
   await ana.getByRole("button", { name: "Create a passkey" }).click();
