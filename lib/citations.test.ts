@@ -45,6 +45,8 @@ describe("citations", () => {
     const cited = findAll(/(?<![\w/.\-"'`}])(?!dist\/)(?:[\w.-]+\/)*([\w-][\w.-]*\.tsx?)\b/g);
     expect(cited.length).toBeGreaterThan(50);
     expect(cited.filter(({ match: [, name = ""] }) => !names.has(name)).map(say)).toEqual([]);
+    const migrations = findAll(/\bdrizzle\/[\w-]+\.sql\b/g);
+    expect(migrations.filter(({ match: [name] }) => !existsSync(name)).map(say)).toEqual([]);
   });
 
   it("name sections that exist", () => {

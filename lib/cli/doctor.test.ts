@@ -3,7 +3,7 @@
  * about it, nothing is changed, and no secret is printed.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import postgres from "postgres";
@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
 import { openAsItIs } from "#lib/db/postgres-client";
 import { parseEnv } from "#lib/env";
+import { openForkGuard } from "#lib/log/sequencer/fork-guard";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
@@ -221,12 +222,15 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
   });
 
   it("whose database is older than what this machine signed has the fork guard's words", async () => {
-    const file = inData("log-guard", `1-${size + 5}-${"ab".repeat(32)}`);
-    await writeFile(file, "");
+    const before = await readdir(inData("log-guard"));
+    const guard = await openForkGuard(inData("log-guard"), { durable: false, now: new Date() });
+    await guard.advance({ logId: 1, size: size + 5, rootHex: "ab".repeat(32) });
+    guard.close();
     expect(texts(await run()).join("\n")).toMatch(
       /log: Countersign refuses to sign: .*npm run log -- new-epoch/,
     );
-    await rm(file);
+    for (const file of await readdir(inData("log-guard")))
+      if (!before.includes(file)) await rm(inData("log-guard", file));
     expect(texts(await run(), "ok").join("\n")).toMatch(/log: the fork guard agrees/);
   });
 

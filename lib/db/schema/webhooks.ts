@@ -1,5 +1,5 @@
 /**
- * Webhooks. Messages and deliveries are the outbox: functions of drizzle/0012_webhooks.sql write them in the statement
+ * Webhooks. Messages and deliveries are the outbox: functions of drizzle/0001_functions.sql write them in the statement
  * that changes the state they tell of, so neither is ever without the other.
  */
 import { sql } from "drizzle-orm";

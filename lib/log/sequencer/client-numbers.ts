@@ -1,22 +1,21 @@
 /**
  * The last number of each client instance (lib/core/statement/client-number.ts) while a batch is put together. As heads of
- * records, they change only when the log's head does; `advance_clients` (drizzle/0010_client_numbers.sql) checks them.
+ * records, they change only when the log's head does; `advance_clients` (drizzle/0001_functions.sql) checks them.
  */
 import { inArray, sql } from "drizzle-orm";
-import { LRUCache } from "lru-cache";
+import type { LRUCache } from "lru-cache";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { type ClientNumber, isClientGap } from "#lib/core/statement/client-number";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database, Executor } from "#lib/db/client";
 import { agentClients } from "#lib/db/schema";
 import type { FunctionCall } from "./append";
+import { createRemembered } from "./record-heads";
 
 /** Hex of the instance's id → its last number. */
 export type ClientNumbers = LRUCache<string, number>;
 
-/** Some 4 MB when full. */
-const maxRemembered = 20_000;
-export const createClientNumbers = (): ClientNumbers => new LRUCache({ max: maxRemembered });
+export const createClientNumbers = (): ClientNumbers => createRemembered();
 
 /** The name that the caller chose is content, which must not stay behind when that is erased. */
 const clientId = (agentId: string, { instance }: ClientNumber): string =>
