@@ -1,31 +1,24 @@
-import { type ExampleAttestation, goldenExample } from "#components/landing/example-receipt";
+import { headers } from "next/headers";
+import { goldenExample } from "#components/landing/example-receipt";
 import { Home } from "#components/landing/home";
-import { readExample } from "#lib/attestations/example";
+import type { ExampleAttestation } from "#lib/attestations/example";
 import { isBacked } from "#lib/core/statement/statement";
 import { publicBaseUrl } from "#lib/http/public-base-url";
-import { demoOrganizationId } from "#lib/portal/demo";
-import { getApp } from "#lib/runtime/app";
+import { findLandingExample } from "#lib/pages/landing-example";
+import { type App, getApp } from "#lib/runtime/app";
+import { takeHandedOver } from "#lib/runtime/server/record-page-cache";
 
-/** The landing page explains and links; it must load while the database is out of reach. */
-async function findExample(): Promise<ExampleAttestation> {
-  const { context, env } = await getApp();
-  const { EXAMPLE_ATTESTATION: id } = env;
-  try {
-    const found =
-      (id === undefined ? null : await readExample(context, { id })) ??
-      (await readExample(context, { organizationId: demoOrganizationId }));
-    if (found === null) return goldenExample;
-    const { slug, approval, id: _, ...rest } = found;
-    return {
-      ...rest,
-      agentSlug: slug,
-      approvalMethod: approval.method,
-      ...(isBacked(approval) ? { approvalEnvironment: approval.environment } : {}),
-    };
-  } catch (error) {
-    context.logger.warn({ err: error }, "the landing page has no example");
-    return goldenExample;
-  }
+async function findExample(app: App) {
+  const handedOver = takeHandedOver<ExampleAttestation | null>(app, await headers());
+  const found = await (handedOver ?? findLandingExample(app.context, app.env.EXAMPLE_ATTESTATION));
+  if (found === null) return goldenExample;
+  const { slug, approval, id: _, ...rest } = found;
+  return {
+    ...rest,
+    agentSlug: slug,
+    approvalMethod: approval.method,
+    ...(isBacked(approval) ? { approvalEnvironment: approval.environment } : {}),
+  };
 }
 
 interface HomePageProps {
@@ -34,9 +27,13 @@ interface HomePageProps {
 
 export default async function HomePage({ searchParams }: HomePageProps) {
   const { demo } = await searchParams;
-  const { env } = await getApp();
+  const app = await getApp();
   const refused = demo === "limit" || demo === "busy" ? demo : undefined;
   return (
-    <Home base={publicBaseUrl()} example={await findExample()} demo={env.isDemoOn ? { refused } : null} />
+    <Home
+      base={publicBaseUrl()}
+      example={await findExample(app)}
+      demo={app.env.isDemoOn ? { refused } : null}
+    />
   );
 }

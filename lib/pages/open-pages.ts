@@ -11,12 +11,14 @@ import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/runti
 import { vouchForPeer } from "#lib/runtime/server/peer-address";
 import { createKeptRecords } from "#lib/runtime/server/record-page-cache";
 import { createPageGate } from "#lib/runtime/server/render-limiter";
+import { findLandingExample } from "./landing-example";
 import { explainFailure } from "./page-failure";
 import { readAgentForPage } from "./public-agent";
 import { verifyForPage } from "./public-verification";
 
 const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const agentPath = /^\/agent\/([\w.-]+)$/;
+const landingPath = /^\/$/;
 
 async function openNext(port: number) {
   const pages = next({
@@ -47,6 +49,7 @@ export async function openPages(): Promise<RequestListener> {
         load: (id, incoming) => verifyForPage(context, id, addressOf(incoming, peerSecret, env)),
       },
       { pattern: agentPath, load: (slug) => readAgentForPage(context, slug) },
+      { pattern: landingPath, load: () => findLandingExample(context, env.EXAMPLE_ATTESTATION) },
     ],
     nowMs: () => performance.now(),
   });

@@ -80,7 +80,10 @@ beforeEach(() => {
     if (stored === null) throw new Error("not found");
     return structuredClone(stored);
   };
-  const views = [{ pattern: /^\/verify\/[^/]+\/([0-9a-f-]{36})$/, load }];
+  const views = [
+    { pattern: /^\/verify\/[^/]+\/([0-9a-f-]{36})$/, load },
+    { pattern: /^\/$/, load },
+  ];
   kept = createKeptRecords({ host: "localhost:3000", views, handedOver, nowMs: () => nowMs });
 });
 afterEach(() => {
@@ -182,6 +185,12 @@ it("keeps a page for each theme, and nothing that isn't exactly the page", async
   await ask(path, { rsc: "1" });
   expect(made).toHaveLength(2 + 2 * others.length + 1);
   expect(asked).toHaveLength(3);
+});
+
+it("keeps a page that shows always the same record, without a query alone", async () => {
+  for (const target of ["/", "/", "/?demo=busy"]) await ask(target);
+  expect(asked).toEqual(["", ""]);
+  expect(made.map(({ url }) => url)).toEqual(["/", "/?demo=busy"]);
 });
 
 it("lets nobody outside name what is handed over", async () => {

@@ -1,7 +1,8 @@
 /**
- * The public pages of attestations and agents. Every visit reads and verifies the stored bytes. Rendering costs
- * twenty times as much, so the page that it led to is kept for a minute, and answered again while every byte of what it
- * is made from is the same: after an erasure, a revoked key or a changed row the very next visit gets another page.
+ * The pages that show records to everyone: of attestations, of agents, and the landing page with its example. Every visit
+ * reads and verifies the stored bytes. Rendering costs twenty times as much, so the page that it led to is kept for a
+ * minute, and answered again while every byte of what it is made from is the same: after an erasure, a revoked key or a
+ * changed row the very next visit gets another page.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -42,7 +43,7 @@ export function takeHandedOver<Value>(
 }
 
 interface View {
-  /** Of the path; its group names the record. */
+  /** Of the path; its group names the record, if there are several. */
   pattern: RegExp;
   /** What the page is made from. */
   load(name: string, incoming: IncomingMessage): Promise<unknown>;
@@ -73,8 +74,8 @@ function findLoad(views: readonly View[], incoming: IncomingMessage): (() => Pro
   const { method, url = "/", headers } = incoming;
   if ((method !== "GET" && method !== "HEAD") || headers["rsc"] !== undefined) return null;
   for (const { pattern, load } of views) {
-    const name = pattern.exec(url)?.[1];
-    if (name !== undefined) return () => load(name, incoming);
+    const found = pattern.exec(url);
+    if (found !== null) return () => load(found[1] ?? "", incoming);
   }
   return null;
 }
