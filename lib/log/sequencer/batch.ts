@@ -82,8 +82,10 @@ async function findEdge(
   const isCurrent =
     known?.log.id === head.id && known.edge.size === head.size && bytesEqual(known.edge.root, head.root);
   if (isCurrent) return known;
-  const edge = await loadEdge(tx, head);
-  await requirePrefix(guard, signed, tileReader(tx, head.id));
+  const [edge] = await Promise.all([
+    loadEdge(tx, head),
+    requirePrefix(guard, signed, tileReader(tx, head.id)),
+  ]);
   return { edge, places: createKnownPlaces() };
 }
 
@@ -91,9 +93,12 @@ async function findEdge(
 async function lockHead(tx: Executor, known: KnownHead | null, { keys, guard }: Signing): Promise<KnownHead> {
   const head = await lockOpenHead(tx);
   if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
-  const { edge, places } = await findEdge(tx, head, known, guard);
+  const [{ edge, places }, active] = await Promise.all([
+    findEdge(tx, head, known, guard),
+    readActiveKeyIds(tx),
+  ]);
   const { id, origin, key_id } = head;
-  return { log: { id, origin, key_id }, edge, places, active: await readActiveKeyIds(tx) };
+  return { log: { id, origin, key_id }, edge, places, active };
 }
 
 function groupByKind(queued: readonly QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
