@@ -13,6 +13,7 @@ import { rightEdgeTiles } from "#lib/core/tlog/tile-path";
 import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib/core/tlog/tiles";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Executor } from "#lib/db/client";
+import { planSettings } from "#lib/db/plan-settings";
 import { logs, logTiles, signingKeys } from "#lib/db/schema";
 import type { Signer } from "#lib/signing/signer";
 import type { SealedStatement } from "./sign-statement";
@@ -164,7 +165,13 @@ export function describeStore(append: readonly unknown[], besides: readonly Func
   };
 }
 
-/** The same inside a transaction of drizzle's. */
+const plans = Object.entries(planSettings).map(([name, value]) => sql`set_config(${name}, ${value}, true)`);
+const planOnce = sql`SELECT ${sql.join(plans, sql`, `)}`;
+
+/**
+ * The same inside a transaction of drizzle's, whose connection has other uses: left alone, the function plans each of its
+ * statements again, which takes longer than to run them.
+ */
 export async function storeWithin(
   tx: Executor,
   append: readonly unknown[],
@@ -176,5 +183,8 @@ export async function storeWithin(
       sql`, `,
     )})`;
   const selected = besides.length === 0 ? sql`1` : sql.join(besides.map(call), sql`, `);
-  await tx.execute(sql`SELECT ${selected} FROM ${call({ name: "append_leaves", parameters: append })}`);
+  await Promise.all([
+    tx.execute(planOnce),
+    tx.execute(sql`SELECT ${selected} FROM ${call({ name: "append_leaves", parameters: append })}`),
+  ]);
 }
