@@ -44,6 +44,15 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
     await database.close();
   });
 
+  it("what stores a batch is planned once for a connection of the pooler's, and nobody else's statements are", async () => {
+    const database = await openDatabase({ databaseUrl: pooler.url, dataDir: null });
+    const show = "SHOW plan_cache_mode";
+    expect(await database.statement(show, "write")()).toEqual([{ plan_cache_mode: "force_generic_plan" }]);
+    expect(await database.statement("SHOW lock_timeout", "write")()).toEqual([{ lock_timeout: "3s" }]);
+    expect(await database.statement(show)()).toEqual([{ plan_cache_mode: "auto" }]);
+    await database.close();
+  });
+
   it("two apps attest, verify, and see each other's decisions", async () => {
     const DATA_DIR = await mkdtemp(path.join(tmpdir(), "countersign-pooled-"));
     const settings = { DATABASE_URL: pooler.url, DATA_DIR };

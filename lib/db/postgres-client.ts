@@ -14,7 +14,14 @@ import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
 import { inTime, waitingFor } from "./start";
 import { throwExplained } from "./start-failures";
-import { inLimits, limitTransactions, overdueMs, sessionSettings, statementTimeoutMs } from "./time-limits";
+import {
+  inLimits,
+  limitsAndPlans,
+  limitTransactions,
+  overdueMs,
+  sessionSettings,
+  statementTimeoutMs,
+} from "./time-limits";
 
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
 export const startLockKey = 7_267_140_221;
@@ -182,9 +189,12 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
     wasReachableSince,
     db: drizzle(limitTransactions(client), { schema }),
     statement:
-      <Row extends object>(text: string): Statement<Row> =>
-      (...parameters) =>
-        inLimits(plain, async (tx) => tx.unsafe(text, untyped(plain, parameters))) as Promise<Row[]>,
+      <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
+      (...parameters) => {
+        const ask = async (tx: postgres.TransactionSql) => tx.unsafe(text, untyped(plain, parameters));
+        const asked = use === "write" ? inLimits(plain, ask, "", limitsAndPlans) : inLimits(plain, ask);
+        return asked as Promise<Row[]>;
+      },
     query: async (text, values) => {
       const rows = await inLimits(plain, async (tx) => tx.unsafe(text, values as never[]));
       return { rows: rows as Record<string, unknown>[] };

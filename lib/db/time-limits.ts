@@ -1,5 +1,6 @@
 /** How long statements, locks and transactions of PostgreSQL may take: set for a session, or behind a pooler for each transaction. */
 import type postgres from "postgres";
+import { planSettings } from "./plan-settings";
 
 /** No statement may take longer. */
 export const statementTimeoutMs = 15_000;
@@ -15,17 +16,22 @@ export const sessionSettings = {
   idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
 };
 
+const setLocally = (settings: object) =>
+  Object.entries(settings)
+    .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
+    .join("; ");
+
 /** Settings of each transaction instead, if they are not. */
-const transactionSettings = Object.entries(sessionSettings)
-  .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
-  .join("; ");
+const limits = setLocally(sessionSettings);
+/** For the functions of the hot path: a session that others use plans each of their statements again at every call. */
+export const limitsAndPlans = setLocally({ ...sessionSettings, ...planSettings });
 
 type Work = (tx: postgres.TransactionSql) => Promise<unknown>;
 
 /** Runs `work` in a transaction that has the time limits. */
-export const inLimits = (client: postgres.Sql, work: Work, mode = "") =>
+export const inLimits = (client: postgres.Sql, work: Work, mode = "", settings = limits) =>
   client.begin(mode, async (tx) => {
-    await tx.unsafe(transactionSettings);
+    await tx.unsafe(settings);
     return work(tx);
   });
 
