@@ -17,13 +17,8 @@ import {
   utf8Encode,
 } from "#lib/core/encoding/bytes";
 import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/core/passkey/challenge";
-import {
-  buildRosterHead,
-  hashGroup,
-  orderEntries,
-  proveMembership,
-  type RosterEntry,
-} from "#lib/core/passkey/roster";
+import { buildRosterHead, hashGroup, orderEntries, proveMembership } from "#lib/core/passkey/roster";
+import type { RosterEntry } from "#lib/core/passkey/roster-shape";
 import { makeTestApproval, signForTest, testFacts, testRequest } from "./human-authorization";
 
 /** An authenticator of software: ES256, one credential. */

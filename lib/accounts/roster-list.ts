@@ -2,7 +2,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { RosterResponse } from "#lib/contract/rosters";
 import { hexEncode, sha256, utf8Decode } from "#lib/core/encoding/bytes";
-import type { RosterEntry, RosterHead } from "#lib/core/passkey/roster";
+import type { RosterEntry, RosterHead } from "#lib/core/passkey/roster-shape";
 import type { Executor } from "#lib/db/client";
 import { rosters } from "#lib/db/schema";
 import type { RosterChange } from "./roster-state";

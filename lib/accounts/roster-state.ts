@@ -2,7 +2,8 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { base64Encode, base64UrlEncode } from "#lib/core/encoding/bytes";
 import { canonicalHash, canonicalJson } from "#lib/core/encoding/canonical-json";
-import { type GroupOpening, hashGroup, orderEntries, type RosterEntry } from "#lib/core/passkey/roster";
+import { hashGroup, orderEntries } from "#lib/core/passkey/roster";
+import type { GroupOpening, RosterEntry } from "#lib/core/passkey/roster-shape";
 import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers, organizations, passkeys } from "#lib/db/schema";
 import type { AccountsContext } from "./context";

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
 import { base64Decode, base64UrlDecode, hexDecode, utf8Encode } from "#lib/core/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
-import { checkMembership, hashGroup, type RosterHead, rosterHash } from "#lib/core/passkey/roster";
+import { checkMembership, hashGroup, rosterHash } from "#lib/core/passkey/roster";
+import type { RosterHead } from "#lib/core/passkey/roster-shape";
 import {
   isEntryOfRoster,
   parseRosterStatement,

@@ -7,7 +7,8 @@
 import { desc, eq, sql } from "drizzle-orm";
 import { hexEncode, sha256, utf8Decode } from "#lib/core/encoding/bytes";
 import { canonicalBytes } from "#lib/core/encoding/canonical-json";
-import { buildRosterHead, type RosterEntry, type RosterHead, rosterHash } from "#lib/core/passkey/roster";
+import { buildRosterHead, rosterHash } from "#lib/core/passkey/roster";
+import type { RosterEntry, RosterHead } from "#lib/core/passkey/roster-shape";
 import { buildRosterStatement } from "#lib/core/passkey/roster-statement";
 import type { Executor } from "#lib/db/client";
 import { rosters, staleRosters } from "#lib/db/schema";

@@ -1,5 +1,5 @@
 /** An enrolled approver's approval: a passkey's signature over the request, and its place in the organization's roster. */
-import type { GroupOpening, RosterEntry, RosterHead } from "#lib/core/passkey/roster";
+import type { GroupOpening, RosterEntry, RosterHead } from "#lib/core/passkey/roster-shape";
 
 export interface PasskeyApproval {
   type: "passkey";

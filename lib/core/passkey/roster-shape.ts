@@ -3,7 +3,44 @@ import { base64Decode, base64UrlDecode } from "#lib/core/encoding/bytes";
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { isUuid } from "#lib/core/encoding/uuid";
 import { isTreeSize } from "#lib/core/tlog/merkle";
-import type { GroupOpening, RosterEntry, RosterHead } from "./roster";
+
+export type RosterHead = {
+  /** The organization's id, as in an approval's request. */
+  organization: string;
+  /** From 1, without a gap. */
+  number: number;
+  /** `rosterHash` of the head before; null for the first. */
+  previous: string | null;
+  /** How many entries. */
+  size: number;
+  /** Hex; over the canonical entries, in the order of their credential ids. */
+  root: string;
+  /** ISO 8601 */
+  changed_at: string;
+};
+
+export type RosterEntry = {
+  /** One person of the organization; a person has one entry for each passkey. */
+  approver_id: string;
+  /** base64url */
+  credential_id: string;
+  /** base64url of the COSE key. */
+  public_key: string;
+  /** In order, each once. */
+  groups: string[];
+  /** When the passkey was enrolled, ISO 8601. */
+  since: string;
+  /** base64 of 16 random bytes */
+  salt: string;
+};
+
+/** Shows that an entry is in the group. */
+export type GroupOpening = {
+  /** The group's id. */
+  group: string;
+  /** base64 of 16 random bytes */
+  salt: string;
+};
 
 const maxGroups = 100;
 /** WebAuthn, section 4: credential ids have at most 1,023 bytes. */

@@ -17,8 +17,8 @@ import {
   STATEMENT_MEDIA_TYPE,
 } from "#lib/core/statement/statement";
 import { leafMatchesEnvelope, parseLogLeaf } from "#lib/core/tlog/log-leaf";
-import { type RosterHead, rosterHash } from "./roster";
-import { isTime } from "./roster-shape";
+import { rosterHash } from "./roster";
+import { isTime, type RosterHead } from "./roster-shape";
 
 /** `predicate` of the signed statement. */
 export type RosterChange = Pick<RosterHead, "number" | "previous" | "changed_at"> & {

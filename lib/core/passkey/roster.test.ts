@@ -15,10 +15,9 @@ import {
   type Membership,
   orderEntries,
   proveMembership,
-  type RosterHead,
   rosterHash,
 } from "./roster";
-import { isRosterEntry, isRosterHead } from "./roster-shape";
+import { isRosterEntry, isRosterHead, type RosterHead } from "./roster-shape";
 import { buildRosterStatement, isEntryOfRoster, parseRosterStatement } from "./roster-statement";
 
 interface Vectors {

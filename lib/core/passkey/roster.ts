@@ -13,45 +13,15 @@ import { canonicalBytes, canonicalHash } from "#lib/core/encoding/canonical-json
 import { fail, type Outcome, pass } from "#lib/core/statement/outcome";
 import { leafHash, rootOfLeafHashes, verifyInclusion } from "#lib/core/tlog/merkle";
 import { inclusionRanges } from "#lib/core/tlog/subtree-ranges";
-import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "./roster-shape";
-
-export type RosterHead = {
-  /** The organization's id, as in an approval's request. */
-  organization: string;
-  /** From 1, without a gap. */
-  number: number;
-  /** {@link rosterHash} of the head before; null for the first. */
-  previous: string | null;
-  /** How many entries. */
-  size: number;
-  /** Hex; over the canonical entries, in the order of their credential ids. */
-  root: string;
-  /** ISO 8601 */
-  changed_at: string;
-};
-
-export type RosterEntry = {
-  /** One person of the organization; a person has one entry for each passkey. */
-  approver_id: string;
-  /** base64url */
-  credential_id: string;
-  /** base64url of the COSE key. */
-  public_key: string;
-  /** In order, each once. */
-  groups: string[];
-  /** When the passkey was enrolled, ISO 8601. */
-  since: string;
-  /** base64 of 16 random bytes */
-  salt: string;
-};
-
-/** Shows that an entry is in the group. */
-export type GroupOpening = {
-  /** The group's id. */
-  group: string;
-  /** base64 of 16 random bytes */
-  salt: string;
-};
+import {
+  type GroupOpening,
+  isGroupOpening,
+  isProof,
+  isRosterEntry,
+  isRosterHead,
+  type RosterEntry,
+  type RosterHead,
+} from "./roster-shape";
 
 export interface Membership {
   head: RosterHead;

@@ -1,10 +1,9 @@
 /** What it means that a batch could not be stored, for the sequencer and for who waits. */
 import { isUnreachable, type Refusal, refusalOf } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
-import type { Outcome } from "./batch";
 import { ForkGuardError } from "./fork-guard";
 import { HeadLockAway } from "./head-lock";
-import { type Judgement, type QueuedItem, SigningKeyChanged, type Verdict } from "./item";
+import { type Judgement, type Outcome, type QueuedItem, SigningKeyChanged, type Verdict } from "./item";
 
 /** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
 export class UncertainCommit extends Error {}

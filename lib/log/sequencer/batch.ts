@@ -29,6 +29,7 @@ import {
   isSamePosition,
   type LogItem,
   type LogItemKind,
+  type Outcome,
   type Place,
   type Placed,
   type QueuedItem,
@@ -45,11 +46,6 @@ import {
   placeReadersWithin,
 } from "./sequence-positions";
 import type { SealedStatement } from "./sign-statement";
-
-export interface Outcome {
-  queued: QueuedItem;
-  result: Placed<LogItem> | Error;
-}
 
 export interface CommittedHead extends SignedHead {
   checkpoint: string;

@@ -100,6 +100,12 @@ export interface QueuedItem {
   reject: (error: unknown) => void;
 }
 
+/** What became of an item in a batch. */
+export interface Outcome {
+  queued: QueuedItem;
+  result: Placed<LogItem> | Error;
+}
+
 /** Items that are stored together or not at all. */
 export interface Group {
   batch: QueuedItem[];
