@@ -106,9 +106,8 @@ function nameFailed(name, error = "") {
   const text = stripVTControlCharacters(error).trim();
   const [message] = text.split("\n");
   const [line] = /[^\s/(]+\.(spec|test)\.tsx?:\d+/.exec(text.slice(message.length)) ?? [];
-  return [message ? `${name}: ${message.slice(0, 300)}` : name, line && `(${line})`]
-    .filter(Boolean)
-    .join(" ");
+  const said = message ? `${name}: ${message.slice(0, 300)}` : name;
+  return line ? `${said} (${line})` : said;
 }
 
 /** The full names of the tests, or a file's that failed without one: it did not load, or not end well. */

@@ -159,7 +159,7 @@ export interface AuthorizationState extends AuthorizationCommon, Partial<Undefin
   decided_at: string | null;
   /** Since when the approval is taken back. */
   revoked_at: string | null;
-  /** Null while nobody has decided. */
+  /** It is null until somebody has decided. */
   decided_by: DecidedBy | null;
   /** When the approval ends; null without an end. */
   usable_until: string | null;

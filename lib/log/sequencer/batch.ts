@@ -3,27 +3,13 @@
  * all of it is stored at once.
  */
 import type { LogReceipt } from "#lib/contract/attest";
-import { bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
-import type { RightEdge } from "#lib/core/tlog/tiles";
 import type { Executor } from "#lib/db/client";
 import { isRefusedByServer } from "#lib/db/failures";
-import { tileReader } from "#lib/log/publish/reader";
 import type { SigningKeys } from "#lib/signing/signing-keys";
-import {
-  type ActiveKeys,
-  appendLeaves,
-  type FunctionCall,
-  type Head,
-  loadEdge,
-  lockOpenHead,
-  type NewLeaf,
-  type OpenLog,
-  readActiveKeyIds,
-  storeWithin,
-} from "./append";
+import { type ActiveKeys, appendLeaves, type FunctionCall, type NewLeaf, storeWithin } from "./append";
 import { Refused } from "./batch-failures";
 import { describeClients } from "./client-numbers";
-import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
+import type { ForkGuard } from "./fork-guard";
 import type { HeadLock } from "./head-lock";
 import {
   isSamePosition,
@@ -35,67 +21,16 @@ import {
   type QueuedItem,
   SigningKeyChanged,
 } from "./item";
+import { type KnownHead, lockHead, toSigned } from "./known-head";
 import { describeRecords } from "./record-heads";
 import {
-  createKnownPlaces,
   type GivingPlaces,
   type GrownPlaces,
   givePlaces,
-  type KnownPlaces,
   type PlaceReaders,
   placeReadersWithin,
 } from "./sequence-positions";
 import type { SealedStatement } from "./sign-statement";
-
-export interface CommittedHead extends SignedHead {
-  checkpoint: string;
-}
-
-/** The head as this process last left it. Another process may have moved it since. */
-export interface KnownHead {
-  log: OpenLog;
-  edge: RightEdge;
-  active: ActiveKeys;
-  /** As they are if the log's head is this one. */
-  places: KnownPlaces;
-}
-
-export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
-  logId: log.id,
-  size: edge.size,
-  rootHex: hexEncode(edge.root),
-});
-
-/** What the last commit left if the head is still that; else the edge is loaded, and compared with the guard. */
-async function findEdge(
-  tx: Executor,
-  head: Head,
-  known: KnownHead | null,
-  guard: ForkGuard,
-): Promise<Pick<KnownHead, "edge" | "places">> {
-  const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
-  guard.check(signed);
-  const isCurrent =
-    known?.log.id === head.id && known.edge.size === head.size && bytesEqual(known.edge.root, head.root);
-  if (isCurrent) return known;
-  const [edge] = await Promise.all([
-    loadEdge(tx, head),
-    requirePrefix(guard, signed, tileReader(tx, head.id)),
-  ]);
-  return { edge, places: createKnownPlaces() };
-}
-
-/** Locks the head: no other process appends until the transaction ends. */
-async function lockHead(tx: Executor, known: KnownHead | null, { keys, guard }: Signing): Promise<KnownHead> {
-  const head = await lockOpenHead(tx);
-  if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
-  const [{ edge, places }, active] = await Promise.all([
-    findEdge(tx, head, known, guard),
-    readActiveKeyIds(tx),
-  ]);
-  const { id, origin, key_id } = head;
-  return { log: { id, origin, key_id }, edge, places, active };
-}
 
 function groupByKind(queued: readonly QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
   const groups = new Map<LogItemKind<LogItem>, QueuedItem[]>();

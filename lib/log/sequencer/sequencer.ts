@@ -19,16 +19,13 @@ import { holdsCheckpoints } from "#lib/log/publish/reader";
 import type { Logger } from "#lib/logger";
 import { describeStore } from "./append";
 import {
-  type CommittedHead,
   callsBesides,
   isSignedByActive,
-  type KnownHead,
   type Sequenced,
   type Signing,
   sequence,
   sequenceLocked,
   storeSequenced,
-  toSigned,
 } from "./batch";
 import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
 import { ForkGuardError } from "./fork-guard";
@@ -43,6 +40,7 @@ import {
   type QueuedItem,
   StaleInputs,
 } from "./item";
+import { type CommittedHead, type KnownHead, toSigned } from "./known-head";
 import { createPreSigning } from "./pre-signing";
 import { createPlaceReaders, readNextPlace, rememberPlaces } from "./sequence-positions";
 

@@ -48,7 +48,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("three processes on one Pos
     await first?.kill();
     await Promise.all(loads.slice(1).map((load) => load.reach(load.receipts.length + 30)));
     await Promise.all(loads.map((load) => load.stop()));
-    // On top of the head in memory and under its lock, whoever stores a batch: nothing of it is planned again.
+    // No process plans a batch again, be the head in its memory or locked.
     expect([...(await sql`SELECT DISTINCT mode FROM modes`)]).toEqual([{ mode: "force_generic_plan" }]);
     await sql.end();
 
