@@ -8,8 +8,9 @@ function findLinks(text: string): string[] {
   const schemes =
     text.match(/[a-z][a-z0-9+-]*:\/\/\S|(?<![a-z0-9])[a-z]+:\S|[^\s[\]]@[^\s\]]|\\\\\S/giu) ?? [];
   const hosts = (text.match(/[\p{L}\p{M}\p{N}._\-\u3002\uFF0E\uFF61]+/gu) ?? []).filter((run) => {
-    const { isIcann, domain, isIp } = parse(run.replace(/[\u3002\uFF0E\uFF61]/g, ".").replace(/[._-]+$/, ""));
-    return isIp === true || (isIcann === true && domain !== null);
+    const host = run.replace(/[\u3002\uFF0E\uFF61]/g, ".").replace(/[._-]+$/, "");
+    const { isIcann, domain } = parse(host);
+    return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) || (isIcann === true && domain !== null);
   });
   return [...schemes, ...hosts];
 }
@@ -21,6 +22,7 @@ const addresses = [
   "see(evil.com)now",
   "http://192.0.2.7/x",
   "192.0.2.7:8080/x",
+  "192。0．2｡7",
   "http://localhost:3000/approve/abc",
   "mailto:a@evil.com",
   "a.b+c@evil.com",

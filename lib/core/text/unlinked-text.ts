@@ -10,6 +10,6 @@ import { toVisibleText } from "./display-text";
  * of `\\server`. Domain names know three other dots (UTS 46).
  */
 const addressMakers =
-  /(?<=[^\s.])[.\u3002\uFF0E\uFF61](?=\p{L})|\.(?=\d{1,3}\.\d{1,3}\.\d)|:(?=\/\/)|(?<=\p{L}):(?=\S)|@(?=\S)|\\(?=\\)/gu;
+  /(?<=[^\s.])[.\u3002\uFF0E\uFF61](?=\p{L})|[.\u3002\uFF0E\uFF61](?=\d{1,3}[.\u3002\uFF0E\uFF61]\d{1,3}[.\u3002\uFF0E\uFF61]\d)|:(?=\/\/)|(?<=\p{L}):(?=\S)|@(?=\S)|\\(?=\\)/gu;
 
 export const toUnlinkedText = (text: string): string => toVisibleText(text).replace(addressMakers, "[$&]");
