@@ -128,3 +128,14 @@ test("the column of guides shows where one is, on a desktop", async ({ page }) =
   await expect(current).toBeInViewport({ ratio: 1 });
   expect(await page.evaluate(() => scrollY)).toBe(0);
 });
+
+test("the language of an example that is chosen before the script is remembered", async ({ page }) => {
+  const letScriptsCome = await openWithoutScripts(page, "/docs/api/authorize");
+  const python = page.getByRole("radio", { name: "Python" }).first();
+  await python.locator("..").click();
+  await letScriptsCome();
+  await waitUntilAlive(page);
+  await expect(python).toBeChecked();
+  await page.goto("/docs/api/attest");
+  await expect(python).toBeChecked();
+});

@@ -40,8 +40,12 @@ export function CodeTabs({ samples, label }: CodeTabsProps) {
   const name = useId();
   const own = useRef<HTMLFieldSetElement>(null);
   useEffect(() => {
+    const radios = [...(own.current?.querySelectorAll("input") ?? [])];
+    const chosen = radios.find(({ checked, defaultChecked }) => checked && !defaultChecked);
+    // Chosen before this script ran.
+    if (chosen) return remember(chosen.value);
     const known = recall();
-    const radio = [...(own.current?.querySelectorAll("input") ?? [])].find(({ value }) => value === known);
+    const radio = radios.find(({ value }) => value === known);
     if (radio) radio.checked = true;
   }, []);
   return (
