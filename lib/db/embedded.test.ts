@@ -9,7 +9,6 @@ import { type Database, openDatabase, rowsOf } from "./client";
 import { openEmbedded } from "./embedded";
 import { isUnreachable } from "./failures";
 import { type Exchange, shareSession } from "./multiplexed-session";
-import { overdueMs } from "./time-limits";
 
 describe("the embedded database", () => {
   let database: Database;
@@ -122,7 +121,7 @@ describe("an embedded database that fails", () => {
     const behind = database.statement("SELECT 1")();
     for (const { reason } of (await Promise.allSettled([sleeping, behind])) as PromiseRejectedResult[])
       expect(isUnreachable(reason)).toBe(true);
-    expect(performance.now() - before).toBeLessThan(overdueMs + 2_000);
+    expect(performance.now() - before).toBeLessThan(60_000);
     expect(database.wasReachableSince(before)).toBe(false);
     const read = database.statement<{ text: string }>("SELECT text FROM kept");
     await expect.poll(() => read().catch(() => []), { timeout: 60_000 }).toEqual([{ text: "stored" }]);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { measureMs, shortestMs } from "#support/shortest";
 import { canonicalJson } from "./canonical-json";
 import { findRounding } from "./exact-number";
 import { parseStrictJson } from "./strict-json";
@@ -155,15 +156,16 @@ describe("numbers", () => {
     expect(isTaken(token)).toBe(false);
   });
 
-  it("cost linear time, whatever their digits and exponent", () => {
+  it("cost linear time, whatever their digits and exponent", async () => {
     const zeros = "0".repeat(450_000);
-    const started = performance.now();
-    expect(isTaken(`1${zeros}e-450000`)).toBe(true);
-    expect(isTaken(`0.${zeros}1e450001`)).toBe(true);
-    expect(isTaken(`1.${zeros}1${zeros}`)).toBe(false);
-    expect(isTaken("1e999999999")).toBe(false);
-    expect(isTaken(`1e-${"9".repeat(450_000)}`)).toBe(false);
-    expect(isTaken(`0e${"9".repeat(450_000)}`)).toBe(true);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    const work = () => {
+      expect(isTaken(`1${zeros}e-450000`)).toBe(true);
+      expect(isTaken(`0.${zeros}1e450001`)).toBe(true);
+      expect(isTaken(`1.${zeros}1${zeros}`)).toBe(false);
+      expect(isTaken("1e999999999")).toBe(false);
+      expect(isTaken(`1e-${"9".repeat(450_000)}`)).toBe(false);
+      expect(isTaken(`0e${"9".repeat(450_000)}`)).toBe(true);
+    };
+    expect(await shortestMs(2_000, () => measureMs(work))).toBeLessThan(2_000);
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { measureMs, shortestMs } from "#support/shortest";
 import { canonicalJson } from "./canonical-json";
 import { parseStrictJson } from "./strict-json";
 
@@ -54,11 +55,12 @@ describe("parseStrictJson", () => {
     expect(refuse("9".repeat(60_000))).toThrow(/^the number 9{40}… would become Infinity/);
   });
 
-  it("takes linear time for hostile strings", () => {
+  it("takes linear time for hostile strings", async () => {
     const long = JSON.stringify({ a: '\\"'.repeat(200_000) });
-    const started = performance.now();
-    parseStrictJson(long);
-    expect(() => parseStrictJson(`"${'\\"'.repeat(200_000)}`)).toThrow();
-    expect(performance.now() - started).toBeLessThan(2_000);
+    const work = () => {
+      parseStrictJson(long);
+      expect(() => parseStrictJson(`"${'\\"'.repeat(200_000)}`)).toThrow();
+    };
+    expect(await shortestMs(2_000, () => measureMs(work))).toBeLessThan(2_000);
   });
 });
