@@ -40,11 +40,25 @@ describe("stopping against using", () => {
     post(`/v1/authorize/${request_id}/claim`, { run });
   const attest = ({ made: { agent_slug, action } }: AskedRequest, human_authorization?: unknown) =>
     post("/v1/attest", { agent_slug, action, inputs_hash: "sha256:aa", human_authorization });
-  const later = async <T>(act: () => Promise<T>): Promise<T> => {
-    await new Promise((resolve) => setTimeout(resolve, randomInt(0, 12)));
-    return act();
-  };
+  /** How much later than whoever uses it the one who stops it begins; less than 0 if earlier. */
+  let delayMs = 0;
+  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms + randomInt(0, 12)));
+  const stop = <T>(act: () => Promise<T>): Promise<T> => wait(Math.max(0, delayMs)).then(act);
+  const use = <T>(act: () => Promise<T>): Promise<T> => wait(Math.max(0, -delayMs)).then(act);
   const outcome = ({ status, body }: TestAnswer) => (status < 300 ? status : String(body.code));
+  const isUsed = (what: string) => /(20[01]|approved|used)$/.test(what);
+
+  /** Who won nearly all of a round begins later in the next one, and twice as late if that is not enough. */
+  function createBalance() {
+    delayMs = 0;
+    let stepMs = 0;
+    return (judged: readonly string[]) => {
+      const used = judged.filter(isUsed).length / judged.length;
+      const towards = used < 0.25 ? 1 : used > 0.75 ? -1 : 0;
+      stepMs = towards * Math.max(8, 2 * towards * stepMs);
+      delayMs += stepMs;
+    };
+  }
 
   /** Twenty agents with an approved request each, ten times; both acts of each at once. */
   async function race(
@@ -52,6 +66,7 @@ describe("stopping against using", () => {
     judge: (asked: AskedRequest, object: unknown) => Promise<string>,
   ): Promise<Map<string, number>> {
     const seen = new Map<string, number>();
+    const balance = createBalance();
     for (let round = 0; round < rounds; round += 1) {
       const prepared = await Promise.all(
         Array.from({ length: atOnce }, async () => {
@@ -63,6 +78,7 @@ describe("stopping against using", () => {
       );
       const judged = await Promise.all(prepared.map(({ asked, object }) => judge(asked, object)));
       for (const what of judged) seen.set(what, (seen.get(what) ?? 0) + 1);
+      balance(judged);
     }
     return seen;
   }
@@ -93,8 +109,8 @@ describe("stopping against using", () => {
   it("revoke and attest", async () => {
     const seen = await race(true, async (asked, object) => {
       const [revoked, used] = await Promise.all([
-        later(() => revoke(asked)),
-        later(() => attest(asked, object)),
+        stop(() => revoke(asked)),
+        use(() => attest(asked, object)),
       ]);
       const { revoked_at, attestation_id } = (await asked.read(key)).body;
       expect((revoked_at === null) !== (attestation_id === null)).toBe(true);
@@ -109,7 +125,7 @@ describe("stopping against using", () => {
 
   it("revoke and claim", async () => {
     const seen = await race(true, async (asked, object) => {
-      const [revoked, claimed] = await Promise.all([later(() => revoke(asked)), later(() => claim(asked))]);
+      const [revoked, claimed] = await Promise.all([stop(() => revoke(asked)), use(() => claim(asked))]);
       const { run } = (await asked.read(key)).body;
       expect(run).toBe(claimed.status === 200 ? "run" : null);
       for (const again of [await claim(asked), await attest(asked, object)])
@@ -122,9 +138,9 @@ describe("stopping against using", () => {
   it("freeze and attest", async () => {
     const seen = await race(true, async (asked, object) => {
       const [frozen, used, plain] = await Promise.all([
-        later(() => freeze(asked.made.agent_slug)),
-        later(() => attest(asked, object)),
-        later(() => attest(asked)),
+        stop(() => freeze(asked.made.agent_slug)),
+        use(() => attest(asked, object)),
+        use(() => attest(asked)),
       ]);
       expect([frozen.status, plain.status]).toEqual([200, 201]);
       const again = outcome(await attest(asked, object));
@@ -139,8 +155,8 @@ describe("stopping against using", () => {
   it("freeze and claim", async () => {
     const seen = await race(true, async (asked, object) => {
       const [, claimed] = await Promise.all([
-        later(() => freeze(asked.made.agent_slug)),
-        later(() => claim(asked)),
+        stop(() => freeze(asked.made.agent_slug)),
+        use(() => claim(asked)),
       ]);
       for (const again of [await claim(asked), await attest(asked, object)])
         expect(outcome(again)).toBe("agent_frozen");
@@ -153,8 +169,8 @@ describe("stopping against using", () => {
     const seen = await race(false, async (asked) => {
       const id = asked.made.request_id;
       const [, given] = await Promise.all([
-        later(() => freeze(asked.made.agent_slug)),
-        later(() => approveUnproven(test, id)).then(
+        stop(() => freeze(asked.made.agent_slug)),
+        use(() => approveUnproven(test, id)).then(
           () => "approved",
           ({ errorName }: { errorName: string }) => errorName,
         ),
@@ -173,11 +189,11 @@ describe("stopping against using", () => {
     const seen = await race(true, async (asked, object) => {
       const { agent_slug: slug } = asked.made;
       const answers = await Promise.all([
-        later(() => freeze(slug)),
-        later(() => unfreeze(slug)),
-        later(() => freeze(slug)),
-        later(() => attest(asked, object)),
-        later(() => claim(asked)),
+        stop(() => freeze(slug)),
+        stop(() => unfreeze(slug)),
+        stop(() => freeze(slug)),
+        use(() => attest(asked, object)),
+        use(() => claim(asked)),
       ]);
       expect(answers.slice(0, 3).map(({ status }) => status)).toEqual([200, 200, 200]);
       const { frozen_at } = (await test.call("GET", `/v1/identity/${slug}`)).body;
