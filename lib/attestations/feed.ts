@@ -60,7 +60,7 @@ async function readRow(
   if (action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
   const after = cursor === undefined ? null : readPlace(cursor);
   if (!isSlug(slug)) throw agentNotFound();
-  const [row] = await database.statement<Row>(feedText)(
+  const [row] = await database.statement<Row>(feedText, "shared")(
     slugKey(slug),
     after?.log_id ?? null,
     after?.leaf_index ?? null,

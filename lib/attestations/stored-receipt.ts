@@ -115,10 +115,10 @@ const timedText = selectUnless(
 );
 const untimedText = selectUnless("$2", plainText);
 
-function toStored(row: Row) {
+function toStored(row: Readonly<Row>) {
   const statement = row.payload === null ? null : parseActionStatement(row.payload);
   const asked = statement?.predicate.request["agent_slug"];
-  return Object.assign(row, { statement, slug: typeof asked === "string" ? asked : row.slug });
+  return { ...row, statement, slug: typeof asked === "string" ? asked : row.slug };
 }
 
 export type StoredAttestation = ReturnType<typeof toStored>;
@@ -154,7 +154,7 @@ export async function readUnlessKnown(
   if (!isUuid(id)) throw attestationNotFound();
   const policy = settings.WITNESSES;
   const hasTime = policy !== undefined || timeAuthorities.length > 0;
-  const find = database.statement<Row & { digest: string }>(hasTime ? timedText : untimedText);
+  const find = database.statement<Row & { digest: string }>(hasTime ? timedText : untimedText, "shared");
   const [row] = await (hasTime
     ? find(id, ...(policy ? policyOf(policy) : [null, null]), known)
     : find(id, known));

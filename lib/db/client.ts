@@ -23,8 +23,11 @@ export type Listen = (
   onListening?: () => void,
 ) => Promise<void>;
 
-/** Writing statements wait for locks, so they have connections of their own, and reads don't wait behind them. */
-export type StatementUse = "read" | "write";
+/**
+ * Writing statements wait for locks, so they have connections of their own, and reads don't wait behind them. Rows of
+ * `shared` reads go to all who asked the same at once (./shared-reads.ts), so nobody may change them.
+ */
+export type StatementUse = "read" | "shared" | "write";
 
 export interface Database {
   kind: "embedded" | "postgres";

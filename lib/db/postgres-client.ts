@@ -12,6 +12,7 @@ import { createNaming, nameStatements } from "./named-statements";
 import { shareConnection } from "./pipelined-connection";
 import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
+import { createSharedReads } from "./shared-reads";
 import { inTime, waitingFor } from "./start";
 import { throwExplained } from "./start-failures";
 import {
@@ -153,6 +154,7 @@ export function openClients(
     write: open({ ...hot, max: 1 }),
   };
   const reading = shareConnection(clients.read, clients.others);
+  const sharedRead = createSharedReads();
   return {
     kind,
     isPooled: false,
@@ -163,7 +165,9 @@ export function openClients(
       (...parameters) => {
         const ask = (on: postgres.Sql): Promise<Row[]> =>
           on.unsafe<Row[]>(text, untyped(plain, parameters), named);
-        return use === "write" ? ask(clients.write) : reading.run(ask);
+        if (use === "write") return ask(clients.write);
+        const read = () => reading.run(ask);
+        return use === "shared" ? sharedRead(text).run(parameters, read) : read();
       },
     query: async (text, values) => ({
       rows: await plain.unsafe(text, values as never[], { prepare: values.length > 0 }),
@@ -183,6 +187,7 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
+  const sharedRead = createSharedReads();
   return {
     kind: "postgres",
     isPooled: true,
@@ -192,8 +197,9 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
       (...parameters) => {
         const ask = async (tx: postgres.TransactionSql) => tx.unsafe(text, untyped(plain, parameters));
-        const asked = use === "write" ? inLimits(plain, ask, "", limitsAndPlans) : inLimits(plain, ask);
-        return asked as Promise<Row[]>;
+        if (use === "write") return inLimits(plain, ask, "", limitsAndPlans) as Promise<Row[]>;
+        const read = () => inLimits(plain, ask) as Promise<Row[]>;
+        return use === "shared" ? sharedRead(text).run(parameters, read) : read();
       },
     query: async (text, values) => {
       const rows = await inLimits(plain, async (tx) => tx.unsafe(text, values as never[]));

@@ -25,14 +25,14 @@ type LookedUp = { asked: string } & (FoundKey | { organizationId: null });
 
 /** Every request behind a key asks this. `isLive` has the conditions of {@link isLiveKey}. */
 const keyBy = (column: "secret_hash" | "id", asked: string) =>
-  `SELECT ${asked} AS asked, k.id AS "keyId", o.id AS "organizationId", k.scopes, k.prefix,
+  `SELECT $1::text AS asked, k.id AS "keyId", o.id AS "organizationId", k.scopes, k.prefix,
     k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay",
     k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS "isLive"
   FROM (VALUES (1)) AS one
-  LEFT JOIN api_keys k ON k.${column} = $1
+  LEFT JOIN api_keys k ON k.${column} = ${asked}
   LEFT JOIN organizations o ON o.id = k.organization_id AND o.deleted_at IS NULL`;
-const keyBySecret = keyBy("secret_hash", "encode($1::bytea, 'hex')");
-const keyById = keyBy("id", "$1::uuid::text");
+const keyBySecret = keyBy("secret_hash", "decode($1::text, 'hex')");
+const keyById = keyBy("id", "$1::text::uuid");
 
 /**
  * Null for a key that no organization has. Only an answer to this very question says so: a valid key that is called
@@ -41,11 +41,10 @@ const keyById = keyBy("id", "$1::uuid::text");
 async function lookUp(
   { database, logger }: AccountsContext,
   text: string,
-  asked: Uint8Array | string,
+  asked: string,
 ): Promise<FoundKey | null> {
-  const [row, ...others] = await database.statement<LookedUp>(text)(asked);
-  const wanted = typeof asked === "string" ? asked : hexEncode(asked);
-  if (row?.asked !== wanted || others.length > 0) {
+  const [row, ...others] = await database.statement<LookedUp>(text, "shared")(asked);
+  if (row?.asked !== asked || others.length > 0) {
     logger.error("the database answered another question than the one for a key");
     throw keyLookUpFailed();
   }
@@ -75,7 +74,7 @@ export async function findKeyPrincipal(
   ip: string,
   noteDead: (key: KnownKey) => void,
 ): Promise<KeyPrincipal | null> {
-  const row = await lookUp(context, keyBySecret, sha256(utf8Encode(text)));
+  const row = await lookUp(context, keyBySecret, hexEncode(sha256(utf8Encode(text))));
   if (row === null) return null;
   if (!row.isLive) {
     noteDead({ keyId: row.keyId, organizationId: row.organizationId });

@@ -183,8 +183,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     ]);
     await wire.mend();
     expect((await attestWhenBack("sent to an orphan", headers)).status).toBe(201);
-    await vi.waitFor(async () =>
-      expect(await countDirectly("pg_stat_activity", "wait_event_type = 'Lock'")).toBe(0),
+    await vi.waitFor(
+      async () => expect(await countDirectly("pg_stat_activity", "wait_event_type = 'Lock'")).toBe(0),
+      { timeout: 60_000 },
     );
     expect(await count("attestations", "action = 'sent to an orphan'")).toBe(1);
     expect((await attest("after the orphan")).status).toBe(201);
