@@ -155,25 +155,6 @@ async function requireAuthorization(context: Context, requestId: string): Promis
   return row;
 }
 
-const beginning = new WeakMap<Context["database"], Map<string, Promise<FoundAuthorization>>>();
-
-/**
- * A decision wakes all who wait for it in one turn of the event loop: they share a read. One that is on its way is not
- * joined, because it may not see what woke the caller.
- */
-function readTogether(context: Context, requestId: string): Promise<FoundAuthorization> {
-  const reads = beginning.get(context.database) ?? new Map<string, Promise<FoundAuthorization>>();
-  beginning.set(context.database, reads);
-  const begun = reads.get(requestId);
-  if (begun !== undefined) return begun;
-  const read = new Promise((resolve) => setImmediate(resolve)).then(() => {
-    reads.delete(requestId);
-    return requireAuthorization(context, requestId);
-  });
-  reads.set(requestId, read);
-  return read;
-}
-
 /** A process that is about to stop answers waiting clients at once, and those that come back to it soon. */
 const longestWhileLeaving = 1;
 
@@ -194,7 +175,7 @@ export async function readAuthorization(
     // Listening begins before the look, so that a change in between wakes too.
     const wait = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs));
     try {
-      const row = await readTogether(context, requestId);
+      const row = await requireAuthorization(context, requestId);
       const isOver = leftMs <= 0 || (leaving.hasBegun && !isLeaving);
       if (row.status !== "pending" || isOver) return describeFor(context, row, viewer);
       const expiry = setTimeout(wait.end, Math.max(0, row.millisecondsLeft) + 5);

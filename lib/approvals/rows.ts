@@ -115,7 +115,7 @@ const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
 
 export async function findAuthorization(database: Database, id: string): Promise<FoundAuthorization | null> {
   if (!authorizationRequestIdPattern.test(id)) return null;
-  const read = database.statement<FoundAuthorization>(rowText, "shared");
+  const read = database.batched<FoundAuthorization>(rowText, ["text"]);
   const [row] = await read(id);
   if (!row) return null;
   if (row.status !== "pending" || row.millisecondsLeft >= 0) return row;

@@ -8,6 +8,7 @@ import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/agents/age
 import { describeIdentity } from "#lib/agents/identities";
 import type { Context } from "#lib/approvals/context";
 import type { FeedResponse } from "#lib/contract/identity";
+import { arrayLiteral } from "#lib/db/array-literal";
 import { AppError } from "#lib/errors";
 import { cutPage, type PageQuery } from "#lib/http/cursor";
 import type { RememberedAnswer } from "#lib/http/remembered-answers";
@@ -21,8 +22,8 @@ import { revokedIds } from "./stored-warnings";
 type FeedQuery = PageQuery & Pick<AttestationFilter, "approval" | "action" | "warnings">;
 
 /**
- * $1: slug key. $2, $3: the place before the page, null at the beginning. $4 to $6: filters or null; $7: revoked keys;
- * $8: how many; $9: the digest of what is known.
+ * $1: slug key. $2, $3: the place before the page, null at the beginning. $4 to $6: filters or null; $7: revoked keys, as
+ * the text of a list; $8: how many; $9: the digest of what is known.
  */
 const feedText = selectUnless(
   "$9",
@@ -43,6 +44,8 @@ const feedText = selectUnless(
   WHERE g.slug_key = $1`,
 );
 
+const feedTypes = ["text", "int", "bigint", "text", "text", "boolean", "text", "int", "text"];
+
 interface Row extends FoundAgent {
   digest: string;
   total: number;
@@ -56,18 +59,18 @@ async function readRow(
   { limit, cursor, approval, action, warnings }: FeedQuery,
   published: readonly PublishedKey[],
   known: string | null,
-): Promise<Row> {
+): Promise<Readonly<Row>> {
   if (action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
   const after = cursor === undefined ? null : readPlace(cursor);
   if (!isSlug(slug)) throw agentNotFound();
-  const [row] = await database.statement<Row>(feedText, "shared")(
+  const [row] = await database.batched<Row>(feedText, feedTypes)(
     slugKey(slug),
     after?.log_id ?? null,
     after?.leaf_index ?? null,
     approval ?? null,
     action === undefined ? null : containing(action),
     warnings ?? null,
-    revokedIds(published),
+    arrayLiteral(revokedIds(published)),
     limit + 1,
     known,
   );

@@ -9,7 +9,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { signedRequest } from "#lib/core/statement/signed-request";
-import type { Statement, StatementUse } from "#lib/db/client";
+import type { Statement } from "#lib/db/client";
 import { checkStoredLogs } from "#lib/log/publish/history";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
@@ -286,7 +286,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     const make = database.statement;
     const reasons = ["caller", null, "agent", "daily_limit", null, "tile", "head"];
     let calls = 0;
-    vi.spyOn(database, "statement").mockImplementation(((text: string, use?: StatementUse) => {
+    vi.spyOn(database, "statement").mockImplementation(((text: string, use?: "read" | "write") => {
       const run = make<object>(text, use);
       if (use !== "write") return run;
       return async (...parameters: unknown[]) => {
@@ -295,7 +295,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
         if (reason === null) return run(...parameters);
         throw Object.assign(new Error(reason), { severity: "ERROR", code: "CS001" });
       };
-    }) as <Row extends object>(text: string, use?: StatementUse) => Statement<Row>);
+    }) as <Row extends object>(text: string, use?: "read" | "write") => Statement<Row>);
     const answers: TestAnswer[] = [];
     for (let round = 0; round < 30; round += 1)
       answers.push(...(await Promise.all(Array.from({ length: 4 }, send))));

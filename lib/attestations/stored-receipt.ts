@@ -3,6 +3,7 @@ import type { Context } from "#lib/approvals/context";
 import { isUuid } from "#lib/core/encoding/uuid";
 import { parseActionStatement } from "#lib/core/statement/statement";
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
+import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { isOwnerOf, type Principal } from "#lib/http/principal";
@@ -56,6 +57,8 @@ interface Row {
   anchors?: unknown;
 }
 
+type DigestedRow = Row & { digest: string };
+
 const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
 
 /**
@@ -100,7 +103,7 @@ const plainText = statementWith(
   `SELECT settled.*, NULL::text AS cosignatures FROM (${selectSettled(head, "a.leaf_index")}) AS settled`,
 );
 
-/** $2: the policy's witnesses, NULL without one. $3: its quorum. */
+/** $2: the policy's witnesses as the text of a list, NULL without one. $3: its quorum. */
 const covering = selectCovering(head, "a.leaf_index", { witnesses: "$2", quorum: "$3" });
 const cosignedText = statementWith(covering);
 const timedText = selectUnless(
@@ -113,7 +116,9 @@ const timedText = selectUnless(
   LEFT JOIN LATERAL (${selectAnchors("a.log_id", "a.leaf_index", "$2")}) anchored ON true`,
   ),
 );
+const timedTypes = ["uuid", "text", "text", "text"];
 const untimedText = selectUnless("$2", plainText);
+const untimedTypes = ["uuid", "text"];
 
 function toStored(row: Readonly<Row>) {
   const statement = row.payload === null ? null : parseActionStatement(row.payload);
@@ -133,7 +138,7 @@ async function read({ database }: Reader, text: string, id: string, ...policy: u
 }
 
 const policyOf = ({ witnesses, quorum }: WitnessPolicySettings) => [
-  witnesses.map(({ key }) => key.name),
+  arrayLiteral(witnesses.map(({ key }) => key.name)),
   JSON.stringify(quorum),
 ];
 
@@ -154,10 +159,13 @@ export async function readUnlessKnown(
   if (!isUuid(id)) throw attestationNotFound();
   const policy = settings.WITNESSES;
   const hasTime = policy !== undefined || timeAuthorities.length > 0;
-  const find = database.statement<Row & { digest: string }>(hasTime ? timedText : untimedText, "shared");
   const [row] = await (hasTime
-    ? find(id, ...(policy ? policyOf(policy) : [null, null]), known)
-    : find(id, known));
+    ? database.batched<DigestedRow>(timedText, timedTypes)(
+        id,
+        ...(policy ? policyOf(policy) : [null, null]),
+        known,
+      )
+    : database.batched<DigestedRow>(untimedText, untimedTypes)(id, known));
   if (!row) throw attestationNotFound();
   return { digest: row.digest, stored: row.digest === known ? null : toStored(row) };
 }

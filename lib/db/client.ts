@@ -23,11 +23,8 @@ export type Listen = (
   onListening?: () => void,
 ) => Promise<void>;
 
-/**
- * Writing statements wait for locks, so they have connections of their own, and reads don't wait behind them. Rows of
- * `shared` reads go to all who asked the same at once (./shared-reads.ts), so nobody may change them.
- */
-export type StatementUse = "read" | "shared" | "write";
+/** Writing statements wait for locks, so they have connections of their own, and reads don't wait behind them. */
+export type StatementUse = "read" | "write";
 
 export interface Database {
   kind: "embedded" | "postgres";
@@ -41,6 +38,11 @@ export interface Database {
    * in one round trip, whose plan uses indexes whatever the tables held when it was made. `bigint` comes as a number.
    */
   statement<Row extends object>(text: string, use?: StatementUse): Statement<Row>;
+  /**
+   * A reading one that many ask at once, by one statement for all of them (./batched-reads.ts). `types`: of its
+   * parameters, none of them a list. Who asks the same gets the same rows, so nobody may change them.
+   */
+  batched<Row extends object>(text: string, types: readonly string[]): Statement<Readonly<Row>>;
   /** Plain SQL with $1 parameters, for libraries that bring their own statements. */
   query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
   /** Null behind a pooler, unless there is an address for listening. */

@@ -5,6 +5,7 @@
  */
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
+import { withBatchedReads } from "./batched-reads";
 import type { Database, Listen, Statement, StatementUse } from "./client";
 import { watchHost } from "./liveness-probe";
 import { bringUpToDate } from "./migrations";
@@ -12,7 +13,6 @@ import { createNaming, nameStatements } from "./named-statements";
 import { shareConnection } from "./pipelined-connection";
 import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
-import { createSharedReads } from "./shared-reads";
 import { inTime, waitingFor } from "./start";
 import { throwExplained } from "./start-failures";
 import {
@@ -154,8 +154,7 @@ export function openClients(
     write: open({ ...hot, max: 1 }),
   };
   const reading = shareConnection(clients.read, clients.others);
-  const sharedRead = createSharedReads();
-  return {
+  return withBatchedReads({
     kind,
     isPooled: false,
     wasReachableSince,
@@ -165,9 +164,7 @@ export function openClients(
       (...parameters) => {
         const ask = (on: postgres.Sql): Promise<Row[]> =>
           on.unsafe<Row[]>(text, untyped(plain, parameters), named);
-        if (use === "write") return ask(clients.write);
-        const read = () => reading.run(ask);
-        return use === "shared" ? sharedRead(text).run(parameters, read) : read();
+        return use === "write" ? ask(clients.write) : reading.run(ask);
       },
     query: async (text, values) => ({
       rows: await plain.unsafe(text, values as never[], { prepare: values.length > 0 }),
@@ -178,7 +175,7 @@ export function openClients(
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
       await stop();
     },
-  };
+  });
 }
 
 function openThroughPooler({ url, listenUrl }: Addresses, connections: Connections): Database {
@@ -187,8 +184,7 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
-  const sharedRead = createSharedReads();
-  return {
+  return withBatchedReads({
     kind: "postgres",
     isPooled: true,
     wasReachableSince,
@@ -197,9 +193,8 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
       (...parameters) => {
         const ask = async (tx: postgres.TransactionSql) => tx.unsafe(text, untyped(plain, parameters));
-        if (use === "write") return inLimits(plain, ask, "", limitsAndPlans) as Promise<Row[]>;
-        const read = () => inLimits(plain, ask) as Promise<Row[]>;
-        return use === "shared" ? sharedRead(text).run(parameters, read) : read();
+        const asked = use === "write" ? inLimits(plain, ask, "", limitsAndPlans) : inLimits(plain, ask);
+        return asked as Promise<Row[]>;
       },
     query: async (text, values) => {
       const rows = await inLimits(plain, async (tx) => tx.unsafe(text, values as never[]));
@@ -211,7 +206,7 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
       await Promise.all(all.map((one) => one.end({ timeout: 5 })));
       await stop();
     },
-  };
+  });
 }
 
 /** Changes nothing: for a look at a database that a service uses. */

@@ -43,7 +43,7 @@ async function lookUp(
   text: string,
   asked: string,
 ): Promise<FoundKey | null> {
-  const [row, ...others] = await database.statement<LookedUp>(text, "shared")(asked);
+  const [row, ...others] = await database.batched<LookedUp>(text, ["text"])(asked);
   if (row?.asked !== asked || others.length > 0) {
     logger.error("the database answered another question than the one for a key");
     throw keyLookUpFailed();

@@ -170,7 +170,7 @@ function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): 
 /** What the answer is made from, read each time but for the description of the keys. */
 async function findParts(context: LogContext) {
   const keys = await context.keys.published();
-  const states = await context.database.statement<LogState>(statesText, "shared")();
+  const states = await context.database.batched<LogState>(statesText, [])();
   let about = await describeOnce(context, keys, false);
   // A log was begun since.
   if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);

@@ -1,0 +1,105 @@
+/**
+ * One statement for all who ask at once: to begin and end a plan of fifteen joins costs PostgreSQL twice what it costs to
+ * run it for one row. While a statement is on its way, whoever comes with the same text waits until it has ended; then one
+ * statement asks for all of them, and those who ask the very same share its rows. Nobody joins a statement that was sent,
+ * which may see the database as it was before: everyone sees all that was committed when they asked.
+ */
+import type { Database, Statement } from "./client";
+import { isRefusedByServer } from "./failures";
+
+/** Longer than any statement of the hot path. Whoever comes later doesn't wait for one that is slower. */
+const patienceMs = 20;
+/** So that a statement for many stays short. */
+const maxQuestions = 32;
+
+type Rows = object[];
+type Ask = (text: string, parameters: unknown[]) => Promise<Rows>;
+
+interface Question {
+  parameters: unknown[];
+  rows: Promise<Rows>;
+  settle: (rows: Promise<Rows> | Rows) => void;
+}
+
+function createQuestion(parameters: unknown[]): Question {
+  let settle: Question["settle"] = () => {};
+  const rows = new Promise<Rows>((resolve) => {
+    settle = resolve;
+  });
+  return { parameters, rows, settle };
+}
+
+/** `types`: of the text's parameters, which become columns. `asked_by`: whose row it is, from 1. */
+function writeBatch(text: string, types: readonly string[]): string {
+  const lists = types.map((type, i) => `$${i + 1}::${type}[]`).join(", ");
+  const columns = types.map((_, i) => `p${i + 1}`).join(", ");
+  return `SELECT asked.number::int AS asked_by, answer.*
+    FROM unnest(${lists}) WITH ORDINALITY AS asked(${columns}, number)
+    CROSS JOIN LATERAL (${text.replaceAll(/\$(\d+)/g, "asked.p$1")} OFFSET 0) AS answer`;
+}
+
+/** `ask` sends a statement; `types` are those of its parameters, none of them a list. */
+export function createBatchedRead(
+  text: string,
+  types: readonly string[],
+  ask: Ask,
+  now: () => number = () => performance.now(),
+): (parameters: unknown[]) => Promise<Rows> {
+  const forMany = writeBatch(text, types);
+  const waiting = new Map<string, Question>();
+  let underway: { sinceMs: number } | null = null;
+
+  async function askAlone({ parameters, rows, settle }: Question): Promise<void> {
+    settle(ask(text, parameters));
+    await rows.catch(() => {});
+  }
+
+  async function askTogether(questions: Question[]): Promise<void> {
+    const columns = types.map((_, i) => questions.map(({ parameters }) => parameters[i]));
+    const answer = ask(forMany, columns) as Promise<{ asked_by: number }[]>;
+    try {
+      const answers: Rows[] = questions.map(() => []);
+      for (const row of await answer) answers[row.asked_by - 1]?.push(row);
+      for (const [i, { settle }] of questions.entries()) settle(answers[i] ?? []);
+    } catch (error) {
+      // One question that the server refuses is nobody else's error.
+      if (isRefusedByServer(error)) await Promise.all(questions.map(askAlone));
+      else for (const { settle } of questions) settle(Promise.reject(error));
+    }
+  }
+
+  function send(): void {
+    const taken = [...waiting].slice(0, maxQuestions);
+    for (const [name] of taken) waiting.delete(name);
+    const questions = taken.map(([, question]) => question);
+    const sent = { sinceMs: now() };
+    underway = sent;
+    const [first, ...others] = questions;
+    const asked = first !== undefined && others.length === 0 ? askAlone(first) : askTogether(questions);
+    void asked.then(() => {
+      if (underway !== sent) return;
+      underway = null;
+      if (waiting.size > 0) send();
+    });
+  }
+
+  return (parameters) => {
+    const name = JSON.stringify(parameters);
+    const question = waiting.get(name) ?? createQuestion(parameters);
+    waiting.set(name, question);
+    if (underway === null || now() - underway.sinceMs > patienceMs) send();
+    return question.rows;
+  };
+}
+
+export function withBatchedReads(database: Omit<Database, "batched">): Database {
+  const known = new Map<string, ReturnType<typeof createBatchedRead>>();
+  const ask: Ask = (text, parameters) => database.statement(text)(...parameters);
+  return Object.assign(database, {
+    batched: <Row extends object>(text: string, types: readonly string[]): Statement<Row> => {
+      const read = known.get(text) ?? createBatchedRead(text, types, ask);
+      known.set(text, read);
+      return (...parameters) => read(parameters) as Promise<Row[]>;
+    },
+  });
+}
