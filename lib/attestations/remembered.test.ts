@@ -55,7 +55,8 @@ describe("remembered answers", () => {
       for (const statement of statements) await tx.execute(sql.raw(statement));
     });
   const run = (text: string) => test.app.context.database.query(text, []);
-  const readPaths = () => [`/v1/verify/${ids[1]}`, `/v1/agent/${slug}`];
+  /** Read at once: the first attestation by a statement for it alone, the others by one for both. */
+  const readPaths = () => [...ids.slice(0, 3).map((id) => `/v1/verify/${id}`), `/v1/agent/${slug}`];
   const read = async () => {
     const answers = await Promise.all(readPaths().map((path) => test.call("GET", path)));
     return answers.map(({ status, body }) => ({ status, ...body, instance: null, request_id: null }));
