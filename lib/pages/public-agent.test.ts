@@ -43,9 +43,10 @@ function countRounds(context: Context): { counted: Context; rounds(): number } {
     };
   const { database, keys } = context;
   const statement = ((...text) => inRounds(database.statement(...text))) as Database["statement"];
+  const batched = ((...text) => inRounds(database.batched(...text))) as Database["batched"];
   const published = inRounds(() => keys.published());
   return {
-    counted: { ...context, database: { ...database, statement }, keys: { ...keys, published } },
+    counted: { ...context, database: { ...database, statement, batched }, keys: { ...keys, published } },
     rounds: () => rounds,
   };
 }
