@@ -9,7 +9,7 @@ import { isRefusedByServer } from "./failures";
 
 /** Longer than any statement of the hot path. Whoever comes later doesn't wait for one that is slower. */
 const patienceMs = 20;
-/** So that a statement for many stays short. */
+/** Of one statement, so that it stays short. */
 const maxQuestions = 32;
 
 type Rows = object[];
@@ -38,7 +38,7 @@ function writeBatch(text: string, types: readonly string[]): string {
     CROSS JOIN LATERAL (${text.replaceAll(/\$(\d+)/g, "asked.p$1")} OFFSET 0) AS answer`;
 }
 
-/** `ask` sends a statement; `types` are those of its parameters, none of them a list. */
+/** `ask` sends a statement, and rejects if it can't; `types` are those of its parameters, none of them a list. */
 export function createBatchedRead(
   text: string,
   types: readonly string[],
@@ -68,15 +68,18 @@ export function createBatchedRead(
     }
   }
 
+  /** All who wait, so that nobody's time limit begins later than the next statement's. */
   function send(): void {
-    const taken = [...waiting].slice(0, maxQuestions);
-    for (const [name] of taken) waiting.delete(name);
-    const questions = taken.map(([, question]) => question);
+    const questions = [...waiting.values()];
+    waiting.clear();
     const sent = { sinceMs: now() };
     underway = sent;
-    const [first, ...others] = questions;
-    const asked = first !== undefined && others.length === 0 ? askAlone(first) : askTogether(questions);
-    void asked.then(() => {
+    const asked: Promise<void>[] = [];
+    while (questions.length > 0) {
+      const [first, ...others] = questions.splice(0, maxQuestions);
+      if (first) asked.push(others.length === 0 ? askAlone(first) : askTogether([first, ...others]));
+    }
+    void Promise.all(asked).then(() => {
       if (underway !== sent) return;
       underway = null;
       if (waiting.size > 0) send();
@@ -94,7 +97,7 @@ export function createBatchedRead(
 
 export function withBatchedReads(database: Omit<Database, "batched">): Database {
   const known = new Map<string, ReturnType<typeof createBatchedRead>>();
-  const ask: Ask = (text, parameters) => database.statement(text)(...parameters);
+  const ask: Ask = async (text, parameters) => database.statement(text)(...parameters);
   return Object.assign(database, {
     batched: <Row extends object>(text: string, types: readonly string[]): Statement<Row> => {
       const read = known.get(text) ?? createBatchedRead(text, types, ask);
