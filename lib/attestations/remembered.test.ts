@@ -35,6 +35,8 @@ describe("remembered answers", () => {
     await test.call("POST", "/v1/identity/register", { key, body: { slug, tools: ["a"], public_key } });
     ids = [];
     for (let i = 0; i < 3; i += 1) ids.push((await attest()).attestation_id);
+    // Within the second another checkpoint would become the one that readers get.
+    await force("UPDATE log_checkpoints SET created_at = created_at - interval '10 s'");
   });
   afterAll(() => test.close());
 
