@@ -40,7 +40,7 @@ describe("stopping against using", () => {
     post(`/v1/authorize/${request_id}/claim`, { run });
   const attest = ({ made: { agent_slug, action } }: AskedRequest, human_authorization?: unknown) =>
     post("/v1/attest", { agent_slug, action, inputs_hash: "sha256:aa", human_authorization });
-  /** Whoever stops begins so much later than whoever uses; below 0, whoever uses begins later. */
+  /** The stopping request begins this many milliseconds after the using one; if negative, that long before it. */
   let delayMs = 0;
   const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms + randomInt(0, 12)));
   const stop = <T>(act: () => Promise<T>): Promise<T> => wait(Math.max(0, delayMs)).then(act);

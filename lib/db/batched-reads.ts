@@ -1,15 +1,15 @@
 /**
- * One statement for all who ask at once: to begin and end a plan of fifteen joins costs PostgreSQL twice what it costs to
- * run it for one row. While a statement is on its way, whoever comes with the same text waits until it has ended; then one
- * statement asks for all of them, and those who ask the very same share its rows. Nobody joins a statement that was sent,
- * which may see the database as it was before: everyone sees all that was committed when they asked.
+ * Reads that come at once share one statement: PostgreSQL spends twice as long on beginning and ending a plan of fifteen
+ * joins as on running it for one row. While a statement is on its way, callers with the same text wait until it has ended;
+ * then one statement asks for all of them, and callers with the same parameters share its rows. No caller joins a statement
+ * that was already sent, because it may see an older state: each sees everything that was committed when it asked.
  */
 import type { Database, Statement } from "./client";
 import { isRefusedByServer } from "./failures";
 
-/** Longer than any statement of the hot path. Whoever comes later doesn't wait for one that is slower. */
+/** Longer than any statement of the hot path takes. Callers that come later don't wait for a slower one. */
 const patienceMs = 20;
-/** Of one statement, so that it stays short. */
+/** A statement asks no more questions than this, so that it stays short. */
 const maxQuestions = 32;
 
 type Rows = object[];
@@ -29,7 +29,7 @@ function createQuestion(parameters: unknown[]): Question {
   return { parameters, rows, settle };
 }
 
-/** `types`: of the text's parameters, which become columns. `asked_by`: whose row it is, from 1. */
+/** `types` are those of the text's parameters, which become columns. `asked_by` numbers the questions from 1. */
 function writeBatch(text: string, types: readonly string[]): string {
   const lists = types.map((type, i) => `$${i + 1}::${type}[]`).join(", ");
   const columns = types.map((_, i) => `p${i + 1}`).join(", ");
@@ -62,13 +62,13 @@ export function createBatchedRead(
       for (const row of await answer) answers[row.asked_by - 1]?.push(row);
       for (const [i, { settle }] of questions.entries()) settle(answers[i] ?? []);
     } catch (error) {
-      // One question that the server refuses is nobody else's error.
+      // The server may refuse a single question: the others must not fail with it.
       if (isRefusedByServer(error)) await Promise.all(questions.map(askAlone));
       else for (const { settle } of questions) settle(Promise.reject(error));
     }
   }
 
-  /** All who wait, so that nobody's time limit begins later than the next statement's. */
+  /** Sends every waiting question, so that each one's time limit begins now. */
   function send(): void {
     const questions = [...waiting.values()];
     waiting.clear();

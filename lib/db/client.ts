@@ -39,8 +39,8 @@ export interface Database {
    */
   statement<Row extends object>(text: string, use?: StatementUse): Statement<Row>;
   /**
-   * A reading one that many ask at once, by one statement for all of them (./batched-reads.ts). `types`: of its
-   * parameters, none of them a list. Who asks the same gets the same rows, so nobody may change them.
+   * A reading statement that answers many callers at once (./batched-reads.ts). `types` are those of its parameters,
+   * none of them a list. Callers with the same parameters get the same rows, so they must not change them.
    */
   batched<Row extends object>(text: string, types: readonly string[]): Statement<Readonly<Row>>;
   /** Plain SQL with $1 parameters, for libraries that bring their own statements. */
