@@ -269,4 +269,25 @@ export const mutations = [
     to: "",
     test: "lib/approvals/revoke.test.ts",
   },
+  {
+    threat: "A read that shares a statement with others",
+    file: "lib/db/batched-reads.ts",
+    from: "waiting.clear();",
+    to: "",
+    test: "lib/db/batched-reads.test.ts",
+  },
+  {
+    threat: "A read that shares a statement with others",
+    file: "lib/db/batched-reads.ts",
+    from: "JSON.stringify(parameters)",
+    to: "String(parameters)",
+    test: "lib/db/batched-reads.test.ts",
+  },
+  {
+    threat: "A read that shares a statement with others",
+    file: "lib/db/batched-reads.ts",
+    from: "row.asked_by - 1",
+    to: "0",
+    test: "lib/db/batched-reads.test.ts",
+  },
 ];
