@@ -273,7 +273,7 @@ export const mutations = [
     threat: "A read that shares a statement with others",
     file: "lib/db/batched-reads.ts",
     from: "waiting.clear();",
-    to: "",
+    to: "for (const name of [...waiting.keys()]) queueMicrotask(() => waiting.delete(name));",
     test: "lib/db/batched-reads.test.ts",
   },
   {
