@@ -272,13 +272,6 @@ export const mutations = [
   {
     threat: "A read that shares a statement with others",
     file: "lib/db/batched-reads.ts",
-    from: "waiting.clear();",
-    to: "for (const name of [...waiting.keys()]) queueMicrotask(() => waiting.delete(name));",
-    test: "lib/db/batched-reads.test.ts",
-  },
-  {
-    threat: "A read that shares a statement with others",
-    file: "lib/db/batched-reads.ts",
     from: "JSON.stringify(parameters)",
     to: "String(parameters)",
     test: "lib/db/batched-reads.test.ts",
