@@ -1,10 +1,11 @@
 "use client";
-/** The record of an agent, followed by the visitor's own browser, and what it found in words. */
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import { useIsReady } from "#components/ui/use-is-ready";
+/** The record of an agent, followed by the visitor's own browser, and what it found in words. */
+import { countOf } from "#lib/core/text/count";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { readableTime } from "#lib/core/time/time-words";
 import type { RecordReport } from "#lib/verifier/check-record";
@@ -37,8 +38,7 @@ function titleOf({ verdict, claimed, head, checks, snapshot }: RecordReport): st
   const all = claimed.toLocaleString("en");
   const counted = (snapshot?.counted ?? 0).toLocaleString("en");
   if (verdict === "incomplete") {
-    if (snapshot === null)
-      return `Not counted: ${all} ${claimed === 1 ? "entry" : "entries"}, and no signed count`;
+    if (snapshot === null) return `Not counted: ${countEntries(claimed)}, and no signed count`;
     return snapshot.counted < claimed
       ? `Counted to number ${counted} of ${all}: the rest is not counted yet`
       : `Not counted since ${readableTime(snapshot.at)}`;
@@ -150,8 +150,7 @@ function Following({ length, progress }: FollowingProps) {
   );
 }
 
-const countEntries = (length: number) =>
-  `${length.toLocaleString("en")} ${length === 1 ? "entry" : "entries"}`;
+const countEntries = (length: number) => countOf(length, "entry", "entries");
 
 interface RecordPanelProps {
   readonly slug: string;

@@ -1,10 +1,12 @@
 /** Level, approvals given and needed, time left, and the confirmation code. */
+
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { LocalTime } from "#components/ui/local-time";
 import { Timestamp } from "#components/ui/timestamp";
 import { type ApprovalView, levelWords } from "#lib/contract/approval-view";
 import { describeUnasked } from "#lib/core/approval/decided-words";
+import { countOf } from "#lib/core/text/count";
 import { RequiredGroups } from "./groups-needed";
 import { TimeLeft } from "./time-left";
 
@@ -23,7 +25,7 @@ function durationWords(seconds: number): string {
         : seconds % 60 === 0
           ? [seconds / 60, "minute"]
           : [seconds, "second"];
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+  return countOf(count, unit);
 }
 
 function Level({ level }: { readonly level: ApprovalView["required_level"] }) {

@@ -1,6 +1,7 @@
 "use client";
-/** Counts down by the server's clock; screen readers hear it at 60 and at 10 seconds only. */
 import { useEffect, useRef, useState } from "react";
+/** Counts down by the server's clock; screen readers hear it at 60 and at 10 seconds only. */
+import { countOf } from "#lib/core/text/count";
 
 interface TimeLeftProps {
   readonly expiresAt: string;
@@ -13,13 +14,9 @@ interface TimeLeftProps {
 /** Smallest first: of two marks passed at once the later one counts. */
 const spokenAtSeconds = [10, 60];
 
-function plural(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
-}
-
 export function formatTimeLeft(seconds: number): string {
   if (seconds <= 0) return "no time left";
-  if (seconds < 60) return plural(seconds, "second");
+  if (seconds < 60) return countOf(seconds, "second");
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
   return `${Math.floor(seconds / 3_600)} h ${String(Math.floor((seconds % 3_600) / 60)).padStart(2, "0")} min`;
 }

@@ -12,9 +12,9 @@ import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json
 import { MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
 import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
 import type { PresentationReport } from "#lib/core/presentation/presentation-verify";
-import { countWarnings } from "#lib/core/statement/count-warnings";
 import { isApprovalMethod } from "#lib/core/statement/statement";
 import { drawWarnings } from "#lib/core/statement/warnings";
+import { countOf } from "#lib/core/text/count";
 import type { CheckedPresentation } from "./check-presentation";
 
 type Checks = PresentationReport["checks"];
@@ -162,7 +162,7 @@ function Verdict({ report, endorsementFault }: CheckedPresentation) {
       <Callout
         tone={warnings.length === 0 ? "pass" : "warn"}
         alert
-        title={`This presentation is valid${warnings.length === 0 ? "" : `, ${countWarnings(warnings.length)}`}`}
+        title={`This presentation is valid${warnings.length === 0 ? "" : `, ${countOf(warnings.length, "warning")}`}`}
       >
         <p>This service signed one attestation with exactly the values below.</p>
         {warnings.length === 0 ? null : (

@@ -2,8 +2,8 @@
 /** What the visitor's browser found, in one sentence below the verdict. A disagreement is loud. */
 import { CircleCheck, CircleX, Clock, TriangleAlert } from "lucide-react";
 import { Callout } from "#components/ui/callout";
-import { countWarnings } from "#lib/core/statement/count-warnings";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
+import { countOf } from "#lib/core/text/count";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 import { checkTitles } from "./check-titles";
 
@@ -16,7 +16,7 @@ function agreement({ report }: Done): string {
     ({ name, status }) => name in checkTitles && status === "pass" && !findRowWarning(name, warnings),
   );
   const count = warnings.length + statedWarnings.length;
-  const warned = count === 0 || verdict === "erased" ? "" : `, ${countWarnings(count)}`;
+  const warned = count === 0 || verdict === "erased" ? "" : `, ${countOf(count, "warning")}`;
   const repeated = `Your browser repeated the checks (${passed.length} passed, none failed${warned}) and agrees.`;
   return missing.length === 0
     ? repeated

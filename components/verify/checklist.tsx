@@ -3,9 +3,9 @@
 import { ChecklistRow, isDisagreement } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { countWarnings } from "#lib/core/statement/count-warnings";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
 import type { Warning } from "#lib/core/statement/warnings";
+import { countOf } from "#lib/core/text/count";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 import type { CheckText } from "./check-texts";
@@ -109,7 +109,7 @@ function countResults(checks: readonly Check[], applying: readonly Check[], warn
   return [
     `${applying.length - warned.length - failed} passed`,
     ...(failed === 0 ? [] : [`${failed} failed`]),
-    ...(warned.length === 0 ? [] : [countWarnings(warned.length)]),
+    ...(warned.length === 0 ? [] : [countOf(warned.length, "warning")]),
     ...(checks.length === applying.length ? [] : [`${checks.length - applying.length} not applicable`]),
   ].join(" · ");
 }

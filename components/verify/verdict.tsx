@@ -3,9 +3,9 @@
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
 import { describeBacked } from "#lib/core/approval/approval-words";
-import { countWarnings } from "#lib/core/statement/count-warnings";
 import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/core/statement/statement";
 import type { Warning } from "#lib/core/statement/warnings";
+import { countOf } from "#lib/core/text/count";
 
 export type VerdictKind = "authentic" | "warned" | "test" | "private" | "invalid" | "erased";
 
@@ -116,13 +116,13 @@ function approvalGrade(facts: VerdictFacts): string {
 /** Which rows to read, in words; the messages themselves are listed below it. */
 function findingsWords({ warnings, findings }: VerdictFacts): string {
   if (warnings.length === 0) return "";
-  return ` ${countWarnings(warnings.length)} about what it says: ${findings.join(", ")}.`;
+  return ` ${countOf(warnings.length, "warning")} about what it says: ${findings.join(", ")}.`;
 }
 
 function authenticVerdict(facts: VerdictFacts): Verdict {
   const { isPublic, isTest, warnings } = facts;
   const isOnlyTest = warnings.every(({ code }) => code === "approval_test");
-  const count = warnings.length === 0 ? "" : `, ${countWarnings(warnings.length)}`;
+  const count = warnings.length === 0 ? "" : `, ${countOf(warnings.length, "warning")}`;
   const more = `${isPublic ? "" : ", private"}${count}`;
   const record = `${intact}${isPublic ? "" : " Its content is private."}`;
   return {

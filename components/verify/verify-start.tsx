@@ -1,9 +1,11 @@
 /** /verify: by id or link (a plain form), or from a file in the browser. */
+
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import type { SearchResponse } from "#lib/contract/search";
+import { countOf } from "#lib/core/text/count";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { FindByFile } from "./find-by-file";
 import { LocalVerifier } from "./local-verifier";
@@ -19,9 +21,7 @@ function Searched({ text, found }: NonNullable<VerifyStartProps["searched"]>) {
   if (found.results.length > 0)
     return (
       <div className="mt-6">
-        <h2 className="mb-3 font-semibold text-xl">
-          {found.results.length} public {found.results.length === 1 ? "attestation" : "attestations"}
-        </h2>
+        <h2 className="mb-3 font-semibold text-xl">{countOf(found.results.length, "public attestation")}</h2>
         <SearchResults found={found} />
       </div>
     );

@@ -1,9 +1,11 @@
 /** Whom a request requires: the organization's groups by name or id, each with enough enrolled members. */
+
 import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
 import { readEnrolledMembers } from "#lib/accounts/roster-proof";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import { fillPlaces } from "#lib/core/approval/assign-groups";
 import type { RequiredApprovers } from "#lib/core/approval/decided-by";
+import { countOf } from "#lib/core/text/count";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, approvers, organizations } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
@@ -87,7 +89,7 @@ export async function requireEnrolled(
     if ((filled[index] ?? 0) >= count) continue;
     const enrolled = people.filter((groups) => groups.includes(group)).length;
     const others = isLeftOut ? " beside who asks" : "";
-    const has = `${enrolled} enrolled ${enrolled === 1 ? "approver" : "approvers"}${others}`;
+    const has = `${countOf(enrolled, "enrolled approver")}${others}`;
     const why = enrolled < count ? "" : ", and each person counts for one group";
     throw fieldError(
       "validation_error",

@@ -107,7 +107,7 @@ describe("an evidence pack", () => {
     expect(checks.map(({ name, status, detail }) => [name, status === "pass" ? status : detail])).toEqual([
       ["archive", "pass"],
       ["files", "pass"],
-      ["attestations", "1 entries without content: erased, or kept out of the pack"],
+      ["attestations", "1 entry without content: erased, or kept out of the pack"],
       ["decisions", "pass"],
       ["uses", "pass"],
       ["rules", "pass"],

@@ -160,7 +160,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect(refused.body).toMatchObject({
       status: 429,
       code: "daily_limit_exceeded",
-      detail: "this API key can record 1 attestations per UTC day",
+      detail: "this API key can record 1 attestation per UTC day",
     });
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect((await test.call("GET", "/v1/keys/info", { key: limited })).body).toMatchObject({

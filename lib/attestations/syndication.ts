@@ -7,8 +7,8 @@ import { Feed } from "feed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import { approvalWords } from "#lib/core/approval/approval-words";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { countWarnings } from "#lib/core/statement/count-warnings";
 import { isApprovalMethod } from "#lib/core/statement/statement";
+import { countOf } from "#lib/core/text/count";
 import { escapeHtml } from "#lib/core/text/escape-html";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 
@@ -24,7 +24,7 @@ function describeApproval({
 /** A reader that only shows titles must see that something is wrong, so it comes first. */
 function titleOf({ action, warnings }: FeedEntry): string {
   const text = toUnlinkedText(action ?? "(cannot be read)");
-  return warnings.length === 0 ? text : `[${countWarnings(warnings.length)}] ${text}`;
+  return warnings.length === 0 ? text : `[${countOf(warnings.length, "warning")}] ${text}`;
 }
 
 /** How a format takes text: of the feed itself, and of an entry's title. */

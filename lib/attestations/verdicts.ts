@@ -2,8 +2,10 @@
  * What the verdicts of the database's function `store_attestations` (drizzle/0001_functions.sql) mean. The
  * rules are there; here is what the caller reads.
  */
+
 import { slugTaken } from "#lib/agents/agents";
 import { unusable } from "#lib/approvals/unusable";
+import { countOf } from "#lib/core/text/count";
 import { AppError, fieldError } from "#lib/errors";
 import { takenOver } from "#lib/http/idempotency";
 import { invalidApiKey, keyLookUpFailed, secondsToMidnight } from "#lib/keys/api-keys";
@@ -11,9 +13,13 @@ import { type Judgement, StaleInputs, type Verdict } from "#lib/log/sequencer/it
 import type { AttestationItem } from "./item";
 
 function dailyLimitExceeded(item: AttestationItem, who: string, limit: unknown): AppError {
-  return new AppError("daily_limit_exceeded", `${who} can record ${limit} attestations per UTC day`, {
-    headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
-  });
+  return new AppError(
+    "daily_limit_exceeded",
+    `${who} can record ${countOf(Number(limit), "attestation")} per UTC day`,
+    {
+      headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
+    },
+  );
 }
 
 function signatureReplayed(first: unknown): AppError {

@@ -6,11 +6,13 @@
  *   npm run log -- compact [--older-than DAYS]      drop old entries here that LOG_STORE has, byte by byte
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
  */
+
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
 import { mergeHeads } from "#lib/core/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
+import { countOf } from "#lib/core/text/count";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { compactLogs } from "#lib/log/publish/compact";
@@ -43,14 +45,16 @@ async function check({ database, store }: CommandContext): Promise<number> {
   });
   if (process.stderr.isTTY) process.stderr.write("\n");
   for (const { origin, size, check: verdict } of logs)
-    say(`${origin}: ${size} leaves: ${verdict.ok ? "ok" : `FAILED: ${verdict.problem}`}`);
+    say(`${origin}: ${countOf(size, "leaf", "leaves")}: ${verdict.ok ? "ok" : `FAILED: ${verdict.problem}`}`);
   const { agents, entries, problem } = await checkStoredRecords(database.db);
-  say(`${agents} records: ${entries} entries: ${problem === null ? "ok" : `FAILED: ${problem}`}`);
+  say(
+    `${countOf(agents, "record")}: ${countOf(entries, "entry", "entries")}: ${problem === null ? "ok" : `FAILED: ${problem}`}`,
+  );
   const { snapshots, problem: unfit } = await checkStoredSnapshots(database.db);
-  say(`${snapshots} snapshots: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
+  say(`${countOf(snapshots, "snapshot")}: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
   const { leaves, statements, problem: unrecorded, ...counted } = await checkSum(database.db);
   say(
-    `${leaves} leaves, ${counted.entries} of them in records, ${statements} statements: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
+    `${countOf(leaves, "leaf", "leaves")}, ${counted.entries} of them in records, ${countOf(statements, "statement")}: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
   );
   const isWhole = logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok);
   return isWhole && [problem, unfit, unrecorded].every((found) => found === null) ? 0 : 1;
@@ -132,8 +136,10 @@ async function exportTo(
   const exported = await exportTiles({ db: database.db, old }, env.WITNESSES, store, existing);
   store.close();
   for (const { origin, from, size, files, repaired } of exported) {
-    say(`${origin}: ${size} entries, ${size - from} of them new; ${files} files written.`);
-    if (repaired > 0) say(`${origin}: ${repaired} wrong files repaired.`);
+    say(
+      `${origin}: ${countOf(size, "entry", "entries")}, ${size - from} of them new; ${countOf(files, "file")} written.`,
+    );
+    if (repaired > 0) say(`${origin}: ${countOf(repaired, "wrong file")} repaired.`);
   }
   return 0;
 }
@@ -142,7 +148,9 @@ async function compact({ database, store, clock }: CommandContext, days: number)
   if (store === null) throw new UsageError("LOG_STORE is not set");
   const before = new Date(clock().getTime() - days * 86_400_000);
   for (const { origin, leaves, reached } of await compactLogs(database, store, before))
-    say(`${origin}: ${leaves} entries dropped here; the store answers for those below ${reached}.`);
+    say(
+      `${origin}: ${countOf(leaves, "entry", "entries")} dropped here; the store answers for those below ${reached}.`,
+    );
   return 0;
 }
 

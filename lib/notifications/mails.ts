@@ -10,6 +10,7 @@ import { approvalUrl } from "#lib/approvals/link";
 import { environmentOf } from "#lib/approvals/read";
 import { type AuthorizationRow, findAuthorization, parseRequest } from "#lib/approvals/rows";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
+import { countOf } from "#lib/core/text/count";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import { readableTime } from "#lib/core/time/time-words";
@@ -26,7 +27,7 @@ const ends: Record<AuthorizationStatus, string> = {
 
 function minutesLeft({ millisecondsLeft }: AuthorizationRow): string {
   const minutes = Math.max(1, Math.round(millisecondsLeft / 60_000));
-  return minutes === 1 ? "1 minute" : `${minutes} minutes`;
+  return countOf(minutes, "minute");
 }
 
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */

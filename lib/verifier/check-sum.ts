@@ -14,6 +14,7 @@ import {
   parseCanonical,
   RULESET_PREDICATE,
 } from "#lib/core/statement/statement";
+import { countOf } from "#lib/core/text/count";
 import type { SignedHeads } from "./check-snapshot";
 import { readObject, requireIndex, requireText, UnreadableError } from "./read-json";
 import { findMaker, readSignedStatement, type SignedStatement } from "./signed-statement";
@@ -138,7 +139,7 @@ export function checkSum(
     });
   if (rows === null) return skip("sum_not_run");
   return pass(
-    `${found.earlier_size + heads.covers_size} leaves: ${heads.entries} in ${heads.agents} records, ${below.length} statements of the service`,
+    `${found.earlier_size + heads.covers_size} leaves: ${heads.entries} in ${countOf(heads.agents, "record")}, ${countOf(below.length, "statement")} of the service`,
   );
 }
 

@@ -1,10 +1,12 @@
 /** The report in words. Every string of the receipt is made visible: it may hold terminal escapes. */
+
 import { approvalWords } from "#lib/core/approval/approval-words";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
 import type { ActionStatement } from "#lib/core/statement/statement";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
 import { type Warning, warningOf } from "#lib/core/statement/warnings";
+import { countOf } from "#lib/core/text/count";
 import { toVisibleText } from "#lib/core/text/display-text";
 import type { CommandIo } from "./command-io";
 import { listUncompared, type VerifierCheck, type VerifierReport, wordsFor, wordsForTime } from "./report";
@@ -112,7 +114,9 @@ export function showProgress({ progress }: CommandIo) {
   return (checked: number, total: number): void => {
     const done = Math.floor((checked / total) * barWidth);
     const bar = `${"#".repeat(done)}${".".repeat(barWidth - done)}`;
-    progress?.(`\r[${bar}] ${checked} of ${total} entries${checked === total ? "\n" : ""}`);
+    progress?.(
+      `\r[${bar}] ${checked} of ${countOf(total, "entry", "entries")}${checked === total ? "\n" : ""}`,
+    );
   };
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { countOf } from "#lib/core/text/count";
 import { checkLog } from "#lib/core/tlog/check-log";
 import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
 import { decodeEntryBundle } from "#lib/core/tlog/entry-bundle";
@@ -82,7 +83,9 @@ async function checkEntries(
       root,
       onProgress: (checked) => onProgress?.(checked, size),
     });
-    return verdict.ok ? pass(`${size} entries and ${verdict.tiles} tiles have this root`) : failBy(verdict);
+    return verdict.ok
+      ? pass(`${countOf(size, "entry", "entries")} and ${countOf(verdict.tiles, "tile")} have this root`)
+      : failBy(verdict);
   } catch (error) {
     if (error instanceof RangeError) return fail("log_unreadable", { problem: error.message });
     throw error;

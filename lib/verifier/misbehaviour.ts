@@ -16,6 +16,7 @@ import {
 import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import { PRODUCT_URI } from "#lib/core/statement/product";
 import { parseCanonical } from "#lib/core/statement/statement";
+import { countOf } from "#lib/core/text/count";
 import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
 import { verifyConsistency } from "#lib/core/tlog/merkle";
 import {
@@ -147,12 +148,14 @@ function checkCountedLess(file: JsonObject, trust: VerifierTrust): Outcome {
   const name = `the record with tag ${hexEncode(tag).slice(0, 16)}…`;
   if (newer["row"] === undefined)
     return isAbsent(newer, tag, second.heads)
-      ? pass(`${name} had ${sequence} entries, and is not in the later snapshot`)
+      ? pass(`${name} had ${countOf(sequence, "entry", "entries")}, and is not in the later snapshot`)
       : fail("proof_shows_nothing");
   const after = checkRow(readRow(newer), second.heads);
   if (!after.ok || !bytesEqual(after.row.tag, tag)) return fail("proof_shows_nothing");
   if (after.row.sequence < sequence)
-    return pass(`${name} had ${sequence} entries, and ${after.row.sequence} in the later snapshot`);
+    return pass(
+      `${name} had ${countOf(sequence, "entry", "entries")}, and ${after.row.sequence} in the later snapshot`,
+    );
   const isRewritten = after.row.sequence === sequence && !bytesEqual(after.row.link, before.row.link);
   return isRewritten
     ? pass(`${name} has another number ${sequence} in the later snapshot`)

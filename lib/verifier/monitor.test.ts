@@ -306,7 +306,7 @@ describe("verify.mjs monitor, record and proof", () => {
         expect([code, out.includes("FAIL  growth")]).toEqual([1, true]);
         await expectProof(
           "counted_less",
-          /(had \d+ entries, and (\d+|is not)|has another number \d+) in the later snapshot/,
+          /(had \d+ (?:entry|entries), and (\d+|is not)|has another number \d+) in the later snapshot/,
         );
         await expectNothing("older", { ...proof().older, row_index: proof().older.row_index + 1 });
       }

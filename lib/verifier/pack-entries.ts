@@ -1,4 +1,5 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
+
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import {
@@ -11,6 +12,7 @@ import { filesIn, numberOf, packFiles } from "#lib/core/pack/pack-files";
 import { isEndShown, type PackFacts, type PackPeriod } from "#lib/core/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
 import type { SignedEntry } from "#lib/core/record/record-walk";
+import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";
 import type { OpenPack } from "./pack-archive";
 import { type CheckedEntry, checkDecisionFile } from "./pack-decision";
@@ -112,7 +114,7 @@ export function describeEntries({ entries }: ReadPack): PackCheck[] {
     const all = entries.filter(({ isDecision }) => isDecision === wanted);
     const gone = all.filter(({ state }) => state === "withheld" || state === "erased");
     return gone.length > 0
-      ? packGap(name, "content_absent", { count: gone.length })
+      ? packGap(name, "content_absent", { entries: countOf(gone.length, "entry", "entries") })
       : packPass(name, `${all.length} ${what}, each verified`);
   };
   return [of("attestations", false, "attestations"), of("decisions", true, "decisions")];

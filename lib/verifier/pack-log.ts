@@ -1,8 +1,10 @@
 /** All checkpoints in an evidence pack: each signed by its log, and each log the same, only larger. */
+
 import { base64Decode, bytesEqual } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { findCheckpoints } from "#lib/core/pack/pack-files";
 import { type PackCheck, packFault, packPass } from "#lib/core/pack/pack-reasons";
+import { countOf } from "#lib/core/text/count";
 import { type Checkpoint, verifyCheckpoint } from "#lib/core/tlog/checkpoint";
 import { verifyConsistency } from "#lib/core/tlog/merkle";
 import { chooseLogKey, type VerifierTrust } from "./trust";
@@ -67,6 +69,6 @@ function judgeGrowth(logs: ReadonlyMap<string, ReadonlyMap<number, Checkpoint>>,
   }
   return packPass(
     "log",
-    `${count} checkpoints of ${logs.size} log${logs.size === 1 ? "" : "s"}, each extends the one before`,
+    `${countOf(count, "checkpoint")} of ${countOf(logs.size, "log")}, each extends the one before`,
   );
 }

@@ -1,4 +1,5 @@
 /** What rules said in an evidence pack: by which version, over what, and if the reader has Cedar, evaluated again. */
+
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { PackEntry } from "#lib/core/pack/pack-entries";
@@ -6,6 +7,7 @@ import { filesIn, numberedFile } from "#lib/core/pack/pack-files";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
 import type { Cedar } from "#lib/core/rules/cedar";
 import { checkRecorded, type ReplayedDecision, replayDecision } from "#lib/core/rules/replay";
+import { countOf } from "#lib/core/text/count";
 import type { OpenPack } from "./pack-archive";
 import { UnreadableError } from "./read-json";
 import { readReplayed, readRulesVersion } from "./run-replay";
@@ -68,14 +70,15 @@ export function createRuledList() {
         if (problem !== null) return packFault("rules", "rules_mismatch", { problem });
       }
       const missing = unnamed + ruled.length - held.length;
-      if (missing > 0) return packGap("rules", "rules_missing", { count: missing });
-      if (withoutContent > 0) return packGap("rules", "rules_content_absent", { count: withoutContent });
+      if (missing > 0) return packGap("rules", "rules_missing", { decisions: countOf(missing, "decision") });
+      if (withoutContent > 0)
+        return packGap("rules", "rules_content_absent", { decisions: countOf(withoutContent, "decision") });
       if (ruled.length === 0) return packPass("rules", "nothing that rules were asked about");
       return packPass(
         "rules",
         cedar === null
-          ? `${ruled.length} decisions are of these rules and contexts; --cedar evaluates them again`
-          : `${ruled.length} decisions evaluated again, and the same came out`,
+          ? `the rules and contexts are those of ${countOf(ruled.length, "decision")}; --cedar evaluates them again`
+          : `${countOf(ruled.length, "decision")} evaluated again, and the same came out`,
       );
     },
   };

@@ -12,6 +12,7 @@ import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
 import type { PackEntry } from "#lib/core/pack/pack-entries";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
+import { countOf } from "#lib/core/text/count";
 
 interface Use {
   /** Its decision's in the record. */
@@ -141,14 +142,15 @@ export function createUseList(): UseList {
       }
       const count = [...uses.values()].flat().length;
       const unknown = count === 0 ? unread.length : withoutContent;
-      if (unknown > 0) return packGap("uses", "use_content_absent", { count: unknown });
+      if (unknown > 0)
+        return packGap("uses", "use_content_absent", { entries: countOf(unknown, "entry", "entries") });
       if (count === 0) return packPass("uses", "no use of a standing approval");
       const outside = [...uses].filter(([hash]) => !grants.has(hash)).flatMap(([, all]) => all).length;
       return outside > 0
-        ? packGap("uses", "use_terms_absent", { count: outside })
+        ? packGap("uses", "use_terms_absent", { uses: countOf(outside, "use") })
         : packPass(
             "uses",
-            `${count} ${count === 1 ? "use" : "uses"} of standing approvals, each within its terms, none missing`,
+            `${countOf(count, "use")} of standing approvals, each within its terms, none missing`,
           );
     },
   };

@@ -1,4 +1,5 @@
 /** Light enough for a page that loads the verifier later. */
+import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";
 import type { RecordReport } from "./check-record";
 import type { VerifierCheck } from "./report";
@@ -27,7 +28,7 @@ export function describeRecord({
   if (verdict === "incomplete")
     return `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
   if (verdict === "valid")
-    return `The record is complete: ${claimed} of ${claimed} entries, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
+    return `The record is complete: ${claimed} of ${countOf(claimed, "entry", "entries")}, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
   if (head.sequence < claimed)
     return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
   return isMiscounted(checks)

@@ -153,7 +153,7 @@ describe("replay", () => {
       expect([...files.keys()]).toContain("rules/000000000001.json");
       expect((await check(files)).rules).toEqual([
         "pass",
-        "3 decisions are of these rules and contexts; --cedar evaluates them again",
+        "the rules and contexts are those of 3 decisions; --cedar evaluates them again",
       ]);
       const replayed = await check(files, "--cedar", cedar);
       expect(replayed.rules).toEqual(["pass", "3 decisions evaluated again, and the same came out"]);
@@ -193,7 +193,7 @@ describe("replay", () => {
       });
       expect(await check(unnamed), "the signed object names rules").toMatchObject({
         code: 3,
-        rules: ["n/a", expect.stringContaining("1 decisions")],
+        rules: ["n/a", expect.stringContaining("1 decision ")],
       });
       expect(await check(await make({ withPrivate: false }))).toMatchObject({
         code: 3,

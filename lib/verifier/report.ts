@@ -3,10 +3,10 @@
 import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
 import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
-import { countWarnings } from "#lib/core/statement/count-warnings";
 import type { Outcome } from "#lib/core/statement/outcome";
 import type { ActionStatement } from "#lib/core/statement/statement";
 import type { Warning, WarningCode } from "#lib/core/statement/warnings";
+import { countOf } from "#lib/core/text/count";
 import type { TimeBound } from "#lib/core/time/time-checks";
 import { describeBounds } from "#lib/core/time/time-words";
 import type { EvidenceKind } from "./evidence";
@@ -76,7 +76,7 @@ const isRecord = (kind: EvidenceKind) => kind === "attestation" || kind === "bun
 /** "Authentic record, 2 warnings": never the one without the other. */
 function titleFor({ kind, verdict, warnings, statedWarnings }: VerifierReport): string {
   const count = warnings.length + statedWarnings.length;
-  const more = count === 0 ? "" : `, ${countWarnings(count)}`;
+  const more = count === 0 ? "" : `, ${countOf(count, "warning")}`;
   const titles: Record<Verdict, string> = {
     valid: isRecord(kind) ? `Authentic record${more}` : `Valid ${subjects[kind]}${more}`,
     invalid: isRecord(kind) ? "Not authentic" : `Not a valid ${subjects[kind]}`,

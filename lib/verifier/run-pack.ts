@@ -2,6 +2,7 @@
 
 import { listNotProven } from "#lib/core/pack/pack-words";
 import { single } from "#lib/core/text/command-words";
+import { countOf } from "#lib/core/text/count";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { readableTime } from "#lib/core/time/time-words";
 import { checkPack, type PackReport } from "./check-pack";
@@ -27,10 +28,10 @@ const sentenceOf = ({ verdict, checks }: PackReport) =>
 function describe({ facts }: PackReport): string {
   if (facts === null) return "";
   const { agent, period, counts } = facts;
-  const warnings = counts.warnings.map(({ code, count }) => `Warning: ${code}, ${count} times`);
+  const warnings = counts.warnings.map(({ code, count }) => `Warning: ${code}, ${countOf(count, "time")}`);
   const lines = [
     `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
-    `${counts.attestations.total} attestations, ${counts.decisions.total} decisions: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${counts.decisions.frozen} times`,
+    `${countOf(counts.attestations.total, "attestation")}, ${countOf(counts.decisions.total, "decision")}: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${countOf(counts.decisions.frozen, "time")}`,
     ...warnings,
     "",
     "It does not prove:",

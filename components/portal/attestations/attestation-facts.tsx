@@ -12,9 +12,9 @@ import { checkTexts } from "#components/verify/check-texts";
 import { checkTitles } from "#components/verify/check-titles";
 import { warningTone } from "#components/warning-tones";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { countWarnings } from "#lib/core/statement/count-warnings";
 import { isBacked } from "#lib/core/statement/statement";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
+import { countOf } from "#lib/core/text/count";
 
 function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
   if (verdict === null) return <StatusPill tone="neutral">Nothing to compare</StatusPill>;
@@ -29,7 +29,7 @@ export function AuthenticityPill({ found }: { readonly found: VerifyResponse }) 
   return warnings.length === 0 ? (
     <StatusPill tone="pass">Authentic record</StatusPill>
   ) : (
-    <StatusPill tone="warn">Authentic record, {countWarnings(warnings.length)}</StatusPill>
+    <StatusPill tone="warn">Authentic record, {countOf(warnings.length, "warning")}</StatusPill>
   );
 }
 

@@ -1,4 +1,5 @@
 /** An organization's API keys. */
+
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { type Usage, UsageWords } from "#components/portal/overview/usage-words";
@@ -6,6 +7,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
+import { countOf } from "#lib/core/text/count";
 
 export interface KeyRow {
   readonly id: string;
@@ -39,7 +41,7 @@ function KeyState({ row }: { readonly row: KeyRow }) {
       </span>
       {row.attestationsPerDay === null ? null : (
         <span className="block text-muted">
-          at most {row.attestationsPerDay.toLocaleString("en")} attestations a day
+          at most {countOf(row.attestationsPerDay, "attestation")} a day
         </span>
       )}
     </>

@@ -1,5 +1,7 @@
 /** Why a check of an evidence pack did not pass: a list of its own, which no page has to load (reasons.ts). */
 
+import type { ValuesIn } from "#lib/core/statement/reasons";
+
 export const packReasons = {
   archive_unreadable: "{problem}",
   file_unknown: "{file} is no file of a pack",
@@ -27,13 +29,12 @@ export const packReasons = {
   use_repeated:
     "number {number} is use {use} of its standing approval: more uses or amounts before it are attested",
   use_terms_absent:
-    "{count} uses of standing approvals that were given before the period: numbered without a gap here, and their terms are not in this pack",
-  use_content_absent:
-    "{count} entries without content: whether they are uses of standing approvals, or used one, is not in this pack",
+    "{uses} of standing approvals from before the period: numbered without a gap here, but the terms are not in this pack",
+  use_content_absent: "{entries} without content: whether standing approvals were used is not in this pack",
   rules_mismatch: "{problem}",
-  rules_missing: "the rules of {count} decisions are not in this pack",
-  rules_content_absent: "{count} decisions without content: whether rules decided them is not in this pack",
-  content_absent: "{count} entries without content: erased, or kept out of the pack",
+  rules_missing: "the rules of {decisions} are not in this pack",
+  rules_content_absent: "{decisions} without content: whether rules decided is not in this pack",
+  content_absent: "{entries} without content: erased, or kept out of the pack",
   verifier_other:
     "verify.mjs in the pack is not the program that runs here: before you run it, compare its SHA-256 with the one that the service publishes",
 } as const;
@@ -48,21 +49,30 @@ export interface PackCheck {
   detail: string;
 }
 
-type Values = Record<string, string | number>;
+type ValuesOf<Code extends PackReason> = ValuesIn<(typeof packReasons)[Code]>;
 
-function explain(code: PackReason, values: Values): string {
-  return packReasons[code].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
+function explain<Code extends PackReason>(code: Code, ...[values]: ValuesOf<Code>): string {
+  const known: Record<string, string | number> = values ?? {};
+  return packReasons[code].replace(/\{(\w+)\}/g, (_, name: string) => String(known[name]));
 }
 
-export const packFault = (name: string, reason: PackReason, values: Values = {}): PackCheck => ({
+export const packFault = <Code extends PackReason>(
+  name: string,
+  reason: Code,
+  ...values: ValuesOf<Code>
+): PackCheck => ({
   name,
   status: "fail",
   reason,
-  detail: explain(reason, values),
+  detail: explain(reason, ...values),
 });
 
-export const packGap = (name: string, reason: PackReason, values: Values = {}): PackCheck => ({
-  ...packFault(name, reason, values),
+export const packGap = <Code extends PackReason>(
+  name: string,
+  reason: Code,
+  ...values: ValuesOf<Code>
+): PackCheck => ({
+  ...packFault(name, reason, ...values),
   status: "not_applicable",
 });
 

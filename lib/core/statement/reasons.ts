@@ -237,10 +237,12 @@ type NamesIn<Words extends string> = Words extends `${string}{${infer Name}}${in
   ? Name | NamesIn<Rest>
   : never;
 
-/** Nothing for words without a `{name}` in them. */
-export type ValuesOf<Code extends Reason> = [NamesIn<(typeof reasons)[Code]>] extends [never]
+/** The values that words need: nothing for words without a `{name}` in them. */
+export type ValuesIn<Words extends string> = [NamesIn<Words>] extends [never]
   ? []
-  : [values: Record<NamesIn<(typeof reasons)[Code]>, string | number>];
+  : [values: Record<NamesIn<Words>, string | number>];
+
+export type ValuesOf<Code extends Reason> = ValuesIn<(typeof reasons)[Code]>;
 
 export function explain<Code extends Reason>(code: Code, ...[values]: ValuesOf<Code>): string {
   const known: Record<string, string | number> = values ?? {};

@@ -11,6 +11,7 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
+import { countOf } from "#lib/core/text/count";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readOrganization } from "#lib/portal/organization";
@@ -24,7 +25,7 @@ function limitsOf(attestationsPerDay: number): Definition[] {
     {
       id: "limit",
       name: "Daily limit",
-      value: `${attestationsPerDay.toLocaleString("en")} attestations per UTC day, set by the operator of this instance.`,
+      value: `${countOf(attestationsPerDay, "attestation")} per UTC day, set by the operator of this instance.`,
     },
     {
       id: "attestations",
