@@ -1,10 +1,10 @@
 "use client";
+/** The record of an agent, followed by the visitor's own browser, and what it found in words. */
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import { useIsReady } from "#components/ui/use-is-ready";
-/** The record of an agent, followed by the visitor's own browser, and what it found in words. */
 import { countOf } from "#lib/core/text/count";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { readableTime } from "#lib/core/time/time-words";

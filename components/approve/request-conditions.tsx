@@ -1,5 +1,4 @@
 /** Level, approvals given and needed, time left, and the confirmation code. */
-
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { LocalTime } from "#components/ui/local-time";

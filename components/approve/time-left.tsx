@@ -1,6 +1,6 @@
 "use client";
-import { useEffect, useRef, useState } from "react";
 /** Counts down by the server's clock; screen readers hear it at 60 and at 10 seconds only. */
+import { useEffect, useRef, useState } from "react";
 import { countOf } from "#lib/core/text/count";
 
 interface TimeLeftProps {

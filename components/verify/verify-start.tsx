@@ -1,5 +1,4 @@
 /** /verify: by id or link (a plain form), or from a file in the browser. */
-
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Input } from "#components/ui/field";

@@ -1,5 +1,4 @@
 /** Whom a request requires: the organization's groups by name or id, each with enough enrolled members. */
-
 import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
 import { readEnrolledMembers } from "#lib/accounts/roster-proof";
 import type { AuthorizeBody } from "#lib/contract/authorize";

@@ -2,7 +2,6 @@
  * What the verdicts of the database's function `store_attestations` (drizzle/0001_functions.sql) mean. The
  * rules are there; here is what the caller reads.
  */
-
 import { slugTaken } from "#lib/agents/agents";
 import { unusable } from "#lib/approvals/unusable";
 import { countOf } from "#lib/core/text/count";

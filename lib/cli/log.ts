@@ -6,7 +6,6 @@
  *   npm run log -- compact [--older-than DAYS]      drop old entries here that LOG_STORE has, byte by byte
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
  */
-
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
@@ -54,7 +53,7 @@ async function check({ database, store }: CommandContext): Promise<number> {
   say(`${countOf(snapshots, "snapshot")}: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
   const { leaves, statements, problem: unrecorded, ...counted } = await checkSum(database.db);
   say(
-    `${countOf(leaves, "leaf", "leaves")}, ${counted.entries} of them in records, ${countOf(statements, "statement")}: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
+    `${countOf(leaves, "leaf", "leaves")}, ${counted.entries.toLocaleString("en")} of them in records, ${countOf(statements, "statement")}: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
   );
   const isWhole = logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok);
   return isWhole && [problem, unfit, unrecorded].every((found) => found === null) ? 0 : 1;
@@ -137,7 +136,7 @@ async function exportTo(
   store.close();
   for (const { origin, from, size, files, repaired } of exported) {
     say(
-      `${origin}: ${countOf(size, "entry", "entries")}, ${size - from} of them new; ${countOf(files, "file")} written.`,
+      `${origin}: ${countOf(size, "entry", "entries")}, ${(size - from).toLocaleString("en")} of them new; ${countOf(files, "file")} written.`,
     );
     if (repaired > 0) say(`${origin}: ${countOf(repaired, "wrong file")} repaired.`);
   }
@@ -149,7 +148,7 @@ async function compact({ database, store, clock }: CommandContext, days: number)
   const before = new Date(clock().getTime() - days * 86_400_000);
   for (const { origin, leaves, reached } of await compactLogs(database, store, before))
     say(
-      `${origin}: ${countOf(leaves, "entry", "entries")} dropped here; the store answers for those below ${reached}.`,
+      `${origin}: ${countOf(leaves, "entry", "entries")} dropped here; the store answers for those below ${reached.toLocaleString("en")}.`,
     );
   return 0;
 }

@@ -139,7 +139,7 @@ export function checkSum(
     });
   if (rows === null) return skip("sum_not_run");
   return pass(
-    `${found.earlier_size + heads.covers_size} leaves: ${heads.entries} in ${countOf(heads.agents, "record")}, ${countOf(below.length, "statement")} of the service`,
+    `${countOf(found.earlier_size + heads.covers_size, "leaf", "leaves")}: ${heads.entries.toLocaleString("en")} in ${countOf(heads.agents, "record")}, ${countOf(below.length, "statement")} of the service`,
   );
 }
 

@@ -1,5 +1,4 @@
 /** The report in words. Every string of the receipt is made visible: it may hold terminal escapes. */
-
 import { approvalWords } from "#lib/core/approval/approval-words";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
@@ -115,7 +114,7 @@ export function showProgress({ progress }: CommandIo) {
     const done = Math.floor((checked / total) * barWidth);
     const bar = `${"#".repeat(done)}${".".repeat(barWidth - done)}`;
     progress?.(
-      `\r[${bar}] ${checked} of ${countOf(total, "entry", "entries")}${checked === total ? "\n" : ""}`,
+      `\r[${bar}] ${checked.toLocaleString("en")} of ${countOf(total, "entry", "entries")}${checked === total ? "\n" : ""}`,
     );
   };
 }

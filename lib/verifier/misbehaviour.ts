@@ -154,7 +154,7 @@ function checkCountedLess(file: JsonObject, trust: VerifierTrust): Outcome {
   if (!after.ok || !bytesEqual(after.row.tag, tag)) return fail("proof_shows_nothing");
   if (after.row.sequence < sequence)
     return pass(
-      `${name} had ${countOf(sequence, "entry", "entries")}, and ${after.row.sequence} in the later snapshot`,
+      `${name} had ${countOf(sequence, "entry", "entries")}, and ${after.row.sequence.toLocaleString("en")} in the later snapshot`,
     );
   const isRewritten = after.row.sequence === sequence && !bytesEqual(after.row.link, before.row.link);
   return isRewritten

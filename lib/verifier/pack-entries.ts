@@ -1,5 +1,4 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
-
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import {

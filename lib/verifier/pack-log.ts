@@ -1,5 +1,4 @@
 /** All checkpoints in an evidence pack: each signed by its log, and each log the same, only larger. */
-
 import { base64Decode, bytesEqual } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { findCheckpoints } from "#lib/core/pack/pack-files";

@@ -28,7 +28,7 @@ export function describeRecord({
   if (verdict === "incomplete")
     return `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
   if (verdict === "valid")
-    return `The record is complete: ${claimed} of ${countOf(claimed, "entry", "entries")}, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
+    return `The record is complete: ${claimed.toLocaleString("en")} of ${countOf(claimed, "entry", "entries")}, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
   if (head.sequence < claimed)
     return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
   return isMiscounted(checks)

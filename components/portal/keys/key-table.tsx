@@ -1,5 +1,4 @@
 /** An organization's API keys. */
-
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { type Usage, UsageWords } from "#components/portal/overview/usage-words";
