@@ -88,7 +88,7 @@ test("has a long record and its count followed beside the page, which stays usab
   test.info().annotations.push({ type: "milliseconds", description: String(performance.now() - begun) });
   await expect(record).toContainText("The last signed count of all records leads to the same head");
   await expect(record).toContainText(
-    `${length + agents - 1} in ${agents} records, 0 statements of the service`,
+    `${(length + agents - 1).toLocaleString("en")} in ${agents} records, 0 statements of the service`,
   );
   await expect(record.getByText("Your browser: no", { exact: true })).toHaveCount(0);
   await expectAccessibleInBothThemes(page);

@@ -82,7 +82,7 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
     // What the database still holds of the old log is counted with the new one.
     expectExit(await run("log", ["snapshot"], home), 0);
     const checked = await run("log", ["check"], home);
-    expect(checked.out).toContain("1 snapshots: ok");
+    expect(checked.out).toContain("1 snapshot: ok");
     expectExit(checked, 0);
     // Another, of now, though nothing was added.
     expectExit(await run("log", ["snapshot"], home), 0);
