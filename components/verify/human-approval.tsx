@@ -14,6 +14,7 @@ import {
   type BackedMethod,
   isBacked,
 } from "#lib/core/statement/statement";
+import { countOf } from "#lib/core/text/count";
 import type { Verification } from "./facts";
 
 type HumanApprovalProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
@@ -46,7 +47,7 @@ function passkeyItems(approval: JsonObject, index: number): Definition[] {
       name: "Passkey",
       value: (
         <AgentText
-          value={`signed at ${textOf(approval, "verified_at")}; in roster ${String(head["number"])} of the organization, in ${count} required ${count === 1 ? "group" : "groups"}`}
+          value={`signed at ${textOf(approval, "verified_at")}; in roster ${String(head["number"])} of the organization, in ${countOf(count, "required group")}`}
         />
       ),
     },

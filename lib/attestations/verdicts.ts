@@ -12,13 +12,10 @@ import { type Judgement, StaleInputs, type Verdict } from "#lib/log/sequencer/it
 import type { AttestationItem } from "./item";
 
 function dailyLimitExceeded(item: AttestationItem, who: string, limit: unknown): AppError {
-  return new AppError(
-    "daily_limit_exceeded",
-    `${who} can record ${countOf(Number(limit), "attestation")} per UTC day`,
-    {
-      headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
-    },
-  );
+  const most = countOf(Number(limit), "attestation");
+  return new AppError("daily_limit_exceeded", `${who} can record ${most} per UTC day`, {
+    headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
+  });
 }
 
 function signatureReplayed(first: unknown): AppError {

@@ -40,7 +40,10 @@ const usage =
 async function check({ database, store }: CommandContext): Promise<number> {
   const old = store === null ? null : createOldEntries(store);
   const logs = await checkStoredLogs(database.db, old, (origin, checked, size) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${origin}: ${checked} of ${size} leaves`);
+    if (process.stderr.isTTY)
+      process.stderr.write(
+        `\r${origin}: ${checked.toLocaleString("en")} of ${countOf(size, "leaf", "leaves")}`,
+      );
   });
   if (process.stderr.isTTY) process.stderr.write("\n");
   for (const { origin, size, check: verdict } of logs)

@@ -4,6 +4,7 @@ import { bytesEqual } from "#lib/core/encoding/bytes";
 import { decodeHeadRow, parseHeadsStatement, snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/core/record/agent-record";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";
 import { checkSnapshot, readSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
 import { checkSum, readStatementList, type SumSource } from "./check-sum";
@@ -148,7 +149,7 @@ export async function checkCounted(
   if (number !== undefined) return broken(fail("snapshot_count_mismatch", { counted, number }));
   return {
     snapshot: pass(
-      `number ${counted} is in the snapshot of ${readableTime(heads.at)}, at ${heads.covers_size} leaves`,
+      `number ${counted} is in the snapshot of ${readableTime(heads.at)}, at ${countOf(heads.covers_size, "leaf", "leaves")}`,
     ),
     sum: heads.agents <= sumUpTo ? await checkSumOf(shown, heads, source, trust) : skip("sum_not_run"),
     counted: checkHead(first.head.sequence, counted, heads, nowSeconds),

@@ -130,7 +130,7 @@ function checkFork(file: JsonObject, trust: VerifierTrust): Outcome {
   const { size: newSize, root: newRoot } = newer.checkpoint;
   const isPrefix = verifyConsistency({ oldSize, oldRoot: prefixRoot, newSize, newRoot, proof });
   return isPrefix && !bytesEqual(prefixRoot, oldRoot)
-    ? pass(`${origin} had two trees of ${oldSize} leaves, both signed`)
+    ? pass(`${origin} had two trees of ${countOf(oldSize, "leaf", "leaves")}, both signed`)
     : fail("proof_shows_nothing");
 }
 

@@ -8,6 +8,7 @@ import { base64Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { parseHeadsStatement } from "#lib/core/record/agent-heads";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";
 import { checkFresh } from "./check-counted";
 import { checkHeadsStatement, type SignedHeads } from "./check-snapshot";
@@ -166,7 +167,10 @@ async function checkSnapshots(
     return null;
   }
   const { heads, rows, statement } = newest;
-  checks.push({ name: "snapshot", ...pass(`of ${readableTime(heads.at)}, at ${heads.covers_size} leaves`) });
+  checks.push({
+    name: "snapshot",
+    ...pass(`of ${readableTime(heads.at)}, at ${countOf(heads.covers_size, "leaf", "leaves")}`),
+  });
   const sum = checkSum(heads, rows, all, trust);
   checks.push({ name: "sum", ...sum }, { name: "counted", ...checkFresh(heads, run.nowSeconds) });
   if (sum.status === "fail")

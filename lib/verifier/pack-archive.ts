@@ -5,6 +5,7 @@ import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/core/enc
 import { isPackFile, maxPackBytes, packFiles } from "#lib/core/pack/pack-files";
 import { describeFile, PACK_TYPE, PACK_VERSION, type PackedFile } from "#lib/core/pack/pack-manifest";
 import { type PackCheck, packFault, packPass } from "#lib/core/pack/pack-reasons";
+import { countOf } from "#lib/core/text/count";
 import { readObject, UnreadableError } from "./read-json";
 
 /** The service's answers are far smaller; the rows of a snapshot of 100,000 agents have 7 MB. */
@@ -64,7 +65,7 @@ function findChanged({ files: listed }: JsonObject, files: readonly PackedFile[]
 function openArchive(bytes: Uint8Array, tools: ZipTools) {
   const archive = readZip(bytes, tools, limits);
   const names = archive.files.map(({ name }) => name);
-  const passed = packPass("archive", `${names.length} files, and not a byte besides`);
+  const passed = packPass("archive", `${countOf(names.length, "file")}, and not a byte besides`);
   const unknown = names.find((name) => !isPackFile(name));
   if (unknown !== undefined)
     return { checks: [passed, packFault("files", "file_unknown", { file: unknown })], pack: null };

@@ -1,5 +1,6 @@
 /** The grade of a human approval in words: one wording each, so that no page, picture, feed or pack blurs them. */
 import type { ApprovalMethod, BackedApproval } from "#lib/core/statement/statement";
+import { countOf } from "#lib/core/text/count";
 
 /** After "Human approval: ". */
 export const approvalWords: Record<ApprovalMethod, string> = {
@@ -13,8 +14,7 @@ export const approvalWords: Record<ApprovalMethod, string> = {
 };
 
 /** "1 enrolled approver", "3 enrolled approvers". */
-export const countApprovers = ({ length }: readonly string[]) =>
-  `${length} enrolled approver${length === 1 ? "" : "s"}`;
+export const countApprovers = ({ length }: readonly string[]) => countOf(length, "enrolled approver");
 
 const levels: Record<string, string> = { orb: "Orb", device: "device" };
 
