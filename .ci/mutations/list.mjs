@@ -283,4 +283,11 @@ export const mutations = [
     to: "0",
     test: "lib/db/batched-reads.test.ts",
   },
+  {
+    threat: "Requests pass the day's limit of a rule together",
+    file: "lib/rules/usage.ts",
+    from: "day.status = 'approved' AND",
+    to: "day.status = 'approved' AND day.decided_at < now() AND",
+    test: "lib/approvals/unasked.test.ts",
+  },
 ];

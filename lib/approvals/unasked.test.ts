@@ -118,6 +118,26 @@ describe("what decides without people", () => {
       expect(totals.map(({ total_today }) => total_today).sort()).toEqual(["30", "60", "90"]);
     });
 
+    it("count what is dated as the request itself or later: a millisecond has room for two", async () => {
+      await put(allowSmall);
+      const first = await request({ amount: eur("100") });
+      await test.app.context.database.query(
+        "UPDATE authorization_requests SET decided_at = decided_at + interval '1 minute' WHERE id = $1",
+        [first.made.request_id],
+      );
+      expect((await request({ amount: eur("1") })).made.status).toBe("pending");
+    });
+
+    it("count what a standing approval covers, and not the standing approval", async () => {
+      await put(allowSmall);
+      await grantWith({});
+      const usesOf = async () => {
+        const { rules } = await stateOf(await request({ tool: "pay" }));
+        return rules?.context?.["uses_today"];
+      };
+      expect([await usesOf(), await usesOf()]).toEqual([0, 1]);
+    });
+
     it("count each agent and currency by itself", async () => {
       await put(allowSmall);
       await request({ amount: eur("100") });

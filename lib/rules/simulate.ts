@@ -39,7 +39,8 @@ function judgedThen({ status, decided_kind }: Row): Judged {
 }
 
 async function readLast(context: RulesContext, organizationId: string): Promise<Row[]> {
-  const usage = dayUsage(sql`r.agent_id`, sql`r.currency`, sql`r.created_at`);
+  const isEarlier = sql`day.decided_at < r.created_at`;
+  const usage = dayUsage(sql`r.agent_id`, sql`r.currency`, sql`r.created_at`, isEarlier);
   return rowsOf<Row>(
     context.database.db,
     sql`SELECT r.id, r.request, r.context, r.requested_by, r.agent_name, a.code_hash IS NOT NULL AS is_code_known,

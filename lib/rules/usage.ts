@@ -7,10 +7,14 @@ export interface DayUsage {
   spentUnits: bigint;
 }
 
-/** `r`: the request; what is approved before `until` counts. Standing approvals are no uses themselves. */
-export const dayUsage = (agent: SQL, currency: SQL, until: SQL) => sql`
+/**
+ * Of the UTC day of `at`: all approved requests that the statement sees, or those that `counts` leaves. Nothing is left out
+ * by its time: two requests can be decided in one millisecond. A standing approval is no use itself.
+ */
+export const dayUsage = (agent: SQL, currency: SQL, at: SQL, counts: SQL = sql`true`) => sql`
   SELECT count(*)::int AS uses,
     coalesce(sum(day.amount_units) FILTER (WHERE day.currency = ${currency}), 0)::text AS spent
   FROM authorization_requests AS day
-  WHERE day.agent_id = ${agent} AND day.status = 'approved' AND day.decided_at < ${until}
-    AND day.decided_at >= date_trunc('day', ${until} AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'`;
+  WHERE day.agent_id = ${agent} AND day.status = 'approved' AND ${counts}
+    AND day.decided_at >= date_trunc('day', ${at} AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+    AND NOT EXISTS (SELECT FROM grants WHERE grants.request_id = day.id)`;
