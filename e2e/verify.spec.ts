@@ -84,6 +84,29 @@ test("a wrong slug leads to the right address; an unknown id is a clear 404", as
   await expectAccessibleInBothThemes(page);
 });
 
+test("what isn't there says so without JavaScript, as a 404", async ({ browser }) => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  const missing = {
+    [`/verify/${pageBot}/not-an-id`]: "Unknown",
+    "/agent/nobody-has-this-name": "No agent is called nobody-has-this-name",
+    "/approve/areq_unknown.token": "Approval link not found",
+    "/agent/nobody-has-this-name/keys": "Page not found",
+    "/demo/nothing": "Page not found",
+    "/docs/api/nothing": "Page not found",
+    "/docs/nothing": "Page not found",
+    "/notices/nothing": "Page not found",
+    "/portal/invitations/nothing": "Page not found",
+    "/nothing": "Page not found",
+  };
+  for (const [path, words] of Object.entries(missing)) {
+    const answer = await page.goto(path);
+    expect([path, answer?.status()]).toEqual([path, 404]);
+    await expect(page.locator("main").getByText(words).first(), path).toBeVisible();
+  }
+  await context.close();
+});
+
 test("the page says everything without JavaScript too", async ({ browser, request }) => {
   const made = await attest(request, key, { human_approved: true });
   const context = await browser.newContext({ javaScriptEnabled: false });

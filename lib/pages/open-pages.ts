@@ -1,7 +1,7 @@
 /** Next inside the production server: everything that the table of operations doesn't answer. Loading it takes a second and 100 MB. */
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import next from "next";
-import { type PostedForm, runWithForm } from "#lib/http/malformed-forms";
+import { runWithForm } from "#lib/http/malformed-forms";
 import { listStaticFiles } from "#lib/http/static-assets";
 import { logger } from "#lib/logger";
 import { getApp } from "#lib/runtime/app";
@@ -12,7 +12,7 @@ import { vouchForPeer } from "#lib/runtime/server/peer-address";
 import { createKeptRecords } from "#lib/runtime/server/record-page-cache";
 import { createPageGate } from "#lib/runtime/server/render-limiter";
 import { findLandingExample } from "./landing-example";
-import { explainFailure } from "./page-failure";
+import { explainFailure, isDocument } from "./page-failure";
 import { readAgentForPage } from "./public-agent";
 import { verifyForPage } from "./public-verification";
 
@@ -35,7 +35,7 @@ async function openNext(port: number) {
 }
 
 export async function openPages(): Promise<RequestListener> {
-  const { env, peerSecret, context, handedOver } = await getApp();
+  const { env, peerSecret, context, handedOver, pageAnswers } = await getApp();
   const handlePage = await openNext(env.PORT);
   const files = await listStaticFiles(".next/static");
   const { host } = new URL(env.baseUrl);
@@ -61,11 +61,12 @@ export async function openPages(): Promise<RequestListener> {
     const whole = await receiveBody(incoming, outgoing);
     if (whole === null) return;
     if (keptPages.serve(incoming, outgoing)) return;
-    const form: PostedForm = { isMalformed: false };
-    explainFailure(incoming, outgoing, context, form);
+    const answer = { isMalformed: false, isNotFound: false };
+    explainFailure(incoming, outgoing, context, answer);
     if (await keptRecords.serve(incoming, outgoing)) return;
-    const page = () => handlePage(whole, outgoing);
-    const handle = incoming.method === "POST" ? () => runWithForm(form, page) : page;
+    const render = () => handlePage(whole, outgoing);
+    const page = isDocument(incoming) ? () => pageAnswers.run(answer, render) : render;
+    const handle = incoming.method === "POST" ? () => runWithForm(answer, page) : page;
     if (files.has(incoming.url?.split("?")[0] ?? "")) await handle();
     else await serveInTurn(gate, incoming, outgoing, handle);
   };

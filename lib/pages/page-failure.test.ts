@@ -7,7 +7,11 @@ import { explainFailure } from "./page-failure";
 let close = async () => {};
 afterEach(() => close());
 
-async function serve(isReachable: boolean, answer: (outgoing: ServerResponse) => void) {
+async function serve(
+  isReachable: boolean,
+  answer: (outgoing: ServerResponse) => void,
+  page = { isMalformed: false, isNotFound: false },
+) {
   const error = vi.fn();
   const server = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
     const database = { wasReachableSince: () => isReachable };
@@ -15,7 +19,7 @@ async function serve(isReachable: boolean, answer: (outgoing: ServerResponse) =>
       incoming,
       outgoing,
       { database, logger: { error }, random: (n) => new Uint8Array(n) },
-      { isMalformed: false },
+      page,
     );
     answer(outgoing);
   });
@@ -34,6 +38,24 @@ function failAsNext(outgoing: ServerResponse): void {
 }
 
 const html = { accept: "text/html" };
+
+describe("a page that says that something isn't there", () => {
+  it("is 404, and what leads elsewhere still does", async () => {
+    const answerWith = (status: number) => (outgoing: ServerResponse) => {
+      outgoing.statusCode = status;
+      outgoing.end("Unknown");
+    };
+    for (const [status, answered] of [
+      [200, 404],
+      [308, 308],
+    ] as const) {
+      const { base } = await serve(true, answerWith(status), { isMalformed: false, isNotFound: true });
+      const answer = await fetch(base, { headers: html, redirect: "manual" });
+      expect([answer.status, await answer.text()]).toEqual([answered, "Unknown"]);
+      await close();
+    }
+  });
+});
 
 describe("a page that couldn't be made", () => {
   it("is 503 in words that come back by themselves while the database is away", async () => {

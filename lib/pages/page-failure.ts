@@ -8,6 +8,7 @@ import type { Database } from "#lib/db/client";
 import type { PostedForm } from "#lib/http/malformed-forms";
 import { plainPage } from "#lib/http/plain-page";
 import type { Logger } from "#lib/logger";
+import type { PageAnswer } from "#lib/runtime/app";
 
 type Loose = (...args: unknown[]) => unknown;
 
@@ -18,7 +19,7 @@ interface Surroundings {
 }
 
 /** What Next's router and server actions ask for is read by a script that knows Next's answer. */
-const isDocument = ({ headers }: IncomingMessage) =>
+export const isDocument = ({ headers }: IncomingMessage) =>
   headers["rsc"] === undefined &&
   headers["next-action"] === undefined &&
   (headers.accept ?? "").includes("text/html");
@@ -53,14 +54,14 @@ const ofBody = [
 ];
 
 /**
- * Two failures are no error of the page: a form that can't be read is 400, and if the database is out of reach it is 503,
+ * A page that says that something isn't there is 404. Two failures are no error of the page: a form that can't be read is 400, and if the database is out of reach it is 503,
  * as the API says.
  */
 export function explainFailure(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   surroundings: Surroundings,
-  form: PostedForm,
+  page: PageAnswer & PostedForm,
 ): void {
   const beganMs = performance.now();
   const [writeHead, write, end] = [outgoing.writeHead, outgoing.write, outgoing.end].map((method) =>
@@ -69,8 +70,8 @@ export function explainFailure(
   let isReplaced = false;
   const begin: Loose = (status, ...more) => {
     if (isReplaced) return outgoing;
-    if (status !== 500) return writeHead(status, ...more);
-    if (form.isMalformed) {
+    if (status !== 500) return writeHead(status === 200 && page.isNotFound ? 404 : status, ...more);
+    if (page.isMalformed) {
       outgoing.statusMessage = "";
       return writeHead(400, ...more);
     }

@@ -3,6 +3,7 @@
  * and Next's bundle are two copies of this code that must share one database, one sequencer and one limiter.
  */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { domainProbe } from "#lib/accounts/domain-proof";
 import type { Context } from "#lib/approvals/context";
@@ -51,6 +52,12 @@ import type { HandedOver } from "./server/record-page-cache";
 import { appSymbol } from "./singleton";
 import { openWorldId } from "./world-id";
 
+/** What a page says about itself while it is rendered. */
+export interface PageAnswer {
+  /** It shows that something isn't there. */
+  isNotFound: boolean;
+}
+
 /** What every operation needs, with the whole context. */
 export interface App extends HttpDependencies<Context> {
   /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
@@ -59,6 +66,8 @@ export interface App extends HttpDependencies<Context> {
   pictures: WorkerPool<typeof pictureWorker>;
   /** What the production server has made for pages that Next renders (record-page-cache.ts). */
   handedOver: Map<string, HandedOver>;
+  /** Of the page that Next renders for the production server. */
+  pageAnswers: AsyncLocalStorage<PageAnswer>;
   /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
   leave(): void;
   close(): Promise<void>;
@@ -205,6 +214,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     localWorldId: world.local,
     pictures,
     handedOver: new Map(),
+    pageAnswers: new AsyncLocalStorage(),
     leave: () => {
       context.leaving.hasBegun = true;
       context.wakeups.wakeAll();

@@ -2,10 +2,12 @@
 import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentView } from "#components/agent/agent-view";
+import { UnknownAgent } from "#components/agent/unknown-agent";
 import { PageRefusal } from "#components/page-refusal";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { loadAgent } from "#lib/pages/agent-page";
+import { withNotFound } from "#lib/pages/with-not-found";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;
@@ -60,10 +62,12 @@ export async function generateMetadata(props: PageProps): Promise<Metadata> {
   };
 }
 
-export default async function AgentPage(props: PageProps) {
+async function AgentPage(props: PageProps) {
   const { slug, query, loaded } = await load(props);
   if (loaded.kind === "unknown") notFound();
   if (loaded.kind === "refused") return <PageRefusal subject="the agent" detail={loaded.detail} />;
   if (slug !== loaded.agent.slug) permanentRedirect(`/agent/${loaded.agent.slug}`);
   return <AgentView agent={loaded.agent} record={loaded.record} query={query} />;
 }
+
+export default withNotFound(AgentPage, UnknownAgent);

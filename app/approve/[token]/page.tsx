@@ -6,7 +6,9 @@ import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { ApprovalScreen } from "#components/approve/approval-screen";
 import { readApprovalView } from "#lib/approvals/view";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { getApp } from "#lib/runtime/app";
+import ApprovalNotFound from "./not-found";
 
 export const metadata: Metadata = {
   title: "Approval request",
@@ -20,10 +22,12 @@ interface ApprovePageProps {
   readonly params: Promise<{ token: string }>;
 }
 
-export default async function ApprovePage({ params }: ApprovePageProps) {
+async function ApprovePage({ params }: ApprovePageProps) {
   const { token } = await params;
   const { context } = await getApp();
   const view = await readApprovalView(context, token);
   if (view === null) notFound();
   return <ApprovalScreen view={view} token={token} />;
 }
+
+export default withNotFound(ApprovePage, ApprovalNotFound);

@@ -1,7 +1,9 @@
 /** /demo/<token>: one demo request from request to receipt. The token lets its holder decide, as on /approve. */
 import type { Metadata } from "next";
 import { DemoView } from "#components/demo/demo-view";
+import { NotFoundPage } from "#components/not-found-page";
 import { currentAddress, orNotFound } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { readDemo } from "#lib/portal/demo";
 import { getApp } from "#lib/runtime/app";
 
@@ -15,7 +17,7 @@ interface DemoPageProps {
   readonly params: Promise<{ token: string }>;
 }
 
-export default async function DemoPage({ params }: DemoPageProps) {
+async function DemoPage({ params }: DemoPageProps) {
   const { token } = await params;
   const { context, env } = await getApp();
   const { authorization, ...rest } = await orNotFound(readDemo(context, token, await currentAddress()));
@@ -30,3 +32,5 @@ export default async function DemoPage({ params }: DemoPageProps) {
     />
   );
 }
+
+export default withNotFound(DemoPage, NotFoundPage);

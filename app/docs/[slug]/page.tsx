@@ -2,9 +2,11 @@ import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
+import { NotFoundPage } from "#components/not-found-page";
 import { TextLink } from "#components/ui/text-link";
 import { readVerifierSha256 } from "#lib/attestations/program-files";
 import { publicBaseUrl } from "#lib/http/public-base-url";
+import { withNotFound } from "#lib/pages/with-not-found";
 
 interface GuidePageProps {
   readonly params: Promise<{ slug: string }>;
@@ -20,7 +22,7 @@ export async function generateMetadata({ params }: GuidePageProps): Promise<Meta
   };
 }
 
-export default async function GuidePage({ params }: GuidePageProps) {
+async function GuidePage({ params }: GuidePageProps) {
   const guide = findGuide((await params).slug, publicBaseUrl(), await readVerifierSha256());
   if (guide === null) notFound();
   return (
@@ -32,3 +34,5 @@ export default async function GuidePage({ params }: GuidePageProps) {
     </article>
   );
 }
+
+export default withNotFound(GuidePage, NotFoundPage);

@@ -5,6 +5,7 @@
 
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
+import { NotFoundPage } from "#components/not-found-page";
 import { LinkPasskeys } from "#components/passkeys/link-passkeys";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
@@ -14,6 +15,7 @@ import { readPasskeyLink } from "#lib/accounts/passkey-access";
 import { listPasskeys, maxPasskeys } from "#lib/accounts/passkeys";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { orNotFound } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { getApp } from "#lib/runtime/app";
 
 export const metadata: Metadata = {
@@ -82,7 +84,7 @@ async function Passkeys({ token, isMailed }: { readonly token: string; readonly 
   );
 }
 
-export default async function NoticesPage({ params, searchParams }: PageProps) {
+async function NoticesPage({ params, searchParams }: PageProps) {
   const { token } = await params;
   const { mailed } = await searchParams;
   const { context } = await getApp();
@@ -130,3 +132,5 @@ export default async function NoticesPage({ params, searchParams }: PageProps) {
     </section>
   );
 }
+
+export default withNotFound(NoticesPage, NotFoundPage);

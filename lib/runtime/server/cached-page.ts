@@ -51,6 +51,7 @@ export function makeImpersonal(incoming: IncomingMessage, host: string, path: st
   incoming.headers = {
     ...Object.fromEntries(own),
     host,
+    accept: "text/html",
     ...(coding !== undefined && { "accept-encoding": coding }),
     ...(theme !== "system" && { cookie: `theme=${theme}` }),
   };

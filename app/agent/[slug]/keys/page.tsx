@@ -2,9 +2,11 @@
 import type { Metadata } from "next";
 import { notFound, permanentRedirect } from "next/navigation";
 import { AgentKeysView } from "#components/agent/agent-keys-view";
+import { NotFoundPage } from "#components/not-found-page";
 import { PageRefusal } from "#components/page-refusal";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import { loadAgentKeys } from "#lib/pages/agent-page";
+import { withNotFound } from "#lib/pages/with-not-found";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;
@@ -15,7 +17,7 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
   return { title: `Keys of ${toUnlinkedText(decodeURIComponent((await params).slug))}` };
 }
 
-export default async function AgentKeysPage({ params, searchParams }: PageProps) {
+async function AgentKeysPage({ params, searchParams }: PageProps) {
   const slug = decodeURIComponent((await params).slug);
   const { cursor: given } = await searchParams;
   const cursor = typeof given === "string" && given !== "" ? given : undefined;
@@ -25,3 +27,5 @@ export default async function AgentKeysPage({ params, searchParams }: PageProps)
   if (slug !== loaded.history.slug) permanentRedirect(`/agent/${loaded.history.slug}/keys`);
   return <AgentKeysView history={loaded.history} isFirstPage={cursor === undefined} />;
 }
+
+export default withNotFound(AgentKeysPage, NotFoundPage);

@@ -5,7 +5,9 @@ import { ApiFrame } from "#components/api-reference/api-frame";
 import { readDocument } from "#components/api-reference/document";
 import { findEntry } from "#components/api-reference/entries";
 import { OperationPage } from "#components/api-reference/operation-page";
+import { NotFoundPage } from "#components/not-found-page";
 import { publicBaseUrl } from "#lib/http/public-base-url";
+import { withNotFound } from "#lib/pages/with-not-found";
 
 interface PageProps {
   readonly params: Promise<{ operation: string }>;
@@ -22,7 +24,7 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
   };
 }
 
-export default async function OperationReferencePage({ params }: PageProps) {
+async function OperationReferencePage({ params }: PageProps) {
   // The address is this process's, not the build's.
   await connection();
   const document = readDocument(publicBaseUrl());
@@ -34,3 +36,5 @@ export default async function OperationReferencePage({ params }: PageProps) {
     </ApiFrame>
   );
 }
+
+export default withNotFound(OperationReferencePage, NotFoundPage);

@@ -1,6 +1,7 @@
 /** /portal/attestations: the organization's own, private ones included; search, filters, export. */
 import type { Metadata } from "next";
 import { attestCommand } from "#components/commands";
+import { NotFoundPage } from "#components/not-found-page";
 import { AttestationFilterForm } from "#components/portal/attestations/attestation-filters";
 import { AttestationTable } from "#components/portal/attestations/attestation-table";
 import { PortalPage } from "#components/portal/organization/shown-organization";
@@ -14,6 +15,7 @@ import { listAgentSlugs, listOwnAttestations } from "#lib/attestations/own";
 import { shownOrganizationField } from "#lib/contract/portal";
 import { type AttestationFilters, attestationFilters, cursorText } from "#lib/contract/portal-attestations";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 
 export const metadata: Metadata = { title: "Attestations" };
 
@@ -82,7 +84,7 @@ function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; r
   );
 }
 
-export default async function AttestationsPage({ searchParams }: PageProps) {
+async function AttestationsPage({ searchParams }: PageProps) {
   const { context, person, app } = await requirePortal("/portal/attestations");
   const query = await searchParams;
   const filters = attestationFilters.parse(query);
@@ -119,3 +121,5 @@ export default async function AttestationsPage({ searchParams }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(AttestationsPage, NotFoundPage);

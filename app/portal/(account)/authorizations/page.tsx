@@ -1,6 +1,7 @@
 /** /portal/authorizations: what humans were asked, live; the link to decide, and cancelling. */
 import type { Metadata } from "next";
 import { authorizeCommand } from "#components/commands";
+import { NotFoundPage } from "#components/not-found-page";
 import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
 import { FilterBar } from "#components/portal/forms/filter-bar";
@@ -16,6 +17,7 @@ import { listOwnAuthorizations } from "#lib/approvals/portal-authorizations";
 import { type AuthorizationStatus, authorizationStatuses } from "#lib/contract/authorize";
 import { authorizationFilters } from "#lib/contract/portal-authorizations";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { cancelRequest } from "./actions";
 
 export const metadata: Metadata = { title: "Approvals" };
@@ -44,7 +46,7 @@ function StatusFilter({ status }: { readonly status: AuthorizationStatus | undef
   );
 }
 
-export default async function AuthorizationsPage({ searchParams }: PageProps) {
+async function AuthorizationsPage({ searchParams }: PageProps) {
   const { context, person, app } = await requirePortal(path);
   const { status, cursor } = authorizationFilters.parse(await searchParams);
   const query = { limit: pageSize, status, cursor, agent_slug: undefined };
@@ -94,3 +96,5 @@ export default async function AuthorizationsPage({ searchParams }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(AuthorizationsPage, NotFoundPage);

@@ -1,6 +1,7 @@
 /** /portal/inbox: what waits for a decision and what was decided, of every organization that concerns this person. */
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
+import { NotFoundPage } from "#components/not-found-page";
 import { PasskeyList } from "#components/passkeys/passkey-list";
 import { InboxDecisions } from "#components/portal/approvals/inbox-decisions";
 import { InboxTable } from "#components/portal/approvals/inbox-table";
@@ -20,6 +21,7 @@ import { inboxFilters } from "#lib/contract/portal-approvers";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import type { UserPrincipal } from "#lib/http/principal";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { saveNotices } from "./actions";
 import { begin, finish, remove, rename } from "./passkey-actions";
 
@@ -67,7 +69,7 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
   );
 }
 
-export default async function InboxPage({ searchParams }: PageProps) {
+async function InboxPage({ searchParams }: PageProps) {
   const { context, person } = await requirePortal(path);
   const { show, cursor } = inboxFilters.parse(await searchParams);
   const isWaiting = show === "waiting";
@@ -114,3 +116,5 @@ export default async function InboxPage({ searchParams }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(InboxPage, NotFoundPage);

@@ -1,5 +1,6 @@
 /** /portal/requests: the API log. */
 import type { Metadata } from "next";
+import { NotFoundPage } from "#components/not-found-page";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RequestFilterForm } from "#components/portal/requests/request-filters";
 import { RequestTable } from "#components/portal/requests/request-table";
@@ -11,6 +12,7 @@ import { cursorText } from "#lib/contract/portal-attestations";
 import { requestFilters } from "#lib/contract/portal-requests";
 import { countOf } from "#lib/core/text/count";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { describeRequestLog, listRequests } from "#lib/portal/request-log";
 
 export const metadata: Metadata = { title: "API log" };
@@ -22,7 +24,7 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-export default async function RequestsPage({ searchParams }: PageProps) {
+async function RequestsPage({ searchParams }: PageProps) {
   const { context, person } = await requirePortal(path);
   const query = await searchParams;
   const filters = requestFilters.parse(query);
@@ -65,3 +67,5 @@ export default async function RequestsPage({ searchParams }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(RequestsPage, NotFoundPage);

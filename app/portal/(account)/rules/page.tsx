@@ -1,5 +1,6 @@
 /** /portal/rules: who may act without asking, what people are asked for, and what was changed when. */
 import type { Metadata } from "next";
+import { NotFoundPage } from "#components/not-found-page";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RulesDiff } from "#components/portal/rules/rules-diff";
@@ -12,6 +13,7 @@ import { CodeBlock, HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { type RulesResponse, readRulesQuery } from "#lib/contract/rules";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { readOwnRules } from "#lib/rules/own-rules";
 import { changeRules, confirmChange, dropChange } from "./actions";
 
@@ -84,7 +86,7 @@ function Changes({ shown, before }: { readonly shown: RulesResponse; readonly be
   );
 }
 
-export default async function RulesPage({ searchParams }: PageProps) {
+async function RulesPage({ searchParams }: PageProps) {
   const { context, person, membership } = await requirePortal("/portal/rules");
   const query = readRulesQuery.safeParse(await searchParams);
   const wanted = query.success ? query.data.version : undefined;
@@ -141,3 +143,5 @@ export default async function RulesPage({ searchParams }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(RulesPage, NotFoundPage);

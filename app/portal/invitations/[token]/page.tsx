@@ -3,6 +3,7 @@
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { AgentText } from "#components/agent-text";
+import { NotFoundPage } from "#components/not-found-page";
 import { AcceptInvitationForm } from "#components/portal/organization/accept-invitation-form";
 import { SignInForm } from "#components/portal/shell/sign-in-form";
 import { SignOut } from "#components/portal/shell/sign-out";
@@ -10,6 +11,7 @@ import { readInvitation } from "#lib/accounts/invitations";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import type { UserPrincipal } from "#lib/http/principal";
 import { readUser } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { getApp } from "#lib/runtime/app";
 import { accept, requestLink, signOut } from "./actions";
 
@@ -50,7 +52,7 @@ function NextStep({ token, email, user }: NextStepProps) {
   );
 }
 
-export default async function InvitationPage({ params }: PageProps) {
+async function InvitationPage({ params }: PageProps) {
   const { token } = await params;
   const { context } = await getApp();
   const invitation = await readInvitation(context, token);
@@ -69,3 +71,5 @@ export default async function InvitationPage({ params }: PageProps) {
     </section>
   );
 }
+
+export default withNotFound(InvitationPage, NotFoundPage);

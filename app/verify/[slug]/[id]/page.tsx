@@ -7,6 +7,8 @@ import { VerificationView } from "#components/verify/verification-view";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { loadVerification } from "#lib/pages/verification-page";
+import { withNotFound } from "#lib/pages/with-not-found";
+import UnknownAttestation from "./not-found";
 
 interface PageProps {
   readonly params: Promise<{ slug: string; id: string }>;
@@ -50,7 +52,7 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
   };
 }
 
-export default async function VerificationPage({ params }: PageProps) {
+async function VerificationPage({ params }: PageProps) {
   const { slug, id } = await params;
   const loaded = await loadVerification(id);
   if (loaded.kind === "unknown" && loaded.elsewhere !== null)
@@ -65,3 +67,5 @@ export default async function VerificationPage({ params }: PageProps) {
   if (!isRightAddress) permanentRedirect(`/verify/${answer.agent_slug}/${answer.attestation_id}`);
   return <VerificationView verification={loaded} base={publicBaseUrl()} />;
 }
+
+export default withNotFound(VerificationPage, UnknownAttestation);

@@ -1,5 +1,6 @@
 /** /portal/agents/<slug>: what is registered about one agent, and its key history. */
 import type { Metadata } from "next";
+import { NotFoundPage } from "#components/not-found-page";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agents/agent-forms";
 import { AgentKeyHistory } from "#components/portal/agents/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agents/agent-table";
@@ -17,6 +18,7 @@ import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { readOwnAgent } from "#lib/agents/portal-agents";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { readAgentUsage } from "#lib/portal/usage";
 import { freeze, removeKey, replaceKey, saveProfile, saveTools, unfreeze } from "./actions";
 
@@ -69,7 +71,7 @@ function ToolsCard({ agent }: { readonly agent: Agent }) {
   );
 }
 
-export default async function AgentPage({ params }: PageProps) {
+async function AgentPage({ params }: PageProps) {
   const slug = decodeURIComponent((await params).slug);
   const { app, context, person } = await requirePortal(`/portal/agents/${slug}`);
   const agent = await orNotFound(readOwnAgent(context, person, slug));
@@ -130,3 +132,5 @@ export default async function AgentPage({ params }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(AgentPage, NotFoundPage);

@@ -1,5 +1,6 @@
 /** /portal/attestations/<id>: one attestation in full, verified again at this moment, and selective disclosure. */
 import type { Metadata } from "next";
+import { NotFoundPage } from "#components/not-found-page";
 import {
   AttestationFacts,
   AuthenticityPill,
@@ -17,6 +18,7 @@ import { TextLink } from "#components/ui/text-link";
 import { readOwnAttestation } from "#lib/attestations/own";
 import { DISCLOSABLE_NAMES } from "#lib/contract/presentation";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { eraseContent, makePresentation } from "./actions";
 
 export const metadata: Metadata = { title: "Attestation" };
@@ -70,7 +72,7 @@ function EraseCard({ id }: { readonly id: string }) {
   );
 }
 
-export default async function AttestationPage({ params }: PageProps) {
+async function AttestationPage({ params }: PageProps) {
   const { id } = await params;
   const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
   const { verification, messages, isTest } = await orNotFound(readOwnAttestation(context, person, id));
@@ -114,3 +116,5 @@ export default async function AttestationPage({ params }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(AttestationPage, NotFoundPage);

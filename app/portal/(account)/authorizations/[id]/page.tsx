@@ -1,5 +1,6 @@
 /** /portal/authorizations/<id>: one request in full. */
 import type { Metadata } from "next";
+import { NotFoundPage } from "#components/not-found-page";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationStatusPill } from "#components/portal/approvals/authorization-status";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
@@ -13,6 +14,7 @@ import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { readOwnAuthorization } from "#lib/approvals/portal-authorizations";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { cancelRequest, takeBack } from "./actions";
 
 export const metadata: Metadata = { title: "Authorization" };
@@ -21,7 +23,7 @@ interface PageProps {
   readonly params: Promise<{ id: string }>;
 }
 
-export default async function AuthorizationPage({ params }: PageProps) {
+async function AuthorizationPage({ params }: PageProps) {
   const { id } = await params;
   const { context, person } = await requirePortal(`/portal/authorizations/${id}`);
   const state = await orNotFound(readOwnAuthorization(context, person, id));
@@ -79,3 +81,5 @@ export default async function AuthorizationPage({ params }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(AuthorizationPage, NotFoundPage);

@@ -1,0 +1,20 @@
+/** For everything that is not there, and for everything that the visitor may not see: one answer for both. */
+import { ButtonLink } from "#components/ui/button-link";
+
+export function NotFoundPage() {
+  return (
+    <section className="mx-auto max-w-2xl px-4 py-20 sm:px-6">
+      <h1 className="font-semibold text-3xl">Page not found</h1>
+      <p className="mt-4 text-lg text-muted">
+        The link may be mistyped, cut off by a mail program, or belong to another instance. If someone gave it
+        to you as evidence, it proves nothing.
+      </p>
+      <div className="mt-8 flex flex-wrap gap-3">
+        <ButtonLink href="/verify">Verify an id, link or file</ButtonLink>
+        <ButtonLink href="/" variant="secondary">
+          Go to the home page
+        </ButtonLink>
+      </div>
+    </section>
+  );
+}
