@@ -19,7 +19,7 @@ export interface Receiver {
   url: string;
   received: Received[];
   /** Null: it never answers. */
-  answer: (message: Received) => Answer | null;
+  answer: (message: Received) => Answer | null | Promise<Answer>;
   /** Resolves when so many have come in all. */
   expect(count: number): Promise<Received[]>;
   close(): Promise<void>;
@@ -35,7 +35,7 @@ export async function startReceiver(answer: Receiver["answer"] = () => ({ status
     );
     const message = { path: incoming.url ?? "", headers, body };
     receiver.received.push(message);
-    const given = receiver.answer(message);
+    const given = await receiver.answer(message);
     if (given !== null) outgoing.writeHead(given.status, given.headers ?? {}).end(given.body);
     for (const look of waiting) look();
   });

@@ -138,6 +138,18 @@ describe("the scope erase", () => {
     expect(await isErased(id)).toBe(false);
   });
 
+  it("goes with the scope that changes rules", async () => {
+    await changeRole(context, owner, { userId: member.userId, role: "owner" });
+    const made = await makeApiKey(context, member, wish("rules", "read", "attest"));
+    const asked = {
+      key: made.text,
+      body: { text: "permit (principal, action, resource);", mode: "enforce" },
+    };
+    await changeRole(context, owner, { userId: member.userId, role: "member" });
+    expect(await scopesOf(made.text)).toEqual(["attest", "read"]);
+    expect((await test.call("PUT", "/v1/rules", asked)).status).toBe(403);
+  });
+
   it("is not won by making a key while one loses the role", async () => {
     await changeRole(context, owner, { userId: member.userId, role: "owner" });
     const [, ...made] = await Promise.allSettled([

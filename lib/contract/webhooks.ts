@@ -53,7 +53,14 @@ const webhookFields = {
     .nullable()
     .meta({ description: "`gone`: it answered 410; `failing`: it failed for days" }),
   failing_since: timestamp.nullable(),
-  public_key: z.string().meta({ description: "of `v1a` signatures", examples: ["whpk_…"] }),
+  public_key: z
+    .string()
+    .nullable()
+    .meta({
+      description:
+        "of `v1a` signatures; null if the server can't read the endpoint's keys any more: rotate them",
+      examples: ["whpk_…"],
+    }),
   old_keys_until: timestamp
     .nullable()
     .meta({ description: "until then, the keys before the last rotation sign as well" }),

@@ -105,6 +105,8 @@ async function send(asked: GuardedRequest): Promise<GuardedAnswer> {
       if (maxBytes === 0) answer.destroy();
     });
     request.on("error", fail);
+    // After 101, which Node answers by cutting the connection, there is neither a response nor an error.
+    request.once("close", () => fail(new Refused("it closed the connection without an answer")));
     request.end(body);
   });
   const text = maxBytes === 0 ? "" : await readText(response, maxBytes);

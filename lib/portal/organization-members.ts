@@ -3,13 +3,14 @@
  * without which two owners could step down at once and leave none.
  */
 
-import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
+import { and, arrayOverlaps, asc, count, eq, isNull, sql } from "drizzle-orm";
 import { forgetApprover } from "#lib/accounts/approvers";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { personNotFound, type Role, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import { updateRoster } from "#lib/accounts/roster";
+import { ownerScopes } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -53,12 +54,14 @@ const isRole = (organizationId: string, userId: string) =>
 const isKeyMadeBy = (organizationId: string, email: string) =>
   and(eq(apiKeys.organization_id, organizationId), eq(apiKeys.email, email), isNull(apiKeys.revoked_at));
 
-/** Erasing is for owners: who is one no longer may not go on with a key that was made before. Answers the keys' ids. */
-async function takeEraseScope(tx: Executor, organizationId: string, email: string): Promise<string[]> {
+/** Who is an owner no longer may not go on as one with a key that was made before. Answers the keys' ids. */
+async function takeOwnerScopes(tx: Executor, organizationId: string, email: string): Promise<string[]> {
   const keys = await tx
     .update(apiKeys)
-    .set({ scopes: sql`array_remove(${apiKeys.scopes}, 'erase')` })
-    .where(and(isKeyMadeBy(organizationId, email), sql`'erase' = ANY(${apiKeys.scopes})`))
+    .set({
+      scopes: sql`ARRAY(SELECT unnest(${apiKeys.scopes}) EXCEPT SELECT unnest(${sql.param([...ownerScopes])}::text[]))`,
+    })
+    .where(and(isKeyMadeBy(organizationId, email), arrayOverlaps(apiKeys.scopes, [...ownerScopes])))
     .returning({ id: apiKeys.id });
   return keys.map(({ id }) => id);
 }
@@ -77,8 +80,8 @@ export async function changeRole(
     if (member.role === wanted.role) return;
     if (isLastOwner) throw lastOwner();
     await tx.update(memberships).set({ role: wanted.role }).where(isRole(organizationId, wanted.userId));
-    const lost = wanted.role === "owner" ? [] : await takeEraseScope(tx, organizationId, member.email);
-    const detail = { role: wanted.role, ...(lost.length > 0 && { keys_without_erase: lost }) };
+    const lost = wanted.role === "owner" ? [] : await takeOwnerScopes(tx, organizationId, member.email);
+    const detail = { role: wanted.role, ...(lost.length > 0 && { keys_without_owner_scopes: lost }) };
     await recordAudit(context, tx, {
       organizationId,
       actor,
@@ -111,7 +114,7 @@ export async function removeMember(
           .where(isKeyMadeBy(organizationId, member.email))
           .returning({ id: apiKeys.id })
       : [];
-    const lost = await takeEraseScope(tx, organizationId, member.email);
+    const lost = await takeOwnerScopes(tx, organizationId, member.email);
     await recordAudit(context, tx, {
       organizationId,
       actor,
@@ -119,7 +122,7 @@ export async function removeMember(
       subject: member.email,
       detail: {
         revoked_keys: revoked.map(({ id }) => id),
-        ...(lost.length > 0 && { keys_without_erase: lost }),
+        ...(lost.length > 0 && { keys_without_owner_scopes: lost }),
       },
     });
   });

@@ -4,6 +4,7 @@ import { and, desc, eq, gte, inArray, lt, sql, sum } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { RequestFilters } from "#lib/contract/portal-requests";
+import { isCalendarTime } from "#lib/contract/primitives";
 import { apiKeys, dailyRequests, requestLog } from "#lib/db/schema";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
 import type { MemberPrincipal } from "#lib/http/principal";
@@ -17,11 +18,12 @@ type Row = typeof requestLog.$inferSelect;
 const cursorOf = ({ at, id }: Row) => encodeCursor(`${at.getTime()}.${id}`);
 
 function isAfter(cursor: string) {
-  const [atMs, id] = decodeCursor(cursor, (text) => {
+  const [at, id] = decodeCursor(cursor, (text) => {
     const [, ms, id] = /^(\d{1,15})\.(req_[0-9a-f]{24})$/.exec(text) ?? [];
-    return id === undefined ? undefined : ([Number(ms), id] as const);
+    const at = new Date(Number(ms));
+    return id !== undefined && isCalendarTime(at) ? ([at, id] as const) : undefined;
   });
-  return sql`(${requestLog.at}, ${requestLog.id}) < (${new Date(atMs).toISOString()}::timestamptz, ${id})`;
+  return sql`(${requestLog.at}, ${requestLog.id}) < (${at.toISOString()}::timestamptz, ${id})`;
 }
 
 function matches({ status, key, code, id }: RequestFilters) {

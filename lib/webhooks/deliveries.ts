@@ -2,6 +2,7 @@
 import { and, desc, eq, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { Context } from "#lib/approvals/context";
+import { isCalendarTime } from "#lib/contract/primitives";
 import type { WebhookDelivery } from "#lib/contract/webhooks";
 import { hexEncode } from "#lib/core/encoding/bytes";
 import type { Executor } from "#lib/db/client";
@@ -42,11 +43,21 @@ function describe(endpoint: EndpointRow, { delivery, type, body }: DeliveryRow):
   };
 }
 
+const isMessageId = /^msg_[0-9a-f]{32}$/;
 const place = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (msg_[0-9a-f]{32})$/;
+
+/** As this service writes it: `Date` would take the 30th of February too. */
+function isWrittenTime(text: string): boolean {
+  const time = new Date(text);
+  return isCalendarTime(time) && time.toISOString() === text;
+}
 
 function after(cursor: string | undefined) {
   if (cursor === undefined) return undefined;
-  const [, at, id] = decodeCursor(cursor, (text) => place.exec(text) ?? undefined);
+  const [, at, id] = decodeCursor(cursor, (text) => {
+    const found = place.exec(text);
+    return found !== null && isWrittenTime(found[1] ?? "") ? found : undefined;
+  });
   return sql`(${created_at}, ${message_id}) < (${at}::timestamptz, ${id})`;
 }
 
@@ -99,6 +110,7 @@ export async function replayDelivery(
   messageId: string,
 ): Promise<WebhookDelivery> {
   const endpoint = await readEndpoint(context, principal, id);
+  if (!isMessageId.test(messageId)) throw webhookNotFound();
   requireEnabled(endpoint);
   await context.database.db
     .update(webhookDeliveries)

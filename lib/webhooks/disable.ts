@@ -16,9 +16,9 @@ async function disable(
   const { database } = context;
   const { rows } = await database.query(
     `UPDATE webhook_endpoints SET disabled_at = clock_timestamp(), disabled_reason = $2
-     WHERE id = $1 AND disabled_at IS NULL
+     WHERE id = $1 AND url = $3 AND disabled_at IS NULL
        AND ($2 = 'gone' OR failing_since <= clock_timestamp() - interval '${failingDays} days') RETURNING id`,
-    [endpoint.id, reason],
+    [endpoint.id, reason, endpoint.url],
   );
   if (rows.length === 0) return false;
   await database.db.transaction(async (tx) => {
@@ -52,8 +52,8 @@ export async function disableIfHopeless(
 ): Promise<void> {
   if (endpoint.url === null) return;
   const { rows } = await context.database.query(
-    "UPDATE webhook_endpoints SET failing_since = clock_timestamp() WHERE id = $1 AND failing_since IS NULL RETURNING id",
-    [endpoint.id],
+    "UPDATE webhook_endpoints SET failing_since = clock_timestamp() WHERE id = $1 AND url = $2 AND failing_since IS NULL RETURNING id",
+    [endpoint.id, endpoint.url],
   );
   const reason = status === 410 ? "gone" : "failing";
   if (rows.length > 0 && reason === "failing") return;

@@ -1,5 +1,5 @@
 /** The endpoints of an organization: created, changed, rotated, disabled and deleted, by its keys and its members. */
-import { and, asc, eq, isNull, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Context } from "#lib/approvals/context";
@@ -18,7 +18,7 @@ import { webhookDeliveries, webhookEndpoints } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { actorOf, type Principal } from "#lib/http/principal";
 import { requireReceiver } from "#lib/net/receiver-url";
-import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf } from "./keys";
+import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf, UnreadableKeys } from "./keys";
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect;
 
@@ -26,6 +26,16 @@ export const maxEndpoints = 20;
 const hourMs = 3_600_000;
 
 export const webhookNotFound = () => new AppError("not_found", "no webhook endpoint has this id");
+
+/** Null if the keys can't be read any more: the endpoint is still shown, so that they can be rotated. */
+function readPublicKey(context: Context, id: string, sealed: Uint8Array): string | null {
+  try {
+    return publicKeyOf(openKeys(context, id, sealed));
+  } catch (error) {
+    if (error instanceof UnreadableKeys) return null;
+    throw error;
+  }
+}
 
 export function describeEndpoint(context: Context, row: EndpointRow): Webhook {
   const { id, url, disabled_reason, old_keys_until } = row;
@@ -38,7 +48,7 @@ export function describeEndpoint(context: Context, row: EndpointRow): Webhook {
     enabled: row.disabled_at === null,
     disabled_reason,
     failing_since: row.failing_since?.toISOString() ?? null,
-    public_key: publicKeyOf(openKeys(context, id, row.keys)),
+    public_key: readPublicKey(context, id, row.keys),
     old_keys_until: isOverlapping ? old_keys_until.toISOString() : null,
     created_at: row.created_at.toISOString(),
   };
@@ -137,7 +147,10 @@ export async function createEndpoint(
   const row = await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     const { organization_id } = webhookEndpoints;
-    const present = await tx.$count(webhookEndpoints, eq(organization_id, organizationId));
+    const present = await tx.$count(
+      webhookEndpoints,
+      and(eq(organization_id, organizationId), isNotNull(webhookEndpoints.url)),
+    );
     if (present >= maxEndpoints)
       throw new AppError("too_many_webhooks", `an organization can have ${maxEndpoints} webhook endpoints`);
     const [made] = await tx

@@ -67,8 +67,9 @@ export async function claimDelivery(database: Database, due: Due): Promise<Claim
   return row ?? null;
 }
 
-const ofThisAttempt = "message_id = $1 AND endpoint_id = $2 AND attempts = $3 AND status = 'pending'";
+const ofThisAttempt = "message_id = $1 AND endpoint_id = $2 AND attempts = $3";
 
+/** What has arrived is delivered, whatever was said of it while it was on its way. */
 export async function settleDelivered(
   { database }: Context,
   claimed: Claimed,
@@ -76,7 +77,8 @@ export async function settleDelivered(
 ): Promise<void> {
   const { message_id, id, attempts } = claimed;
   await database.query(
-    `UPDATE webhook_deliveries SET status = 'delivered', last_status = $4, last_problem = NULL WHERE ${ofThisAttempt}`,
+    `UPDATE webhook_deliveries SET status = 'delivered', last_status = $4, last_problem = NULL
+     WHERE ${ofThisAttempt} AND status <> 'delivered'`,
     [message_id, id, attempts, status],
   );
   if (claimed.failing_since !== null)
@@ -96,7 +98,7 @@ export async function settleFailed({ database }: Context, claimed: Claimed, fail
     `UPDATE webhook_deliveries SET last_status = $4, last_problem = $5,
        status = CASE WHEN $6::float8 IS NULL THEN 'failed' ELSE 'pending' END,
        next_attempt_at = clock_timestamp() + make_interval(secs => coalesce($6::float8, 0))
-     WHERE ${ofThisAttempt}`,
+     WHERE ${ofThisAttempt} AND status = 'pending'`,
     [message_id, id, attempts, failure.status, failure.problem, failure.pauseSeconds],
   );
 }

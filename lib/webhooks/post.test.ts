@@ -56,6 +56,14 @@ describe("one POST", () => {
     expect(receiver.received.map((message) => message.path)).toEqual(["/hook"]);
   });
 
+  it("ends if the receiver switches to another protocol", async () => {
+    receiver.answer = () => ({ status: 101, headers: { connection: "upgrade", upgrade: "x" } });
+    expect(await send(receiver.url, { timeoutMs: 60_000 })).toMatchObject({
+      status: null,
+      problem: "it closed the connection without an answer",
+    });
+  });
+
   it("gives up after the time limit", async () => {
     receiver.answer = () => null;
     expect(await send(receiver.url, { timeoutMs: 50 })).toMatchObject({

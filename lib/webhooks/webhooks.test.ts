@@ -16,8 +16,8 @@ import { type Received, type Receiver, startReceiver } from "#support/webhook-re
 import { createDeliveries } from "./deliver";
 
 /** Whether one of the `v1a` signatures is that key's. */
-function isSignedBy(publicKey: string, { headers, body }: Received): boolean {
-  const raw = Buffer.from(publicKey.replace("whpk_", ""), "base64");
+function isSignedBy(publicKey: string | null, { headers, body }: Received): boolean {
+  const raw = Buffer.from((publicKey ?? "").replace("whpk_", ""), "base64");
   const key = createPublicKey({
     key: { kty: "OKP", crv: "Ed25519", x: raw.toString("base64url") },
     format: "jwk",
@@ -280,6 +280,50 @@ describe("webhooks", () => {
     await sent(2);
   });
 
+  it("of an address that was changed meanwhile disable nothing", async () => {
+    const endpoint = await create("attestation.created");
+    const moved = await startReceiver();
+    receiver.answer = async () => {
+      await api("PATCH", `/${endpoint.id}`, { url: moved.url });
+      return { status: 410 };
+    };
+    await attest();
+    await settled(endpoint, "failed", 1);
+    expect((await api("GET", `/${endpoint.id}`)).body).toMatchObject({
+      url: moved.url,
+      enabled: true,
+      failing_since: null,
+    });
+    await moved.close();
+  });
+
+  it("are delivered if they arrive while the endpoint is being disabled", async () => {
+    const endpoint = await create("attestation.created");
+    receiver.answer = async () => {
+      await api("PATCH", `/${endpoint.id}`, { enabled: false });
+      return { status: 204 };
+    };
+    await attest();
+    expect(await settled(endpoint, "delivered", 1)).toMatchObject({ last_status: 204, last_problem: null });
+  });
+
+  it("can go to twenty endpoints beside the callbacks", async () => {
+    await api("GET", "/callback");
+    const made = { url: receiver.url, events: ["attestation.created"] };
+    const statuses: number[] = [];
+    for (let i = 0; i < 21; i += 1) statuses.push((await api("POST", "", made)).status);
+    expect(statuses).toEqual([...new Array(20).fill(201), 409]);
+  });
+
+  it("are asked for by cursors and ids that can be", async () => {
+    const endpoint = await create("attestation.created");
+    for (const time of ["2026-99-99T00:00:00Z", "2026-02-30T00:00:00.000Z"]) {
+      const cursor = Buffer.from(`${time} msg_${"0".repeat(32)}`).toString("base64url");
+      expect((await api("GET", `/${endpoint.id}/deliveries?cursor=${cursor}`)).status).toBe(400);
+    }
+    expect((await api("POST", `/${endpoint.id}/deliveries/%00/replay`)).status).toBe(404);
+  });
+
   it("stop after five days without a success, and not before", async () => {
     const endpoint = await create("attestation.created");
     receiver.answer = () => ({ status: 500 });
@@ -486,11 +530,14 @@ describe("webhooks", () => {
       "UPDATE webhook_endpoints SET keys = (SELECT keys FROM webhook_endpoints WHERE id = $2) WHERE id = $1",
       [endpoint.id, other.id],
     );
-    expect((await api("GET", `/${endpoint.id}`)).status).toBe(500);
+    expect((await api("GET", `/${endpoint.id}`)).body).toEqual({ ...shown, public_key: null });
+    expect((await api("GET", "")).body.webhooks).toHaveLength(2);
     await api("DELETE", `/${other.id}`);
     await attest();
     expect((await settled(endpoint, "pending")).last_problem).toBe(
       "its keys cannot be read any more: rotate them",
     );
+    await api("POST", `/${endpoint.id}/rotate`, {});
+    expect((await api("GET", `/${endpoint.id}`)).body.public_key).toMatch(/^whpk_/);
   });
 });

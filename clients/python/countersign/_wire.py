@@ -1298,7 +1298,7 @@ class WebhookWithSecret(TypedDict):
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
-    public_key: str
+    public_key: str | None
     old_keys_until: str | None
     created_at: str
     secret: str
@@ -1311,7 +1311,7 @@ class Webhook(TypedDict):
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
-    public_key: str
+    public_key: str | None
     old_keys_until: str | None
     created_at: str
 

@@ -106,6 +106,8 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
     child.tell({ todo: "listen" });
     await child.hear("listening");
     child.isListening = true;
+    // Its next order is the one to leave, which the others got before it listened.
+    if (isStopping) child.tell({ todo: "leave" });
   }
 
   /** For as long as the server runs: puts another one in the child's place when it has ended. */

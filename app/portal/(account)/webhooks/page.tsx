@@ -2,10 +2,10 @@
 import type { Metadata } from "next";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PublicKey } from "#components/portal/webhooks/public-key";
 import { CreateWebhookForm, RotateWebhookDialog } from "#components/portal/webhooks/webhook-forms";
 import { WebhookTable } from "#components/portal/webhooks/webhook-table";
 import { Card } from "#components/ui/card";
-import { HashText } from "#components/ui/code-block";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/pages/portal-request";
@@ -59,7 +59,7 @@ export default async function WebhooksPage() {
         </p>
         <p className="mt-3 text-sm">
           <span className="block text-muted">Public key</span>
-          <HashText value={callbacks.public_key} label="public key of callbacks" />
+          <PublicKey text={callbacks.public_key} label="public key of callbacks" />
         </p>
       </Card>
     </PortalPage>

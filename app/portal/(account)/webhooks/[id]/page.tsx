@@ -1,10 +1,12 @@
 /** /portal/webhooks/<id>: one endpoint, and what was sent to it. */
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
+import { NotFoundPage } from "#components/not-found-page";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { DeliveryTable } from "#components/portal/webhooks/delivery-table";
+import { PublicKey } from "#components/portal/webhooks/public-key";
 import {
   DeleteWebhookDialog,
   EditWebhookForm,
@@ -13,7 +15,6 @@ import {
 } from "#components/portal/webhooks/webhook-forms";
 import { WebhookState } from "#components/portal/webhooks/webhook-table";
 import { Card } from "#components/ui/card";
-import { HashText } from "#components/ui/code-block";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
@@ -21,6 +22,7 @@ import { Timestamp } from "#components/ui/timestamp";
 import { deliveryFilters } from "#lib/contract/portal-webhooks";
 import type { Webhook } from "#lib/contract/webhooks";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
+import { withNotFound } from "#lib/pages/with-not-found";
 import { readOwnWebhook } from "#lib/webhooks/portal-webhooks";
 import {
   deleteWebhook,
@@ -43,7 +45,7 @@ interface PageProps {
 function factsOf({ public_key, old_keys_until, failing_since, created_at }: Webhook) {
   const until = (iso: string) => <Timestamp iso={iso} relative={false} />;
   return [
-    { id: "key", name: "Public key", value: <HashText value={public_key} label="public key" /> },
+    { id: "key", name: "Public key", value: <PublicKey text={public_key} label="public key" /> },
     ...(old_keys_until === null
       ? []
       : [{ id: "old", name: "Old secret expires", value: until(old_keys_until) }]),
@@ -72,7 +74,7 @@ function Actions({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-export default async function WebhookPage({ params, searchParams }: PageProps) {
+async function WebhookPage({ params, searchParams }: PageProps) {
   const { id } = await params;
   const path = `/portal/webhooks/${id}`;
   const { context, person } = await requirePortal(path);
@@ -121,3 +123,5 @@ export default async function WebhookPage({ params, searchParams }: PageProps) {
     </PortalPage>
   );
 }
+
+export default withNotFound(WebhookPage, NotFoundPage);
