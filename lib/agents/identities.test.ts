@@ -143,6 +143,15 @@ describe("identities", () => {
     for (const entry of body.key_history) expect(entry.retired_at).not.toBeNull();
   });
 
+  it("takes null for absent when an agent is registered again", async () => {
+    const { raw } = newKey();
+    const given = { name: "R", description: "d", model_id: "m", code_hash: "c", public_key: raw };
+    await register({ slug: "again-1", ...given });
+    const nulls = Object.fromEntries(Object.keys(given).map((name) => [name, null]));
+    expect((await register({ slug: "again-1", ...nulls, tools: null })).status).toBe(200);
+    expect(await read("again-1")).toMatchObject(given);
+  });
+
   it("keeps one active key when registrations race", async () => {
     const keys = Array.from({ length: 6 }, newKey);
     await register({ slug: "race" });

@@ -149,13 +149,14 @@ export function describeIdentity(agent: FoundAgent, newestKeys: NewestKeys): Ide
   };
 }
 
-/** Claims the slug, or updates the caller's agent. `isNew`: it was unclaimed. */
+/** Claims the slug, or updates the caller's agent. Null means absent here, and clears nothing. `isNew`: it was unclaimed. */
 export async function registerIdentity(
   context: AccountsContext,
   principal: Principal,
   body: Registration,
 ): Promise<{ isNew: boolean; identity: IdentityResponse }> {
-  const { slug, tools, ...profile } = body;
+  const { slug, tools, ...given } = body;
+  const profile: Profile = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
   return context.database.db.transaction(async (tx) => {
     const before = await findAgent(tx, slug);
     const isTest = principal.kind === "key" ? principal.isTest : context.settings.worldId === "local";
