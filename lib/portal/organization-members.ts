@@ -12,7 +12,7 @@ import { lockOrganization } from "#lib/accounts/organizations";
 import { updateRoster } from "#lib/accounts/roster";
 import { ownerScopes } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, memberships, users } from "#lib/db/schema";
+import { apiKeys, memberships, ruleProposals, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { isLiveKey } from "#lib/keys/api-keys";
@@ -54,8 +54,13 @@ const isRole = (organizationId: string, userId: string) =>
 const isKeyMadeBy = (organizationId: string, email: string) =>
   and(eq(apiKeys.organization_id, organizationId), eq(apiKeys.email, email), isNull(apiKeys.revoked_at));
 
-/** Who is an owner no longer may not go on as one with a key that was made before. Answers the keys' ids. */
-async function takeOwnerScopes(tx: Executor, organizationId: string, email: string): Promise<string[]> {
+/**
+ * Who is an owner no longer may not go on as one: with a key that was made before, or by rules that wait for the second of
+ * two owners. Answers the keys' ids.
+ */
+async function endOwnership(tx: Executor, organizationId: string, email: string): Promise<string[]> {
+  const { organization_id, author_email } = ruleProposals;
+  await tx.delete(ruleProposals).where(and(eq(organization_id, organizationId), eq(author_email, email)));
   const keys = await tx
     .update(apiKeys)
     .set({
@@ -80,7 +85,7 @@ export async function changeRole(
     if (member.role === wanted.role) return;
     if (isLastOwner) throw lastOwner();
     await tx.update(memberships).set({ role: wanted.role }).where(isRole(organizationId, wanted.userId));
-    const lost = wanted.role === "owner" ? [] : await takeOwnerScopes(tx, organizationId, member.email);
+    const lost = wanted.role === "owner" ? [] : await endOwnership(tx, organizationId, member.email);
     const detail = { role: wanted.role, ...(lost.length > 0 && { keys_without_owner_scopes: lost }) };
     await recordAudit(context, tx, {
       organizationId,
@@ -114,7 +119,7 @@ export async function removeMember(
           .where(isKeyMadeBy(organizationId, member.email))
           .returning({ id: apiKeys.id })
       : [];
-    const lost = await takeOwnerScopes(tx, organizationId, member.email);
+    const lost = await endOwnership(tx, organizationId, member.email);
     await recordAudit(context, tx, {
       organizationId,
       actor,

@@ -260,4 +260,15 @@ describe("the request log", () => {
     expect((await read()).length).toBe(before - 2);
     expect(await query("SELECT FROM daily_requests WHERE day < current_date - 32")).toEqual([]);
   });
+
+  it("is deleted with sessions that are over, and no others", async () => {
+    await query(
+      `INSERT INTO sessions (session_token, user_id, expires) SELECT name, users.id, now() + make_interval(mins => minutes)
+       FROM (SELECT id FROM users LIMIT 1) AS users, (VALUES ('over', -1), ('open', 1)) AS made (name, minutes)`,
+    );
+    await deleteExpired(context);
+    expect(await query("SELECT session_token FROM sessions WHERE session_token IN ('over', 'open')")).toEqual(
+      [{ session_token: "open" }],
+    );
+  });
 });

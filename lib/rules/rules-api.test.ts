@@ -5,6 +5,7 @@ import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { rulesOrganization } from "#lib/core/rules/ruleset-statement";
 import { memberships } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
+import { changeRole } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -159,6 +160,20 @@ describe("rules through the API", () => {
       rules: { version: 2, confirmed_by: second.email, require_second_owner: false },
     });
     await expect(confirmProposal(context, second, replaced.body.proposal.id)).rejects.toMatchObject({
+      errorName: "rules_changed",
+    });
+  });
+
+  it("drops what an owner proposed who is one no longer", async () => {
+    const { context } = test.app;
+    const other = await signInPerson(context, `second${counter}@example.com`);
+    const second = { ...other, organizationId };
+    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
+    await context.database.db.insert(memberships).values(row);
+    await put({ require_second_owner: true });
+    const { proposal } = (await put({ text: forbidTool })).body;
+    await changeRole(context, second, { userId: owner.userId, role: "member" });
+    await expect(confirmProposal(context, second, proposal.id)).rejects.toMatchObject({
       errorName: "rules_changed",
     });
   });

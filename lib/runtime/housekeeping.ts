@@ -1,6 +1,7 @@
 /**
- * Deletes what has expired: counters of limits, idempotency keys (they hold answers), e-mail codes, nonces of World ID
- * and proofs that were refused, both of which anyone with a link can pile up; the request log and its counts.
+ * Deletes what has expired: counters of limits, idempotency keys (they hold answers), e-mail codes, sessions, invitations,
+ * nonces of World ID and proofs that were refused, both of which anyone with a link can pile up; the request log and its
+ * counts.
  */
 
 import { and, eq, lt, sql } from "drizzle-orm";
@@ -13,9 +14,11 @@ import {
   emailCodeFailures,
   emailCodes,
   idempotencyKeys,
+  invitations,
   notices,
   rateLimits,
   requestLog,
+  sessions,
   verificationTokens,
   webhookMessages,
   worldNonces,
@@ -52,6 +55,8 @@ export async function deleteExpired(context: Context): Promise<void> {
     await db.delete(table).where(lt(table.day, firstCounted));
   await emptyProbe(context.database);
   await db.delete(verificationTokens).where(lt(verificationTokens.expires, sql`now()`));
+  await db.delete(sessions).where(lt(sessions.expires, sql`now()`));
+  await db.delete(invitations).where(lt(invitations.expires_at, sql`now() - interval '30 days'`));
 }
 
 /** Every ten minutes, and never the reason that a process stays. Returns the function that ends it. */

@@ -1,11 +1,14 @@
 /** Endpoints that end by themselves: one that says it is gone, and one that has failed for days. Its owners get an e-mail. */
+import { sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { mailOwners } from "#lib/accounts/mail-owners";
 import { webhookDisabledMail } from "#lib/accounts/mails";
 import type { Context } from "#lib/approvals/context";
+import { rowsOf } from "#lib/db/client";
 import { type EndpointRow, failWaiting } from "./endpoints";
 
 const failingDays = 5;
+const failingTime = sql.raw(`interval '${failingDays} days'`);
 
 /** True for the one that disabled it. */
 async function disable(
@@ -13,15 +16,14 @@ async function disable(
   endpoint: EndpointRow,
   reason: "gone" | "failing",
 ): Promise<boolean> {
-  const { database } = context;
-  const { rows } = await database.query(
-    `UPDATE webhook_endpoints SET disabled_at = clock_timestamp(), disabled_reason = $2
-     WHERE id = $1 AND url = $3 AND disabled_at IS NULL
-       AND ($2 = 'gone' OR failing_since <= clock_timestamp() - interval '${failingDays} days') RETURNING id`,
-    [endpoint.id, reason, endpoint.url],
-  );
-  if (rows.length === 0) return false;
-  await database.db.transaction(async (tx) => {
+  return context.database.db.transaction(async (tx) => {
+    const disabled = await rowsOf(
+      tx,
+      sql`UPDATE webhook_endpoints SET disabled_at = clock_timestamp(), disabled_reason = ${reason}
+        WHERE id = ${endpoint.id} AND url = ${endpoint.url} AND disabled_at IS NULL
+          AND (${reason} = 'gone' OR failing_since <= clock_timestamp() - ${failingTime}) RETURNING id`,
+    );
+    if (disabled.length === 0) return false;
     await failWaiting(tx, endpoint.id);
     await recordAudit(context, tx, {
       organizationId: endpoint.organization_id,
@@ -30,8 +32,8 @@ async function disable(
       subject: endpoint.id,
       detail: { url: endpoint.url, reason },
     });
+    return true;
   });
-  return true;
 }
 
 async function tellOwners(
