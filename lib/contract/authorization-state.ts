@@ -145,7 +145,8 @@ export const authorizeResponse = z
     poll_interval: z.literal(5),
     approvals_required: z.number().int(),
     decided_by: decidedBy.nullable().meta({
-      description: "set if it was decided at once, by a standing approval or a rule",
+      description:
+        "set if it was decided at once: by a standing approval or a rule, or because the agent is frozen",
     }),
     denial_reason: z.string().nullable().meta({ description: "if it was denied at once" }),
     notified: z.number().int().min(0).meta({
@@ -184,10 +185,15 @@ export const authorizationState = z
     }),
     used_at: timestamp.nullable().meta({ description: "when an attestation used the approval" }),
     approvals: approvalCount,
-    denial_reason: z.string().nullable().optional(),
+    denial_reason: z.string().nullable().optional().meta({
+      description:
+        "a human's free text, with denial_reason_note; of a rule or a freeze, a sentence of the service",
+    }),
     denial_reason_note: z.literal(denialReasonNote).optional(),
     guidance: z.string().optional(),
-    human_authorization: anyObject.optional(),
+    human_authorization: anyObject
+      .optional()
+      .meta({ description: "if approved, until the content is erased" }),
     revoked_at: timestamp.nullable().meta({
       description: "since when the approval is taken back: nothing can use it",
     }),
@@ -207,7 +213,9 @@ export const authorizationState = z
     organization_name: ownerOnly.organization_name.optional(),
     requested_by: ownerOnly.requested_by.optional(),
     confirmation_code: ownerOnly.confirmation_code.optional(),
-    previously_denied: ownerOnly.previously_denied.optional(),
+    previously_denied: ownerOnly.previously_denied
+      .optional()
+      .meta({ description: "with the owner's key only, and not in lists" }),
   })
   .meta({ id: "AuthorizationState" });
 

@@ -181,7 +181,7 @@ export const authorizeBody = z
     callback_url: httpUri.max(2048).nullish().meta({
       format: "uri",
       description:
-        "gets a signed webhook when the request is decided, expires or is cancelled, and when its approval was claimed and no attestation followed; https, or http to this machine while the World ID stand-in runs",
+        "gets a signed webhook when the request is decided, expires or is cancelled, when its approval is taken back, and when it was claimed and no attestation followed; https, or http to this machine while the World ID stand-in runs",
     }),
   })
   .refine(

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import {
   agentSlug,
+  anyObject,
   base64Text,
   clientGap,
   cursorQuery,
@@ -148,6 +149,10 @@ export const feedResponse = z
     next_cursor: z.string().nullable(),
   })
   .meta({ id: "AgentFeed" });
+
+export const jsonFeed = anyObject.meta({
+  description: "a JSON Feed 1.1 (jsonfeed.org) of the same attestations, without a cursor",
+});
 
 export type FeedResponse = z.infer<typeof feedResponse>;
 export type IdentityResponse = z.infer<typeof identityResponse>;

@@ -8,7 +8,7 @@ import { jsonValueSchema } from "./primitives";
 import { problem } from "./problem";
 
 const bearerText =
-  "An API key, `cs_…`, with scopes: `attest`, `authorize`, `identity`, `read`, `hook` and `erase`. Keys created by e-mail have the first four. A key with `hook` alone is for a coding agent's hook: it asks for approvals, reads and cancels its own requests, and attests what was approved in them. Only an owner of the organization can grant `erase`, in the portal.";
+  "An API key, `cs_…`, with scopes: `attest`, `authorize`, `identity`, `read`, `hook`, `freeze`, `erase` and `rules`. Keys created by e-mail have the first four. A key with `hook` alone is for a coding agent's hook: it asks for approvals, reads, claims, cancels and takes back its own requests, and attests what was approved in them. Any key can freeze an agent, and `freeze` lets it go on. Only an owner of the organization can grant `erase` and `rules`, in the portal.";
 
 const errorTexts: Record<number, string> = {
   400: "Bad request: not JSON, a duplicate key, nested too deeply, or an invalid header, path or query parameter",
@@ -137,6 +137,8 @@ function describeSuccess(spec: OperationSpec, components: Components): JsonObjec
     const { mediaType, schema: shape } =
       schema === null ? (spec.file ?? anything) : { mediaType: "application/json", schema };
     const content: JsonObject = { [mediaType]: { schema: convert(shape, "output", components) } };
+    const { alternative: other } = spec;
+    if (other) content[other.mediaType] = { schema: convert(other.schema, "output", components) };
     return [status, { description: spec.summary, headers, content }];
   });
   return Object.fromEntries(answers) as JsonObject;
@@ -156,6 +158,9 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
       spec.auth.scopes.length > 0 && {
         description: `Requires a key with the scope ${nameScopes(spec.auth.scopes)}.`,
       }),
+    ...(spec.alternative && {
+      description: `If \`Accept\` names \`${spec.alternative.mediaType}\`, the response is of that type.`,
+    }),
     ...(spec.auth.kind === "optional" && {
       description: `The owner's key with the scope ${nameScopes(spec.auth.scopes)} shows more.`,
     }),

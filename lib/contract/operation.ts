@@ -54,6 +54,8 @@ export interface OperationSpec {
   /** By success status; null for what is not JSON: a `file`, or a page's business. */
   responses: Record<number, z.ZodType | null>;
   file?: FileSpec;
+  /** What `Accept` may ask for in place of JSON. */
+  alternative?: FileSpec;
   /** Error statuses besides those that every operation may answer (lib/contract/openapi.ts). */
   errors: number[];
   /** Not part of the public contract: development, or a page of our own. */

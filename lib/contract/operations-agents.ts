@@ -4,6 +4,7 @@ import {
   feedResponse,
   freezeBody,
   identityResponse,
+  jsonFeed,
   keyHistoryResponse,
   putToolsBody,
   putToolsResponse,
@@ -25,6 +26,7 @@ export const agentsOperations = {
     limit: "feed",
     query: feedQuery,
     responses: { 200: feedResponse },
+    alternative: { mediaType: "application/feed+json", schema: jsonFeed },
     errors: [404],
   },
   agentRecord: {
