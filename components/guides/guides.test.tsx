@@ -3,7 +3,10 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { quickStartScript, quickStartSteps } from "#components/commands";
 import { headingId } from "#components/heading-id";
+import { scopeNames } from "#lib/contract/primitives";
 import { reasonCodes } from "#lib/core/statement/reasons";
+import { warningCodes } from "#lib/core/statement/warnings";
+import { webhookEvents } from "#lib/core/webhook/webhook-events";
 import { describeError, errorNames } from "#lib/errors";
 import { guideEntries } from "./guides-index";
 import { listReasons } from "./reason-table";
@@ -69,6 +72,20 @@ describe("the guides", () => {
     expect(listed.map(([, code]) => code)).toEqual(reasonCodes);
     for (const [, code, meaning] of listed) expect(meaning, code).not.toMatch(/[{}|]/);
     for (const [, code] of text.matchAll(/"reason": "(\w+)"/g)) expect(reasonCodes).toContain(code);
+  });
+
+  it("lists every warning, every event of webhooks and every scope, and no other", () => {
+    const namesIn = (text = "", pattern = /`([a-z_.]+)`/g) =>
+      [...text.matchAll(pattern)].map(([, name]) => name);
+    const [, warnings] = /## Authentic, with warnings\n([\s\S]*?)\n## /.exec(read("verify-offline")) ?? [];
+    expect(namesIn(warnings, /^\| `(\w+)`/gm)).toEqual(warningCodes);
+    const events = read("webhooks")
+      .match(/^\| `.+$/gm)
+      ?.map((row) => row.split("|")[1])
+      .join();
+    expect(namesIn(events).sort()).toEqual([...webhookEvents, "webhook.test"].sort());
+    const [, scopes] = /this route needs \((.+?)\)/.exec(read("errors")) ?? [];
+    expect(namesIn(scopes)).toEqual(scopeNames);
   });
 
   it("prints each step of the quick start once, in order", () => {

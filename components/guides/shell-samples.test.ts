@@ -125,6 +125,14 @@ describe("the guides' commands", () => {
     expect((await runIn(key, request)).out).toMatch(/^http\S+\/approve\/\S+\n$/);
   });
 
+  it("rules: a request for a standing approval, for two organizations", async () => {
+    const [request = ""] = await readGuide("rules");
+    for (const key of keys) {
+      const { code, out } = await runIn(key, request);
+      expect([code, JSON.parse(out)]).toMatchObject([0, { status: "pending", grant: { max_calls: 20 } }]);
+    }
+  });
+
   it("stop: an agent, until it may go on, and an approval", async () => {
     const [freeze = "", unfreeze = "", revoke = ""] = await readGuide("stop");
     const [key = ""] = keys;
