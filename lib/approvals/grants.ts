@@ -19,8 +19,11 @@ const isUse = sql.raw(`(used.attestation_id IS NOT NULL OR used.claimed_at IS NO
 
 /** In the transaction that approves the request; `object`: the signed object's canonical bytes. */
 export async function openGrant(tx: Executor, agentId: string, object: Uint8Array): Promise<void> {
-  const { request, approved_at, environment } = JSON.parse(utf8Decode(object)) as HumanAuthorization;
+  const { request, approved_at, usable_until, environment } = JSON.parse(
+    utf8Decode(object),
+  ) as HumanAuthorization;
   if (request.grant === null) return;
+  const { expires_at } = request.grant;
   await tx.insert(grants).values({
     request_id: request.request_id,
     agent_id: agentId,
@@ -31,7 +34,7 @@ export async function openGrant(tx: Executor, agentId: string, object: Uint8Arra
     authorization_hash: hexEncode(sha256(object)),
     environment,
     approved_at: new Date(approved_at),
-    expires_at: new Date(request.grant.expires_at),
+    expires_at: new Date(usable_until !== null && usable_until < expires_at ? usable_until : expires_at),
   });
 }
 

@@ -53,9 +53,9 @@ describe("what decides without people", () => {
     ask(test, key, { agent_slug: slug, action: "Pay invoice 17", ...body });
   const stateOf = async (asked: { read(key?: string): Promise<{ body: AuthorizationState }> }) =>
     (await asked.read(key)).body;
-  const grantWith = async (terms: Partial<GrantTerms>) => {
+  const grantWith = async (terms: Partial<GrantTerms>, more: object = {}) => {
     const grant = { tools: ["pay"], max_calls: 3, expires_at: inAnHour(), ...terms };
-    const asked = await request({ action: "Standing approval", grant });
+    const asked = await request({ action: "Standing approval", grant, ...more });
     await approveUnproven(test, asked.made.request_id);
     return asked;
   };
@@ -343,6 +343,16 @@ describe("what decides without people", () => {
       const given = await grantWith({});
       await test.app.context.database.query(
         "UPDATE grants SET expires_at = clock_timestamp() WHERE request_id = $1",
+        [given.made.request_id],
+      );
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+    });
+
+    it("ends when its approval does, if that is earlier", async () => {
+      const given = await grantWith({}, { usable_for_seconds: 60 });
+      expect((await request({ tool: "pay" })).made.status).toBe("approved");
+      await test.app.context.database.query(
+        "UPDATE grants SET expires_at = expires_at - interval '1 minute' WHERE request_id = $1",
         [given.made.request_id],
       );
       expect((await request({ tool: "pay" })).made.status).toBe("pending");

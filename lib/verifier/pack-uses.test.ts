@@ -127,6 +127,20 @@ describe("the uses of a standing approval", () => {
     expect(judge([grant, makeUse(1, said)])).toBe("use_out_of_terms");
   });
 
+  it("end with their approval, if that is earlier than their terms", () => {
+    const request = { ...granting, usable_for_seconds: 60 };
+    const facts = {
+      ...testFacts,
+      approvals: [makeTestApproval(request, 5n)],
+      approved_at: grant.approved_at,
+    };
+    const short = signForTest(buildAuthorization(request, facts));
+    const authorization_hash = canonicalHash(short as unknown as JsonObject);
+    const judgeAt = (at: string) => judge([short, makeUse(1, { authorization_hash, at })]);
+    expect(judgeAt("2026-11-21T08:06:29.999Z")).toBe("pass");
+    expect(judgeAt("2026-11-21T08:06:30.000Z")).toBe("use_out_of_terms");
+  });
+
   it("may be among decisions without content, which are never said to be none", () => {
     expect(judge([null])).toBe("use_content_absent");
     expect(judge([grant, null, two, three])).toBe("use_content_absent");

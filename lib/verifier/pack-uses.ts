@@ -52,7 +52,8 @@ function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): strin
     (name) => request[name] === grant.request[name],
   );
   if (!isOwn) return "agent";
-  if (object.approved_at < grant.approved_at) return "time";
+  const { approved_at: from, usable_until: until } = grant;
+  if (object.approved_at < from || (until !== null && object.approved_at >= until)) return "time";
   const { context: _hidden, ...shown } = terms;
   const scope = whyOutOfScope(shown, request, {}, new Date(object.approved_at));
   if (scope !== null) return scope;
