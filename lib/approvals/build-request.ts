@@ -83,7 +83,7 @@ export function buildRequest(context: Context, facts: RequestFacts): ApprovalReq
     request_id: authorizationRequestId(context.random(16)),
     origin: context.settings.baseUrl,
     organization: organizationId,
-    agent_slug: body.agent_slug,
+    agent_slug: agent?.slug ?? body.agent_slug,
     agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
     action: body.action,
     ...(typeof tool === "string" && { tool }),

@@ -9,6 +9,7 @@ const rules = `
 @id("small") permit (principal, action == Action::"act", resource)
 when { context has amount && context.amount.currency == "EUR" && context.amount.value.lessThan(decimal("50.0")) };
 @id("never") forbid (principal, action, resource == Tool::"rm");
+@id("stopped") forbid (principal == Agent::"stopped", action, resource);
 @id("two") @approvals("2") permit (principal, action == Action::"act_approved", resource == Tool::"pay");
 `;
 
@@ -53,6 +54,7 @@ describe("POST /access/v1/evaluation", () => {
   it("decides as the request is decided right after it, by rule, standing approval, freeze or people", async () => {
     expect((await putRules("enforce")).status).toBe(200);
     await ask(test, key, { agent_slug: "frozen", action: "Anything" });
+    await ask(test, key, { agent_slug: "stopped", action: "Anything" });
     await post("/v1/identity/frozen/freeze", { reason: "stop" });
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
     const grant = await ask(test, key, {
@@ -65,6 +67,7 @@ describe("POST /access/v1/evaluation", () => {
       ["payer", "pay", "20", "allowed_by_rule", "approved"],
       ["payer", "pay", "80", "approval_required", "pending"],
       ["payer", "rm", "20", "denied", "denied"],
+      ["Stopped", "pay", "20", "denied", "denied"],
       ["frozen", "pay", "20", "denied", "denied"],
       ["granted", "mail", undefined, "covered_by_standing_approval", "approved"],
       ["granted", "mail", undefined, "covered_by_standing_approval", "approved"],

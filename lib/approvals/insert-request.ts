@@ -13,6 +13,7 @@ import { completeIdempotent } from "#lib/http/idempotency";
 import { actorOf } from "#lib/http/principal";
 import { codeOf, secretCode } from "./confirmation-code";
 import type { Context } from "./context";
+import { DecidedOtherwise } from "./decide-at-once";
 import { approvalUrl } from "./link";
 import type { AuthorizeInput, Prepared } from "./prepare-request";
 import { expectedEnvironment } from "./read";
@@ -79,6 +80,8 @@ export async function insertRequest(
     { slug: body.agent_slug, organizationId: principal.organizationId, isTest: principal.isTest },
   ]);
   if (!agent) throw slugTaken();
+  // Somebody registered it in this moment, in another spelling than the rules saw.
+  if (agent.slug !== request.agent_slug) throw new DecidedOtherwise();
   await tx.insert(authorizationRequests).values({
     ...rowOf(body, request),
     organization_id: principal.organizationId,

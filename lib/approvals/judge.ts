@@ -26,6 +26,7 @@ export interface Standing {
   /** The database's time, when this was read. */
   at: Date;
   agent_id: string | null;
+  agent_slug: string | null;
   agent_name: string | null;
   agent_public_key: Uint8Array | null;
   is_frozen: boolean;
@@ -53,7 +54,7 @@ export async function readStanding(
   const [row] = await rowsOf<StandingRow>(
     executor,
     sql`SELECT (extract(epoch FROM now.at) * 1000)::bigint::text AS ms,
-        a.id AS agent_id, a.name AS agent_name, a.public_key AS agent_public_key,
+        a.id AS agent_id, a.slug AS agent_slug, a.name AS agent_name, a.public_key AS agent_public_key,
         a.frozen_at IS NOT NULL AS is_frozen, a.code_hash IS NOT NULL AS is_code_known,
         EXISTS (SELECT FROM grants WHERE agent_id = a.id AND expires_at > now.at) AS has_grants,
         rules.number, rules.text, rules.hash, rules.mode, rules.fallback, usage.uses, usage.spent

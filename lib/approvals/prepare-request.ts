@@ -56,7 +56,12 @@ export const foresee = (
     context,
     context.database.db,
     standing,
-    describeJudged(organizationId, body, standing.agent_public_key, standing.at),
+    describeJudged(
+      organizationId,
+      body,
+      { slug: standing.agent_slug ?? body.agent_slug, public_key: standing.agent_public_key },
+      standing.at,
+    ),
   );
 
 /** Under the organization's lock. `standing`: if anything but people can decide. */
@@ -77,7 +82,7 @@ export async function prepareRequest(
       context,
       tx,
       standing,
-      describeJudged(organizationId, body, agent?.public_key ?? null, createdAt),
+      describeJudged(organizationId, body, agent ?? { slug: body.agent_slug, public_key: null }, createdAt),
     ));
   const own = ownDemands(body, await readGroups(tx, organizationId, body));
   const demands = applyJudged(own, judged);
@@ -89,15 +94,16 @@ export async function prepareRequest(
   return { agent, hidden, createdAt, demands, requester, judged, fingerprint };
 }
 
+/** `agent`: its slug as it is registered, so that rules about it are not passed by another spelling. */
 const describeJudged = (
   organizationId: string,
   body: AuthorizeBody,
-  publicKey: Uint8Array | null,
+  { slug, public_key }: Pick<FoundAgent, "slug" | "public_key">,
   createdAt: Date,
 ): JudgedRequest => ({
   organizationId,
-  agent_slug: body.agent_slug,
-  agent_public_key: publicKey && base64Encode(publicKey),
+  agent_slug: slug,
+  agent_public_key: public_key && base64Encode(public_key),
   action: body.action,
   ...(body.tool != null && { tool: body.tool }),
   ...(body.amount && { amount: body.amount }),

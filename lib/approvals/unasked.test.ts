@@ -16,6 +16,9 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { DecidedOtherwise } from "./decide-at-once";
+import { insertRequest, type Made } from "./insert-request";
+import type { AuthorizeInput } from "./prepare-request";
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 const eur = (value: string) => ({ value, currency: "EUR" });
@@ -28,6 +31,7 @@ describe("what decides without people", () => {
   let test: TestApp;
   let key: string;
   let email: string;
+  let organizationId: string;
   let slug: string;
   let counter = 0;
   beforeAll(async () => {
@@ -38,7 +42,7 @@ describe("what decides without people", () => {
     counter += 1;
     email = `owner${counter}@example.com`;
     slug = `payer-${counter}`;
-    ({ key } = await test.createKey(email));
+    ({ key, organizationId } = await test.createKey(email));
   });
 
   const put = async (text: string, more: object = {}) => {
@@ -160,6 +164,32 @@ describe("what decides without people", () => {
       expect(state).not.toHaveProperty("denial_reason_note");
       const record = await test.call("GET", `/v1/agent/${slug}/record`);
       expect(record.body.entries.at(-1).kind).toBe("decision");
+    });
+
+    it("see an agent's slug as it is registered, however a request spells it", async () => {
+      await put(`@id("not-it") forbid (principal == Agent::"${slug}", action, resource);
+        @id("all") permit (principal, action == Action::"act", resource);`);
+      const asked = [await request(), await request({ agent_slug: slug.toUpperCase() })];
+      expect(asked.map(({ made }) => [made.agent_slug, made.denial_reason])).toEqual([
+        [slug, "Denied by rule: not-it"],
+        [slug, "Denied by rule: not-it"],
+      ]);
+    });
+
+    it("are asked again if the agent was registered in another spelling meanwhile", async () => {
+      await request();
+      const spelled = slug.toUpperCase();
+      const input = { principal: { organizationId, isTest: true }, body: { agent_slug: spelled } };
+      const { context } = test.app;
+      const inserted = context.database.db.transaction((tx) =>
+        insertRequest(
+          context,
+          tx,
+          input as unknown as AuthorizeInput,
+          { request: { agent_slug: spelled } } as Made,
+        ),
+      );
+      await expect(inserted).rejects.toThrow(DecidedOtherwise);
     });
 
     it("deny if they can't be evaluated, or nothing permits and that is the choice", async () => {

@@ -82,7 +82,10 @@ export async function requireApproval(
   if (approved.attestation_id) throw new ApprovalUsedError(approved.attestation_id);
   // Read after the last wait: from here to the action nothing else runs.
   const aboutToRun = readAboutToRun();
-  for (const field of ["agent_slug", "action", "inputs_hash"] as const)
+  // The service answers the slug as it is registered: slugs are unique without regard to case.
+  if (approved.agent_slug.toLowerCase() !== aboutToRun.agent_slug.toLowerCase())
+    throw new ApprovalMismatchError("agent_slug");
+  for (const field of ["action", "inputs_hash"] as const)
     if (approved[field] !== aboutToRun[field]) throw new ApprovalMismatchError(field);
   return approved;
 }

@@ -100,6 +100,16 @@ describe("gate", () => {
     expect(await count(action)).toEqual({ asked: 1, attested: 0 });
   });
 
+  it("runs what was approved for the agent, however its slug is spelled", async () => {
+    const action = newAction();
+    await test.call("POST", "/v1/identity/register", {
+      key,
+      body: { slug: action.agent_slug, name: "Payer" },
+    });
+    const spelled = { ...action, agent_slug: action.agent_slug.toUpperCase() };
+    expect((await clientOf(test, key).gate(spelled, inputs(), async () => "paid")).result).toBe("paid");
+  });
+
   it("does not run what nobody decided in time", async () => {
     const run = vi.fn();
     const expire = (made: AuthorizationRequest) => expireRequest(test, made.request_id);

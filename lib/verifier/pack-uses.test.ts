@@ -141,6 +141,10 @@ describe("the uses of a standing approval", () => {
     expect(judgeAt("2026-11-21T08:06:30.000Z")).toBe("use_out_of_terms");
   });
 
+  it("are of the agent in any spelling of its slug", () => {
+    expect(judge([grant, makeUse(1, { agent: base.agent_slug.toUpperCase() })])).toBe("pass");
+  });
+
   it("may be among decisions without content, which are never said to be none", () => {
     expect(judge([null])).toBe("use_content_absent");
     expect(judge([grant, null, two, three])).toBe("use_content_absent");

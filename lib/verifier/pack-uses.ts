@@ -48,9 +48,10 @@ const unitsOf = (value: string | null | undefined) => (value == null ? 0n : amou
 /** What of the terms the use goes beyond. The context is hidden: only the service has compared it. */
 function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): string | null {
   const { request } = object;
-  const isOwn = (["organization", "agent_slug", "agent_public_key"] as const).every(
-    (name) => request[name] === grant.request[name],
-  );
+  const isOwn =
+    request.organization === grant.request.organization &&
+    request.agent_slug.toLowerCase() === grant.request.agent_slug.toLowerCase() &&
+    request.agent_public_key === grant.request.agent_public_key;
   if (!isOwn) return "agent";
   const { approved_at: from, usable_until: until } = grant;
   if (object.approved_at < from || (until !== null && object.approved_at >= until)) return "time";

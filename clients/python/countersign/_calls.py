@@ -164,7 +164,10 @@ def require_approval(
     if approved["attestation_id"] is not None:
         raise ApprovalUsedError(approved["attestation_id"])
     about_to_run = read_about_to_run()
-    for field in ("agent_slug", "action", "inputs_hash"):
+    # The service answers the slug as it is registered: slugs are unique without regard to case.
+    if approved["agent_slug"].lower() != about_to_run.agent_slug.lower():
+        raise ApprovalMismatchError("agent_slug")
+    for field in ("action", "inputs_hash"):
         if approved.get(field) != getattr(about_to_run, field):
             raise ApprovalMismatchError(field)
     return approved

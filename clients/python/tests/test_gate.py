@@ -188,6 +188,14 @@ def test_runs_a_copy_that_nobody_else_can_change(gate: Gate, human: Human, new_a
     assert gate(new_agent(), shared, run, on_request=human).result == 100
 
 
+def test_runs_what_was_approved_for_the_agent_however_its_slug_is_spelled(
+    gate: Gate, human: Human, new_agent: Any
+) -> None:
+    agent = new_agent()
+    gate(agent, inputs(), Action(), on_request=human)
+    assert gate(agent.upper(), inputs(), Action(), on_request=human).result == "paid"
+
+
 @pytest.mark.parametrize(
     ("field", "other"),
     [("inputs_hash", "sha256:00"), ("agent_slug", "someone-else"), ("action", "Pay invoice 1")],
