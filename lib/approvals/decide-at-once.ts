@@ -80,7 +80,8 @@ async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | nul
   const verdicts: (AppError | null)[] = [];
   for (const item of items) {
     try {
-      item.made = await item.make(tx, item.signer);
+      // What it wrote before it was refused must not be committed with the others.
+      item.made = await tx.transaction((within) => item.make(within, item.signer));
       item.agentId = item.made.agentId;
       verdicts.push(null);
     } catch (error) {

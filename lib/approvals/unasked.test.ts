@@ -10,6 +10,7 @@ import {
   authorizeResponse,
 } from "#lib/contract/authorization-state";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
+import { uuidV7 } from "#lib/core/encoding/ids";
 import { ruleContextHash } from "#lib/core/rules/rule-context";
 import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { startTestApp, type TestApp } from "#support/app";
@@ -19,6 +20,7 @@ import { signInPerson } from "#support/portal";
 import { DecidedOtherwise } from "./decide-at-once";
 import { insertRequest, type Made } from "./insert-request";
 import type { AuthorizeInput } from "./prepare-request";
+import { requestAuthorization } from "./request";
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 const eur = (value: string) => ({ value, currency: "EUR" });
@@ -31,6 +33,7 @@ describe("what decides without people", () => {
   let test: TestApp;
   let key: string;
   let email: string;
+  let keyId: string;
   let organizationId: string;
   let slug: string;
   let counter = 0;
@@ -42,7 +45,7 @@ describe("what decides without people", () => {
     counter += 1;
     email = `owner${counter}@example.com`;
     slug = `payer-${counter}`;
-    ({ key, organizationId } = await test.createKey(email));
+    ({ key, keyId, organizationId } = await test.createKey(email));
   });
 
   const put = async (text: string, more: object = {}) => {
@@ -258,6 +261,29 @@ describe("what decides without people", () => {
       const asked = await request({ amount: eur("1") });
       expect(asked.made).toMatchObject({ status: "denied", decided_by: { kind: "freeze" } });
       expect(asked.made.denial_reason).toContain("frozen");
+    });
+
+    it("leave nothing of a request that is refused after it was written", async () => {
+      await put('@id("all") permit (principal, action == Action::"act", resource);');
+      const { context } = test.app;
+      const input = {
+        principal: { kind: "key", organizationId, keyId, isTest: true, ip: "192.0.2.1" },
+        body: { agent_slug: slug, action: "Pay" },
+        hold: {
+          organizationId,
+          route: "POST /v1/authorize",
+          key: "lost",
+          holder: uuidV7(Date.now(), context.random(16)),
+        },
+      };
+      const lost = requestAuthorization(context, input as unknown as AuthorizeInput);
+      await expect(lost).rejects.toThrow("another request took over");
+      const { rows } = await context.database.query(
+        "SELECT id FROM authorization_requests WHERE organization_id = $1",
+        [organizationId],
+      );
+      expect(rows).toEqual([]);
+      expect((await test.call("GET", `/v1/agent/${slug}`)).status).toBe(404);
     });
 
     it("answer a repeat with the same key the same", async () => {
