@@ -42,7 +42,7 @@ export const decidedBy = z
   .discriminatedUnion("kind", [
     byPeople,
     byGrant,
-    byRule.extend({ policy_ids: z.array(z.string().min(1).max(256)).max(100) }),
+    byRule.extend({ policy_ids: z.array(z.string().min(1).max(256)).max(500) }),
     z.strictObject({ kind: z.literal("freeze") }),
   ])
   .meta({ id: "DecidedBy" });

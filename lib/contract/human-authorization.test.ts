@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { HumanAuthorization } from "#lib/core/approval/approval";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import { makeTestAuthorization } from "#support/human-authorization";
 import { humanAuthorizationSchema } from "./human-authorization";
@@ -99,5 +100,23 @@ describe("the shape of a human_authorization", () => {
       }
     }
     expect(refused).toBeGreaterThan(1000);
+  });
+
+  const isTaken = (change: (copy: HumanAuthorization) => void) => {
+    const copy = structuredClone(makeTestAuthorization());
+    change(copy);
+    const isParsed = parseHumanAuthorization(copy) !== null;
+    expect(humanAuthorizationSchema.safeParse(copy).success).toBe(isParsed);
+    return isParsed;
+  };
+
+  it.each([
+    [500, true],
+    [501, false],
+  ])("takes as many policies as rules can have: %i", (count, isRight) => {
+    const policy_ids = Array.from({ length: count }, (_, i) => `policy-${i}`);
+    const hash = "ab".repeat(32);
+    const decided_by = { kind: "rule", ruleset_hash: hash, policy_ids, context_hash: hash } as const;
+    expect(isTaken((copy) => (copy.decided_by = decided_by))).toBe(isRight);
   });
 });

@@ -115,7 +115,7 @@ export const decidedBySchema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("rule"),
     ruleset_hash: sha256Hex,
-    policy_ids: z.array(text(256)).min(1).max(100),
+    policy_ids: z.array(text(256)).min(1).max(500),
     context_hash: sha256Hex,
   }),
 ]) satisfies z.ZodType<DecidedBy>;

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
@@ -19,7 +20,7 @@ import { ask } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { listForgeries, makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
-import { testKeyId, testPublicKey } from "#support/human-authorization";
+import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";
 import { findPython, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { makeSignatureVectors } from "#support/signature-vectors";
@@ -210,7 +211,17 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     [0, 0, 2],
   ])
     cases.push(await judge(`people ${people}`, makeEnrolledAuthorization(people), keys));
+  for (const policies of [500, 501])
+    cases.push(await judge(`${policies} policies`, makeRuledAuthorization({ policies }), keys));
   return cases;
+}
+
+function makeRuledAuthorization({ policies = 1, action = testRequest.action }): HumanAuthorization {
+  const policy_ids = Array.from({ length: policies }, (_, i) => `policy-${i}`);
+  const hash = "ab".repeat(32);
+  const decided_by = { kind: "rule", ruleset_hash: hash, policy_ids, context_hash: hash } as const;
+  const facts = { ...testFacts, approvals: [], decided_by };
+  return signForTest(buildAuthorization({ ...testRequest, action }, facts));
 }
 
 const unlisted = new Error("a receipt that nobody holds");

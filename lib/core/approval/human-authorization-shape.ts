@@ -155,7 +155,7 @@ const decidedBy = either(
   fields({
     kind: oneOf("rule"),
     ruleset_hash: sha256Hex,
-    policy_ids: textsOf(1, 100, 256),
+    policy_ids: textsOf(1, 500, 256),
     context_hash: sha256Hex,
   }),
 );

@@ -33,6 +33,7 @@ export type RulesAnswer = { ok: true; rules: ParsedRules } | { ok: false; proble
 /** Beyond these Cedar's parser may leave its stack, and no reader could follow such a rule. */
 const maxBrackets = 32;
 const maxDepth = 64;
+/** The policies that decided are in what is signed, whose shape takes as many. */
 const maxPolicies = 500;
 const maxProblems = 20;
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$/;

@@ -229,7 +229,7 @@ _decided_by_kinds: tuple[Rule, ...] = (
         {
             "kind": _one_of("rule"),
             "ruleset_hash": _sha256_hex,
-            "policy_ids": _list_of(_text(256), 1, 100),
+            "policy_ids": _list_of(_text(256), 1, 500),
             "context_hash": _sha256_hex,
         }
     ),
