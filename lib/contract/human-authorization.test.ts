@@ -110,6 +110,21 @@ describe("the shape of a human_authorization", () => {
     return isParsed;
   };
 
+  it("counts characters, of which some are two units of UTF-16", () => {
+    const withAction = (count: number) => isTaken((copy) => (copy.request.action = "😀".repeat(count)));
+    expect([withAction(1000), withAction(1001)]).toEqual([true, false]);
+    const withDetail = (count: number) =>
+      isTaken((copy) => {
+        copy.request.grant = {
+          tools: ["😀".repeat(256)],
+          max_calls: 1,
+          expires_at: copy.request.expires_at,
+          context: { ["😀".repeat(256)]: "😀".repeat(count) },
+        };
+      });
+    expect([withDetail(4096), withDetail(4097)]).toEqual([true, false]);
+  });
+
   it.each([
     [500, true],
     [501, false],

@@ -26,7 +26,14 @@ const fieldElement = z
 const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
 const time = z.iso.datetime({ precision: 3 });
 const address = z.string().regex(/^0x[0-9a-f]{40}$/, "must be an address in lower case");
-const text = (max: number) => z.string().min(1).max(max);
+/** Counted in code points, as what callers send. */
+const textFrom = (min: number, max: number) =>
+  z
+    .string()
+    .min(min)
+    .refine((value) => [...value].length <= max)
+    .meta({ minLength: min, maxLength: max });
+const text = (max: number) => textFrom(1, max);
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 const whole = (min: number, max: number) => z.number().int().min(min).max(max);
@@ -44,7 +51,7 @@ export const grantSchema = z
     currency: currency.exactOptional(),
     expires_at: time,
     context: z
-      .record(text(256), z.string().max(4096))
+      .record(text(256), textFrom(0, 4096))
       .refine((details) => Object.keys(details).length <= 32)
       .exactOptional(),
   })

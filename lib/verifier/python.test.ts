@@ -213,6 +213,10 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     cases.push(await judge(`people ${people}`, makeEnrolledAuthorization(people), keys));
   for (const policies of [500, 501])
     cases.push(await judge(`${policies} policies`, makeRuledAuthorization({ policies }), keys));
+  for (const length of [1000, 1001]) {
+    const action = "😀".repeat(length);
+    cases.push(await judge(`${length} characters`, makeRuledAuthorization({ action }), keys));
+  }
   return cases;
 }
 

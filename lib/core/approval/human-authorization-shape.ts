@@ -14,8 +14,9 @@ import type { HumanAuthorization } from "./approval";
 type Rule = (value: unknown) => boolean;
 
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === "string" && pattern.test(value);
+/** Counted in code points, as what callers send. */
 const text = (max: number) => (value: unknown) =>
-  typeof value === "string" && value.length >= 1 && value.length <= max;
+  typeof value === "string" && value !== "" && value.length <= 2 * max && [...value].length <= max;
 const oneOf =
   (...values: unknown[]): Rule =>
   (value) =>

@@ -20,7 +20,7 @@ def _matches(pattern: str) -> Rule:
 
 
 def _text(longest: int) -> Rule:
-    return lambda value: isinstance(value, str) and 1 <= len(value.encode("utf-16-le", "replace")) // 2 <= longest
+    return lambda value: isinstance(value, str) and 1 <= len(value) <= longest
 
 
 def _one_of(*values: object) -> Rule:
