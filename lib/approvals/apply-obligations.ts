@@ -12,14 +12,18 @@ export interface Demands
 }
 
 /** As the object has them (docs/wire.md). */
-export const MAX_REQUIRED_GROUPS = 5;
+const MAX_REQUIRED_GROUPS = 5;
 export const MAX_APPROVALS = 10;
 
 const levels = ["none", "device", "orb"] as const;
 const stricter = (a: (typeof levels)[number], b: (typeof levels)[number]) =>
   levels.indexOf(a) >= levels.indexOf(b) ? a : b;
 
-const sum = (groups: readonly RequiredApprovers[]) => groups.reduce((total, { count }) => total + count, 0);
+type Counted = Pick<RequiredApprovers, "count">;
+const sum = (groups: readonly Counted[]) => groups.reduce((total, { count }) => total + count, 0);
+
+export const isTooMuch = (groups: readonly Counted[]) =>
+  groups.length > MAX_REQUIRED_GROUPS || sum(groups) > MAX_APPROVALS;
 
 function mergeGroups(own: Demands, { groups }: Obligations, idOf: (name: string) => string) {
   const merged = own.required_approvers.map((one, i) => ({ ...one, name: own.groupNames[i] ?? "" }));

@@ -17,7 +17,7 @@ import { type Executor, rowsOf } from "#lib/db/client";
 import { approvers } from "#lib/db/schema";
 import { describeForRules } from "#lib/rules/describe-request";
 import { type DayUsage, dayUsage } from "#lib/rules/usage";
-import { MAX_APPROVALS, MAX_REQUIRED_GROUPS, meetsObligations } from "./apply-obligations";
+import { isTooMuch, meetsObligations } from "./apply-obligations";
 import type { Context } from "./context";
 import { chooseGrant, findActiveGrants } from "./grants";
 
@@ -180,9 +180,6 @@ async function findGroupIds(tx: Executor, organizationId: string, obligations: O
   return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 
-const isTooMuch = ({ groups }: Obligations) =>
-  groups.length > MAX_REQUIRED_GROUPS || groups.reduce((sum, { count }) => sum + count, 0) > MAX_APPROVALS;
-
 export async function judge(
   context: Context,
   tx: Executor,
@@ -212,7 +209,7 @@ export async function judge(
   const groupIds = await findGroupIds(tx, request.organizationId, obligations);
   const gone = obligations?.groups.find(({ group }) => !groupIds.has(group));
   if (gone !== undefined) return deny(`A rule asks for the group "${gone.group}", which is gone.`);
-  if (obligations !== null && isTooMuch(obligations))
+  if (obligations !== null && isTooMuch(obligations.groups))
     return deny("Rules ask for more people than a request can.");
   const toPeople: Judged = { ...asked, obligations, groupIds, rules: kept };
   if (request.isGrant) return toPeople;

@@ -7,7 +7,7 @@ import type { Executor } from "#lib/db/client";
 import { fieldError } from "#lib/errors";
 import type { IdempotencyHold } from "#lib/http/idempotency-leases";
 import type { KeyPrincipal } from "#lib/http/principal";
-import { applyObligations, type Demands } from "./apply-obligations";
+import { applyObligations, type Demands, isTooMuch } from "./apply-obligations";
 import { fingerprintOf, type Hidden, ownDemands } from "./build-request";
 import type { Context } from "./context";
 import { type Judged, type JudgedRequest, judge, type Standing } from "./judge";
@@ -115,5 +115,12 @@ const describeJudged = (
 
 function applyJudged(own: Demands, judged: Judged | null): Demands {
   if (judged?.verdict !== "ask" || judged.obligations === null) return own;
-  return applyObligations(own, judged.obligations, (name) => judged.groupIds.get(name) ?? "");
+  const demands = applyObligations(own, judged.obligations, (name) => judged.groupIds.get(name) ?? "");
+  if (isTooMuch(demands.required_approvers))
+    throw fieldError(
+      "validation_error",
+      "required_approvers",
+      "together with what rules ask for, these are more than 5 groups or 10 people",
+    );
+  return demands;
 }

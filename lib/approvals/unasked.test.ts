@@ -235,6 +235,25 @@ describe("what decides without people", () => {
       expect(refused.body.detail).toContain('asks for 2 of "finance", which has 0 enrolled approvers');
     });
 
+    it("refuse what they and the caller together ask for beyond what a request can", async () => {
+      const owner = await signInPerson(test.app.context, email);
+      const names = ["a", "b", "c", "d", "e", "f"];
+      for (const name of names) await saveGroup(test.app.context, owner, { id: null, name, memberIds: [] });
+      await put(
+        '@id("f") @group("f") @approvals("6") permit (principal, action == Action::"act_approved", resource);',
+      );
+      const askFor = async (count: number, ...groups: string[]) => {
+        const required_approvers = groups.map((group) => ({ group, count }));
+        const body = { agent_slug: slug, action: "Pay", required_approvers };
+        return (await test.call("POST", "/v1/authorize", { key, body })).body.detail;
+      };
+      const tooMuch =
+        "required_approvers: together with what rules ask for, these are more than 5 groups or 10 people";
+      expect(await askFor(1, "a", "b", "c", "d", "e")).toBe(tooMuch);
+      expect(await askFor(5, "a")).toBe(tooMuch);
+      expect(await askFor(4, "a")).toContain('asks for 4 of "a"');
+    });
+
     it("change nothing while they only log", async () => {
       await put(never, { mode: "log_only" });
       const asked = await request({ tool: "rm" });
