@@ -6,7 +6,7 @@ export type ObligedLevel = (typeof levels)[number];
 export interface Obligations {
   /** How many people at least. */
   approvals: number;
-  /** Of World ID; null if no policy says, `none` if an enrolled approver's passkey is enough. */
+  /** Of World ID; null: the usual one. `none`: an enrolled approver's passkey is enough, as each policy says. */
   level: ObligedLevel | null;
   /** How many of each group, by its name; sorted by it. */
   groups: { group: string; count: number }[];
@@ -53,9 +53,12 @@ export function strictestObligations(all: readonly Annotations[]): Obligations {
     approvals = Math.max(approvals, count);
     if (typeof group === "string") counts.set(group, Math.max(counts.get(group) ?? 0, count));
   }
+  const highest = levels.findLast((one) => all.some(({ level }) => level === one)) ?? null;
+  const isLeftOut = all.some(({ level }) => level === undefined);
   return {
     approvals,
-    level: levels.findLast((one) => all.some(({ level }) => level === one)) ?? null,
+    // Less than the usual level is asked for only if nobody wants that.
+    level: highest === "none" && isLeftOut ? null : highest,
     groups: [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, count]) => ({ group, count })),
   };
 }

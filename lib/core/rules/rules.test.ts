@@ -90,6 +90,23 @@ describe("what rules decide", () => {
     });
   });
 
+  it("asks for no World ID only if each policy that applies says so", () => {
+    const ask = (id: string, level: string) => `@group("finance") ${level} ${permit(id, "act_approved")}`;
+    const levelOf = (...all: string[]) =>
+      decide(all.map((level, i) => ask(`p${i}`, level)).join("\n")).obligations?.level;
+    const none = '@level("none")';
+    expect([levelOf(none), levelOf(none, none), levelOf(none, ""), levelOf("")]).toEqual([
+      "none",
+      "none",
+      null,
+      null,
+    ]);
+    expect([levelOf(none, '@level("device")'), levelOf(none, "", '@level("orb")')]).toEqual([
+      "device",
+      "orb",
+    ]);
+  });
+
   it("denies if a policy can't be evaluated, with its reason", () => {
     const text = `${permit("a", "act")} ${permit("b", "act_approved", "context.uses_today + 9223372036854775807 > 0")}`;
     const found = decide(text, { uses_today: 1 });
