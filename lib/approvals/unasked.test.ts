@@ -433,6 +433,23 @@ describe("what decides without people", () => {
       expect((await request({ tool: "pay" })).made.status).toBe("pending");
     });
 
+    it("is what a repeat with the same key gets while it lasts, and no longer", async () => {
+      const grant = { tools: ["pay"], max_calls: 3, expires_at: inAnHour() };
+      const body = { agent_slug: slug, action: "Standing approval", grant };
+      const headers = { "idempotency-key": `standing ${slug}` };
+      const post = async () =>
+        (await test.call("POST", "/v1/authorize", { key, body, headers })).body.request_id;
+      const id = await post();
+      await approveUnproven(test, id);
+      const change = (text: string) => test.app.context.database.query(text, [id]);
+      await change(
+        "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1",
+      );
+      expect(await post()).toBe(id);
+      await change("UPDATE grants SET expires_at = now() - interval '1 second' WHERE request_id = $1");
+      expect(await post()).not.toBe(id);
+    });
+
     it("is people's alone to give, whatever rules allow", async () => {
       await put('@id("all") permit (principal, action == Action::"act", resource);');
       const asked = await request({
