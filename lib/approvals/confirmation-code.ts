@@ -12,7 +12,7 @@ import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
 import type { Context } from "./context";
-import { type AuthorizationRow, isOpen, isRevocable } from "./rows";
+import { type AuthorizationRow, isOpen } from "./rows";
 import { notPending } from "./store";
 
 /** Never stored: derived again wherever the agent's side may see it. */
@@ -38,14 +38,14 @@ function isSameCode(expected: string, given: string): boolean {
 
 /**
  * How many wrong codes there are now, this one included; null if it is right. One at a time, under the row's lock.
- * `isStill`: what the request must still be.
+ * `isStill`: what the request must still be, if what follows doesn't ask.
  */
 async function judgeCode(
   context: Context,
   row: AuthorizationRow,
   given: string,
   actor: Actor,
-  isStill: SQL | undefined,
+  isStill?: SQL,
 ): Promise<number | null> {
   return context.database.db.transaction(async (tx) => {
     const { id, wrong_codes } = authorizationRequests;
@@ -110,6 +110,6 @@ export async function requireCodeToRevoke(
   actor: Actor,
 ): Promise<void> {
   if (!row.require_code) return;
-  const wrong = await judgeCode(context, row, requireTyped(given), actor, isRevocable);
+  const wrong = await judgeCode(context, row, requireTyped(given), actor);
   if (wrong !== null) throw wrongCode(wrong);
 }

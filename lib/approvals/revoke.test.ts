@@ -161,6 +161,22 @@ describe("taking an approval back", () => {
     expect((await byLink(other, { code: other.made.confirmation_code })).status).toBe(200);
   });
 
+  it("answers by the link what became of the request, whatever code comes with it", async () => {
+    const pending = await ask(test, key, { require_code: true });
+    const used = await approved({ require_code: true });
+    expect((await attest(used)).status).toBe(201);
+    const revoked = await approved({ require_code: true });
+    expect((await revoke(revoked)).status).toBe(200);
+    for (const [asked, answer] of [
+      [pending, [409, "authorization_pending"]],
+      [used, [409, "already_used"]],
+      [revoked, [200, undefined]],
+    ] as const)
+      for (const code of [asked.made.confirmation_code, "AAA-AAA", undefined])
+        expect(refusal(await byLink(asked, { code }))).toEqual(answer);
+    expect((await pending.read()).body.status).toBe("pending");
+  });
+
   it("is announced to endpoints and to the request's own callback", async () => {
     const events = ["authorization.revoked"];
     await test.call("POST", "/v1/webhooks", { key, body: { url: "http://127.0.0.1:9/x", events } });

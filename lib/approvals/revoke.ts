@@ -45,6 +45,17 @@ async function setRevoked(
   return row?.attestation_id === null ? new Unchanged() : alreadyUsed();
 }
 
+/** Whether it is taken back already; throws where there is nothing to take back. */
+function isTakenBack(row: AuthorizationRow): boolean {
+  if (row.status !== "approved")
+    throw new AppError(
+      row.status === "pending" ? "authorization_pending" : `authorization_${row.status}`,
+      `this authorization request is ${row.status}: there is no approval to take back`,
+    );
+  if (row.attestation_id !== null) throw alreadyUsed();
+  return row.revoked_at !== null;
+}
+
 async function revoke(
   context: Context,
   row: AuthorizationRow,
@@ -52,13 +63,7 @@ async function revoke(
   reason: string | null,
   enrolled: Enrolled | null = null,
 ): Promise<void> {
-  if (row.status !== "approved")
-    throw new AppError(
-      row.status === "pending" ? "authorization_pending" : `authorization_${row.status}`,
-      `this authorization request is ${row.status}: there is no approval to take back`,
-    );
-  if (row.attestation_id !== null) throw alreadyUsed();
-  if (row.revoked_at !== null) return;
+  if (isTakenBack(row)) return;
   await changeAgent(context, {
     change: "authorization_revoked",
     agentId: row.agent_id,
@@ -108,6 +113,8 @@ export async function revokeByLink(
   const row = await findAuthorization(context.database, requestId);
   if (row === null) throw authorizationNotFound();
   const actor: Actor = { kind: "human", id: "approval link", ip };
+  // First: a code that is asked for where there is nothing to take back would be the wrong answer.
+  if (isTakenBack(row)) return;
   await requireCodeToRevoke(context, row, code, actor);
   if (parseRequest(row).required_approvers.length === 0) return revoke(context, row, actor, reason);
   const { approverId, enrolled } = await proveOwnApproval(context, row, passkey);
