@@ -80,7 +80,7 @@ describe("a request for enrolled approvers", () => {
       groups: async () => (await readApprovalView(test.app.context, asked.token))?.groups,
       approveAs: (name: string, said?: Said, more: object = {}) =>
         post("passkey", { passkey: sign(opened, name, "approve", said), ...more }),
-      approveWith: (passkey: object) => post("passkey", { passkey }),
+      approveWith: (passkey: object, more: object = {}) => post("passkey", { passkey, ...more }),
       denyAs: (name: string) => post("deny", { passkey: sign(opened, name, "deny"), reason: "No" }),
       takeBackWith: (passkey?: object) => post("revoke", { passkey, reason: "Changed my mind" }),
       signAs: (name: string, decision: PasskeyDecision, said?: Said) => sign(opened, name, decision, said),
@@ -377,6 +377,14 @@ describe("a request for enrolled approvers", () => {
       expect(twice.some(({ status }) => status === 200)).toBe(true);
       expect(await two.groups()).toEqual([{ name: "finance", count: 2, given: 1 }]);
     }
+  });
+
+  it("answers who sends the deciding answer again the same", async () => {
+    const asked = await openFor([{ group: "finance", count: 1 }], { require_code: true });
+    const passkey = asked.signAs("Carol", "approve");
+    const send = () => asked.approveWith(passkey, { code: asked.made.confirmation_code });
+    expect([(await send()).status, (await send()).status]).toEqual([200, 200]);
+    expect((await asked.approveWith(asked.signAs("Carol", "approve"))).status).toBe(409);
   });
 
   it("counts nobody who is removed between the signature and the commit", async () => {

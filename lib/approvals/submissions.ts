@@ -121,11 +121,12 @@ export async function approveByPasskey(
 ): Promise<void> {
   // The nonce of World ID's answer was given out for the code already.
   if (result) return submitApproval(context, requestId, { result, passkey }, ip);
+  // First: it may be what decided the request.
+  if (await isCountedPasskey(context, requestId, passkey)) return;
   const { row } = await findDecidable(context, requestId, { code, ip });
   if (row.agentFrozenAt !== null) throw agentFrozen();
   requireKind(row, passkey);
   if (parseRequest(row).required_level !== "none") throw refused("World ID is asked for too");
-  if (await isCountedPasskey(context, requestId, passkey)) return;
   const approver = await proveApprover(context, row, passkey, "approve");
   await acceptApproval(context, requestId, { proof: null, approver }, ip);
 }
