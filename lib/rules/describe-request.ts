@@ -21,12 +21,12 @@ export interface Surroundings {
   environment: string;
 }
 
-/** The most that Cedar's decimals hold: a larger total is written as it is, and its evaluation denies. */
+/** A total may be larger than an amount, and than what Cedar's decimals hold: then its evaluation denies. */
 const writeUnits = (units: bigint) => {
   try {
     return amountValue(units);
   } catch {
-    return `${units / 10_000n}`;
+    return `${units / 10_000n}.${(units % 10_000n).toString().padStart(4, "0")}`;
   }
 };
 

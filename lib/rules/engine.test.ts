@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Cedar } from "#lib/core/rules/cedar";
 import type { RuleContext } from "#lib/core/rules/rule-context";
 import { rulesetHash } from "#lib/core/rules/rules-schema";
+import { describeForRules } from "./describe-request";
 import { createRulesEngine } from "./engine";
 
 const context: RuleContext = {
@@ -104,5 +105,23 @@ describe("rules in this process", () => {
     expect(() => engine.evaluate(permit("true"), context, "ask")).toThrow("unreachable");
     expect(engine.evaluate(permit("true"), context, "ask").decision).toBe("allow");
     expect(loads).toBe(2);
+  });
+
+  it("sees the fraction of totals that are larger than an amount can be", () => {
+    const limit = permit(
+      'context has amount && context.amount.total_today.lessThanOrEqual(decimal("100000000000000.0"))',
+    );
+    const decide = (value: string) => {
+      const request = { ...context, agent_slug: "payer", agent_public_key: null, tool: "pay" };
+      const described = describeForRules(
+        { ...request, amount: { value, currency: "EUR" }, created_at: "2026-11-21T08:00:00.000Z" },
+        { ...context, agentName: null, isCodeKnown: true },
+        { uses: 1, spentUnits: 999_999_999_999_999_999n },
+      );
+      const { decision } = createRulesEngine().evaluate(limit, described, "ask");
+      return [described.amount?.total_today, decision];
+    };
+    expect(decide("0.0001")).toEqual(["100000000000000.0000", "allow"]);
+    expect(decide("1")).toEqual(["100000000000000.9999", "ask"]);
   });
 });
