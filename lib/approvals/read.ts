@@ -12,6 +12,7 @@ import {
   frozenGuidance,
   guidanceTexts,
   revokedGuidance,
+  standingGuidance,
   wrongCodesGuidance,
 } from "#lib/contract/authorization-state";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
@@ -79,26 +80,29 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
 }
 
 /** By the database's clock. */
-function isEnded({ usable_until, attestation_id, expires_at, millisecondsLeft }: AuthorizationRow): boolean {
+function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
+  const { status, usable_until, attestation_id, expires_at, millisecondsLeft } = row;
   const nowMs = expires_at.getTime() - millisecondsLeft;
+  if (status === "approved" && grant !== null && Date.parse(grant.expires_at) <= nowMs) return true;
   return attestation_id === null && usable_until !== null && usable_until.getTime() <= nowMs;
 }
 
-function guidanceOf(row: AuthorizationRow): string | null {
+function guidanceOf(row: AuthorizationRow, request: ApprovalRequest): string | null {
   const { status, agentFrozenAt, attestation_id } = row;
   if (status === "approved" && row.human_authorization === null) return erasedGuidance;
   if (row.revoked_at !== null) return revokedGuidance;
-  if (isEnded(row)) return endedGuidance;
+  if (isEnded(row, request)) return endedGuidance;
   const isWaiting = status === "pending" || (status === "approved" && attestation_id === null);
   if (isWaiting && agentFrozenAt !== null) return frozenGuidance;
   if (status === "denied" && parseDecidedBy(row)?.kind === "freeze") return frozenDenialGuidance;
   if (status === "cancelled" && row.wrong_codes >= maxWrongCodes) return wrongCodesGuidance;
+  if (status === "approved" && request.grant !== null) return standingGuidance;
   return guidanceTexts[status];
 }
 
 function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
   const request = parseRequest(row);
-  const guidance = guidanceOf(row);
+  const guidance = guidanceOf(row, request);
   const decidedBy = parseDecidedBy(row);
   const denial =
     row.status === "denied"

@@ -8,6 +8,8 @@ import {
   type AuthorizationState,
   authorizationState,
   authorizeResponse,
+  endedGuidance,
+  standingGuidance,
 } from "#lib/contract/authorization-state";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
 import { uuidV7 } from "#lib/core/encoding/ids";
@@ -377,6 +379,13 @@ describe("what decides without people", () => {
         body: { run: "r" },
       });
       expect(claim.status).toBe(422);
+      expect((await stateOf(given)).guidance).toBe(standingGuidance);
+      await test.app.context.database.query(
+        `UPDATE authorization_requests SET request = convert_to(replace(convert_from(request, 'UTF8'), $2, $3), 'UTF8')
+          WHERE id = $1`,
+        [given.made.request_id, given.made.grant?.expires_at, new Date().toISOString()],
+      );
+      expect((await stateOf(given)).guidance).toBe(endedGuidance);
     });
 
     it("ends when it is taken back, and gives nothing to who asks after", async () => {

@@ -59,6 +59,10 @@ export const guidanceTexts = {
   cancelled: "Cancelled: your organization cancelled this request. Do not perform the action.",
 } as const satisfies Record<AuthorizationStatus, string | null>;
 
+/** In place of `approved` for a standing approval. */
+export const standingGuidance =
+  "Approved as a standing approval: it can't be claimed or attested itself. Make a request for each action: one within its terms is approved at once.";
+
 /** In place of `approved` once the attestation that used the approval has been erased. */
 export const erasedGuidance =
   "Erased: this approval was used for an attestation whose content has since been erased. Make a new request if you need one.";

@@ -115,6 +115,13 @@ describe("a request by a model", () => {
     );
     const over = await use(client, "check_authorization", { request_id: decided.request_id });
     expect(over.structuredContent.guidance).toMatch(/^Over: /);
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const grant = { tools: ["ledger.write"], max_calls: 1, expires_at };
+    const standing = { agent_slug: "mcp-bot", action: "Write the ledger", grant };
+    const { request_id } = (await test.call("POST", "/v1/authorize", { key, body: standing })).body;
+    await approveUnproven(test, request_id);
+    const given = await use(client, "check_authorization", { request_id });
+    expect(given.structuredContent.guidance).toMatch(/^Approved as a standing approval: /);
     expect((await put("off")).status).toBe(200);
     await client.close();
   });

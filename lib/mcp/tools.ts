@@ -1,7 +1,12 @@
 /** What the tools do, but for asking a human (approval-rounds.ts). */
 import type { z } from "zod";
 import type { AttestResponse } from "#lib/contract/attest";
-import { type AuthorizationState, endedGuidance, frozenGuidance } from "#lib/contract/authorization-state";
+import {
+  type AuthorizationState,
+  endedGuidance,
+  frozenGuidance,
+  standingGuidance,
+} from "#lib/contract/authorization-state";
 import type { FeedResponse, IdentityResponse } from "#lib/contract/identity";
 import type {
   attestInput,
@@ -105,7 +110,7 @@ function guidanceOf(state: AuthorizationState): string {
   const isOver = status !== "approved" || human_authorization === undefined || revoked_at !== null;
   if (isOver || guidance === frozenGuidance) return guidance ?? pendingGuidance;
   if (attestation_id) return usedGuidance(attestation_id);
-  if (guidance === endedGuidance) return guidance;
+  if (guidance === endedGuidance || guidance === standingGuidance) return guidance;
   return claimed_at ? claimedGuidance : approvedGuidance;
 }
 
