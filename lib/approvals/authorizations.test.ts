@@ -140,6 +140,20 @@ describe("authorizations", () => {
     expect(rows[0]?.["response"]).not.toContain(first.body.approval_url.split(".").at(-1));
   });
 
+  it("takes a field of a standing approval's terms that is null for one left out", async () => {
+    const headers = { "idempotency-key": `terms-${kind}` };
+    const grant = {
+      tools: ["pay"],
+      max_calls: 1,
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+    };
+    const first = await post({ ...minimal, grant }, headers);
+    const again = await post({ ...minimal, grant: { ...grant, max_amount: null }, tool: null }, headers);
+    expect([again.status, again.body.request_id]).toEqual([201, first.body.request_id]);
+    const other = await post({ ...minimal, grant: { ...grant, max_calls: 2 } }, headers);
+    expect(other.body.code).toBe("idempotency_key_reused");
+  });
+
   it("lists the caller's own by status and agent, page by page", async () => {
     const { key: mine } = await test.createKey("lists@example.com");
     const made: string[] = [];

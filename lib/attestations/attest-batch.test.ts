@@ -144,6 +144,8 @@ describe.each(databaseKinds)("a batch of attestations (%s)", (kind) => {
     expect(await stored()).toBe(before);
     const another = await send([...entries, entry(4)], {}, headers);
     expect([another.status, another.body.code]).toEqual([422, "idempotency_key_reused"]);
+    const spelled = entries.map((entry) => ({ ...entry, code_hash: null }));
+    expect((await send(spelled, {}, headers)).body.results[0]).toEqual(first.body.results[0]);
     const at = await Promise.all([1, 2, 3].map(() => send(entries, {}, { "idempotency-key": "import 2" })));
     expect(at.map(({ status }) => status).sort()).toContain(207);
     expect(await stored()).toBe(before + 2);

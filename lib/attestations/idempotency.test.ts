@@ -47,8 +47,10 @@ describe("Idempotency-Key", () => {
   it("answers another body with 422 and stores nothing", async () => {
     await attest("k2");
     const before = await stored();
-    const { status, body: problem } = await attest("k2", { ...body, action: "Paid twice" });
-    expect([status, problem.code]).toEqual([422, "idempotency_key_reused"]);
+    for (const other of [{ action: "Paid twice" }, { metadata: { ...body.metadata, c: null } }]) {
+      const { status, body: problem } = await attest("k2", { ...body, ...other });
+      expect([status, problem.code]).toEqual([422, "idempotency_key_reused"]);
+    }
     expect(await stored()).toBe(before);
   });
 

@@ -5,7 +5,12 @@
 
 import { and, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import {
+  canonicalBytes,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/core/encoding/canonical-json";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
@@ -92,9 +97,17 @@ async function reserve(
   return reserved.map(({ key }) => key);
 }
 
-/** A field that is null is one left out, in every request that takes a key. */
-function withoutNulls(body: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+/** Recorded or compared as they are sent, with their nulls. */
+const verbatim = ["metadata", "human_authorization"];
+
+/** Any other field that is null is one left out, in every request that takes a key. */
+function withoutNulls(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isJsonObject(value)) return value;
+  const given = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(
+    given.map(([name, member]) => [name, verbatim.includes(name) ? member : withoutNulls(member)]),
+  );
 }
 
 /** What is there under each of the keys that somebody else has; a row that is not there was given back. */
