@@ -221,6 +221,22 @@ describe("claims", () => {
       return { made, read: () => test.call("GET", `/v1/authorize/${made.request_id}`) };
     };
 
+    it("stays for good if it was claimed and nothing attested, or if it was taken back", async () => {
+      const claimed = await approvedAs("claimed");
+      expect((await claim(claimed as AskedRequest, "run 1")).status).toBe(200);
+      const revoked = await approvedAs("revoked");
+      const path = `/v1/authorizations/${revoked.made.request_id}/revoke`;
+      expect((await test.call("POST", path, { key, body: { reason: "wrong payee" } })).status).toBe(200);
+      for (const [name, { made }] of Object.entries({ claimed, revoked })) {
+        await query(
+          "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '1 second' WHERE id = $1",
+          made.request_id,
+        );
+        await pass(made.request_id);
+        expect((await post(name)).body.request_id, name).toBe(made.request_id);
+      }
+    });
+
     it("ends with a request that nobody decided, or that was denied", async () => {
       const undecided = (await post("undecided")).body.request_id;
       await pass(undecided);
