@@ -137,6 +137,48 @@ describe("changes of an agent in an evidence pack", () => {
     expect(problem).toContain(said);
   });
 
+  const withoutPayload = (json: Json) => ({
+    ...json,
+    type: "agent_change",
+    payload: null,
+    reason: "Ada approved it by phone",
+    reason_salt: null,
+  });
+
+  it.each([
+    ["an approval", "decisions/000000000002.json", withoutPayload],
+    ["a revocation", "decisions/000000000003.json", withoutPayload],
+    ["a freeze", frozen, withoutPayload],
+    ["a freeze, without words", frozen, (json: Json) => ({ ...withoutPayload(json), reason: null })],
+    [
+      "an erased decision with a request that nothing signs",
+      "decisions/000000000002.json",
+      (json: Json) => ({ ...json, payload: null, human_authorization: null }),
+    ],
+  ])("don't hide %s: without the payload that was signed, they are refused", async (_what, name, edit) => {
+    expect(await forged(name, edit)).toEqual([
+      `decisions: ${name}: the payload that was signed is not in the file`,
+    ]);
+  });
+
+  it("aren't whole beside a decision whose request is left out, whatever stands for it", async () => {
+    const name = "decisions/000000000002.json";
+    for (const request of [undefined, [], "Pay"]) {
+      const files = unpack(whole);
+      const bytes = encodePackJson({ ...parse(files, name), request });
+      const { verdict, facts } = await check(await forge(files.set(name, bytes), true));
+      expect(verdict).toBe("incomplete");
+      expect(facts?.left_out[0]).toMatchObject({ why: "kept out by whoever made the pack", count: 1 });
+    }
+  });
+
+  it("show a reason, and nothing that only decisions have", async () => {
+    const { request } = parse(unpack(whole), "decisions/000000000002.json");
+    expect(await forged(frozen, (json) => ({ ...json, request }))).toEqual([
+      `decisions: ${frozen}: it shows what no change has`,
+    ]);
+  });
+
   it("leave a hole if one is taken out", async () => {
     const files = unpack(whole);
     files.delete(frozen);

@@ -6,7 +6,7 @@ import { type ApprovalRequest, requestHash } from "#lib/core/approval/approval";
 import { parseDecisionStatement } from "#lib/core/approval/approval-decision";
 import { bytesEqual, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { CHANGE_FILE_TYPE } from "#lib/core/pack/pack-entries";
+import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/core/pack/pack-entries";
 import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/core/record/agent-change";
 import type { SignedEntry } from "#lib/core/record/record-walk";
 import { checkLogEntry } from "./check-log-entry";
@@ -23,8 +23,15 @@ export type CheckedEntry =
 
 const wrong = (problem: string): CheckedEntry => ({ ok: false, problem });
 
-/** After erasure nothing but the leaf says that there was a decision. */
+/** What a decision's file shows beside the payload. */
+const contentFields = ["request", "human_authorization", "decided_by", "rules"];
+const hasOne = (json: JsonObject, names: readonly string[]) =>
+  names.some((name) => (json[name] ?? null) !== null);
+
+/** After erasure nothing but the leaf says that there was a decision, and nothing is shown. A change is never erased. */
 function checkErased(json: JsonObject, payloadHash: Uint8Array, trust: VerifierTrust): CheckedEntry {
+  if (json["type"] !== DECISION_FILE_TYPE || hasOne(json, [...contentFields, "reason"]))
+    return wrong("the payload that was signed is not in the file");
   const { checks, leaf } = checkLogEntry(readLogReceipt(requireObject(json, "log")), trust);
   const failed = checks.find(({ status }) => status !== "pass");
   if (failed !== undefined) return wrong(failed.detail);
@@ -43,7 +50,8 @@ async function findMisfit(
   const change = parseChangeStatement(payload);
   if ((type === CHANGE_FILE_TYPE) !== (change !== null))
     return "the file is of another kind than its payload";
-  if (change !== null) return findOtherReason(json, change);
+  if (change !== null)
+    return hasOne(json, contentFields) ? "it shows what no change has" : findOtherReason(json, change);
   const decision = parseDecisionStatement(payload);
   if (decision === null) return "the payload is not a decision of a record";
   if (isJsonObject(request) && requestHash(request as unknown as ApprovalRequest) !== decision.request_hash)

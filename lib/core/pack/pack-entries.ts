@@ -78,15 +78,16 @@ function readDecision(file: string, json: JsonObject): PackEntry {
   const payload = bytesOf(json);
   const decided = payload === null ? null : parseDecisionStatement(payload);
   const authorization = parseHumanAuthorization(object);
-  const isWhole = request !== null && (decided?.decision !== "approved" || authorization !== null);
+  const isWhole = isJsonObject(request) && (decided?.decision !== "approved" || authorization !== null);
   const withPayload = isWhole ? "private" : "withheld";
+  const asked = payload !== null && isJsonObject(request) ? request : {};
   return {
     sequence: Number(sequence),
     file,
-    slug: isJsonObject(request) ? textOf(request["agent_slug"]) : null,
+    slug: textOf(asked["agent_slug"]),
     state: payload === null ? "erased" : withPayload,
     time: decided?.decided_at ?? null,
-    action: isJsonObject(request) ? textOf(request["action"]) : null,
+    action: textOf(asked["action"]),
     approval: null,
     decision: decided?.decision ?? null,
     isDecision: true,
@@ -99,14 +100,14 @@ function readChange(file: string, json: JsonObject): PackEntry {
   const { sequence, reason = null } = json;
   const payload = bytesOf(json);
   const changed = payload === null ? null : parseChangeStatement(payload);
-  const isWhole = changed?.reason_hash === null || typeof reason === "string";
+  const isWhole = changed !== null && (changed.reason_hash === null || typeof reason === "string");
   return {
     sequence: Number(sequence),
     file,
     slug: null,
     state: isWhole ? "private" : "withheld",
     time: changed?.changed_at ?? null,
-    action: textOf(reason),
+    action: changed === null ? null : textOf(reason),
     approval: null,
     decision: changed?.change ?? null,
     isDecision: true,
