@@ -297,6 +297,36 @@ describe("an evidence pack", () => {
     ]);
   });
 
+  it("has with each content all that its checks read", async () => {
+    const attestation = "attestations/000000000002.json";
+    const files = unpack(approved);
+    const { human_authorization: _, ...json } = parse(files, attestation);
+    files.set(attestation, encodePackJson(json));
+    expect(await failures(await forge(files, true))).toEqual([
+      `attestations entry_invalid: ${attestation}: human_authorization: not in the file`,
+    ]);
+  });
+
+  it("has no page that nothing leads to, and no rows that nothing names", async () => {
+    const note = utf8Encode('"Everything here was approved by the board."');
+    const page = "000000000900.json";
+    for (const folder of ["record", "statements"]) {
+      expect(await forged({ [`${folder}/${page}`]: note })).toEqual([
+        `record files file_unknown: ${folder}/${page} is no file of a pack`,
+      ]);
+      const named = (json: Json) => ({ ...json, next: 900 });
+      const first = `${folder}/000000000001.json`;
+      expect(await forged({ [`${folder}/${page}`]: note, [first]: named })).toEqual([
+        `record files file_unknown: ${folder}/${page} is no file of a pack`,
+      ]);
+    }
+    const uncounted = await forged({
+      "record/000000000001.json": ({ snapshot: _, ...page }) => page,
+      "statements/000000000001.json": () => ({ statements: [], next: null }),
+    });
+    expect(uncounted).toContain("record files file_unknown: agent-heads.bin is no file of a pack");
+  });
+
   it("is of one record and one log", async () => {
     const shorter = (page: Json) => ({ ...page, entries: page.entries.slice(0, -1) });
     expect(await forged({ "record/000000000001.json": shorter })).toContainEqual(

@@ -7,7 +7,7 @@ import { bytesEqual, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { ZipError, type ZipTools } from "#lib/core/encoding/zip";
 import type { PackEntry } from "#lib/core/pack/pack-entries";
-import { numberedFile, packFiles } from "#lib/core/pack/pack-files";
+import { filesIn, numberedFile, packFiles } from "#lib/core/pack/pack-files";
 import {
   describePack,
   encodeManifest,
@@ -19,6 +19,7 @@ import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pac
 import { renderPackReport } from "#lib/core/pack/pack-report";
 import type { Cedar } from "#lib/core/rules/cedar";
 import { checkRecord } from "./check-record";
+import { readStatementList } from "./check-sum";
 import { type OpenPack, openPack } from "./pack-archive";
 import { checkAgent, checkPeriod, describeEntries, type ReadPack, readEntries } from "./pack-entries";
 import { createCheckpointList } from "./pack-log";
@@ -72,20 +73,37 @@ async function checkRecordOf(pack: OpenPack, read: ReadPack, trust: VerifierTrus
   }
 }
 
+/** The pack as a check reads it, and which files nobody has read. */
+function watchFiles(pack: OpenPack) {
+  const seen = new Set<string>();
+  const see = (name: string) => {
+    seen.add(name);
+    return name;
+  };
+  const pages = [...filesIn("record", pack.names), ...filesIn("statements", pack.names)];
+  return {
+    readJson: (name: string) => pack.readJson(see(name)),
+    readRows: () => (pack.has(see(packFiles.rows)) ? pack.read(packFiles.rows) : null),
+    findUnread: () => [...pages, packFiles.rows].find((name) => pack.has(name) && !seen.has(name)),
+  };
+}
+
 /** The record as the service answered it; every hash of the period must be the one that its file has. */
 async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust): Promise<PackCheck[]> {
   const listed = new Map<number, Uint8Array>();
+  const watched = watchFiles(pack);
+  const readStatements = async (from: number) => watched.readJson(numberedFile("statements", from));
   const report = await checkRecord(
     {
       readPage: async (from) => {
-        const page = pack.readJson(numberedFile("record", from));
+        const page = watched.readJson(numberedFile("record", from));
         for (const { sequence, payloadHash } of readRecordPage(page).entries)
           listed.set(sequence, payloadHash);
         return page;
       },
       readAnswer: async (id) => utf8Decode(pack.read(read.answers.get(id) ?? packFiles.newest)),
-      readRows: async () => (pack.has(packFiles.rows) ? pack.read(packFiles.rows) : null),
-      readStatements: async (from) => pack.readJson(numberedFile("statements", from)),
+      readRows: async () => watched.readRows(),
+      readStatements,
     },
     trust,
     { held: read.held, nowSeconds: null },
@@ -95,8 +113,16 @@ async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust
     .filter(({ name }) => name !== "receipts" && name !== "counted")
     .map(({ name, ...outcome }): PackCheck => ({ name: `record ${name}`, ...outcome }));
   const foreign = [...read.hashes].find(([number, hash]) => !isSame(listed.get(number), hash));
-  if (foreign === undefined) return checks;
-  return [...checks, packFault("record files", "entry_foreign", { file: `number ${foreign[0]}` })];
+  if (foreign !== undefined)
+    return [...checks, packFault("record files", "entry_foreign", { file: `number ${foreign[0]}` })];
+  // After a fault, what follows it is unread.
+  if (report.verdict === "invalid") return checks;
+  // The sum is over the statements up to the snapshot, and a pack has those after it too.
+  if (pack.has(numberedFile("statements", 1))) await readStatementList({ readStatements });
+  const unread = watched.findUnread();
+  return unread === undefined
+    ? checks
+    : [...checks, packFault("record files", "file_unknown", { file: unread })];
 }
 
 const isSame = (a: Uint8Array | undefined, b: Uint8Array) => a !== undefined && bytesEqual(a, b);

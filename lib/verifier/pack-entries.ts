@@ -40,6 +40,9 @@ async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<Che
       ok: false,
       problem: failed === undefined ? "does not hold" : `${failed.name}: ${failed.detail}`,
     };
+  // What the payload names is in the answer that a pack has: it was taken out.
+  if (report.verdict === "incomplete" && report.statement !== null)
+    return { ok: false, problem: `${report.missing.join(", ")}: not in the file` };
   const { payloadHash } = parseReceipt(json);
   const place = report.statement?.predicate.record;
   return { ok: true, payloadHash, signed: place ? { place, payloadHash } : null };
