@@ -156,6 +156,19 @@ describe("the record of an agent, as an outsider follows it", () => {
     expect(await failed((record) => withHead(fork(record)), [8])).toEqual(["entries: record_entry_mismatch"]);
   });
 
+  it("finds the answer to POST, which has no tool list to check the tools by", async () => {
+    const name = "tooled-bot";
+    await test.call("POST", "/v1/identity/register", { key, body: { slug: name, tools: ["pay"] } });
+    const body = { agent_slug: name, action: "Paid", inputs_hash: "abc", tools_used: ["pay"] };
+    const posted = await test.call("POST", "/v1/attest", { key, body });
+    const { checks } = await checkRecord(
+      { ...sourceWith((record) => record), readPage: () => read(`/v1/agent/${name}/record`) },
+      trust,
+      { nowSeconds, receipts: [JSON.stringify(posted.body)] },
+    );
+    expect(checks.at(-1)).toMatchObject({ name: "receipts", status: "pass" });
+  });
+
   it("takes no receipt that does not verify, or of another agent", async () => {
     const changed = JSON.stringify({ ...JSON.parse(held.get(1) ?? ""), signature: `${"A".repeat(86)}==` });
     const { checks } = await checkRecord(

@@ -56,7 +56,7 @@ export interface ReadReceipt {
   signed: SignedEntry | null;
   /** Whose it is; empty if its content is not there. */
   slug: string;
-  /** Whether all of it verifies. */
+  /** Whether nothing in it fails: the answer to POST /v1/attest has no tool list, and is signed all the same. */
   ok: boolean;
 }
 
@@ -65,7 +65,7 @@ async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadRece
   const { record: place, request } = report.statement?.predicate ?? {};
   const { payloadHash } = parseReceipt(text);
   const signed = place ? { place, payloadHash } : null;
-  return { signed, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict === "valid" };
+  return { signed, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict !== "invalid" };
 }
 
 const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();

@@ -107,19 +107,12 @@ def verify_record(
 
     def read(receipt: str) -> Held:
         report = verify(receipt, trust)
-        is_sound = report.verdict == "valid" or (report.verdict == "incomplete" and _is_but_pairings(report))
-        return read_held(receipt, is_sound, report.statement)
+        return read_held(receipt, report.verdict != "invalid", report.statement)
 
     checks = check_record(pages, trust, receipts, read, now)
     missing = [check.name for check in checks if check.is_missing]
     missing += [check.name for check in checks if check.name == "counted" and check.status == "not_applicable"]
     return Report("record", _verdict(checks, missing), checks, missing, [])
-
-
-def _is_but_pairings(report: Report) -> bool:
-    """Whether all that is missing is what verify.mjs alone checks."""
-    gone = [check for check in report.checks if check.name in report.missing]
-    return all(check.reason in ("pairing_not_checked", "time_stamp_not_checked") for check in gone)
 
 
 def _verdict(checks: list[Check], missing: list[str], is_erased: bool = False) -> Any:

@@ -103,7 +103,7 @@ def _check_receipts(walk: _Walk, receipts: Sequence[Held], held: Mapping[int, He
 
 
 def read_held(given: str, is_sound: bool, statement: JsonObject | None) -> Held:
-    """``is_sound``: whether all of it verifies, as far as it is verified here. ``statement``: None if it doesn't."""
+    """``is_sound``: whether nothing in it fails. ``statement``: None if something does, or its content isn't there."""
     receipt = read_receipt(read_object(given))
     predicate = None if statement is None else statement.get("predicate")
     request = predicate.get("request") if is_object(predicate) else None
