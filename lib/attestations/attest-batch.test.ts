@@ -172,6 +172,15 @@ describe.each(databaseKinds)("a batch of attestations (%s)", (kind) => {
     }
   });
 
+  it("takes a body of 1 MiB, and none that is larger", async () => {
+    const sendBytes = async (length: number) => {
+      const rawBody = JSON.stringify({ attestations: [entry(1)] }).padEnd(length);
+      return (await test.call("POST", "/v1/attest/batch", { key, rawBody })).status;
+    };
+    expect(await sendBytes(1024 * 1024)).toBe(201);
+    expect(await sendBytes(1024 * 1024 + 1)).toBe(413);
+  });
+
   it("refuses what is no batch", async () => {
     for (const attestations of [[], Array.from({ length: 101 }, (_, i) => entry(i)), ["text"], "text"]) {
       const { status, body } = await test.call("POST", "/v1/attest/batch", { key, body: { attestations } });

@@ -31,6 +31,7 @@ import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { dispatch } from "#lib/runtime/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { encodeRemembered, parseRemembered } from "./monitor-state";
 import { nodeIo } from "./node-io";
 import { runCommand } from "./run-command";
 
@@ -150,6 +151,12 @@ describe("verify.mjs monitor, record and proof", () => {
     expect(third.out).toMatch(/pass {2}watched-bot snapshot/);
     expect(third.code).toBe(0);
     expect(files.has("countersign-proof.json")).toBe(false);
+  });
+
+  it("reads what it kept again, however many agents there are", () => {
+    const rows = new Uint8Array(72 * 20_000);
+    const kept = { checkpoint: "", statements: 1, snapshot: { statement: {}, rows }, rosters: {} };
+    expect(parseRemembered(encodeRemembered(kept)).snapshot?.rows).toHaveLength(rows.length);
   });
 
   it("is open, and says since when, where the last count is older than two intervals", async () => {

@@ -270,7 +270,8 @@ async function judgeRecords(test: TestApp): Promise<Case[]> {
   await attest();
   await attest({ is_public: false });
   await (await ask(test, key, { agent_slug: slug })).deny("no");
-  const newest = await attest();
+  await test.call("POST", "/v1/identity/register", { key, body: { slug, tools: ["pay"] } });
+  const newest = await attest({ tools_used: ["pay"] });
   await attest({ is_public: false });
   await makeSnapshot({ ...test.app.context, merge: async (...given) => mergeHeads(...given) });
   const page = await read(`/v1/agent/${slug}/record?limit=1000`);
@@ -280,6 +281,11 @@ async function judgeRecords(test: TestApp): Promise<Case[]> {
   const at = Math.floor(Date.now() / 1_000);
   const cases = [await judgeRecord("whole", page, receipts, keys, at)];
   expect(cases[0]?.verdict).toBe("valid");
+  const posted = new Map([[id, JSON.stringify(newest)]]);
+  cases.push(await judgeRecord("by the answer to POST", page, posted, keys, at));
+  const long = new Map([...receipts].map(([at, text]) => [at, text.padEnd(1024 * 1024 + 1)]));
+  cases.push(await judgeRecord("with a long file", page, long, keys, at));
+  expect(cases.slice(1).map(({ verdict }) => verdict)).toEqual(["valid", "valid"]);
   cases.push(await judgeRecord("kept for a day", page, receipts, keys, at + 86_400));
   const { snapshot: _hidden, ...hiding } = page;
   cases.push(await judgeRecord("snapshot hidden", hiding, receipts, keys, at));
@@ -388,6 +394,8 @@ function judgeTexts(): Case[] {
     '{"__proto__":1}',
     "[".repeat(32) + "]".repeat(32),
     "[".repeat(33) + "]".repeat(33),
+    `"${"a".repeat(1024 * 1024 - 2)}"`,
+    `"${"a".repeat(1024 * 1024 - 1)}"`,
     "\ufeff1",
     " 1\n",
     "\u00a01",

@@ -3,6 +3,9 @@ import { base64Decode, hexDecode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 
+/** An answer may have half of it in rows (command-io.ts), which the monitor keeps in base64. */
+const maxCharacters = 128 * 1024 * 1024;
+
 /** The file is not of a kind or shape that can be verified at all: neither valid nor invalid. */
 export class UnreadableError extends Error {
   constructor(message: string) {
@@ -20,7 +23,7 @@ export function readObject(json: unknown): JsonObject {
 
 function readText(text: string): JsonValue {
   try {
-    return parseStrictJson(text);
+    return parseStrictJson(text, maxCharacters);
   } catch (error) {
     throw new UnreadableError(`not strict JSON: ${error instanceof Error ? error.message : "malformed"}`);
   }

@@ -13,7 +13,7 @@ JsonObject: TypeAlias = "dict[str, Json]"
 
 MAX_SAFE_INTEGER = 2**53 - 1
 _MAX_DEPTH = 32
-_MAX_CHARACTERS = 1_000_000
+_MAX_CHARACTERS = 1024 * 1024
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
@@ -136,10 +136,10 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> JsonObject:
     return value
 
 
-def parse_strict(text: str, max_depth: int = _MAX_DEPTH) -> Json:
+def parse_strict(text: str, max_characters: int = _MAX_CHARACTERS) -> Json:
     """Raises ValueError for duplicate names, lone surrogates, numbers that a double changes, and deep nesting."""
-    if len(text) > _MAX_CHARACTERS or len(text.encode("utf-16-le")) > 2 * _MAX_CHARACTERS:
-        raise ValueError("longer than a million characters")
+    if len(text) > max_characters or len(text.encode("utf-16-le")) > 2 * max_characters:
+        raise ValueError(f"longer than {max_characters:,} characters")
     try:
         value = json.loads(
             text,
@@ -148,7 +148,7 @@ def parse_strict(text: str, max_depth: int = _MAX_DEPTH) -> Json:
             parse_float=_read_exactly,
             parse_constant=_refuse_constant,
         )
-        _check(value, max_depth)
+        _check(value, _MAX_DEPTH)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return cast("Json", value)

@@ -32,12 +32,19 @@ describe("parseStrictJson", () => {
     ["depth 33", "[".repeat(33) + "]".repeat(33)],
     ["brackets that never close", "[".repeat(1_000_000)],
     ["depth 100,000", "[".repeat(100_000) + "]".repeat(100_000)],
-    ["more than a million characters", `"${"a".repeat(1_000_000)}"`],
+    ["more characters than a MiB", `"${"a".repeat(1024 * 1024 - 1)}"`],
     ["text after the value", "{} {}"],
     ["a comment", "/**/{}"],
     ["nothing", ""],
   ])("refuses %s", (_, text) => {
     expect(() => parseStrictJson(text)).toThrow();
+  });
+
+  it("takes as many characters as the largest request has bytes, and as many as its caller says", () => {
+    const text = `"${"a".repeat(1024 * 1024 - 2)}"`;
+    expect(parseStrictJson(text)).toHaveLength(1024 * 1024 - 2);
+    expect(parseStrictJson(`${text} `, 1024 * 1024 + 1)).toHaveLength(1024 * 1024 - 2);
+    expect(() => parseStrictJson("[1, 2]", 5)).toThrow("longer than 5 characters");
   });
 
   it("is not confused by strings that look like structure, or equal names in different objects", () => {

@@ -7,29 +7,31 @@ import type { JsonValue } from "./canonical-json";
 import { findRounding } from "./exact-number";
 
 const MAX_DEPTH = 32;
-const MAX_CHARACTERS = 1_000_000;
+/** No request has more bytes (lib/http/read-json-body.ts). */
+const MAX_CHARACTERS = 1024 * 1024;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]|-?\d[\d.eE+-]*/g;
 
 /** Throws RangeError with a message that is safe to show, or JSON.parse's SyntaxError, which quotes the text. */
-export function parseStrictJson(text: string, maxDepth: number = MAX_DEPTH): JsonValue {
-  if (text.length > MAX_CHARACTERS) throw new RangeError("longer than a million characters");
+export function parseStrictJson(text: string, maxCharacters: number = MAX_CHARACTERS): JsonValue {
+  if (text.length > maxCharacters)
+    throw new RangeError(`longer than ${maxCharacters.toLocaleString("en")} characters`);
   if (!text.isWellFormed()) throw new RangeError("not well-formed Unicode");
   const value = JSON.parse(text) as JsonValue;
-  const written = checkTokens(text, maxDepth);
+  const written = checkTokens(text);
   // JSON.parse has kept one of two equal names, whose values are gone with the names in them.
   if (countNames(value) !== written) throw new RangeError("a name occurs twice in one object");
   return value;
 }
 
 /** On text that JSON.parse has accepted, so the tokens are known to be in order. Returns how many names there are. */
-function checkTokens(text: string, maxDepth: number): number {
+function checkTokens(text: string): number {
   let depth = 0;
   let names = 0;
   let lastString = "";
   for (const token of text.match(TOKEN) ?? []) {
     if (token === "{" || token === "[") {
       depth += 1;
-      if (depth > maxDepth) throw new RangeError("nested too deeply");
+      if (depth > MAX_DEPTH) throw new RangeError("nested too deeply");
     } else if (token === "}" || token === "]") depth -= 1;
     else if (token === ":") {
       // An object that is copied member by member would lose it, and two documents would get one hash.

@@ -10,6 +10,10 @@ from ..errors import UnreadableError
 from ._bytes import base64_decode, hex_decode
 
 
+# As for verify.mjs.
+MAX_CHARACTERS = 128 * 1024 * 1024
+
+
 def read_object(given: str | Mapping[str, Any]) -> JsonObject:
     """Text is parsed strictly (no name twice); a value that someone has parsed already is taken as it is."""
     value: Json = cast("JsonObject", dict(given)) if isinstance(given, Mapping) else _read_text(given)
@@ -20,7 +24,7 @@ def read_object(given: str | Mapping[str, Any]) -> JsonObject:
 
 def _read_text(text: str) -> Json:
     try:
-        return parse_strict(text)
+        return parse_strict(text, MAX_CHARACTERS)
     except ValueError as error:
         raise UnreadableError(f"not strict JSON: {error}") from error
 

@@ -18,6 +18,7 @@ import httpx2
 from .._json import JsonObject, is_list, is_object, parse_strict
 from ..errors import UnreadableError
 from . import Report, Trust, TrustedKeys, read_trust, verify, verify_record
+from ._reading import MAX_CHARACTERS
 from ._record import is_record
 from ._statement import UUID
 
@@ -109,7 +110,7 @@ def _run(args: argparse.Namespace) -> int:
 def _read_record(text: str) -> list[JsonObject] | None:
     """The pages of a record: one answer, or a list of all of them."""
     try:
-        value = parse_strict(text)
+        value = parse_strict(text, MAX_CHARACTERS)
     except ValueError:
         return None
     pages = value if is_list(value) else [value]
