@@ -203,6 +203,8 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
   const cases: Case[] = [];
   for (const whole of [makeEnrolledAuthorization(), makeBothAuthorization()]) {
     cases.push(await judge("enrolled", whole, keys));
+    const request = { ...whole.request, action: "😀".repeat(1_000) };
+    cases.push(await judge("with a long action", { ...whole, request }, keys));
     for (const { place, forged } of listForgeries(whole)) cases.push(await judge(place, forged, keys));
   }
   for (const people of [

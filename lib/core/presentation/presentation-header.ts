@@ -67,8 +67,9 @@ export function decodePresentationHeader(bytes: Uint8Array): PresentationHeader 
   return { kind: "audience", audience: aud, nonce, issuedAtSeconds: iat, expiresAtSeconds: exp };
 }
 
+/** In Unicode code points, as the API counts. */
 function isText(value: JsonValue | undefined, maxLength: number): value is string {
-  return typeof value === "string" && value.length >= 1 && value.length <= maxLength;
+  return typeof value === "string" && value !== "" && [...value].length <= maxLength;
 }
 
 function isUnixSeconds(value: JsonValue | undefined): value is number {

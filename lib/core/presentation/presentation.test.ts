@@ -150,6 +150,15 @@ describe("a presentation for one verifier", () => {
     ]);
   });
 
+  it("is made for as long a name and nonce as the API takes, in Unicode code points", async () => {
+    const header = { ...AUDIENCE, audience: "😀".repeat(512), nonce: "😀".repeat(256) };
+    const { audience, nonce } = header;
+    const long = await derivePresentation(credential, [], header);
+    expect(await failedCheck(long, { ...wanted, audience, nonce })).toBeUndefined();
+    const longer = { ...header, nonce: `${nonce}a` };
+    await expect(derivePresentation(credential, [], longer)).rejects.toThrow(RangeError);
+  });
+
   it("fails for another audience, another nonce, too late and too early", async () => {
     expect(await failedCheck(presentation, { ...wanted, audience: "https://other.example" })).toBe(
       "audience",
