@@ -1,5 +1,6 @@
 /** Between which times a record was made, by clocks that are not the service's, and what contradicts them. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import { parseCertificates } from "#lib/core/encoding/certificate";
 import { verifyEvidence } from "#lib/verifier/verify-evidence";
 import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
@@ -49,6 +50,21 @@ describe("the time of a record", () => {
     expect([late.after?.reason, late.report.verdict]).toEqual(["time_too_late", "invalid"]);
     expect(late.after?.detail).toContain(readableTime(iso(at - 3)));
     expect(late.report.madeBefore).toBeNull();
+  });
+
+  it("contradicts every clock if it is no time", async () => {
+    for (const clocks of [{ after: at - 10 }, { before: at + 10 }]) {
+      const { answer, trust } = await make(clocks);
+      const statement = JSON.parse(answer.payload);
+      statement.predicate.timestamp = "soon";
+      const payload = canonicalJson(statement);
+      const { report, before, after } = await judge({ answer: { ...answer, payload }, trust });
+      expect([before?.reason, after?.reason]).toContain(
+        "after" in clocks ? "time_too_early" : "time_too_late",
+      );
+      expect([before?.detail, after?.detail].join()).toContain("no time");
+      expect(report.verdict).toBe("invalid");
+    }
   });
 
   it("counts from the earliest of witness and authority, each only if it is trusted", async () => {

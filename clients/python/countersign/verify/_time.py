@@ -99,7 +99,8 @@ def check_not_before(
     bound = _bound(witnessed)
     stated = parse_time(action.text("timestamp"))
     who = ", ".join(bound.by)
-    if stated < bound.time_ms - _SLACK_MS:
+    # What is no time compares as false with everything, and must not pass.
+    if not stated >= bound.time_ms - _SLACK_MS:
         return fail("time_too_early", stated=show_time(stated), bound=bound.words, who=who), None
     return passed(f"made after {bound.words} ({who})"), bound
 
@@ -144,7 +145,7 @@ def check_not_after(
         return fail("statement_malformed"), None
     stated = parse_time(action.text("timestamp"))
     who = ", ".join(bound.by)
-    if stated > bound.time_ms + _SLACK_MS:
+    if not stated <= bound.time_ms + _SLACK_MS:
         return fail("time_too_late", stated=show_time(stated), bound=bound.words, who=who), None
     return passed(f"made before {bound.words} ({who})"), bound
 
