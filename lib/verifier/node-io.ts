@@ -38,8 +38,16 @@ export const nodeIo: CommandIo = {
   writeFile: replaceFile,
   readStdin,
   zip: {
-    inflate: (bytes, maxBytes) =>
-      new Uint8Array(inflateRawSync(bytes, { maxOutputLength: Math.max(1, maxBytes) })),
+    inflate: (bytes, maxBytes) => {
+      const options = { maxOutputLength: Math.max(1, maxBytes), info: true };
+      const { buffer, engine } = inflateRawSync(bytes, options) as unknown as {
+        buffer: Uint8Array;
+        engine: { bytesWritten: number };
+      };
+      // At the end of the stream zlib stops, and says nothing of what follows.
+      if (engine.bytesWritten !== bytes.length) throw new RangeError("bytes after the deflated ones");
+      return new Uint8Array(buffer);
+    },
     crc32,
   },
   readProgram: async () => null,

@@ -1,4 +1,5 @@
 /** The reader takes what the writer writes, and no other archive: every way to hide, double or swell a file is refused. */
+import { crc32, deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createZipWriter } from "#lib/attestations/zip-writer";
@@ -68,6 +69,14 @@ describe("a ZIP archive", () => {
       const lying = concatBytes(encodeZipHeader(stated), body, encodeZipEnd([{ ...stated, offset: 0 }]));
       expect(() => read(lying, 1e6)).toThrow(/^bomb does not/);
     }
+  });
+
+  it("hides nothing behind a file's deflated bytes", async () => {
+    const deflated = deflateRawSync("{}");
+    const body = concatBytes(deflated, utf8Encode("hidden"));
+    const file = { name: "one.json", crc: crc32("{}"), size: 2, deflatedSize: body.length };
+    const hiding = concatBytes(encodeZipHeader(file), body, encodeZipEnd([{ ...file, offset: 0 }]));
+    expect(() => read(hiding)).toThrow("one.json does not");
   });
 
   it("is no larger as a whole than was allowed, by what its headers state", async () => {

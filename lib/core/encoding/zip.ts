@@ -25,7 +25,7 @@ export type PlacedFile = ZipFile & { offset: number };
 
 /** What reading needs of the machine. */
 export interface ZipTools {
-  /** Throws if the bytes are not deflated ones, or inflate to more than `maxBytes`. */
+  /** Throws if the bytes are not deflated ones and nothing else, or inflate to more than `maxBytes`. */
   inflate(bytes: Uint8Array, maxBytes: number): Uint8Array;
   crc32(bytes: Uint8Array): number;
 }
