@@ -16,6 +16,9 @@ const before = {
   missing: [],
   warnings: [],
   statedWarnings: [],
+  authorization: { grade: "orb" },
+  madeAfter: { timeMs: 0, by: ["witness"] },
+  madeBefore: { timeMs: 1, by: ["witness"] },
   claimed: null,
 } as unknown;
 const place = { chain_id: 480, block_number: 16, block_hash: wordHex(77n), root: wordHex(1000n) };
@@ -41,6 +44,8 @@ async function check(version: "3.0" | "4.0", change: Partial<Anchor>, overrides 
     { kind: "human_authorization", object: object as unknown as JsonObject },
     callNode({ fetch: node.send }, "http://rpc.test"),
   );
+  const isShown = [report.authorization, report.madeAfter, report.madeBefore].every((one) => one !== null);
+  expect(isShown).toBe(report.verdict !== "invalid");
   return { verdict: report.verdict, status: report.checks[0]?.status, detail: report.checks[0]?.detail };
 }
 

@@ -11,6 +11,7 @@ import {
   WorldChainError,
 } from "#lib/core/world-id/world-chain-calls";
 import type { Evidence } from "./evidence";
+import { nothingProven } from "./finish";
 import type { Verdict, VerifierReport } from "./report";
 
 const name = "anchors_on_chain";
@@ -27,15 +28,12 @@ export async function addAnchorCheck(
   const isUnanswered = call !== undefined && anchored.length > 0 && check.status === "not_applicable";
   const whole: Verdict = isUnanswered && report.verdict === "valid" ? "incomplete" : report.verdict;
   const verdict: Verdict = check.status === "fail" ? "invalid" : whole;
-  const warnings = verdict === "invalid" ? [] : report.warnings;
   return {
     ...report,
     verdict,
-    warnings,
     checks: [...report.checks, check],
     missing: isUnanswered ? [...report.missing, name] : report.missing,
-    statement: verdict === "invalid" ? null : report.statement,
-    unproven: verdict === "invalid" ? [] : report.unproven,
+    ...(verdict === "invalid" && nothingProven),
     disagrees: report.claimed !== null && report.claimed !== (verdict !== "invalid"),
   };
 }

@@ -22,36 +22,48 @@ interface Findings {
   claimed?: boolean | null;
 }
 
+/** What a report says of a file of which a check failed. */
+export const nothingProven = {
+  unproven: [],
+  statement: null,
+  warnings: [],
+  statedWarnings: [],
+  disclosed: [],
+  madeAfter: null,
+  madeBefore: null,
+  presentationHeader: null,
+  authorization: null,
+} satisfies Partial<VerifierReport>;
+
 export async function finish(
   kind: Evidence["kind"],
   checks: VerifierCheck[],
   findings: Findings = {},
 ): Promise<VerifierReport> {
-  const { missing = [], unproven = [], authorization = null, claimed = null } = findings;
-  const { presentationHeader = null } = findings;
+  const { missing = [], unproven = [], statedWarnings = [], authorization = null, claimed = null } = findings;
+  const { statement = null, presentationHeader = null, madeAfter = null, madeBefore = null } = findings;
   const failed =
     checks.length === 0 || checks.some(({ status }) => status === "fail" || status === "not_run");
   const whole: Verdict = missing.length === 0 ? "valid" : "incomplete";
   const verdict: Verdict = failed ? "invalid" : findings.isErased ? "erased" : whole;
-  const statement = failed ? null : (findings.statement ?? null);
-  const disclosed = failed ? [] : (findings.disclosed ?? []).map(({ name, value }) => ({ name, value }));
+  const disclosed = (findings.disclosed ?? []).map(({ name, value }) => ({ name, value }));
   const warnings = failed ? [] : await gatherWarnings(findings);
-  const statedWarnings = failed ? [] : (findings.statedWarnings ?? []);
   const isTest = authorization?.grade === "test" || warnings.some(({ code }) => code === "approval_test");
   return {
     kind,
     verdict,
     checks,
     missing: [...missing],
-    unproven: failed ? [] : unproven,
+    unproven,
     statement,
     warnings,
     statedWarnings,
     disclosed,
-    madeAfter: failed ? null : (findings.madeAfter ?? null),
-    madeBefore: failed ? null : (findings.madeBefore ?? null),
-    presentationHeader: failed ? null : presentationHeader,
+    madeAfter,
+    madeBefore,
+    presentationHeader,
     authorization,
+    ...(failed && nothingProven),
     isTest,
     claimed,
     disagrees: claimed !== null && claimed !== (verdict !== "invalid"),

@@ -44,7 +44,7 @@ export interface VerifierReport {
   madeBefore: TimeBound | null;
   /** For whom a valid presentation was made. */
   presentationHeader: PresentationHeader | null;
-  /** The checks of the human_authorization, if one was verified. */
+  /** The checks of the human_authorization, if one was verified and nothing failed. */
   authorization: AuthorizationReport | null;
   /** An approval made with the stand-in or on World's staging network. */
   isTest: boolean;

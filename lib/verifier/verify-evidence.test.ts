@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attestationChecks } from "#lib/core/statement/verify";
 import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { verifyInBrowser } from "./browser";
+import { formatReport } from "./command-print";
 
 describe("the answers of a running service", () => {
   let test: TestApp;
@@ -37,6 +39,18 @@ describe("the answers of a running service", () => {
     const lie = { ...body, valid: true, payload: body.payload.replace("Paid 12", "Paid 99") };
     const report = await verifyInBrowser(lie, trust);
     expect(report).toMatchObject({ verdict: "invalid", claimed: true, disagrees: true, statement: null });
+  });
+
+  it("say nothing of a person's approval, or of a time, if any check failed", async () => {
+    const asked = await ask(test, key, { agent_slug: "invoice-bot" });
+    await asked.approve("ada");
+    const { human_authorization: whole } = (await asked.read(key)).body;
+    const good = await verifyInBrowser(whole, trust);
+    expect(formatReport(good, "")).toContain("Human approval: ");
+    const bad = { ...whole, log: { ...whole.log, inclusion_proof: [] } };
+    const report = await verifyInBrowser(bad, trust);
+    expect(report).toMatchObject({ verdict: "invalid", authorization: null });
+    expect(formatReport(report, "")).not.toContain("Human approval: ");
   });
 
   it("are not read where a number means another value than the one it would be compared as", async () => {

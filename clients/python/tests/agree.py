@@ -27,6 +27,8 @@ def compare_report(case: dict[str, Any]) -> str | None:
         return None if case["verdict"] == "refused" else f"refused here: {error}"
     if case["verdict"] == "refused":
         return f"{report.verdict} here"
+    if report.verdict == "invalid" and report.authorization_grade is not None:
+        return f"{report.authorization_grade}, though it is invalid here"
     return compare_checks(report, case["verdict"], {check["name"]: check for check in case["checks"]})
 
 

@@ -172,7 +172,7 @@ def _report(
         [] if has_failed else stated,
         None if has_failed else subject.made_after,
         None if has_failed else subject.made_before,
-        None if subject.authorization is None else subject.authorization.grade,
+        None if has_failed or subject.authorization is None else subject.authorization.grade,
         claimed if isinstance(claimed, bool) else None,
     )
 
@@ -195,7 +195,7 @@ def _verify_authorization(
         missing,
         [],
         warnings=warnings,
-        authorization_grade=checked.grade,
+        authorization_grade=None if verdict == "invalid" else checked.grade,
     )
 
 
