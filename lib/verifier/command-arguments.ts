@@ -34,7 +34,7 @@ Keys to trust (default: the keys of the receipt's own server, which the output p
 What to verify
   --base URL        the service, for a bare id, or for the keys of a file
   --as-owner        send COUNTERSIGN_API_KEY, to see your own private attestations
-  --payload FILE    the payload that a tlog-proof or a presentation (one that shows payload_hash) must match
+  --payload FILE    the payload that the file must match (a presentation: one that shows payload_hash)
   --audience TEXT, --nonce TEXT   the audience of a presentation, and the nonce that you chose
   --world-chain-rpc URL   ask this World Chain node (an archive node) for the roots and keys of each approval
   --remember FILE   log check, monitor: what was seen last, read and then replaced; the log must extend it

@@ -214,6 +214,31 @@ describe("verify.mjs", () => {
     expect([loose.code, loose.out.includes("nothing binds this payload")]).toEqual([1, true]);
   });
 
+  it("holds an attestation, whose payload may be hidden, and a bundle to --payload", async () => {
+    const hidden = await attest({ is_public: false, agent_slug: "hidden-bot" });
+    const { body } = await test.call("GET", `/v1/verify/${hidden.attestation_id}`);
+    await writeJson("hidden.json", body);
+    await writeFile(inFolder("hidden-payload.json"), hidden.payload);
+    await writeFile(inFolder("payload.json"), plain.payload);
+    const check = (file: string, payload: string) =>
+      verifyHere(file, "--keys", "keys.json", "--payload", payload);
+    await writeJson("receipt.json", plain);
+    await writeJson(
+      "bundle.json",
+      (await test.call("GET", `/v1/verify/${plain.attestation_id}/bundle`)).body,
+    );
+    for (const file of ["receipt.json", "bundle.json"]) {
+      expectExit(await check(file, "payload.json"), 0);
+      const other = await check(file, "hidden-payload.json");
+      expect([other.code, other.out]).toEqual([
+        1,
+        expect.stringMatching(/FAIL {2}payload +it is about another/),
+      ]);
+    }
+    expectExit(await check("hidden.json", "hidden-payload.json"), 3);
+    expectExit(await check("hidden.json", "payload.json"), 1);
+  });
+
   it("takes nothing else for the attestation that was asked for", async () => {
     const lie = JSON.stringify({ request_id: "x", human_authorization: { type: "human_authorization" } });
     const liar = createServer((_, outgoing) => outgoing.end(lie));

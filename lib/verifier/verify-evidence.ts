@@ -4,6 +4,7 @@
  */
 import type { ShownContent } from "#lib/core/approval/shown-content";
 import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
+import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Certificate } from "#lib/core/encoding/certificate";
 import { fail, firstFailure, pass } from "#lib/core/statement/outcome";
@@ -26,7 +27,7 @@ export interface Expectation {
   audience?: string;
   nonce?: string;
   nowSeconds?: number;
-  /** For a log proof: the payload that must be behind the leaf. */
+  /** What the file must be about: of a log proof the payload behind the leaf. */
   payload?: Uint8Array;
 }
 
@@ -87,6 +88,7 @@ async function verifyReceipt(
     misfit === undefined || outcome.status === "fail"
       ? { name: "restated_fields", ...outcome }
       : { name: "restated_fields", ...fail("field_mismatch", { field: misfit }) },
+    ...comparePayload(receipt, expected.payload),
   ];
   return finish(kind, checks, {
     missing: report.missing,
@@ -102,6 +104,14 @@ async function verifyReceipt(
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
+}
+
+/** By the hash, which the log has of a hidden payload too. */
+function comparePayload({ payloadHash }: Receipt, payload: Uint8Array | undefined): VerifierCheck[] {
+  if (payload === undefined) return [];
+  const isSame = bytesEqual(payloadHash, sha256(payload));
+  const outcome = isSame ? pass("its payload_hash is the hash of this payload") : fail("payload_mismatch");
+  return [{ name: "payload", ...outcome }];
 }
 
 /** Read where there is a stamp to check: every page would else carry the code for it. */

@@ -67,20 +67,20 @@ def verify(
 ) -> Report:
     """Evidence and keys → report. No network, no clock, and no verdict in the file is believed.
 
-    ``attestation_id``: the id that was asked for. ``payload``: the bytes that a tlog-proof must be about. ``now``: Unix
+    ``attestation_id``: the id that was asked for. ``payload``: the bytes that it must be about. ``now``: Unix
     seconds. Raises UnreadableError for what can't be verified at all.
     """
     if isinstance(receipt, str) and receipt.startswith("c2sp.org/tlog-proof@"):
         return _verify_tlog_proof(receipt, trust, payload)
     given = read_object(receipt)
     if is_bundle(given):
-        return _verify_bundle(given, trust, attestation_id, now)
+        return _verify_bundle(given, trust, attestation_id, payload, now)
     if given.get("type") == "human_authorization":
         return _verify_authorization(given, None, trust, attestation_id)
     if "presentation_header" in given and "disclosed" in given:
         raise UnreadableError("a zero-knowledge presentation: verify.mjs verifies it")
     if is_attestation_answer(given):
-        return _verify_attestation(given, trust, attestation_id)
+        return _verify_attestation(given, trust, attestation_id, payload)
     inner = given.get("human_authorization")
     if is_object(inner) and "request_id" in given and inner.get("type") == "human_authorization":
         # The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed.
@@ -121,7 +121,16 @@ def _verdict(checks: list[Check], missing: list[str], is_erased: bool = False) -
     return "erased" if is_erased else "incomplete" if missing else "valid"
 
 
-def _verify_attestation(given: JsonObject, trust: Trust, asked: str | None) -> Report:
+def _compare_payload(subject: Subject, payload: bytes | None) -> list[Check]:
+    """By the hash, which the log has of a hidden payload too."""
+    if payload is None:
+        return []
+    is_same = subject.receipt.payload_hash == sha256(payload)
+    outcome = passed("its payload_hash is the hash of this payload") if is_same else fail("payload_mismatch")
+    return [outcome.named("payload")]
+
+
+def _verify_attestation(given: JsonObject, trust: Trust, asked: str | None, payload: bytes | None) -> Report:
     subject = Subject(read_receipt(given), trust)
     checks = check_attestation(subject)
     is_failed = any(check.status == "fail" for check in checks)
@@ -131,10 +140,13 @@ def _verify_attestation(given: JsonObject, trust: Trust, asked: str | None) -> R
     if differs is not None and restated.status != "fail":
         restated = fail("field_mismatch", field=f"warnings ({differs})")
     unproven += list_unproven_bounds(given, subject.made_after, subject.made_before)
-    return _report("attestation", subject, checks, restated, unproven, warnings, stated, given.get("valid"))
+    about = [restated.named("restated_fields"), *_compare_payload(subject, payload)]
+    return _report("attestation", subject, [*checks, *about], unproven, warnings, stated, given.get("valid"))
 
 
-def _verify_bundle(given: JsonObject, trust: Trust, asked: str | None, now: int) -> Report:
+def _verify_bundle(
+    given: JsonObject, trust: Trust, asked: str | None, payload: bytes | None, now: int
+) -> Report:
     try:
         bundle = parse_bundle(given)
     except ValueError as error:
@@ -144,20 +156,19 @@ def _verify_bundle(given: JsonObject, trust: Trust, asked: str | None, now: int)
     is_failed = any(check.status == "fail" for check in checks)
     hints = check_hints(bundle, subject.receipt, subject.action, trust, subject.log_key, asked, now)
     warnings = [] if is_failed else draw_warnings(subject)
-    return _report("bundle", subject, checks, hints[0], hints[1], warnings, [], None)
+    about = [hints[0].named("restated_fields"), *_compare_payload(subject, payload)]
+    return _report("bundle", subject, [*checks, *about], hints[1], warnings, [], None)
 
 
 def _report(
     kind: Literal["attestation", "bundle"],
     subject: Subject,
     checks: list[Check],
-    restated: Check,
     unproven: list[str],
     warnings: list[Warning],
     stated: list[str],
     claimed: object,
 ) -> Report:
-    checks = [*checks, restated.named("restated_fields")]
     missing = [check.name for check in checks if check.is_missing]
     verdict = _verdict(checks, missing, subject.receipt.payload == "erased")
     has_failed = verdict == "invalid"

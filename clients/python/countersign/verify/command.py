@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--log-vkey", action="append", default=[], help="the log's C2SP verifier key")
     parser.add_argument("--witness", action="append", default=[], help="a witness whose clock you trust")
     parser.add_argument("--base", help="the service, for a bare id, or for the keys of a file")
-    parser.add_argument("--payload", metavar="FILE", help="the payload that a tlog-proof must match")
+    parser.add_argument("--payload", metavar="FILE", help="the payload that the file must match")
     parser.add_argument("--receipt", dest="held", action="append", default=[], metavar="FILE", help="a receipt that a record must have")
     parser.add_argument("--as-owner", action="store_true", help="send COUNTERSIGN_API_KEY, to see your private ones")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
