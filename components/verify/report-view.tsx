@@ -146,9 +146,15 @@ export function ReportView({ report, isOurs = false }: ReportViewProps) {
       {uncompared.length === 0 ? null : (
         <div className="mt-3">
           <Callout tone="warn" title={`Not compared: ${uncompared.join(" and ")}`}>
-            A copy of a presentation made for someone else would pass too. Compare them on{" "}
-            <TextLink href="/verify/presentation">the page for presentations</TextLink>, which also shows its
-            values.
+            {report.kind === "tlog_proof" ? (
+              "The proof of another leaf would pass too: verify.mjs compares it with --payload."
+            ) : (
+              <>
+                A copy of a presentation made for someone else would pass too. Compare them on{" "}
+                <TextLink href="/verify/presentation">the page for presentations</TextLink>, which also shows
+                its values.
+              </>
+            )}
           </Callout>
         </div>
       )}

@@ -43,15 +43,18 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
     formatWarnings(report),
     unproven.length === 0 ? "" : `Shown in the file, but proven by nothing in it: ${unproven.join(", ")}.`,
     missing.length === 0 ? "" : `Could not be checked from this file: ${missing.join(", ")}.`,
-    uncompared.length === 0
-      ? ""
-      : `Not compared: ${uncompared.join(", ")}. A copy of what was made for someone else would pass too. Use --audience and --nonce.`,
+    uncompared.length === 0 ? "" : `Not compared: ${uncompared.join(", ")}. ${hintFor(report)}`,
     report.disagrees ? `The file says valid: ${report.claimed}. This verifier says otherwise.` : "",
     toVisibleLines(keysNote),
     `${title}. ${sentence}`,
   ];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
+
+const hintFor = ({ kind }: VerifierReport) =>
+  kind === "tlog_proof"
+    ? "The proof of another leaf would pass too. Use --payload."
+    : "A copy of what was made for someone else would pass too. Use --audience and --nonce.";
 
 function formatWarnings({ warnings, statedWarnings }: VerifierReport): string {
   const stated = statedWarnings.map((code) => ({

@@ -54,11 +54,17 @@ export interface VerifierReport {
   disagrees: boolean;
 }
 
-/** What was not compared: without the reader's own audience and nonce, a copy made for somebody else is valid too. */
+/** Of a valid file, checks that only the reader's own words can make. */
+const comparable: Partial<Record<EvidenceKind, readonly string[]>> = {
+  presentation: ["audience", "nonce"],
+  tlog_proof: ["payload_hash"],
+};
+
+/** What was not compared: a copy made for somebody else, or the proof of another leaf, is valid too. */
 export function listUncompared({ kind, verdict, checks }: VerifierReport): string[] {
-  if (kind !== "presentation" || verdict !== "valid") return [];
+  if (verdict !== "valid") return [];
   const open = checks.filter(
-    ({ name, status }) => status === "not_applicable" && (name === "audience" || name === "nonce"),
+    ({ name, status }) => status === "not_applicable" && comparable[kind]?.includes(name),
   );
   return open.map(({ name }) => name);
 }
@@ -89,10 +95,12 @@ function titleFor({ kind, verdict, warnings, statedWarnings }: VerifierReport): 
 /** A few words and a sentence, for people. */
 export function wordsFor(report: VerifierReport): { title: string; sentence: string } {
   const isWarned = report.warnings.length + report.statedWarnings.length > 0;
+  const isLeafOfAny = report.kind === "tlog_proof" && listUncompared(report).length > 0;
+  const passed = isLeafOfAny
+    ? "The log has this leaf; whether it is your payload's was not compared."
+    : "Every check passed.";
   const sentences: Record<Verdict, string> = {
-    valid: isWarned
-      ? "No check failed; what it says is to be read with the warnings."
-      : "Every check passed.",
+    valid: isWarned ? "No check failed; what it says is to be read with the warnings." : passed,
     invalid: "A check failed: do not rely on anything in it.",
     incomplete: "No check failed, but this file does not carry everything that the checks read.",
     erased: "The owner erased the content; the log proves that it was recorded.",

@@ -212,4 +212,6 @@ def _describe(report: Report) -> str:
     if not report.pinned:
         lines.append("Keys: NOT pinned. They came from the service: this shows only that it agrees with itself.")
     title = _TITLES[report.verdict] if report.kind != "record" else _RECORD_TITLES[report.verdict]
+    if report.verdict == "valid" and any(check.reason == "payload_not_given" for check in report.checks):
+        title = "Authentic. The log has this leaf; whether it is your payload's was not compared."
     return "\n".join([*lines, title])
