@@ -5,6 +5,7 @@ Whatever breaks on the way, nothing runs without an approval, and nothing is ask
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -91,12 +92,17 @@ class GateMemory:
     """By key: calls under way, and what is left to do for an action that ran and is not attested yet."""
 
     client_id: str
-    """Told apart from every other process, and every other client in this one, that gates the same call."""
+    """Told apart from every other client that gates the same call."""
     unattested: dict[str, Callable[[], Flow[Any]]] = field(default_factory=dict[str, Callable[[], Flow[Any]]])
     begun: set[str] = field(default_factory=set[str])
     """What a framework was allowed to run (_halves.py)."""
     _running: dict[str, Future[Any]] = field(default_factory=dict[str, "Future[Any]"])
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def claimant(self) -> str:
+        """A forked process has its parent's memory, and is another claimant."""
+        return f"{self.client_id}-{os.getpid()}"
 
     @staticmethod
     def key_of(request: AuthorizeRequest, gating: Gating, inputs: object) -> str:
@@ -140,7 +146,7 @@ def gate(
     finish = memory.unattested.get(key)
     if finish is not None:
         return cast("Gated[Any]", (yield from finish()))
-    claimant = gating.options.get("claim_as") or memory.client_id
+    claimant = gating.options.get("claim_as") or memory.claimant
     claimed, copy = yield from wait_for_claim(service, f"{key}-{claimant}", request, gating, inputs)
     failure: BaseException | None = None
     result: object = None

@@ -34,7 +34,7 @@ def begin(
     # The claim itself is repeated safely, so this must be noted before anything can run.
     memory.begun.add(key)
     try:
-        claimed, copy = yield from wait_for_claim(service, f"{key}-{memory.client_id}", request, gating, inputs)
+        claimed, copy = yield from wait_for_claim(service, f"{key}-{memory.claimant}", request, gating, inputs)
     except BaseException:
         memory.begun.discard(key)
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -720,3 +721,41 @@ def test_does_not_run_again_if_the_process_that_ran_it_died(tmp_path: Path, coun
     assert start(agent, file, "ends").communicate(timeout=600)[0].strip() == "ApprovalClaimedError"
     assert file.read_text() == "10000\n"
     assert count(agent) == Counted(1, 0)
+
+
+FORKING = """
+import os, sys, time
+from countersign import Countersign, CountersignError
+
+base_url, agent, file = sys.argv[1:]
+client = Countersign(base_url, os.environ["COUNTERSIGN_API_KEY"])
+
+def run(given, approval):
+    with open(file, "a") as paid:
+        paid.write(f"{given['cents']}\\n")
+    time.sleep(2)
+
+for _ in range(2):
+    if os.fork() == 0:
+        try:
+            client.gate({"agent_slug": agent, "action": "Pay"}, {"cents": 10_000}, run, run_id="r", call_id="c")
+            print("ran", flush=True)
+        except CountersignError as error:
+            print(type(error).__name__, flush=True)
+        os._exit(0)
+for _ in range(2):
+    os.wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_runs_once_in_processes_forked_from_one_that_made_the_client(tmp_path: Path, count: Count, new_agent: Any) -> None:
+    agent, file = new_agent(), tmp_path / "paid"
+    args = [sys.executable, "-c", FORKING, BASE_URL, agent, str(file)]
+    running = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
+    control("approve-next", agent_slug=agent)
+    ended = running.communicate(timeout=600)[0].split()
+    assert file.read_text() == "10000\n"
+    assert ended.count("ran") == 1
+    assert set(ended) <= {"ran", "ApprovalClaimedError", "ApprovalUsedError"}
+    assert count(agent) == Counted(1, 1)
