@@ -33,10 +33,11 @@ def canonical_number(value: int | float) -> str:
         raise ValueError(f"{value} is no double: send it as a string")
     if number == 0:
         return "0"
-    sign, digit_tuple, exponent = Decimal(repr(number)).normalize().as_tuple()
+    # Arithmetic of decimal would round as the caller's context says.
+    sign, digit_tuple, exponent = Decimal(repr(number)).as_tuple()
     digits = "".join(map(str, digit_tuple))
     point = len(digits) + cast("int", exponent)
-    return ("-" if sign else "") + _place_point(digits, point)
+    return ("-" if sign else "") + _place_point(digits.rstrip("0"), point)
 
 
 def _place_point(digits: str, point: int) -> str:

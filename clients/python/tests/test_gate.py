@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import decimal
 import json
 import os
 import subprocess
@@ -132,6 +133,16 @@ def test_has_the_hash_that_other_languages_have() -> None:
     # Of lib/client/inputs.ts.
     assert hash_inputs(INPUTS) == hash_inputs({"amount": {"currency": "EUR", "value": 100.0}, "to": "Example Ltd"})
     assert hash_inputs([]) == "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+
+
+def test_has_that_hash_and_shows_every_digit_whatever_the_decimal_context(human: Human, client: Countersign, new_agent: Any) -> None:
+    given = {"cents": 1_234_567}
+    expected = hash_inputs(given)
+    with decimal.localcontext() as context:
+        context.prec = 3
+        gated = client.gate(asked_of(new_agent(), {}), given, Action(), run_id="r", call_id="c", on_request=human)
+    assert gated.attestation["inputs_hash"] == expected
+    assert human.asked[0]["context"] == {"cents": "1234567"}
 
 
 def test_signs_the_attestation_as_the_agent(gate: Gate, human: Human, client: Countersign, new_agent: Any) -> None:
