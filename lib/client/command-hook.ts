@@ -97,6 +97,9 @@ async function attestCall(hook: Hook): Promise<void> {
   let authorization: ApprovedAuthorization;
   try {
     ({ authorization } = await confirmApproval(service, asked.request.request_id, asked.action, call.input));
+    // A rule or a standing approval may have approved only what is asked here, after the tool ran.
+    if (authorization.claimed_at === null)
+      throw new CountersignError("nobody claimed it before the tool ran.");
   } catch (error) {
     // The same hook is registered twice, or the agent repeats the event.
     if (error instanceof ApprovalUsedError) return;

@@ -185,6 +185,24 @@ describe("a tool call", () => {
     expect(await list("attestations", agent)).toHaveLength(1);
   });
 
+  it("has no approval that a rule gives after it ran", async () => {
+    const { agent, argv, event } = newCall(folder);
+    const { key: owner } = await test.createKey("dev@example.com", ["rules"]);
+    const text = '@id("all") permit (principal, action, resource);';
+    const put = (mode: string) => test.call("PUT", "/v1/rules", { key: owner, body: { mode, text } });
+    expect((await put("enforce")).status).toBe(200);
+    const unasked = await runHere(argv, event("PostToolUse"));
+    const allowed = newCall(folder);
+    const asked = await runHere(allowed.argv, allowed.before);
+    const attested = await runHere(allowed.argv, allowed.event("PostToolUse"));
+    await put("off");
+    expect(unasked).toMatchObject({ code: 2, out: "", err: expect.stringContaining("nobody claimed it") });
+    expect(await list("attestations", agent)).toEqual([]);
+    expect(answerOf(asked).hookSpecificOutput).toEqual(claudeAnswer("allow"));
+    expect(attested.code).toBe(0);
+    expect(await list("attestations", allowed.agent)).toHaveLength(1);
+  });
+
   it("is denied if the request has expired", async () => {
     const { agent, argv, before } = newCall(folder);
     await run([...argv, "--defer", "--timeout", "1"], before);
