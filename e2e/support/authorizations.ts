@@ -131,6 +131,14 @@ export async function openNext(
   }
 }
 
+/** An approval that could be used for a while can't be any more. */
+export async function endApproval(test: TestApp, id: string): Promise<void> {
+  await test.app.context.database.query(
+    "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '1 second' WHERE id = $1",
+    [id],
+  );
+}
+
 export async function expireRequest(test: TestApp, id: string): Promise<void> {
   await test.app.context.database.query(
     "UPDATE authorization_requests SET expires_at = clock_timestamp() WHERE id = $1",

@@ -8,7 +8,7 @@ import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import path from "node:path";
 import { startTestApp } from "#support/app";
-import { approveUnproven, expireRequest, openNext, openRequest } from "#support/authorizations";
+import { approveUnproven, endApproval, expireRequest, openNext, openRequest } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { listen, listenFor } from "#support/listen";
@@ -120,6 +120,7 @@ export async function startPythonService(): Promise<PythonService> {
   const actions: Record<string, (body: Record<string, string>) => Promise<unknown>> = {
     approve: ({ request_id = "" }) => approveUnproven(test, request_id),
     deny: async (body) => void (await asked(body).deny("no")),
+    end: ({ request_id = "" }) => endApproval(test, request_id),
     expire: ({ request_id = "" }) => expireRequest(test, request_id),
     "approve-next": async ({ agent_slug }) => approveUnproven(test, (await next(agent_slug)).requestId),
     "deny-next": async ({ agent_slug }) => void (await (await next(agent_slug)).deny("no")),

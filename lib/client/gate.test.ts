@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { derivePublicKeyPem } from "#lib/core/keys/agent-key";
 import { startTestApp, type TestApp } from "#support/app";
-import { approveUnproven, expireRequest, openRequest } from "#support/authorizations";
+import { approveUnproven, endApproval, expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { createCountersign } from "./create";
@@ -229,23 +229,27 @@ describe("gate", () => {
     },
   );
 
-  it.each(["taken back", "frozen"])("attests without the approval what is %s while it runs", async (what) => {
-    const action = newAction({ attestation: { metadata: { invoice: 1042 } } });
-    const { result, attestation } = await clientOf(test, key).gate(
-      action,
-      inputs(),
-      async (_own, approval) => {
-        await (what === "frozen" ? freeze(action.agent_slug) : revoke(approval.requestId));
-        return "paid";
-      },
-    );
-    expect(result).toBe("paid");
-    expect(attestation).toMatchObject({
-      human_approval: { method: "none" },
-      metadata: { invoice: 1042, approval: expect.stringContaining(what) },
-    });
-    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
-  });
+  it.each(["taken back", "frozen", "over"])(
+    "attests without the approval what is %s while it runs",
+    async (what) => {
+      const action = newAction({ attestation: { metadata: { invoice: 1042 } } });
+      const { result, attestation } = await clientOf(test, key).gate(
+        action,
+        inputs(),
+        async (_own, approval) => {
+          if (what === "over") await endApproval(test, approval.requestId);
+          else await (what === "frozen" ? freeze(action.agent_slug) : revoke(approval.requestId));
+          return "paid";
+        },
+      );
+      expect(result).toBe("paid");
+      expect(attestation).toMatchObject({
+        human_approval: { method: "none" },
+        metadata: { invoice: 1042, approval: expect.stringContaining(what) },
+      });
+      expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+    },
+  );
 
   it("takes two calls at once for one", async () => {
     const run = vi.fn(() => "done");

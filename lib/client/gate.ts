@@ -236,6 +236,7 @@ type RunFacts = Pick<ApprovedAuthorization, "request_id" | "agent_slug" | "actio
 
 const stoppedWhileRunning: Partial<Record<ApiError["code"], string>> = {
   authorization_revoked: "taken back while the action ran",
+  authorization_ended: "over before the action was",
   agent_frozen: "unusable, because the agent was frozen while the action ran",
 };
 

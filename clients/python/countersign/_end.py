@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _STOPPED = {
     "authorization_revoked": "taken back while the action ran",
+    "authorization_ended": "over before the action was",
     "agent_frozen": "unusable, because the agent was frozen while the action ran",
 }
 

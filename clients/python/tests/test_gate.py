@@ -270,19 +270,23 @@ def test_does_not_run_what_was_taken_back_nor_for_a_frozen_agent(
     assert client.unfreeze(stopped)["frozen_at"] is None
 
 
+@pytest.mark.parametrize("why", ["frozen", "over"])
 def test_attests_without_the_approval_what_is_stopped_while_it_runs(
-    client: Countersign, gate: Gate, human: Human, count: Count, new_agent: Any
+    why: str, client: Countersign, gate: Gate, human: Human, count: Count, new_agent: Any
 ) -> None:
     agent = new_agent()
 
-    def run(_: Any, __: Any) -> str:
-        client.freeze(agent, "It paid twice")
+    def run(_: Any, approval: Any) -> str:
+        if why == "over":
+            control("end", request_id=approval.request_id)
+        else:
+            client.freeze(agent, "It paid twice")
         return "paid"
 
     gated = gate(agent, inputs(), run, on_request=human)
     assert gated.result == "paid"
     assert gated.attestation["human_approved"] is False
-    assert "frozen" in gated.attestation["metadata"]["approval"]
+    assert why in gated.attestation["metadata"]["approval"]
     assert count(agent) == Counted(1, 1)
 
 
